@@ -1,0 +1,17 @@
+const sources = {
+  '^(\\.{1,2}/.*)\\.js$': '$1',
+  '^nestjs-debate-space$': '<rootDir>/libs/debate-space/src/index.ts',
+  '^debate-space-simulator$': '<rootDir>/libs/debate-space-simulator/src/index.ts',
+};
+
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/libs', '<rootDir>/sample-app', '<rootDir>/test'],
+  testMatch: ['**/*.spec.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: sources,
+  modulePathIgnorePatterns: ['/dist/'],
+  transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, tsconfig: '<rootDir>/tsconfig.json' }] },
+  collectCoverageFrom: ['libs/*/src/**/*.ts'],
+};
