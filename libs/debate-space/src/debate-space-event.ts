@@ -1,0 +1,44 @@
+/** Why a logout is sent. `requested`: by `logoutUser`; `explicit`: by `@EndsDebateSession()`. */
+export type EndReason = 'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'explicit' | 'requested';
+
+interface LogoutEvent {
+  /** The same in all events of one logout, and the `txn` claim of its tokens. */
+  readonly id: string;
+  /** Personal data: not for logs or metrics. */
+  readonly uid: string;
+}
+
+/** What happened. No event holds a key, a token, a cookie or a session id. */
+export type DebateSpaceEvent =
+  | (LogoutEvent & { readonly type: 'session-ended'; readonly reason: EndReason })
+  | (LogoutEvent & {
+      readonly type: 'logout-delivered';
+      readonly attempts: number;
+      /** From the end of the session to the service's answer. */
+      readonly delayMs: number;
+    })
+  | (LogoutEvent & {
+      readonly type: 'logout-retrying';
+      readonly attempts: number;
+      /** The answer's status, or why there was none. */
+      readonly cause: string;
+      /** Until the next attempt. */
+      readonly delayMs: number;
+    })
+  | (LogoutEvent & {
+      readonly type: 'logout-parked';
+      readonly attempts: number;
+      readonly cause: string;
+      /** What is most likely to mend it. */
+      readonly cure: string;
+    })
+  | { readonly type: 'service-down'; readonly cause: string }
+  | { readonly type: 'service-up' }
+  /** Left when the app shut down; `lost` when the outbox keeps nothing beyond the process. */
+  | { readonly type: 'shutdown-incomplete'; readonly pending: number; readonly lost: boolean }
+  | { readonly type: 'session-store-found'; readonly store: string }
+  /** Something of the host or of ours failed and was contained. `error` is the error's name. */
+  | { readonly type: 'fault'; readonly where: string; readonly error: string };
+
+/** Takes an event; never throws. */
+export type Emit = (event: DebateSpaceEvent) => void;

@@ -1,0 +1,107 @@
+import { Subject } from 'rxjs';
+import type { DebateSpaceEvent } from './debate-space-event.js';
+import { DebateSpaceEvents } from './debate-space-events.js';
+import { DebateSpaceService } from './debate-space.service.js';
+import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
+import type { DeliveryAnswer } from './outbox/delivery-policy.js';
+import { Dispatcher } from './outbox/dispatcher.js';
+import type { Outbox, OutboxEntry } from './outbox/outbox.js';
+import { AccessTokens } from './remote/access-tokens.js';
+import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
+import { RateLimiter } from './remote/rate-limiter.js';
+import { ServiceClient } from './remote/service-client.js';
+import { TokenRoute } from './remote/token-route.js';
+import { Transport } from './remote/transport.js';
+import { UsersApi } from './remote/users-api.js';
+import type { ResolvedOptions } from './resolve-options.js';
+import { EndRecorder } from './session-end/end-recorder.js';
+import { SessionEndDetector } from './session-end/session-end-detector.js';
+
+const DRAIN_MS = 5_000;
+
+/** One debate-space application, put together: the parts of design and the one place that knows them all. */
+export class DebateSpaceRuntime {
+  readonly service: DebateSpaceService;
+  readonly events: DebateSpaceEvents;
+  readonly recorder: EndRecorder;
+  readonly detector: SessionEndDetector;
+  readonly warnings: readonly string[];
+  readonly outbox: Outbox;
+  readonly #subject = new Subject<DebateSpaceEvent>();
+  readonly #closing = new AbortController();
+  readonly #transport: Transport;
+  readonly #dispatcher: Dispatcher;
+
+  static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
+    return new DebateSpaceRuntime(options, await options.outbox.open());
+  }
+
+  private constructor(options: ResolvedOptions, outbox: Outbox) {
+    const { apiKey, secretKey, authUrl, baseUrl, http, logout, session, users } = options;
+    const emit = (event: DebateSpaceEvent): void => {
+      this.#subject.next(event);
+    };
+    const closing = this.#closing.signal;
+    const policy = { attempts: http.attempts, deadlineMs: http.deadlineMs };
+    const transport = new Transport(http.timeoutMs);
+    const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });
+    const tokens = new AccessTokens((scope) => tokenRoute.fetch(scope, closing));
+    const limiter = new RateLimiter(http.rateLimit);
+    const client = new ServiceClient({ transport, tokens, limiter, policy, closing });
+    const api = new UsersApi(client, {
+      baseUrl,
+      listApiKey: users.listAuth === 'apiKey' ? apiKey : undefined,
+    });
+
+    const logoutUrl = backchannelLogoutUrl(authUrl, options.applicationName);
+    const route = new LogoutRoute(transport, logoutUrl);
+    const signer = new LogoutTokenSigner({
+      ...logout,
+      secretKey,
+      secretKeyEncoding: options.secretKeyEncoding,
+      issuer: logout.issuer ?? options.applicationName,
+      audience: logout.audience ?? apiKey.reveal(),
+    });
+    const deliver = async (entry: OutboxEntry): Promise<DeliveryAnswer> => {
+      let token: string;
+      try {
+        token = await signer.sign(entry);
+      } catch {
+        return { reason: 'logout.claims failed' }; // the host's function; it may do better next time
+      }
+      return route.send(token, closing);
+    };
+    const { concurrency, maxAgeMs } = logout;
+
+    this.outbox = outbox;
+    this.warnings = [signer.weakness].filter((warning) => warning !== undefined);
+    this.events = new DebateSpaceEvents(this.#subject);
+    this.recorder = new EndRecorder(outbox, secretKey, emit);
+    this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
+    this.detector = new SessionEndDetector(this.recorder, session, emit);
+    this.#transport = transport;
+    this.#dispatcher = new Dispatcher(
+      outbox,
+      deliver,
+      { concurrency, maxAgeMs, leaseMs: 2 * http.timeoutMs },
+      emit,
+    );
+  }
+
+  start(): void {
+    this.#dispatcher.start();
+  }
+
+  /** Decides what is open, delivers what is pending – for five seconds at most –, and closes everything. */
+  async close(): Promise<void> {
+    await this.detector.close();
+    const pending = await this.#dispatcher.drain(DRAIN_MS);
+    if (pending > 0) {
+      this.#subject.next({ type: 'shutdown-incomplete', pending, lost: !this.outbox.durable });
+    }
+    this.#closing.abort();
+    this.#transport.close();
+    await this.outbox.close();
+    this.#subject.complete();
+  }
+}

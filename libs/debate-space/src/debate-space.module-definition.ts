@@ -1,0 +1,80 @@
+import { ConfigurableModuleBuilder, Logger, type Provider } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { DebateSpaceEvents } from './debate-space-events.js';
+import { DebateSpaceRuntime } from './debate-space-runtime.js';
+import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
+import type { DebateSpaceModuleOptions } from './debate-space.options.js';
+import { DebateSpaceService } from './debate-space.service.js';
+import { getDebateSpaceToken } from './debate-space.tokens.js';
+import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
+import { EndRecorder } from './session-end/end-recorder.js';
+
+export interface DebateSpaceModuleExtras {
+  /** Whether the providers are there for every module. Default: true. */
+  isGlobal?: boolean;
+  /** For several applications in one host: injected by `@InjectDebateSpace(name)`. Default: none, injected by class. */
+  name?: string;
+}
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
+  new ConfigurableModuleBuilder<DebateSpaceModuleOptions>({
+    moduleName: 'DebateSpace',
+    alwaysTransient: true,
+  })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createDebateSpaceOptions')
+    .setExtras<DebateSpaceModuleExtras>(
+      { isGlobal: true, name: undefined },
+      (definition, { isGlobal, name }) => ({
+        ...definition,
+        global: isGlobal ?? true,
+        providers: [...(definition.providers ?? []).map(sealed), ...providersOf(name)],
+        exports: [DebateSpaceService, DebateSpaceEvents, EndRecorder].map((provided) =>
+          getDebateSpaceToken<unknown>(name, provided),
+        ),
+      }),
+    )
+    .build();
+
+/**
+ * Has the options checked and locked away before Nest stores them: what stands under the options token is the resolved
+ * options, without a readable key.
+ */
+function sealed(provider: Provider): Provider {
+  if (typeof provider === 'function' || provider.provide !== MODULE_OPTIONS_TOKEN) return provider;
+  if ('useValue' in provider) {
+    return { provide: provider.provide, useFactory: () => resolveOptions(provider.useValue) };
+  }
+  if (!('useFactory' in provider)) return provider;
+  const { useFactory } = provider;
+  return { ...provider, useFactory: async (...args: unknown[]) => resolveOptions(await useFactory(...args)) };
+}
+
+/** All providers of one application. They stand under tokens of its name, so that no other application finds them. */
+function providersOf(name: string | undefined): Provider[] {
+  const runtime = getDebateSpaceToken<unknown>(name, DebateSpaceRuntime);
+  const part = (
+    provided: { name: string; prototype: unknown },
+    of: (runtime: DebateSpaceRuntime) => unknown,
+  ): Provider => ({
+    provide: getDebateSpaceToken(name, provided),
+    useFactory: of,
+    inject: [runtime],
+  });
+  return [
+    {
+      provide: runtime,
+      useFactory: (options: ResolvedOptions) => DebateSpaceRuntime.open(options),
+      inject: [MODULE_OPTIONS_TOKEN],
+    },
+    part(DebateSpaceService, ({ service }) => service),
+    part(DebateSpaceEvents, ({ events }) => events),
+    part(EndRecorder, ({ recorder }) => recorder),
+    {
+      provide: getDebateSpaceToken<unknown>(name, DebateSpaceLifecycle),
+      useFactory: (ready: DebateSpaceRuntime, options: ResolvedOptions, adapterHost?: HttpAdapterHost) =>
+        new DebateSpaceLifecycle(ready, options, adapterHost, new Logger('DebateSpace')),
+      inject: [runtime, MODULE_OPTIONS_TOKEN, { token: HttpAdapterHost, optional: true }],
+    },
+  ];
+}

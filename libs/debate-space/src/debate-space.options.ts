@@ -1,0 +1,109 @@
+import type { OutboxFactory } from './outbox/outbox.js';
+
+/** What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error. */
+export interface DebateSpaceModuleOptions {
+  /** The API key of the administration panel, Configuration > General. It is the `client_id` of section 4.1. */
+  apiKey: string;
+  /** The secret key beside it: the `client_secret` of section 4.1, and what signs the logout token (section 5). */
+  secretKey: string;
+  /** The name of the client application: the last part of the logout route (section 4.5). */
+  applicationName: string;
+  /** {auth_url}, the host root of the service. Default: the environment's `DEBATE_SPACE_AUTH_URL`. */
+  authUrl?: string;
+  /** {base_url}, the base address of the API. Default: `${authUrl}/api/v1`. */
+  baseUrl?: string;
+  /** How the secret key becomes the signing key: its UTF-8 bytes (default), or Base64 decoded. */
+  secretKeyEncoding?: 'utf8' | 'base64';
+  session?: DebateSpaceSessionOptions;
+  logout?: DebateSpaceLogoutOptions;
+  /** Where logouts wait for delivery. Default: `memoryOutbox()`. */
+  outbox?: OutboxFactory;
+  http?: DebateSpaceHttpOptions;
+  users?: DebateSpaceUsersOptions;
+}
+
+/** What a store keeps for one session. */
+export type SessionRecord = Readonly<Record<string, unknown>>;
+
+/** The uid under which the session's user was registered in the service; `undefined` for nobody. */
+export type SessionUid = (session: SessionRecord, request?: unknown) => string | undefined;
+
+/** The part of an express-session store that is needed; any store of that kind fits. */
+export interface SessionStore {
+  get(sid: string, callback: (error: unknown, session?: object | null) => void): unknown;
+  set(sid: string, session: object, callback?: (error?: unknown) => void): unknown;
+  destroy(sid: string, callback?: (error?: unknown) => void): unknown;
+}
+
+export interface DebateSpaceSessionOptions {
+  /**
+   * Finds the user in a session. Default: the first of `session.passport.user`, `session.user`, `session.userId`,
+   * `session.uid` that is a string, a number, or an object with `uid`, `id` or `sub`.
+   */
+  uid?: SessionUid;
+  /** The store or stores to watch, and no others. Default: every store that the app's requests bring along. */
+  store?: SessionStore | readonly SessionStore[];
+  /** How long a response that is still open may delay the verdict on an end, in milliseconds. Default: 500. */
+  graceMs?: number;
+}
+
+/** What a function for additional claims is told. */
+export interface LogoutClaimsContext {
+  readonly uid: string;
+}
+
+export interface DebateSpaceLogoutOptions {
+  /**
+   * `direct` (default): each end of a session is sent to the service. `oidc`: nothing is sent by itself, because the
+   * identity provider notifies the service (section 4.5).
+   */
+  mode?: 'direct' | 'oidc';
+  /** JWT algorithm. Default: `HS256`. */
+  algorithm?: 'HS256' | 'HS384' | 'HS512';
+  /** `iss`. Default: the application name. */
+  issuer?: string;
+  /** `aud`. Default: the API key. */
+  audience?: string | readonly string[];
+  /** Time from `iat` to `exp`, in whole seconds, 1 to 120 (Back-Channel Logout 1.0, section 2.4). Default: 120. */
+  lifetimeSeconds?: number;
+  /** Additional claims for each token. They cannot replace a claim of the specification, nor bring a `nonce`. */
+  claims?: (
+    context: LogoutClaimsContext,
+  ) => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
+  /** How many logouts may be under way at the same time. Default: 8. */
+  concurrency?: number;
+  /** How long delivery of a logout is tried before it is parked, in milliseconds. Default: 24 hours. */
+  maxAgeMs?: number;
+}
+
+export interface DebateSpaceHttpOptions {
+  /** For one request, from connecting to the last byte of the answer, in milliseconds. Default: 10,000. */
+  timeoutMs?: number;
+  /**
+   * For one call with all its attempts, in milliseconds. Default: 30,000. Counts from when the rate limit lets the
+   * call through for the first time; the wait before that is the caller's to end, with a `signal`.
+   */
+  deadlineMs?: number;
+  /** How many requests one call may make. Default: 4. */
+  attempts?: number;
+  /**
+   * How many requests may reach {base_url} in any window of `perMs` milliseconds. Default: 100 in 60,000. `false`
+   * removes the limit.
+   */
+  rateLimit?: { readonly requests: number; readonly perMs: number } | false;
+  /** Permits `http:` addresses that are not loopback. Default: false. Keys and tokens then travel readable. */
+  allowInsecureHttp?: boolean;
+}
+
+export interface DebateSpaceUsersOptions {
+  /**
+   * How the user list is authorised (section 4.4): a Bearer token of scope `public` (`bearer`, default) or the
+   * `api_key` query parameter (`apiKey`), which ends up in access logs.
+   */
+  listAuth?: 'bearer' | 'apiKey';
+}
+
+/** What `forRootAsync({ useClass })` and `useExisting` expect. */
+export interface DebateSpaceOptionsFactory {
+  createDebateSpaceOptions(): DebateSpaceModuleOptions | Promise<DebateSpaceModuleOptions>;
+}

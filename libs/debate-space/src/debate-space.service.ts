@@ -1,0 +1,76 @@
+import type { EndRecorder } from './session-end/end-recorder.js';
+import { assertUid } from './remote/uid.js';
+import type { DebateSpaceUser, UserPage } from './remote/user-page.js';
+import type { ListUsersQuery } from './remote/user-query.js';
+import { walkUsers } from './remote/user-walk.js';
+import type { UsersApi } from './remote/users-api.js';
+
+/** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+}
+
+/** What a host injects: the user operations of the service, and logouts that no session tells of. */
+export class DebateSpaceService {
+  /**
+   * {auth_url}/auth/logout/{application_name} (service-interface.md, section 4.5): what a host with OpenID Connect
+   * registers at its identity provider.
+   */
+  readonly backchannelLogoutUrl: string;
+  readonly #users: UsersApi;
+  readonly #recorder: EndRecorder;
+
+  constructor(users: UsersApi, recorder: EndRecorder, logoutUrl: string) {
+    this.#users = users;
+    this.#recorder = recorder;
+    this.backchannelLogoutUrl = logoutUrl;
+  }
+
+  /**
+   * Erases the user's personal data and keeps the contributions (section 4.2). Irreversible. Resolves when the service
+   * has done it; repeating it is safe.
+   * @param uid the uid under which the user was registered
+   * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`
+   */
+  async anonymizeUser(uid: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#users.anonymize(uid, signal);
+  }
+
+  /**
+   * Deletes the user with all contributions (section 4.3). Irreversible: the service refuses this uid for ever.
+   * Resolves when the service has done it; repeating it is safe.
+   * @param uid the uid under which the user was registered
+   * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`
+   */
+  async deleteUser(uid: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#users.delete(uid, signal);
+  }
+
+  /**
+   * One page of the user list (section 4.4). Further query parameters pass through under the service's own names.
+   * @throws {InvalidArgumentError} before anything is sent; any other `DebateSpaceRequestError`
+   */
+  async listUsers(query: ListUsersQuery = {}, { signal }: CallOptions = {}): Promise<UserPage> {
+    return (await this.#users.list(query, signal)).page;
+  }
+
+  /**
+   * All users, page after page, never more than one page in memory. Breaking out of the loop stops asking.
+   * @throws what `listUsers` throws, from the loop
+   */
+  users(
+    query: Omit<ListUsersQuery, 'page'> = {},
+    { signal }: CallOptions = {},
+  ): AsyncIterable<DebateSpaceUser> {
+    return walkUsers((page) => this.#users.list({ ...query, page }, signal));
+  }
+
+  /**
+   * Logs the user out of the service, for hosts without sessions. Resolves when the outbox has it; delivery follows.
+   * @throws {InvalidUidError} before anything is stored
+   */
+  async logoutUser(uid: string): Promise<void> {
+    assertUid(uid, 'logoutUser');
+    await this.#recorder.request(uid);
+  }
+}

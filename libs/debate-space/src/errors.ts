@@ -1,0 +1,113 @@
+/** A call to the service, as errors and events name it (service-interface.md, section 4). */
+export type DebateSpaceOperation = 'token' | 'anonymizeUser' | 'deleteUser' | 'listUsers' | 'logoutUser';
+
+/**
+ * What is known of the effect of a failed call: `not-sent` – the service cannot have seen it; `refused` – the
+ * service answered that it did not do it; `unknown` – it may or may not have been done.
+ */
+export type DebateSpaceOutcome = 'not-sent' | 'refused' | 'unknown';
+
+/** Everything of this package that is thrown derives from this class and has a stable `code`. */
+export abstract class DebateSpaceError extends Error {
+  abstract readonly code: string;
+
+  constructor(message: string) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/** The options of `forRoot` or `forRootAsync` are missing or malformed. Stops the boot; lists every problem at once. */
+export class DebateSpaceOptionsError extends DebateSpaceError {
+  readonly code = 'ERR_DEBATE_SPACE_OPTIONS';
+
+  /** @param problems one sentence each: the option, what was found (never a secret) and the cure */
+  constructor(readonly problems: readonly string[]) {
+    super(
+      `DebateSpaceModule cannot start, its options need mending:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+    );
+  }
+}
+
+export interface RequestErrorDetails {
+  readonly operation: DebateSpaceOperation;
+  /** HTTP status of the last answer; absent when there was none. */
+  readonly status?: number;
+  /** Whether the same call may succeed later without anybody changing anything. */
+  readonly retryable: boolean;
+  readonly outcome: DebateSpaceOutcome;
+  /** How many requests were made, the failed one included. */
+  readonly attempts: number;
+  /** How long the service asked to wait (`Retry-After`), in milliseconds. */
+  readonly retryAfterMs?: number;
+}
+
+/** A call to the service that failed. Holds no request, no response, no key, no token and no uid. */
+export abstract class DebateSpaceRequestError extends DebateSpaceError implements RequestErrorDetails {
+  readonly operation: DebateSpaceOperation;
+  readonly status?: number;
+  readonly retryable: boolean;
+  readonly outcome: DebateSpaceOutcome;
+  readonly attempts: number;
+  readonly retryAfterMs?: number;
+
+  constructor(message: string, details: RequestErrorDetails) {
+    super(`${details.operation}: ${message}`);
+    this.operation = details.operation;
+    this.status = details.status;
+    this.retryable = details.retryable;
+    this.outcome = details.outcome;
+    this.attempts = details.attempts;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** The uid is empty, `.` or `..`, or has control characters or lone surrogates. Nothing was sent. */
+export class InvalidUidError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
+}
+/** `page`, `perPage` or a filter is not usable. Nothing was sent. */
+export class InvalidArgumentError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_INVALID_ARGUMENT';
+}
+/** The API key, the secret key or the access token was not accepted. */
+export class AuthenticationError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_AUTHENTICATION';
+}
+/** The credentials are right, and not allowed to do this (403). */
+export class PermissionError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_PERMISSION';
+}
+/** The service knows no user of that uid (404). */
+export class UserNotFoundError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_USER_NOT_FOUND';
+}
+/** The service says that too many requests were made (429), and went on saying so. */
+export class RateLimitedError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_RATE_LIMITED';
+}
+/** The service understood the request and will not do it: another 4xx, or a body with `success: false`. */
+export class RefusedError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_REFUSED';
+}
+/** The service answered with a 5xx, and went on doing so. */
+export class UnavailableError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_UNAVAILABLE';
+}
+/** No connection, or it broke. The message has the system's error code, such as `ECONNREFUSED`. */
+export class NetworkError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_NETWORK';
+}
+/** `http.timeoutMs` passed without a whole answer, or `http.deadlineMs` over all attempts. */
+export class TimeoutError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_TIMEOUT';
+}
+/** An answer that is not of the interface: HTML, cut-off JSON, wrong types, a redirect, an empty body. */
+export class UnexpectedResponseError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE';
+}
+/** The caller's `signal` was aborted, or the app is shutting down. `name` is `AbortError`, as for `fetch`. */
+export class AbortedError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_ABORTED';
+  override readonly name = 'AbortError';
+}

@@ -1,0 +1,52 @@
+export { DebateSpaceModule } from './debate-space.module.js';
+export type { DebateSpaceModuleExtras } from './debate-space.module-definition.js';
+export type {
+  DebateSpaceHttpOptions,
+  DebateSpaceLogoutOptions,
+  DebateSpaceModuleOptions,
+  DebateSpaceOptionsFactory,
+  DebateSpaceSessionOptions,
+  DebateSpaceUsersOptions,
+  LogoutClaimsContext,
+  SessionRecord,
+  SessionStore,
+  SessionUid,
+} from './debate-space.options.js';
+export { DebateSpaceService, type CallOptions } from './debate-space.service.js';
+export { getDebateSpaceToken, InjectDebateSpace } from './debate-space.tokens.js';
+export { DebateSpaceEvents } from './debate-space-events.js';
+export type { DebateSpaceEvent, EndReason } from './debate-space-event.js';
+export { EndsDebateSession } from './session-end/ends-debate-session.decorator.js';
+export type { EndsDebateSessionOptions } from './session-end/ends-debate-session.options.js';
+export { SessionEndInterceptor } from './session-end/session-end.interceptor.js';
+export { memoryOutbox } from './outbox/memory-outbox.js';
+export type {
+  DeliveryProgress,
+  Outbox,
+  OutboxCounts,
+  OutboxEntry,
+  OutboxFactory,
+  OutboxJob,
+} from './outbox/outbox.js';
+export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
+export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
+export {
+  AbortedError,
+  AuthenticationError,
+  DebateSpaceError,
+  DebateSpaceOptionsError,
+  DebateSpaceRequestError,
+  InvalidArgumentError,
+  InvalidUidError,
+  NetworkError,
+  PermissionError,
+  RateLimitedError,
+  RefusedError,
+  TimeoutError,
+  UnavailableError,
+  UnexpectedResponseError,
+  UserNotFoundError,
+  type DebateSpaceOperation,
+  type DebateSpaceOutcome,
+  type RequestErrorDetails,
+} from './errors.js';

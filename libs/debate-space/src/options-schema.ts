@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import type { DebateSpaceModuleOptions } from './debate-space.options.js';
+import { memoryOutbox } from './outbox/memory-outbox.js';
+import { defaultSessionUid } from './session-end/default-session-uid.js';
+
+/** The environment variable that stands in for `authUrl`. */
+export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
+
+const PANEL = 'copy it from the administration panel, Configuration > General';
+
+const functionOption = <F>() => z.custom<F>((value) => typeof value === 'function', 'must be a function');
+const milliseconds = (least: number) => z.int(`must be a whole number of milliseconds`).min(least);
+const text = (cure: string) =>
+  z.string(`must be a string; ${cure}`).trim().min(1, `must not be empty; ${cure}`);
+const secret = (cure: string) =>
+  z
+    .string(`must be a string; ${cure}`)
+    .refine(
+      (value) => value.trim() === value && value !== '',
+      `must not be empty or have blanks around it; ${cure}`,
+    );
+
+const store = z.custom<NonNullable<DebateSpaceModuleOptions['session']>['store']>((value) => {
+  const stores: unknown[] = Array.isArray(value) ? value : [value];
+  return stores.length > 0 && stores.every(isStore);
+}, 'must be a session store, or several in an array: objects with get, set and destroy');
+
+const outbox = z.custom<NonNullable<DebateSpaceModuleOptions['outbox']>>(
+  (value) => typeof (value as { open?: unknown } | null)?.open === 'function',
+  'must be an outbox such as memoryOutbox()',
+);
+
+/** What each option must be, its default, and the cure when it is not so. */
+export const optionsSchema = z.strictObject({
+  apiKey: secret(PANEL),
+  secretKey: secret(PANEL),
+  applicationName: text(
+    'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}',
+  ).refine((name) => name !== '.' && name !== '..', 'must not be a dot segment'),
+  authUrl: z.string(
+    `must be a URL; set it, or the environment's ${AUTH_URL_VARIABLE}, to the host root of the service`,
+  ),
+  baseUrl: z.string('must be a URL').optional(),
+  secretKeyEncoding: z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'").default('utf8'),
+  session: z
+    .strictObject({
+      uid: functionOption<typeof defaultSessionUid>().default(() => defaultSessionUid),
+      store: store.optional(),
+      graceMs: milliseconds(0).default(500),
+    })
+    .prefault({}),
+  logout: z
+    .strictObject({
+      mode: z.enum(['direct', 'oidc'], "must be 'direct' or 'oidc'").default('direct'),
+      algorithm: z.enum(['HS256', 'HS384', 'HS512'], "must be 'HS256', 'HS384' or 'HS512'").default('HS256'),
+      issuer: text('leave it out for the application name').optional(),
+      audience: z
+        .union(
+          [z.string().min(1), z.array(z.string().min(1)).min(1)],
+          'must be a string, or strings in an array',
+        )
+        .optional(),
+      lifetimeSeconds: z
+        .int('must be a whole number of seconds')
+        .min(1, 'must be at least 1')
+        .max(120, 'must be at most 120: Back-Channel Logout 1.0 allows two minutes')
+        .default(120),
+      claims:
+        functionOption<NonNullable<NonNullable<DebateSpaceModuleOptions['logout']>['claims']>>().optional(),
+      concurrency: z.int('must be a whole number').min(1).max(1000).default(8),
+      maxAgeMs: milliseconds(1).default(24 * 60 * 60 * 1000),
+    })
+    .prefault({}),
+  outbox: outbox.default(() => memoryOutbox()),
+  http: z
+    .strictObject({
+      timeoutMs: milliseconds(1).default(10_000),
+      deadlineMs: milliseconds(1).default(30_000),
+      attempts: z.int('must be a whole number').min(1).max(20).default(4),
+      rateLimit: z
+        .union(
+          [z.literal(false), z.strictObject({ requests: z.int().min(1), perMs: z.int().min(1) })],
+          'must be { requests, perMs }, both whole numbers above 0, or false',
+        )
+        .default({ requests: 100, perMs: 60_000 }),
+      allowInsecureHttp: z.boolean('must be true or false').default(false),
+    })
+    .prefault({}),
+  users: z
+    .strictObject({
+      listAuth: z.enum(['bearer', 'apiKey'], "must be 'bearer' or 'apiKey'").default('bearer'),
+    })
+    .prefault({}),
+});
+
+export type CheckedOptions = z.output<typeof optionsSchema>;
+
+function isStore(value: unknown): boolean {
+  const methods = value as Record<string, unknown> | null | undefined;
+  return ['get', 'set', 'destroy'].every((method) => typeof methods?.[method] === 'function');
+}

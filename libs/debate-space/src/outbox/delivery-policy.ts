@@ -1,0 +1,76 @@
+import { fullJitter } from '../remote/backoff.js';
+import type { OutboxJob } from './outbox.js';
+
+/** What came of one attempt at delivery. */
+export interface DeliveryAnswer {
+  /** HTTP status; absent when no whole answer came. */
+  readonly status?: number;
+  /** Why not, such as `ECONNREFUSED` or `TIMEOUT`. */
+  readonly reason?: string;
+  readonly retryAfterMs?: number;
+  /** The service's clock minus this one's, in milliseconds. */
+  readonly clockSkewMs?: number;
+}
+
+export type Decision =
+  | { readonly action: 'finish' }
+  | {
+      readonly action: 'retry';
+      readonly delayMs: number;
+      /** For the whole queue, in milliseconds. */
+      readonly pauseMs: number;
+      /** Whether the service itself seems to be down. */
+      readonly down: boolean;
+      readonly rejections: number;
+    }
+  | { readonly action: 'park'; readonly cure: string };
+
+const FIRST_DELAY_MS = 1_000;
+const MOST_DELAY_MS = 5 * 60_000;
+const MOST_REJECTIONS = 3;
+const CLOCK_TOLERANCE_MS = 30_000;
+
+/**
+ * What to do after an attempt. Back-Channel Logout 1.0, section 2.5: retransmit only what may be a recoverable failure,
+ * after a delay.
+ * @param job how far delivery had come *before* this attempt
+ * @param random a number from 0 to 1
+ */
+export function decide(
+  answer: DeliveryAnswer,
+  job: OutboxJob,
+  maxAgeMs: number,
+  now = Date.now(),
+  random = Math.random(),
+): Decision {
+  const { status, retryAfterMs = 0 } = answer;
+  if (status !== undefined && status >= 200 && status < 300) return { action: 'finish' };
+
+  const rejections = job.rejections + (status === 400 ? 1 : 0);
+  const down = status === undefined || status === 408 || status >= 500;
+  const recoverable =
+    down || status === 425 || status === 429 || (status === 400 && rejections < MOST_REJECTIONS);
+  if (!recoverable) return { action: 'park', cure: cureFor(status, answer.clockSkewMs) };
+
+  const leftMs = job.entry.endedAt + maxAgeMs - now;
+  if (leftMs <= 0)
+    return { action: 'park', cure: 'it is older than logout.maxAgeMs; see that the service is up' };
+  const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MOST_DELAY_MS, random);
+  const delayMs = Math.max(Math.min(jitter, leftMs), retryAfterMs);
+  const pauseMs = status === 429 ? delayMs : down ? retryAfterMs : 0;
+  return { action: 'retry', delayMs, pauseMs, down, rejections };
+}
+
+/** `500`, `ECONNREFUSED`: for events and logs. */
+export function causeOf(answer: DeliveryAnswer): string {
+  return String(answer.status ?? answer.reason ?? 'no answer');
+}
+
+function cureFor(status: number, clockSkewMs = 0): string {
+  if (status < 400) return 'a redirect is never followed; give the address it leads to as authUrl';
+  if (status === 404) return 'there is no such logout route; check applicationName and authUrl';
+  if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {
+    return `the clocks differ by ${Math.round(Math.abs(clockSkewMs) / 1000)} s; set this machine's clock`;
+  }
+  return 'the service refuses the logout token; check secretKey, secretKeyEncoding, logout.algorithm, issuer and audience';
+}

@@ -1,0 +1,186 @@
+import type { Emit } from '../debate-space-event.js';
+import { fullJitter } from '../remote/backoff.js';
+import { causeOf, decide, type DeliveryAnswer } from './delivery-policy.js';
+import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
+
+export interface DispatcherOptions {
+  readonly concurrency: number;
+  readonly maxAgeMs: number;
+  /** Longer than any attempt can take, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** One attempt: a fresh token, one request. Never rejects. */
+export type Deliver = (entry: OutboxEntry) => Promise<DeliveryAnswer>;
+
+const FIRST_PROBE_MS = 1_000;
+const MOST_PROBE_MS = 30_000;
+
+/** Takes what is due out of the outbox and delivers it, at the pace that the service allows. */
+export class Dispatcher {
+  readonly #outbox: Outbox;
+  readonly #deliver: Deliver;
+  readonly #options: DispatcherOptions;
+  readonly #emit: Emit;
+  readonly #underWay = new Set<Promise<void>>();
+  #timer: NodeJS.Timeout | undefined;
+  /** The service asked for it. */
+  #pausedUntil = 0;
+  #nextProbeAt = 0;
+  /** Probes that failed since the service went down; 0 while it is up. */
+  #failedProbes = 0;
+  #filling = false;
+  #again = false;
+  #running = false;
+  #settled: () => void = () => undefined;
+
+  constructor(outbox: Outbox, deliver: Deliver, options: DispatcherOptions, emit: Emit) {
+    this.#outbox = outbox;
+    this.#deliver = deliver;
+    this.#options = options;
+    this.#emit = emit;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.#outbox.onChange(() => {
+      this.#wake();
+    });
+    this.#wake();
+  }
+
+  /**
+   * Goes on until nothing is pending or the time is over, then stops.
+   * @returns how many entries are left pending
+   */
+  async drain(deadlineMs: number): Promise<number> {
+    const deadline = performance.now() + deadlineMs;
+    for (;;) {
+      const { pending } = await this.#outbox.counts();
+      const leftMs = deadline - performance.now();
+      if (pending === 0 || leftMs <= 0) {
+        this.#running = false;
+        clearTimeout(this.#timer);
+        return pending;
+      }
+      await this.#progress(leftMs);
+    }
+  }
+
+  /** Resolves with the next attempt that comes to its end, or after the time given. */
+  async #progress(withinMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#settled = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#wake();
+    });
+  }
+
+  #wake(): void {
+    this.#fill().catch((error: unknown) => {
+      this.#emit({
+        type: 'fault',
+        where: 'outbox',
+        error: error instanceof Error ? error.name : typeof error,
+      });
+      this.#wakeIn(FIRST_PROBE_MS);
+    });
+  }
+
+  #wakeIn(ms: number): void {
+    clearTimeout(this.#timer);
+    // Never keeps the host's process alive.
+    this.#timer = setTimeout(() => { this.#wake(); }, Math.min(ms, 2 ** 31 - 1)).unref(); // prettier-ignore
+  }
+
+  /** Claims as much as may be under way now; called again while it runs, it runs once more. */
+  async #fill(): Promise<void> {
+    this.#again = true;
+    if (this.#filling) return;
+    this.#filling = true;
+    try {
+      while (this.#again && this.#running) {
+        this.#again = false;
+        await this.#claimAndDeliver();
+      }
+    } finally {
+      this.#filling = false;
+    }
+  }
+
+  async #claimAndDeliver(): Promise<void> {
+    const pausedMs = Math.max(this.#pausedUntil, this.#nextProbeAt) - performance.now();
+    if (pausedMs > 0) {
+      this.#wakeIn(Math.ceil(pausedMs));
+      return;
+    }
+    // While the service is down, one probe at a time.
+    const most = this.#failedProbes > 0 ? 1 : this.#options.concurrency;
+    const free = most - this.#underWay.size;
+    if (free <= 0) return;
+    for (const job of await this.#outbox.claim(free, this.#options.leaseMs)) this.#begin(job);
+    const dueMs = await this.#outbox.nextDueMs();
+    if (dueMs !== undefined && this.#underWay.size < most) this.#wakeIn(Math.ceil(dueMs));
+  }
+
+  #begin(job: OutboxJob): void {
+    const attempt = this.#attempt(job)
+      .catch((error: unknown) => {
+        // The entry stays in the outbox and is due again when its lease has run out.
+        this.#emit({
+          type: 'fault',
+          where: 'outbox',
+          error: error instanceof Error ? error.name : typeof error,
+        });
+      })
+      .finally(() => {
+        this.#underWay.delete(attempt);
+        this.#settled();
+        this.#wake();
+      });
+    this.#underWay.add(attempt);
+  }
+
+  async #attempt(job: OutboxJob): Promise<void> {
+    const { entry } = job;
+    const answer = await this.#deliver(entry);
+    const decision = decide(answer, job, this.#options.maxAgeMs);
+    const attempts = job.attempts + 1;
+    const { id, uid } = entry;
+    const cause = causeOf(answer);
+    this.#heard(decision.action === 'retry' && decision.down, cause);
+    switch (decision.action) {
+      case 'finish':
+        await this.#outbox.finish(id);
+        this.#emit({ type: 'logout-delivered', id, uid, attempts, delayMs: Date.now() - entry.endedAt });
+        return;
+      case 'retry':
+        this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + decision.pauseMs);
+        await this.#outbox.retry(id, { attempts, rejections: decision.rejections }, decision.delayMs);
+        this.#emit({ type: 'logout-retrying', id, uid, attempts, cause, delayMs: decision.delayMs });
+        return;
+      case 'park':
+        await this.#outbox.park(id, { attempts, rejections: job.rejections });
+        this.#emit({ type: 'logout-parked', id, uid, attempts, cause, cure: decision.cure });
+    }
+  }
+
+  /** Notes whether the service answers, and spaces the probes while it does not. */
+  #heard(down: boolean, cause: string): void {
+    const now = performance.now();
+    if (!down) {
+      if (this.#failedProbes > 0) this.#emit({ type: 'service-up' });
+      this.#failedProbes = 0;
+      this.#nextProbeAt = 0;
+      return;
+    }
+    if (this.#failedProbes === 0) this.#emit({ type: 'service-down', cause });
+    else if (now < this.#nextProbeAt) return; // one of those that were under way when it went down
+    this.#failedProbes += 1;
+    this.#nextProbeAt =
+      now + Math.max(FIRST_PROBE_MS / 4, fullJitter(this.#failedProbes, FIRST_PROBE_MS, MOST_PROBE_MS));
+  }
+}

@@ -1,0 +1,90 @@
+/** A place in the window, taken until the request was answered and a whole window has passed since. */
+export interface Turn {
+  /** The request is answered, or given up. Calling it again does nothing. */
+  done(): void;
+}
+
+export interface RateLimit {
+  readonly requests: number;
+  readonly perMs: number;
+}
+
+// The service's clock has whole milliseconds, and a timer may fire up to one early.
+const MARGIN_MS = 2;
+
+/**
+ * Never more than `requests` in any window of `perMs`, as the service sees them: a place comes free one window after
+ * the *answer*, so that it does not matter how long a request was on its way. First come, first served.
+ */
+export class RateLimiter {
+  readonly #limit: RateLimit | undefined;
+  readonly #waiting = new Set<() => void>();
+  /** When each answered request leaves the window, ascending. */
+  readonly #cooling: number[] = [];
+  #underWay = 0;
+  #pausedUntil = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limit: RateLimit | false) {
+    this.#limit = limit === false ? undefined : limit;
+  }
+
+  /** Waits for a place. Rejects with an `AbortError` when the signal is aborted before. */
+  async turn(signal: AbortSignal): Promise<Turn> {
+    signal.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const granted = (): void => {
+        signal.removeEventListener('abort', aborted);
+        resolve();
+      };
+      const aborted = (): void => {
+        this.#waiting.delete(granted);
+        reject(new DOMException('aborted while waiting for the rate limit', 'AbortError'));
+        this.#grant();
+      };
+      signal.addEventListener('abort', aborted, { once: true });
+      this.#waiting.add(granted);
+      this.#grant();
+    });
+    return { done: this.#doneOnce() };
+  }
+
+  /** Lets nobody through for a while: the service asked for it. */
+  pause(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
+  }
+
+  #doneOnce(): () => void {
+    let open = true;
+    return () => {
+      if (!open) return;
+      open = false;
+      this.#underWay -= 1;
+      if (this.#limit) this.#cooling.push(performance.now() + this.#limit.perMs + MARGIN_MS);
+      this.#grant();
+    };
+  }
+
+  #grant(): void {
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    while ((this.#cooling[0] ?? Infinity) <= now) this.#cooling.shift();
+    for (const granted of this.#waiting) {
+      const wait = this.#waitMs(now);
+      if (wait > 0) {
+        // Not unref'd: somebody is waiting. Without an end in sight, the next answer calls again.
+        if (wait < Infinity) this.#timer = setTimeout(this.#grant.bind(this), Math.ceil(wait));
+        return;
+      }
+      this.#waiting.delete(granted);
+      this.#underWay += 1;
+      granted();
+    }
+  }
+
+  #waitMs(now: number): number {
+    const full = this.#limit !== undefined && this.#underWay + this.#cooling.length >= this.#limit.requests;
+    const free = full ? (this.#cooling[0] ?? Infinity) : now;
+    return Math.max(free, this.#pausedUntil) - now;
+  }
+}

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AbortedError, TimeoutError, type DebateSpaceOperation, type DebateSpaceOutcome } from '../errors.js';
+import type { Attempt, Failure } from './attempt.js';
+import { fullJitter } from './backoff.js';
+
+export interface RetryPolicy {
+  /** How many attempts, the first included. */
+  readonly attempts: number;
+  /** For all of them, in milliseconds from the first. */
+  readonly deadlineMs: number;
+}
+
+export interface AttemptContext {
+  /** Milliseconds until the deadline. */
+  readonly leftMs: number;
+  /** Whether an earlier attempt of this call may have been carried out. */
+  readonly unknownBefore: boolean;
+}
+
+const FIRST_DELAY_MS = 500;
+const MOST_DELAY_MS = 10_000;
+
+/**
+ * Makes one call out of several attempts.
+ * @param ready waits until an attempt may start; what it waits before the first does not count for the deadline
+ * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted
+ */
+export async function retrying<R, T>(
+  operation: DebateSpaceOperation,
+  policy: RetryPolicy,
+  signal: AbortSignal,
+  ready: () => Promise<R>,
+  once: (resource: R, context: AttemptContext) => Promise<Attempt<T>>,
+): Promise<T> {
+  let attempts = 0;
+  let outcome: DebateSpaceOutcome = 'not-sent';
+  let deadline: number | undefined;
+  let last: Failure | undefined;
+  try {
+    for (;;) {
+      const resource = await ready();
+      deadline ??= performance.now() + policy.deadlineMs;
+      const leftMs = deadline - performance.now();
+      if (leftMs <= 0 && last) throw errorOf(last);
+      attempts += 1;
+      const attempt = await once(resource, { leftMs, unknownBefore: outcome === 'unknown' });
+      if ('value' in attempt) return attempt.value;
+      last = attempt.failure;
+      outcome = worse(outcome, last.outcome);
+      if (signal.aborted) break;
+      if (last.retry === 'at-once') continue;
+      if (last.retry === 'no' || attempts >= policy.attempts) throw errorOf(last);
+      const delayMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MOST_DELAY_MS), last.retryAfterMs ?? 0);
+      if (performance.now() + delayMs >= deadline) throw errorOf(last);
+      await sleep(delayMs, undefined, { signal });
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  throw new AbortedError('aborted', { operation, attempts, outcome, retryable: true });
+
+  function errorOf(failure: Failure): Error {
+    const late = failure.retry === 'later' && attempts < policy.attempts && !(failure.error === TimeoutError);
+    return new failure.error(
+      late ? `${failure.message}; http.deadlineMs leaves no time to try again` : failure.message,
+      {
+        operation,
+        attempts,
+        outcome,
+        status: failure.status,
+        retryable: failure.retryable ?? failure.retry === 'later',
+        retryAfterMs: failure.retryAfterMs,
+      },
+    );
+  }
+}
+
+function worse(one: DebateSpaceOutcome, other: DebateSpaceOutcome): DebateSpaceOutcome {
+  if (one === 'unknown' || other === 'unknown') return 'unknown';
+  return one === 'refused' ? one : other;
+}

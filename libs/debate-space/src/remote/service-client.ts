@@ -1,0 +1,102 @@
+import {
+  AuthenticationError,
+  DebateSpaceRequestError,
+  TimeoutError,
+  type DebateSpaceOperation,
+} from '../errors.js';
+import type { AccessTokens, Scope } from './access-tokens.js';
+import { transportFailure, type Attempt, type Failure } from './attempt.js';
+import { LinkedSignal } from './linked-signal.js';
+import type { RateLimiter } from './rate-limiter.js';
+import { retrying, type RetryPolicy } from './retrying.js';
+import type { HttpReply, Transport } from './transport.js';
+
+/** One call under {base_url} (service-interface.md, section 4). */
+export interface ServiceCall<T> {
+  readonly operation: DebateSpaceOperation;
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** With its query, which may hold the API key. */
+  readonly url: string;
+  /** Absent when the API key in the query authorises the call. */
+  readonly scope?: Scope;
+  /** Reads an answer. `unknownBefore`: an earlier attempt of this call may have been carried out. */
+  read(reply: HttpReply, unknownBefore: boolean): Attempt<T>;
+}
+
+export interface ServiceClientParts {
+  readonly transport: Transport;
+  readonly tokens: AccessTokens;
+  readonly limiter: RateLimiter;
+  readonly policy: RetryPolicy;
+  /** Aborted when the app shuts down. */
+  readonly closing: AbortSignal;
+}
+
+/** Calls under {base_url}: each at its turn, with a living token, repeated as far as the policy goes. */
+export class ServiceClient {
+  readonly #parts: ServiceClientParts;
+
+  constructor(parts: ServiceClientParts) {
+    this.#parts = parts;
+  }
+
+  async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
+    const { transport, tokens, limiter, policy, closing } = this.#parts;
+    using linked = new LinkedSignal([callerSignal, closing]);
+    const { signal } = linked;
+    let renewed = false;
+
+    return await retrying(
+      call.operation,
+      policy,
+      signal,
+      () => limiter.turn(signal),
+      async (turn, { leftMs, unknownBefore }) => {
+        try {
+          const token = await this.#token(call.scope, signal, leftMs);
+          if (typeof token === 'object') return token;
+          const exchange = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs);
+          if ('failure' in exchange) return { failure: transportFailure(exchange.failure) };
+          const attempt = call.read(exchange.reply, unknownBefore);
+          if (!('failure' in attempt)) return attempt;
+          const { failure } = attempt;
+          if (failure.status === 429 && failure.retryAfterMs !== undefined)
+            limiter.pause(failure.retryAfterMs);
+          if (failure.error !== AuthenticationError || !call.scope || token === undefined) return attempt;
+          tokens.drop(call.scope, token);
+          const retry = renewed ? 'no' : 'at-once';
+          renewed = true;
+          return { failure: { ...failure, retry } };
+        } finally {
+          turn.done();
+        }
+      },
+    );
+  }
+
+  /** A failure to get a token is seen from the call that needed it: that call was not sent. */
+  async #token(
+    scope: Scope | undefined,
+    signal: AbortSignal,
+    leftMs: number,
+  ): Promise<string | Attempt<never> | undefined> {
+    if (scope === undefined) return undefined;
+    using budget = new LinkedSignal([signal], leftMs);
+    try {
+      return await this.#parts.tokens.get(scope, budget.signal);
+    } catch (error) {
+      if (budget.timedOut) return { failure: { error: TimeoutError, message: 'no access token in time', outcome: 'not-sent', retry: 'no', retryable: true } }; // prettier-ignore
+      if (!(error instanceof DebateSpaceRequestError)) throw error;
+      const { status, retryable, retryAfterMs } = error;
+      const Kind = error.constructor as Failure['error'];
+      return { failure: { error: Kind, message: `no access token: ${error.message}`, outcome: 'not-sent', retry: 'no', retryable, status, retryAfterMs } }; // prettier-ignore
+    }
+  }
+}
+
+function headers(token: string | undefined): Record<string, string> {
+  return {
+    'Content-Type': 'application/json',
+    ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+  };
+}

@@ -1,0 +1,82 @@
+import { UnexpectedResponseError } from '../errors.js';
+import type { Secret } from '../secret.js';
+import { isWebPage, jsonBody, statusFailure, type Attempt } from './attempt.js';
+import type { ServiceClient } from './service-client.js';
+import type { HttpReply } from './transport.js';
+import { uidPathPart } from './uid.js';
+import { listedPage, refused, saysNo, type ListedPage } from './user-page.js';
+import { userQuery, type ListUsersQuery } from './user-query.js';
+
+export interface UsersApiOptions {
+  readonly baseUrl: string;
+  /** Sent in the query of the user list; absent for a Bearer token of scope `public`. */
+  readonly listApiKey?: Secret;
+}
+
+/** The user operations of service-interface.md, sections 4.2 to 4.4. */
+export class UsersApi {
+  readonly #client: ServiceClient;
+  readonly #options: UsersApiOptions;
+
+  constructor(client: ServiceClient, options: UsersApiOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  async anonymize(uid: string, signal?: AbortSignal): Promise<void> {
+    const operation = 'anonymizeUser';
+    const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}/anonymize`;
+    await this.#client.call(
+      { operation, method: 'POST', url, scope: 'authentication', read: erased },
+      signal,
+    );
+  }
+
+  async delete(uid: string, signal?: AbortSignal): Promise<void> {
+    const operation = 'deleteUser';
+    const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}`;
+    await this.#client.call(
+      { operation, method: 'DELETE', url, scope: 'authentication', read: erased },
+      signal,
+    );
+  }
+
+  async list(asked: ListUsersQuery, signal?: AbortSignal): Promise<ListedPage> {
+    const { baseUrl, listApiKey } = this.#options;
+    const query = userQuery(asked);
+    if (listApiKey) query.set('api_key', listApiKey.reveal());
+    const { page = 1, perPage } = asked;
+    return this.#client.call(
+      {
+        operation: 'listUsers',
+        method: 'GET',
+        url: `${baseUrl}/users?${query.toString()}`,
+        scope: listApiKey ? undefined : 'public',
+        read: (reply) => listed(reply, { page, perPage }),
+      },
+      signal,
+    );
+  }
+}
+
+/**
+ * Reads the answer to an erasure. Its body is not shown in the interface, so an empty one is fine; one that says no,
+ * or that is not the service's, is not. A 404 after an attempt of unknown outcome means that the attempt was carried
+ * out – unless it is a web page, which may come from somebody else than the service.
+ */
+function erased(reply: HttpReply, unknownBefore: boolean): Attempt<void> {
+  if (reply.status === 404 && unknownBefore && !isWebPage(reply)) return { value: undefined };
+  const failure = statusFailure(reply);
+  if (failure) return { failure };
+  const json = jsonBody(reply);
+  if ('failure' in json) return json;
+  return saysNo(json.value) ? refused(reply) : { value: undefined };
+}
+
+function listed(reply: HttpReply, asked: { page: number; perPage?: number }): Attempt<ListedPage> {
+  const failure = statusFailure(reply);
+  if (!failure) return listedPage(reply, asked);
+  if (failure.status !== 404) return { failure };
+  const message = 'there is no user list at {base_url}/users (404); check baseUrl';
+  return { failure: { ...failure, error: UnexpectedResponseError, message } };
+}

@@ -1,0 +1,71 @@
+import type { z } from 'zod';
+import { DebateSpaceOptionsError } from './errors.js';
+import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
+import { Secret } from './secret.js';
+import { serviceUrlProblem } from './service-url.js';
+
+const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2,3}={0,2})?$/;
+
+/** The options, complete and frozen, with the keys locked away. */
+export type ResolvedOptions = Readonly<Omit<CheckedOptions, 'apiKey' | 'secretKey' | 'baseUrl'>> & {
+  readonly apiKey: Secret;
+  readonly secretKey: Secret;
+  readonly baseUrl: string;
+};
+
+/**
+ * Checks and completes what the host gave.
+ * @throws {DebateSpaceOptionsError} naming every option that is missing, malformed or unknown
+ */
+export function resolveOptions(
+  given: unknown,
+  environment: NodeJS.ProcessEnv = process.env,
+): ResolvedOptions {
+  const options = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
+  const authUrl = options.authUrl ?? environment[AUTH_URL_VARIABLE];
+  const result = optionsSchema.safeParse({ ...options, authUrl }, { reportInput: true });
+  const problems = result.success ? [] : result.error.issues.map((issue) => sentence(issue, options));
+  const insecure = (options.http as { allowInsecureHttp?: unknown } | undefined)?.allowInsecureHttp === true;
+  const urls = { authUrl: checkUrl('authUrl', authUrl), baseUrl: checkUrl('baseUrl', options.baseUrl) };
+
+  function checkUrl(option: string, value: unknown): string | undefined {
+    if (typeof value !== 'string') return undefined; // absent or named by the schema already
+    const problem = serviceUrlProblem(value, insecure);
+    if (problem !== undefined) problems.push(`${option} ${problem}`);
+    return value.replace(/\/+$/, '');
+  }
+  if (result.success && result.data.secretKeyEncoding === 'base64' && !BASE64.test(result.data.secretKey)) {
+    problems.push("secretKey is not Base64; leave out secretKeyEncoding: 'base64', or copy the whole key");
+  }
+  if (!result.success || problems.length > 0) throw new DebateSpaceOptionsError(problems);
+
+  const { apiKey, secretKey, ...rest } = result.data;
+  for (const group of [rest.session, rest.logout, rest.http, rest.users]) Object.freeze(group);
+  return Object.freeze({
+    ...rest,
+    apiKey: new Secret(apiKey),
+    secretKey: new Secret(secretKey),
+    authUrl: urls.authUrl ?? rest.authUrl,
+    baseUrl: urls.baseUrl ?? `${urls.authUrl ?? rest.authUrl}/api/v1`,
+  });
+}
+
+/** One problem as a sentence: the option, the cure, and what was found. */
+function sentence(issue: z.core.$ZodIssue, options: Readonly<Record<string, unknown>>): string {
+  if (issue.code === 'unrecognized_keys') {
+    const prefix = issue.path.map((part) => `${String(part)}.`).join('');
+    return `${issue.keys.map((key) => prefix + key).join(', ')}: no such option; see the table of options in the README`;
+  }
+  const hidden = [options.apiKey, options.secretKey].includes(issue.input);
+  return `${issue.path.join('.') || 'options'} ${issue.message} (found ${found(issue.input, hidden)})`;
+}
+
+function found(value: unknown, hidden: boolean): string {
+  if (value === undefined) return 'nothing';
+  if (value === '') return 'an empty string';
+  if (typeof value === 'string')
+    return hidden ? `a string of ${value.length} characters` : `'${value.slice(0, 80)}'`;
+  if (value === null || typeof value === 'boolean' || (typeof value === 'number' && !hidden))
+    return String(value);
+  return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`;
+}

@@ -1,0 +1,28 @@
+import { inspect } from 'node:util';
+
+/** A value that cannot be printed: `util.inspect`, `String()` and `JSON.stringify` all show `[secret]`. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+    Object.freeze(this);
+  }
+
+  /** The value itself. Call it where the value is sent or imported, and keep the result in no property. */
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  [inspect.custom](): string {
+    return '[secret]';
+  }
+}

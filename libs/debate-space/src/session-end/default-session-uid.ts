@@ -1,0 +1,26 @@
+import type { SessionRecord } from '../debate-space.options.js';
+
+/**
+ * The first of `session.passport.user`, `session.user`, `session.userId`, `session.uid` that names a user: a string,
+ * a number, or an object with `uid`, `id` or `sub`.
+ */
+export function defaultSessionUid(session: SessionRecord): string | undefined {
+  const passport = session.passport as { user?: unknown } | null | undefined;
+  for (const candidate of [passport?.user, session.user, session.userId, session.uid]) {
+    const uid = uidOf(candidate);
+    if (uid !== undefined) return uid;
+  }
+  return undefined;
+}
+
+/** A uid out of what hosts keep as their user: the value itself, or its `uid`, `id` or `sub`. */
+export function uidOf(user: unknown): string | undefined {
+  if (typeof user !== 'object' || user === null) return scalar(user);
+  const { uid, id, sub } = user as Record<string, unknown>;
+  return scalar(uid) ?? scalar(id) ?? scalar(sub);
+}
+
+function scalar(value: unknown): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : value;
+  return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined;
+}

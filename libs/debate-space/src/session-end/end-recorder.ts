@@ -1,0 +1,94 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import type { Emit, EndReason } from '../debate-space-event.js';
+import type { Outbox } from '../outbox/outbox.js';
+import { uidProblem } from '../remote/uid.js';
+import type { Secret } from '../secret.js';
+
+/** An end that is noted in the outbox and not proven yet. */
+export interface HeldEnd {
+  /** It was one: deliver – unless one of these requests has ended this user's session already. */
+  release(requests: readonly object[]): void;
+  /** It was none. */
+  cancel(): void;
+}
+
+type MaybePromise<T> = T | Promise<T>;
+
+const LEASE_MS = 30_000;
+
+/** Writes ends into the outbox: held before the session ends, then released or cancelled. Nothing of it ever throws. */
+export class EndRecorder {
+  readonly #outbox: Outbox;
+  readonly #hashKey: Secret;
+  readonly #emit: Emit;
+  /** Who was reported because of which request: one notification per uid and request. */
+  readonly #reported = new WeakMap<object, Set<string>>();
+
+  constructor(outbox: Outbox, hashKey: Secret, emit: Emit) {
+    this.#outbox = outbox;
+    this.#hashKey = hashKey;
+    this.#emit = emit;
+  }
+
+  /** @returns `undefined` when the uid is none that the service can know. A promise only when the outbox needs one. */
+  hold(uid: string, reason: EndReason, sid?: string): MaybePromise<HeldEnd | undefined> {
+    const problem = uidProblem(uid);
+    if (problem !== undefined) {
+      this.#emit({ type: 'fault', where: `session.uid: the uid ${problem}`, error: 'InvalidUidError' });
+      return undefined;
+    }
+    const sessionHash = sid === undefined ? undefined : this.#hash(sid);
+    const entry = { id: randomUUID(), uid, reason, endedAt: Date.now(), sessionHash };
+    const held: HeldEnd = {
+      release: (requests) => {
+        if (!this.#claimReport(uid, requests)) {
+          held.cancel();
+          return;
+        }
+        void this.#contained(() => this.#outbox.release(entry.id));
+        this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
+      },
+      cancel: () => {
+        void this.#contained(() => this.#outbox.cancel(entry.id));
+      },
+    };
+    const stored = this.#contained(() => this.#outbox.hold(entry, LEASE_MS));
+    return stored instanceof Promise ? stored.then(() => held) : held;
+  }
+
+  /** A logout that somebody asked for; resolves when the outbox has it, rejects when it cannot take it. */
+  async request(uid: string): Promise<void> {
+    const entry = { id: randomUUID(), uid, reason: 'requested', endedAt: Date.now() } as const;
+    await this.#outbox.hold(entry, LEASE_MS);
+    await this.#outbox.release(entry.id);
+    this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
+  }
+
+  #claimReport(uid: string, requests: readonly object[]): boolean {
+    if (requests.some((request) => this.#reported.get(request)?.has(uid))) return false;
+    for (const request of requests) {
+      this.#reported.set(request, (this.#reported.get(request) ?? new Set()).add(uid));
+    }
+    return true;
+  }
+
+  #contained(work: () => MaybePromise<void>): MaybePromise<void> {
+    const failed = (error: unknown): void => {
+      this.#emit({
+        type: 'fault',
+        where: 'outbox',
+        error: error instanceof Error ? error.name : typeof error,
+      });
+    };
+    try {
+      const result = work();
+      return result instanceof Promise ? result.catch(failed) : undefined;
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #hash(sid: string): string {
+    return createHmac('sha256', this.#hashKey.reveal()).update(sid).digest('base64url').slice(0, 22);
+  }
+}

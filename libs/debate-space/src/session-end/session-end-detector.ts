@@ -1,0 +1,53 @@
+import type { Emit } from '../debate-space-event.js';
+import type { SessionUid } from '../debate-space.options.js';
+import type { EndRecorder } from './end-recorder.js';
+import { WatchedStore } from './watched-store.js';
+
+export interface DetectorOptions {
+  readonly uid: SessionUid;
+  readonly graceMs: number;
+}
+
+/** Watches session stores for users whose session ends. */
+export class SessionEndDetector {
+  readonly #recorder: EndRecorder;
+  readonly #options: DetectorOptions;
+  readonly #emit: Emit;
+  readonly #stores = new Map<object, WatchedStore>();
+  readonly #hurry = new AbortController();
+
+  constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
+    this.#recorder = recorder;
+    this.#options = options;
+    this.#emit = emit;
+  }
+
+  /** Watches a store from now on; one that is watched already is left as it is. Never throws. */
+  watch(store: object): void {
+    if (this.#stores.has(store) || this.#hurry.signal.aborted) return;
+    const fault = (where: string, error: unknown): void => {
+      this.#emit({ type: 'fault', where, error: error instanceof Error ? error.name : typeof error });
+    };
+    try {
+      const { graceMs, uid } = this.#options;
+      const recorder = this.#recorder;
+      this.#stores.set(
+        store,
+        new WatchedStore(store, { recorder, uid, graceMs, hurry: this.#hurry.signal, fault }),
+      );
+      this.#emit({ type: 'session-store-found', store: store.constructor.name });
+    } catch (error) {
+      fault('session store', error); // frozen, or a Proxy that says no
+    }
+  }
+
+  /** Has every open verdict fall now, and gives the stores their own methods back. */
+  async close(): Promise<void> {
+    this.#hurry.abort();
+    for (const watched of this.#stores.values()) {
+      await watched.decided();
+      watched.release();
+    }
+    this.#stores.clear();
+  }
+}

@@ -1,0 +1,58 @@
+/** How a store's operation ended; `silent` when the store said nothing. */
+export type StoreOutcome = 'done' | 'failed' | 'silent';
+
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+/**
+ * Calls a store's own method as the caller would have, and tells how it ended. The caller's callback is called as
+ * often, with the same `this` and arguments; what the method returns or throws is the caller's.
+ */
+export function observedCall(
+  method: Method,
+  store: object,
+  args: readonly unknown[],
+  ended: (outcome: StoreOutcome) => void,
+): unknown {
+  const passed = [...args];
+  const last = passed.length - 1;
+  const callback = passed[last];
+  if (typeof callback === 'function') {
+    passed[last] = function (this: unknown, ...results: unknown[]): unknown {
+      ended(results[0] ? 'failed' : 'done');
+      return Reflect.apply(callback, this, results) as unknown;
+    };
+  }
+  let returned: unknown;
+  try {
+    returned = Reflect.apply(method, store, passed);
+  } catch (error) {
+    ended('failed');
+    throw error;
+  }
+  const failed = (): void => {
+    ended('failed');
+  };
+  // A callback has the last word: an async method may resolve before its callback is called.
+  if (isPromise(returned))
+    returned.then(callback instanceof Function ? undefined : () => { ended('done'); }, failed); // prettier-ignore
+  else if (typeof callback !== 'function') ended('silent');
+  return returned;
+}
+
+/** What a store answers to a read, by callback or by promise. */
+export function readStore(method: Method, store: object, ...args: unknown[]): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const returned = Reflect.apply(method, store, [
+      ...args,
+      (error: unknown, result: unknown) => {
+        if (error) reject(new Error('the store failed to read', { cause: error }));
+        else resolve(result);
+      },
+    ]);
+    if (isPromise(returned)) returned.then((result) => { if (result !== undefined) resolve(result); }, reject); // prettier-ignore
+  });
+}
+
+export function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
