@@ -1,0 +1,73 @@
+import { EventEmitter, once } from 'node:events';
+import { describe, expect, it } from '@jest/globals';
+import { simulators } from '../testing/service-client.js';
+import { runCli } from './run-cli.js';
+
+const start = simulators();
+
+/** Runs the command line; `printed` resolves with the first output, `stop` is what Ctrl+C does. */
+function run(args: string[], env: NodeJS.ProcessEnv = {}) {
+  const written = { out: '', err: '' };
+  const events = new EventEmitter();
+  const printed = once(events, 'printed');
+  const exitCode = runCli(args, {
+    env,
+    out: (text) => {
+      written.out += text;
+      events.emit('printed');
+    },
+    err: (text) => {
+      written.err += text;
+    },
+    stopRequested: once(events, 'stop').then(() => undefined),
+  });
+  return { written, exitCode, printed, stop: () => events.emit('stop') };
+}
+
+describe('the command', () => {
+  it('serves until it is told to stop, and prints no secret that was given', async () => {
+    const env = { DEBATE_SPACE_API_KEY: 'given-key', DEBATE_SPACE_SECRET_KEY: 'given-secret' };
+    const { written, exitCode, printed, stop } = run(['--port', '0', '--users', '3'], env);
+    await printed;
+    const url = /auth_url +(\S+)/.exec(written.out)?.[1] ?? '';
+    expect(written.out).toContain(`base_url          ${url}/api/v1`);
+    expect(written.out).not.toMatch(/given-key|given-secret/);
+    const state = await fetch(`${url}/simulator/state`);
+    expect(await state.json()).toMatchObject({ users: [{ uid: 'user-1' }, {}, {}] });
+    stop();
+    expect(await exitCode).toBe(0);
+    await expect(fetch(url)).rejects.toThrow('fetch failed');
+  });
+
+  it('prints the demo credentials when none were given', async () => {
+    const { written, exitCode, printed, stop } = run(['--port', '0']);
+    await printed;
+    expect(written.out).toContain('demo-api-key');
+    stop();
+    expect(await exitCode).toBe(0);
+  });
+
+  it('names a port that is taken and the cure', async () => {
+    const sim = await start();
+    const { port } = new URL(sim.url);
+    const { written, exitCode } = run(['--port', port]);
+    expect(await exitCode).toBe(1);
+    expect(written.err).toContain(`Port ${port} is taken.`);
+    expect(written.err).toContain('--port N');
+  });
+
+  it('exits with 2 and the usage for a wrong flag', async () => {
+    const { written, exitCode } = run(['--nonsense']);
+    expect(await exitCode).toBe(2);
+    expect(written.err).toContain('Usage: debate-space-simulator');
+  });
+
+  it('explains itself and tells its version', async () => {
+    const help = run(['--help']);
+    expect(await help.exitCode).toBe(0);
+    expect(help.written.out).toContain('SIMULATOR_PORT');
+    const version = run(['--version']);
+    expect(await version.exitCode).toBe(0);
+    expect(version.written.out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});

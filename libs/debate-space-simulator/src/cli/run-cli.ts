@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { DebateSpaceSimulator } from '../debate-space-simulator.js';
+import { DEMO_CREDENTIALS, type SimulatorOptions } from '../simulator-options.js';
+import { parseCommandLine, USAGE, UsageError, type Command } from './command-line.js';
+
+/** What the command line needs of its surroundings. */
+export interface CliSurroundings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Resolves when the simulator is to stop. */
+  readonly stopRequested: Promise<void>;
+}
+
+/** Runs the command line. Returns the exit code: 0, 1 when it cannot start, 2 for a wrong command line. */
+export async function runCli(args: string[], surroundings: CliSurroundings): Promise<number> {
+  let command: Command;
+  try {
+    command = parseCommandLine(args, surroundings.env);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    surroundings.err(`${error.message}\n\n${USAGE}`);
+    return 2;
+  }
+  if (command.action === 'help') surroundings.out(USAGE);
+  else if (command.action === 'version') surroundings.out(`${await version()}\n`);
+  else return serve(command.options, surroundings);
+  return 0;
+}
+
+async function serve(
+  options: SimulatorOptions,
+  { out, err, stopRequested }: CliSurroundings,
+): Promise<number> {
+  let simulator: DebateSpaceSimulator;
+  try {
+    simulator = await DebateSpaceSimulator.start(options);
+  } catch (error) {
+    err(`${startFailure(error, options)}\n`);
+    return 1;
+  }
+  out(banner(simulator, options));
+  await stopRequested;
+  await simulator.stop();
+  return 0;
+}
+
+function startFailure(error: unknown, { port, host }: SimulatorOptions): string {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  if (code === 'EADDRINUSE') {
+    return `Port ${port ?? 0} is taken. Stop what listens there, or choose another: --port N (0 for any free one).`;
+  }
+  if (code === 'EACCES') return `Port ${port ?? 0} needs privileges. Choose one above 1023: --port N.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return `${host ?? ''} is no address of this machine. Choose another: --host ADDRESS.`;
+  }
+  return `The simulator did not start: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** Names the published demo credentials; those that were given are known to whoever gave them. */
+function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): string {
+  const given = 'as given';
+  return `Debate space simulator: ${simulator.url}/
+  auth_url          ${simulator.url}
+  base_url          ${simulator.baseUrl}
+  application name  ${simulator.applicationName}
+  API key           ${options.apiKey === undefined ? DEMO_CREDENTIALS.apiKey : given}
+  secret key        ${options.secretKey === undefined ? `${DEMO_CREDENTIALS.secretKey} (for demos only)` : given}
+Stop with Ctrl+C.
+`;
+}
+
+async function version(): Promise<string> {
+  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
+  const { version } = JSON.parse(text) as { version: string };
+  return version;
+}

@@ -1,0 +1,66 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from '@jest/globals';
+import { PAGE_SCRIPT } from './debate-page-script.js';
+import type { DebateState } from './debate-state.js';
+
+/** As much of an element as the script uses. It has no `innerHTML`, which the script must not need. */
+class FakeElement {
+  className = '';
+  textContent = '';
+  children: FakeElement[] = [];
+
+  append(...children: FakeElement[]): void {
+    this.children.push(...children);
+  }
+
+  replaceChildren(...children: FakeElement[]): void {
+    this.children = children;
+  }
+
+  get texts(): string[] {
+    return [this.textContent, ...this.children.flatMap((child) => child.texts)].filter((text) => text !== '');
+  }
+}
+
+/** Runs the page's script and hands out its list, its summary and its connection. */
+function runPage() {
+  const elements = { users: new FakeElement(), summary: new FakeElement() };
+  const document = {
+    getElementById: (id: keyof typeof elements) => elements[id],
+    createElement: () => new FakeElement(),
+  };
+  const connection: { onmessage?: (message: { data: string }) => void; onerror?: () => void } = {};
+  // A class that returns another object: the script's handlers land where the test can call them.
+  const EventSource = function () {
+    return connection;
+  };
+  runInNewContext(PAGE_SCRIPT, { document, EventSource });
+  const show = (state: DebateState) => connection.onmessage?.({ data: JSON.stringify(state) });
+  return { ...elements, show, fail: () => connection.onerror?.() };
+}
+
+describe('the script of the page', () => {
+  it('lists the users, as text, with who is in the debate', () => {
+    const page = runPage();
+    page.show({
+      signedIn: ['u-1'],
+      users: [
+        { uid: 'u-1', name: '<b>F</b>', contributions: 1 },
+        { uid: 'u-2', name: null, contributions: 0 },
+        { uid: null, name: null, contributions: 3 },
+      ],
+    });
+    expect(page.users.children.map(({ texts }) => texts)).toEqual([
+      ['<b>F</b>', 'u-1', '1 contribution', '● In the debate'],
+      ['u-2', '0 contributions', '○ Not signed in'],
+      ['Anonymised user', '3 contributions', '○ Not signed in'],
+    ]);
+    expect(page.summary.textContent).toBe('1 of 3 signed in to the debate');
+  });
+
+  it('says so when the connection is lost', () => {
+    const page = runPage();
+    page.fail();
+    expect(page.summary.textContent).toContain('Connection lost');
+  });
+});

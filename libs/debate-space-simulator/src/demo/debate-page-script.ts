@@ -1,0 +1,32 @@
+/** Runs in the browser. Sets text only through `textContent`, so nothing a user is called becomes markup. */
+export const PAGE_SCRIPT = `
+const list = document.getElementById('users');
+const summary = document.getElementById('summary');
+
+function element(name, className, text) {
+  const node = document.createElement(name);
+  node.className = className;
+  node.textContent = text;
+  return node;
+}
+
+function item(user, present) {
+  const node = document.createElement('li');
+  const who = element('span', 'who', user.name ?? (user.uid === null ? 'Anonymised user' : user.uid));
+  if (user.name !== null && user.uid !== null) who.append(element('span', 'uid', user.uid));
+  const count = user.contributions + (user.contributions === 1 ? ' contribution' : ' contributions');
+  node.append(who, element('span', 'state', count));
+  node.append(present ? element('span', 'state in', '\\u25cf In the debate') : element('span', 'state', '\\u25cb Not signed in'));
+  return node;
+}
+
+function show(state) {
+  const present = new Set(state.signedIn);
+  list.replaceChildren(...state.users.map((user) => item(user, present.has(user.uid))));
+  summary.textContent = present.size + ' of ' + state.users.length + ' signed in to the debate';
+}
+
+const events = new EventSource('/simulator/events');
+events.onmessage = (message) => show(JSON.parse(message.data));
+events.onerror = () => { summary.textContent = 'Connection lost. Trying again \\u2026'; };
+`;

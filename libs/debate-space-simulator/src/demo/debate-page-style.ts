@@ -1,0 +1,17 @@
+export const PAGE_STYLE = `
+:root { color-scheme: light dark; --line: #8886; --in: #1a7f37; }
+@media (prefers-color-scheme: dark) { :root { --in: #56d364; } }
+* { box-sizing: border-box; }
+body { margin: 0; font: 1rem/1.5 system-ui, sans-serif; }
+main { max-width: 40rem; margin: 0 auto; padding: 1.5rem 1rem; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }
+h2 { font-size: 1.125rem; margin: 1.5rem 0 .5rem; }
+.note { margin: .25rem 0 1rem; opacity: .75; }
+#summary { font-weight: 600; }
+ul { list-style: none; margin: 0; padding: 0; border-top: 1px solid var(--line); }
+li { display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding: .75rem 0; border-bottom: 1px solid var(--line); }
+.who { flex: 1 1 14rem; min-width: 0; overflow-wrap: anywhere; }
+.uid { display: block; font-size: .875rem; opacity: .75; }
+.state { font-size: .875rem; }
+.in { color: var(--in); font-weight: 600; }
+`;

@@ -1,0 +1,33 @@
+import { PAGE_SCRIPT } from './debate-page-script.js';
+import { PAGE_STYLE } from './debate-page-style.js';
+
+/** The page at `/`. @param nonce for the content security policy, Base64 */
+export function debatePage(applicationName: string, nonce: string): string {
+  const title = `Debate space of ${escapeHtml(applicationName)}`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<style nonce="${nonce}">${PAGE_STYLE}</style>
+</head>
+<body>
+<main>
+<h1>${title}</h1>
+<p class="note">A simulator for tests and demos. Nothing here is kept.</p>
+<p id="summary" role="status">Connecting …</p>
+<h2 id="users-title">Users</h2>
+<ul id="users" aria-labelledby="users-title"></ul>
+<noscript><p>This page needs JavaScript. <a href="/simulator/state">The state as JSON</a></p></noscript>
+</main>
+<script nonce="${nonce}">${PAGE_SCRIPT}</script>
+</body>
+</html>
+`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

@@ -1,0 +1,18 @@
+export { DebateSpaceSimulator } from './debate-space-simulator.js';
+export { DEMO_CREDENTIALS } from './simulator-options.js';
+export type { RateLimit, SimulatorOptions } from './simulator-options.js';
+export type { HmacAlgorithm } from './logout-token/hmac-algorithm.js';
+export { LOGOUT_EVENT } from './logout-token/logout-claims.js';
+export type { JsonObject } from './logout-token/json-object.js';
+export type { SimulatedUsers } from './state/simulated-users.js';
+export type { NewUser, SimulatedUser } from './state/simulated-user.js';
+export { DeletedUidError, DuplicateUidError } from './state/uid-errors.js';
+export type { DebateSessions } from './state/debate-sessions.js';
+export type { DebateSessionChange } from './state/debate-sessions.js';
+export type { ReceivedRequests } from './received/received-requests.js';
+export type { RequestMatch, WaitOptions } from './received/received-requests.js';
+export type { ReceivedRequest } from './received/received-request.js';
+export type { Operation } from './received/operation.js';
+export type { Faults } from './faults/faults.js';
+export type { Fault, FaultRule, FaultScope } from './faults/fault.js';
+export type { DebateState } from './demo/debate-state.js';

@@ -1,0 +1,61 @@
+import { InvalidLogoutToken } from './invalid-logout-token.js';
+import { isJsonObject, type JsonObject } from './json-object.js';
+
+/** The event a logout token must carry (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
+export const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** The same section: a logout token should expire at most two minutes after it was issued. */
+const MAX_LIFETIME_SECONDS = 120;
+
+/** The claims of an accepted logout token. `iat` and `exp` in seconds since the epoch. */
+export interface LogoutClaims extends JsonObject {
+  readonly iss: string;
+  readonly aud: string | readonly string[];
+  readonly sub: string;
+  readonly jti: string;
+  readonly iat: number;
+  readonly exp: number;
+}
+
+/** What the claims are held against. */
+export interface LogoutClaimRules {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly toleranceSeconds: number;
+  readonly nowSeconds: number;
+}
+
+/** @throws InvalidLogoutToken naming the first rule that is broken (section 5; specification, section 2.6) */
+export function checkLogoutClaims(claims: JsonObject, rules: LogoutClaimRules): LogoutClaims {
+  const { iss, aud, sub, jti, iat, exp, events } = claims;
+  if (iss !== rules.issuer) refuse('iss is not the application name');
+  if (!isAudience(aud) || ![aud].flat().includes(rules.audience)) refuse('aud does not name the API key');
+  if (!isText(sub)) refuse('sub is not a non-empty string');
+  if (!isText(jti)) refuse('jti is not a non-empty string');
+  if (!isTime(iat)) refuse('iat is not a number');
+  if (!isTime(exp)) refuse('exp is not a number');
+  if (iat > rules.nowSeconds + rules.toleranceSeconds) refuse('iat lies in the future');
+  if (exp <= rules.nowSeconds - rules.toleranceSeconds) refuse('exp has passed');
+  if (exp <= iat) refuse('exp is not after iat');
+  if (exp - iat > MAX_LIFETIME_SECONDS) refuse(`exp is more than ${MAX_LIFETIME_SECONDS} s after iat`);
+  if (!isJsonObject(events) || !isJsonObject(events[LOGOUT_EVENT])) refuse('events lacks the logout event');
+  if (Object.hasOwn(claims, 'nonce')) refuse('nonce is forbidden in a logout token');
+  return { ...claims, iss: rules.issuer, aud, sub, jti, iat, exp };
+}
+
+function refuse(reason: string): never {
+  throw new InvalidLogoutToken(reason);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isAudience(value: unknown): value is string | string[] {
+  return isText(value) || (Array.isArray(value) && value.every(isText));
+}
+
+/** JSON knows no infinity, yet `1e999` parses as one. */
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}

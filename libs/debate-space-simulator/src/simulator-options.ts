@@ -1,0 +1,83 @@
+import type { HmacAlgorithm } from './logout-token/hmac-algorithm.js';
+import type { NewUser } from './state/simulated-user.js';
+
+/** At most `requests` in any span of `perMs` milliseconds. */
+export interface RateLimit {
+  requests: number;
+  perMs: number;
+}
+
+/** Options of `DebateSpaceSimulator.start`. Every one may be left out. */
+export interface SimulatorOptions {
+  /** Port to listen on. Default 0: the system chooses a free one. */
+  port?: number;
+  /** Address to listen on. Default `127.0.0.1`. */
+  host?: string;
+  /** The API key (section 1), which is also the `client_id` of section 4.1. Default: the demo one. */
+  apiKey?: string;
+  /** The secret key (section 1): `client_secret` of section 4.1 and key of section 5. Default: the demo one. */
+  secretKey?: string;
+  /** `{application_name}` of section 4.5. Default `demo`. */
+  applicationName?: string;
+  /** How the JWT key is derived from the secret key. Default `utf8`: its bytes as they stand. */
+  secretKeyEncoding?: 'utf8' | 'base64';
+  /** Signing algorithms accepted for logout tokens. Default HS256, HS384 and HS512. */
+  algorithms?: readonly HmacAlgorithm[];
+  /** Users registered from the start. Default none. */
+  users?: readonly NewUser[];
+  /** Limit per API key for the routes under `{base_url}`. Default 100 a minute; `false` for none. */
+  rateLimit?: RateLimit | false;
+  /** `expires_in` of new access tokens, in seconds. Default 7200 (section 8). */
+  tokenLifetimeSeconds?: number;
+  /** Tolerance on `iat` and `exp` of logout tokens, in seconds. Default 30. */
+  clockToleranceSeconds?: number;
+  /** The service's clock minus this machine's, in seconds. Default 0. */
+  clockOffsetSeconds?: number;
+  /**
+   * Hand out a living access token again, with its old `created_at` and the remaining `expires_in`.
+   * Default false: a new token for every request.
+   */
+  reissueTokens?: boolean;
+  /** Send the paging headers of the user list. Default true. */
+  pagingHeaders?: boolean;
+  /** Wrap the user list as `{ success, data }`. Default true; false for a bare array. */
+  listEnvelope?: boolean;
+}
+
+/** The options with every default filled in. Holds the secret key, so it never sits in a public field. */
+export type SimulatorSettings = Readonly<Required<SimulatorOptions>>;
+
+/** What a simulator started without credentials answers to. Published, hence for demos and tests only. */
+export const DEMO_CREDENTIALS = Object.freeze({
+  apiKey: 'demo-api-key',
+  secretKey: 'demo-secret-key-that-protects-nothing-at-all',
+  applicationName: 'demo',
+});
+
+/** @throws TypeError naming the option that cannot be used; never its value. */
+export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
+  const settings: SimulatorSettings = {
+    port: options.port ?? 0,
+    host: options.host ?? '127.0.0.1',
+    apiKey: options.apiKey ?? DEMO_CREDENTIALS.apiKey,
+    secretKey: options.secretKey ?? DEMO_CREDENTIALS.secretKey,
+    applicationName: options.applicationName ?? DEMO_CREDENTIALS.applicationName,
+    secretKeyEncoding: options.secretKeyEncoding ?? 'utf8',
+    algorithms: [...(options.algorithms ?? (['HS256', 'HS384', 'HS512'] as const))],
+    users: options.users ?? [],
+    rateLimit: options.rateLimit ?? { requests: 100, perMs: 60_000 },
+    tokenLifetimeSeconds: options.tokenLifetimeSeconds ?? 7200,
+    clockToleranceSeconds: options.clockToleranceSeconds ?? 30,
+    clockOffsetSeconds: options.clockOffsetSeconds ?? 0,
+    reissueTokens: options.reissueTokens ?? false,
+    pagingHeaders: options.pagingHeaders ?? true,
+    listEnvelope: options.listEnvelope ?? true,
+  };
+  for (const name of ['apiKey', 'secretKey', 'applicationName'] as const) {
+    if (settings[name] === '') throw new TypeError(`Option "${name}" must not be empty.`);
+  }
+  if (settings.secretKeyEncoding === 'base64' && !/^[A-Za-z0-9+/]+={0,2}$/.test(settings.secretKey)) {
+    throw new TypeError('Option "secretKey" is not Base64 although "secretKeyEncoding" says so.');
+  }
+  return settings;
+}

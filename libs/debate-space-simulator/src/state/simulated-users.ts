@@ -1,0 +1,96 @@
+import { EventEmitter } from 'node:events';
+import type { ServiceClock } from '../service-clock.js';
+import type { NewUser, SimulatedUser } from './simulated-user.js';
+import { DeletedUidError, DuplicateUidError } from './uid-errors.js';
+
+/**
+ * The users registered in the service (section 2).
+ *
+ * Emits `removed` with the uid after an anonymisation or a deletion, and `change` after every change.
+ */
+export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; change: [] }> {
+  readonly #clock: ServiceClock;
+  readonly #byId = new Map<number, SimulatedUser>();
+  readonly #idByUid = new Map<string, number>();
+  readonly #deletedUids = new Set<string>();
+  #lastId = 0;
+
+  constructor(clock: ServiceClock) {
+    super();
+    this.#clock = clock;
+  }
+
+  /** Registered users, the anonymised ones included. */
+  get count(): number {
+    return this.#byId.size;
+  }
+
+  /**
+   * Registers a user.
+   * @throws DeletedUidError, DuplicateUidError, or TypeError for an empty uid
+   */
+  add(user: NewUser): SimulatedUser {
+    if (user.uid === '') throw new TypeError('A uid must not be empty.');
+    if (this.#deletedUids.has(user.uid)) throw new DeletedUidError(user.uid);
+    if (this.has(user.uid)) throw new DuplicateUidError(user.uid);
+    const registered: SimulatedUser = Object.freeze({
+      id: ++this.#lastId,
+      uid: user.uid,
+      first_name: user.first_name ?? null,
+      last_name: user.last_name ?? null,
+      email: user.email ?? null,
+      image_url: user.image_url ?? null,
+      contributions: user.contributions ?? 0,
+      created_at: new Date(this.#clock.nowMs()).toISOString(),
+    });
+    this.#byId.set(registered.id, registered);
+    this.#idByUid.set(user.uid, registered.id);
+    this.emit('change');
+    return registered;
+  }
+
+  get(uid: string): SimulatedUser | undefined {
+    const id = this.#idByUid.get(uid);
+    return id === undefined ? undefined : this.#byId.get(id);
+  }
+
+  has(uid: string): boolean {
+    return this.#idByUid.has(uid);
+  }
+
+  /** Every user in the order of registration, the anonymised ones included. */
+  all(): SimulatedUser[] {
+    return [...this.#byId.values()];
+  }
+
+  /** Whether a user with this uid was deleted earlier. */
+  wasDeleted(uid: string): boolean {
+    return this.#deletedUids.has(uid);
+  }
+
+  /** Erases the personal fields and the uid, keeps the contributions (section 4.2). False: unknown uid. */
+  anonymize(uid: string): boolean {
+    const user = this.get(uid);
+    if (user === undefined) return false;
+    const erased = { uid: null, first_name: null, last_name: null, email: null, image_url: null };
+    this.#byId.set(user.id, Object.freeze({ ...user, ...erased }));
+    this.#remove(uid);
+    return true;
+  }
+
+  /** Removes the user with everything (section 4.3); the uid is refused from then on. False: unknown uid. */
+  delete(uid: string): boolean {
+    const user = this.get(uid);
+    if (user === undefined) return false;
+    this.#byId.delete(user.id);
+    this.#deletedUids.add(uid);
+    this.#remove(uid);
+    return true;
+  }
+
+  #remove(uid: string): void {
+    this.#idByUid.delete(uid);
+    this.emit('removed', uid);
+    this.emit('change');
+  }
+}
