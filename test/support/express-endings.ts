@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Request, Response } from 'express';
+import type { Store } from 'express-session';
+import type { FallibleStore } from './fallible-store.js';
+import { logIn, type Act, type SessionStack } from './session-host.js';
+
+/** One row of the table: what the host does, and who is logged out by it. */
+export interface Ending {
+  readonly name: string;
+  readonly ends: boolean;
+  readonly act: Act;
+  readonly stacks?: readonly SessionStack[];
+  readonly unset?: 'destroy';
+  /** How the act is reached: a handler (default), a guard, middleware outside Nest, server-sent events. */
+  readonly path?: '/act' | '/act-guarded' | '/outside' | '/act-events';
+  /** Whether the browser goes away before the act has come to its end. */
+  readonly aborts?: boolean;
+}
+
+const called = (work: (callback: (error?: unknown) => void) => void): Promise<void> =>
+  new Promise((resolve, reject) => {
+    work((error) => {
+      if (error) reject(error as Error);
+      else resolve();
+    });
+  });
+const destroy = (request: Request): Promise<void> => called((done) => request.session.destroy(done));
+const regenerate = (request: Request): Promise<void> => called((done) => request.session.regenerate(done));
+const save = (request: Request): Promise<void> => called((done) => request.session.save(done));
+const logOut = (request: Request, options = {}): Promise<void> => called((done) => { request.logout(options, done); }); // prettier-ignore
+const swallowed = (promise: Promise<void>): Promise<void> => promise.catch(() => undefined);
+
+function fail(store: Store, operation: 'destroy' | 'set'): void {
+  (store as FallibleStore).failing = operation;
+}
+
+function withoutSession(request: Request): void {
+  Object.assign(request, { session: null });
+}
+
+async function streaming(request: Request, response: Response): Promise<void> {
+  response.write('first ');
+  await destroy(request);
+  response.write('second ');
+  await nextTurn();
+  response.end('last');
+}
+
+/** The Express table of session-endings.md. */
+export const endings: readonly Ending[] = [
+  { name: 'session.destroy with a callback', ends: true, act: destroy },
+  { name: 'session.destroy without a callback', ends: true, act: (request) => { request.session.destroy(undefined as never); } }, // prettier-ignore
+  { name: 'session.destroy, and then the handler throws', ends: true, act: async (request) => { await destroy(request); throw new Error('after the end'); } }, // prettier-ignore
+  { name: 'session.destroy twice', ends: true, act: async (request) => { const { session } = request; await destroy(request); await called((done) => session.destroy(done)); } }, // prettier-ignore
+  { name: 'a destroy that fails in the store', ends: false, act: (request, _, store) => { fail(store, 'destroy'); return swallowed(destroy(request)); } }, // prettier-ignore
+  { name: 'regenerate, and nobody logs in again', ends: true, act: regenerate },
+  { name: 'regenerate, and another user logs in', ends: true, act: async (request) => { await regenerate(request); await logIn(request, 'bob'); } }, // prettier-ignore
+  { name: 'regenerate, and the same user logs in', ends: false, act: async (request) => { await regenerate(request); await logIn(request, 'alice'); } }, // prettier-ignore
+  { name: 'regenerate, and the same user logs in some time later', ends: false, act: async (request) => { await regenerate(request); for (let turn = 0; turn < 20; turn += 1) await nextTurn(); await logIn(request, 'alice'); } }, // prettier-ignore
+  { name: 'logging in again as the same user', ends: false, act: (request) => logIn(request, 'alice') },
+  {
+    name: 'passport: logIn of another user',
+    ends: true,
+    stacks: ['passport'],
+    act: (request) => logIn(request, 'bob'),
+  },
+  { name: 'passport: logout', ends: true, stacks: ['passport'], act: (request) => logOut(request) },
+  { name: 'passport: logout with keepSessionInfo', ends: true, stacks: ['passport'], act: (request) => logOut(request, { keepSessionInfo: true }) }, // prettier-ignore
+  { name: 'passport: logout, and the same user logs in', ends: false, stacks: ['passport'], act: async (request) => { await logOut(request); await logIn(request, 'alice'); } }, // prettier-ignore
+  { name: 'delete session.user', ends: true, stacks: ['express-session'], act: (request) => { delete request.session.user; } }, // prettier-ignore
+  { name: 'delete session.user, saved at once', ends: true, stacks: ['express-session'], act: (request) => { delete request.session.user; return save(request); } }, // prettier-ignore
+  { name: 'delete session.user, and the save fails', ends: false, stacks: ['express-session'], act: (request, _, store) => { fail(store, 'set'); delete request.session.user; } }, // prettier-ignore
+  { name: 'delete session.user, saved, and set again', ends: false, stacks: ['express-session'], act: async (request) => { delete request.session.user; await save(request); request.session.user = { uid: 'alice' }; } }, // prettier-ignore
+  { name: 'session.user overwritten with another user', ends: true, stacks: ['express-session'], act: (request) => { request.session.user = { uid: 'bob' }; } }, // prettier-ignore
+  { name: 'request.session = null with unset: keep', ends: false, act: withoutSession },
+  { name: 'delete request.session with unset: keep', ends: false, act: (request) => { Reflect.deleteProperty(request, 'session'); } }, // prettier-ignore
+  { name: 'request.session = null with unset: destroy', ends: true, unset: 'destroy', act: withoutSession },
+  { name: 'delete request.session with unset: destroy', ends: true, unset: 'destroy', act: (request) => { Reflect.deleteProperty(request, 'session'); } }, // prettier-ignore
+  { name: 'destroyed in a guard that refuses', ends: true, path: '/act-guarded', act: destroy },
+  { name: 'destroyed in plain middleware outside Nest', ends: true, path: '/outside', act: destroy },
+  { name: 'destroyed, answered through the raw response', ends: true, act: async (request, response) => { await destroy(request); response.writeHead(204).end(); } }, // prettier-ignore
+  { name: 'destroyed while streaming', ends: true, act: streaming },
+  {
+    name: 'destroyed in a handler of server-sent events that stays open',
+    ends: true,
+    path: '/act-events',
+    act: destroy,
+  },
+  { name: 'destroyed after the client aborted', ends: true, aborts: true, act: async (request, response) => { await once(response, 'close'); await destroy(request); } }, // prettier-ignore
+  { name: 'saved after the client aborted', ends: false, aborts: true, act: async (request, response) => { await once(response, 'close'); await save(request); } }, // prettier-ignore
+  { name: 'store.destroy with no request', ends: true, act: async (request, _, store) => { const { sessionID } = request; setImmediate(() => { store.destroy(sessionID); }); await nextTurn(); await nextTurn(); } }, // prettier-ignore
+  { name: 'store.clear', ends: true, act: (_, __, store) => called((done) => store.clear?.(done)) },
+  {
+    name: 'touch',
+    ends: false,
+    act: (request) => {
+      request.session.touch();
+    },
+  },
+  { name: 'reload', ends: false, act: (request) => called((done) => request.session.reload(done)) },
+  { name: 'an ordinary save', ends: false, act: (request) => save(request) },
+  {
+    name: 'a change of something else',
+    ends: false,
+    act: (request) => {
+      Object.assign(request.session, { basket: 3 });
+    },
+  },
+  { name: 'a handler that throws', ends: false, act: () => { throw new Error('nothing to do with sessions'); } }, // prettier-ignore
+];

@@ -1,0 +1,171 @@
+import {
+  Body,
+  Controller,
+  Get,
+  Inject,
+  Module,
+  Post,
+  Req,
+  Res,
+  Sse,
+  UseGuards,
+  type CanActivate,
+  type ExecutionContext,
+  type Type,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { Request, RequestHandler, Response } from 'express';
+import session, { type Store } from 'express-session';
+import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import passport from 'passport';
+import { NEVER, concat, of, type Observable } from 'rxjs';
+
+declare module 'express-session' {
+  interface SessionData {
+    user?: { uid: string } | undefined;
+  }
+}
+
+/** What a handler of the host does to its session. */
+export type Act = (request: Request, response: Response, store: Store) => unknown;
+
+export interface SessionHostOptions {
+  readonly debateSpace:
+    DebateSpaceModuleOptions | readonly { name: string; options: DebateSpaceModuleOptions }[] | undefined;
+  readonly store: Store;
+  readonly act?: Act;
+  readonly stack?: SessionStack;
+  readonly unset?: 'destroy' | 'keep';
+  /** Mounts the middleware on the app; default: `app.use` in what would be main.ts. */
+  readonly controllers?: readonly Type[];
+}
+
+export const sessionStacks = ['express-session', 'passport'] as const;
+export type SessionStack = (typeof sessionStacks)[number];
+
+const SCENARIO = Symbol('scenario');
+interface Scenario {
+  readonly act: Act;
+  readonly store: Store;
+}
+
+class ActingGuard implements CanActivate {
+  constructor(@Inject(SCENARIO) private readonly scenario: Scenario) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const http = context.switchToHttp();
+    await this.scenario.act(http.getRequest(), http.getResponse(), this.scenario.store);
+    return false;
+  }
+}
+
+@Controller()
+class SessionHostController {
+  constructor(@Inject(SCENARIO) private readonly scenario: Scenario) {}
+
+  @Post('login')
+  async login(@Req() request: Request, @Body('uid') uid: string): Promise<string> {
+    await logIn(request, uid);
+    return `hello ${uid}`;
+  }
+
+  @Get('whoami')
+  whoami(@Req() request: Request): string {
+    return uidIn(request) ?? 'nobody';
+  }
+
+  @Post('act')
+  async act(@Req() request: Request, @Res() response: Response): Promise<void> {
+    await this.scenario.act(request, response, this.scenario.store);
+    if (!response.writableEnded) response.end('done');
+  }
+
+  @Post('act-guarded')
+  @UseGuards(ActingGuard)
+  actGuarded(): string {
+    return 'never';
+  }
+
+  @Sse('act-events')
+  async actEvents(
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Observable<{ data: string }>> {
+    await this.scenario.act(request, response, this.scenario.store);
+    return concat(of({ data: 'done' }), NEVER);
+  }
+}
+
+/** A host app as a team would have it: main.ts mounts the session middleware, and has no line of ours. */
+export class SessionHost {
+  private constructor(
+    readonly app: NestExpressApplication,
+    readonly url: string,
+  ) {}
+
+  static async start(options: SessionHostOptions): Promise<SessionHost> {
+    const {
+      act = () => undefined,
+      store,
+      stack = 'express-session',
+      unset = 'keep',
+      debateSpace = [],
+    } = options;
+    const instances = Array.isArray(debateSpace)
+      ? (debateSpace as { name: string; options: DebateSpaceModuleOptions }[])
+      : [];
+    const imports = Array.isArray(debateSpace)
+      ? instances.map(({ name, options: own }) => DebateSpaceModule.forRoot({ ...own, name }))
+      : [DebateSpaceModule.forRoot(debateSpace as DebateSpaceModuleOptions)];
+
+    @Module({
+      imports,
+      controllers: [SessionHostController, ...(options.controllers ?? [])],
+      providers: [{ provide: SCENARIO, useValue: { act, store } satisfies Scenario }],
+    })
+    class SessionHostModule {}
+
+    const app = await NestFactory.create<NestExpressApplication>(SessionHostModule, { logger: false });
+    app.use(session({ store, secret: 'only for tests', resave: false, saveUninitialized: false, unset }));
+    if (stack === 'passport') for (const handler of passportHandlers()) app.use(handler);
+    app.use('/outside', (request: Request, response: Response, next: (error?: unknown) => void) => {
+      Promise.resolve(act(request, response, store)).then(() => response.end('done'), next);
+    });
+    await app.listen(0, '127.0.0.1');
+    return new SessionHost(app, await app.getUrl());
+  }
+
+  async stop(): Promise<void> {
+    await this.app.close();
+  }
+}
+
+function passportHandlers(): RequestHandler[] {
+  const authenticator = new passport.Passport();
+  authenticator.serializeUser((user, done) => {
+    done(null, (user as { uid: string }).uid);
+  });
+  authenticator.deserializeUser((uid: string, done) => {
+    done(null, { uid });
+  });
+  return [authenticator.initialize() as RequestHandler, authenticator.session() as RequestHandler];
+}
+
+/** Logs in as the app's session stack does it. */
+export async function logIn(request: Request, uid: string): Promise<void> {
+  if (typeof request.logIn !== 'function') {
+    request.session.user = { uid };
+    return;
+  }
+  await new Promise<void>((resolve, reject) => {
+    request.logIn({ uid } as Express.User, (error?: unknown) => {
+      if (error) reject(error as Error);
+      else resolve();
+    });
+  });
+}
+
+function uidIn(request: Request): string | undefined {
+  return (request.user as { uid: string } | undefined)?.uid ?? request.session.user?.uid;
+}
