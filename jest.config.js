@@ -9,6 +9,7 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/libs', '<rootDir>/sample-app', '<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
+  testTimeout: 30_000, // shutting down while the service is away takes up to five seconds
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: sources,
   modulePathIgnorePatterns: ['/dist/'],

@@ -3,6 +3,7 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { Browser } from './support/browser.js';
 import { endings } from './support/express-endings.js';
 import { FallibleStore } from './support/fallible-store.js';
+import { Gate } from './support/gate.js';
 import { startService, using } from './support/service.js';
 import { SessionHost, sessionStacks, type Act } from './support/session-host.js';
 
@@ -61,10 +62,3 @@ describe('on Express, an end of a session is reported once and a look-alike is n
     expect(service.received.logouts).toEqual(ending.ends ? ['alice'] : []);
   });
 });
-
-class Gate {
-  open: () => void = () => undefined;
-  readonly passed = new Promise<void>((resolve) => {
-    this.open = resolve;
-  });
-}

@@ -21,7 +21,7 @@ export interface Ending {
 const called = (work: (callback: (error?: unknown) => void) => void): Promise<void> =>
   new Promise((resolve, reject) => {
     work((error) => {
-      if (error) reject(error as Error);
+      if (error) reject(new Error('the callback got an error', { cause: error }));
       else resolve();
     });
   });

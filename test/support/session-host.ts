@@ -3,6 +3,7 @@ import {
   Controller,
   Get,
   Inject,
+  type LoggerService,
   Module,
   Post,
   Req,
@@ -17,7 +18,11 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request, RequestHandler, Response } from 'express';
 import session, { type Store } from 'express-session';
-import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import {
+  DebateSpaceModule,
+  type DebateSpaceModuleExtras,
+  type DebateSpaceModuleOptions,
+} from 'nestjs-debate-space';
 import passport from 'passport';
 import { NEVER, concat, of, type Observable } from 'rxjs';
 
@@ -30,14 +35,18 @@ declare module 'express-session' {
 /** What a handler of the host does to its session. */
 export type Act = (request: Request, response: Response, store: Store) => unknown;
 
+type HostedApplication = DebateSpaceModuleOptions & DebateSpaceModuleExtras;
+
 export interface SessionHostOptions {
-  readonly debateSpace:
-    DebateSpaceModuleOptions | readonly { name: string; options: DebateSpaceModuleOptions }[] | undefined;
+  /** One application, several with names, or none. */
+  readonly debateSpace?: HostedApplication | HostedApplication[];
   readonly store: Store;
   readonly act?: Act;
   readonly stack?: SessionStack;
   readonly unset?: 'destroy' | 'keep';
-  /** Mounts the middleware on the app; default: `app.use` in what would be main.ts. */
+  /** Where further stores are mounted, by path. */
+  readonly stores?: Readonly<Record<string, Store>>;
+  readonly logger?: LoggerService;
   readonly controllers?: readonly Type[];
 }
 
@@ -60,7 +69,7 @@ class ActingGuard implements CanActivate {
   }
 }
 
-@Controller()
+@Controller(['', 'youth'])
 class SessionHostController {
   constructor(@Inject(SCENARIO) private readonly scenario: Scenario) {}
 
@@ -105,19 +114,9 @@ export class SessionHost {
   ) {}
 
   static async start(options: SessionHostOptions): Promise<SessionHost> {
-    const {
-      act = () => undefined,
-      store,
-      stack = 'express-session',
-      unset = 'keep',
-      debateSpace = [],
-    } = options;
-    const instances = Array.isArray(debateSpace)
-      ? (debateSpace as { name: string; options: DebateSpaceModuleOptions }[])
-      : [];
-    const imports = Array.isArray(debateSpace)
-      ? instances.map(({ name, options: own }) => DebateSpaceModule.forRoot({ ...own, name }))
-      : [DebateSpaceModule.forRoot(debateSpace as DebateSpaceModuleOptions)];
+    const { act = () => undefined, store, stores = {}, stack = 'express-session', unset = 'keep' } = options;
+    const { logger = false, debateSpace = [] } = options;
+    const imports = [debateSpace].flat().map((options) => DebateSpaceModule.forRoot(options));
 
     @Module({
       imports,
@@ -126,8 +125,14 @@ export class SessionHost {
     })
     class SessionHostModule {}
 
-    const app = await NestFactory.create<NestExpressApplication>(SessionHostModule, { logger: false });
-    app.use(session({ store, secret: 'only for tests', resave: false, saveUninitialized: false, unset }));
+    const app = await NestFactory.create<NestExpressApplication>(SessionHostModule, {
+      logger,
+      abortOnError: false,
+    });
+    for (const [path, own] of Object.entries({ ...stores, '/': store })) {
+      const settings = { secret: 'only for tests', resave: false, saveUninitialized: false };
+      app.use(path, session({ ...settings, store: own, unset, cookie: { path } }));
+    }
     if (stack === 'passport') for (const handler of passportHandlers()) app.use(handler);
     app.use('/outside', (request: Request, response: Response, next: (error?: unknown) => void) => {
       Promise.resolve(act(request, response, store)).then(() => response.end('done'), next);
@@ -159,8 +164,8 @@ export async function logIn(request: Request, uid: string): Promise<void> {
     return;
   }
   await new Promise<void>((resolve, reject) => {
-    request.logIn({ uid } as Express.User, (error?: unknown) => {
-      if (error) reject(error as Error);
+    request.logIn({ uid }, (error?: unknown) => {
+      if (error) reject(new Error('logIn failed', { cause: error }));
       else resolve();
     });
   });

@@ -6,7 +6,7 @@ import { LiveSessions } from './live-sessions.js';
 import type { EndRecorder } from './end-recorder.js';
 import { sessionRequest, type SessionRequest } from './session-request.js';
 import { isPromise, observedCall, readStore, type StoreOutcome } from './store-call.js';
-import { StoreMethods } from './store-methods.js';
+import { addStoreLayer, storeMethod, type StoreMethod } from './store-layers.js';
 
 export interface WatchedStoreOptions {
   readonly recorder: EndRecorder;
@@ -16,7 +16,6 @@ export interface WatchedStoreOptions {
   readonly fault: (where: string, error: unknown) => void;
 }
 
-type Method = (this: unknown, ...args: unknown[]) => unknown;
 type MaybePromise<T> = T | Promise<T>;
 
 /** How long an operation of the store may wait for us, in milliseconds. Users must always be able to log out. */
@@ -29,28 +28,30 @@ const MOST_WAIT_MS = 250;
 export class WatchedStore {
   readonly #store: object;
   readonly #options: WatchedStoreOptions;
-  readonly #methods: StoreMethods;
-  readonly #get: Method | undefined;
-  readonly #all: Method | undefined;
+  readonly #get: StoreMethod | undefined;
+  readonly #all: StoreMethod | undefined;
   readonly #live = new LiveSessions();
   readonly #endings: Endings;
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
-  #active = true;
+
+  /** Stops watching. */
+  readonly release: () => void;
 
   constructor(store: object, options: WatchedStoreOptions) {
     this.#store = store;
     this.#options = options;
-    this.#methods = new StoreMethods(store);
-    this.#get = this.#methods.own('get');
-    this.#all = this.#methods.own('all');
+    this.#get = storeMethod(store, 'get');
+    this.#all = storeMethod(store, 'all');
     const ask = (sid: string): Promise<string | undefined> => this.#ask(sid);
     this.#endings = new Endings({ ...options, ask });
-    this.#methods.replace('createSession', (original, args) => this.#createSession(original, args));
-    this.#methods.replace('regenerate', (original, args) => this.#regenerate(original, args));
-    this.#methods.replace('set', (original, args) => this.#set(original, args));
-    this.#methods.replace('destroy', (original, args) => this.#destroy(original, args));
-    this.#methods.replace('clear', (original, args) => this.#clear(original, args));
+    this.release = addStoreLayer(store, {
+      createSession: (next, args) => this.#createSession(next, args),
+      regenerate: (next, args) => this.#regenerate(next, args),
+      set: (next, args) => this.#set(next, args),
+      destroy: (next, args) => this.#destroy(next, args),
+      clear: (next, args) => this.#clear(next, args),
+    });
   }
 
   /** Resolves when every end so far has its verdict. */
@@ -58,16 +59,10 @@ export class WatchedStore {
     await this.#endings.decided();
   }
 
-  /** Gives the store its own methods back. */
-  release(): void {
-    this.#active = false;
-    this.#methods.undo();
-  }
-
-  #createSession(original: Method, args: unknown[]): unknown {
+  #createSession(original: StoreMethod, args: unknown[]): unknown {
     const returned = original.apply(this.#store, args);
     const request = sessionRequest(args[0]);
-    if (request && this.#active) this.#contained(() => { this.#loaded(request, args[1] as SessionRecord); }); // prettier-ignore
+    if (request) this.#contained(() => { this.#loaded(request, args[1] as SessionRecord); }); // prettier-ignore
     return returned;
   }
 
@@ -77,7 +72,7 @@ export class WatchedStore {
       this.#live.link(request.sessionID, uid, request);
   }
 
-  #regenerate(original: Method, args: unknown[]): unknown {
+  #regenerate(original: StoreMethod, args: unknown[]): unknown {
     this.#regenerating = sessionRequest(args[0]);
     try {
       return original.apply(this.#store, args);
@@ -86,7 +81,7 @@ export class WatchedStore {
     }
   }
 
-  #set(original: Method, args: unknown[]): unknown {
+  #set(original: StoreMethod, args: unknown[]): unknown {
     const [sid, session] = args as [string, SessionRecord];
     const request = sessionRequest(Reflect.get(Object(session) as object, 'req'));
     let next: string | undefined;
@@ -106,7 +101,7 @@ export class WatchedStore {
     });
   }
 
-  #destroy(original: Method, args: unknown[]): unknown {
+  #destroy(original: StoreMethod, args: unknown[]): unknown {
     const sid = args[0] as string;
     const regenerating = this.#regenerating;
     const prepare = (): MaybePromise<readonly Ending[]> => {
@@ -124,7 +119,7 @@ export class WatchedStore {
     });
   }
 
-  #clear(original: Method, args: unknown[]): unknown {
+  #clear(original: StoreMethod, args: unknown[]): unknown {
     const prepare = async (): Promise<readonly Ending[]> =>
       (await this.#everybody()).map(([sid, uid]) =>
         this.#endings.begin(sid, uid, 'cleared', sid === undefined ? [] : this.#live.requestsOf(sid)),
@@ -139,12 +134,11 @@ export class WatchedStore {
    * `MOST_WAIT_MS` in any case.
    */
   #perform(
-    original: Method,
+    original: StoreMethod,
     args: unknown[],
     prepare: () => MaybePromise<readonly Ending[]>,
     after: (outcome: StoreOutcome) => void,
   ): unknown {
-    if (!this.#active) return original.apply(this.#store, args);
     const prepared = this.#contained(prepare) ?? [];
     let tell: (outcome: StoreOutcome) => void = () => undefined;
     const call = new Promise<StoreOutcome>((resolve) => {

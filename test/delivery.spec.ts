@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import session from 'express-session';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceEvents,
+  DebateSpaceService,
+  InvalidUidError,
+  type DebateSpaceEvent,
+  type DebateSpaceModuleOptions,
+} from 'nestjs-debate-space';
+import { startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+
+let service: DebateSpaceSimulator;
+let host: SessionHost | undefined;
+let events: DebateSpaceEvent[];
+let log: string[];
+beforeEach(async () => {
+  service = await startService();
+  [events, log] = [[], []];
+});
+afterEach(async () => {
+  await host?.stop();
+  host = undefined;
+  await service.stop();
+});
+
+async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<DebateSpaceService> {
+  const note = (line: unknown): unknown => log.push(String(line));
+  const logger = { log: note, warn: note, error: note };
+  host = await SessionHost.start({
+    store: new session.MemoryStore(),
+    debateSpace: using(service, options),
+    logger,
+  });
+  host.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+  return host.app.get(DebateSpaceService);
+}
+
+function types(): DebateSpaceEvent['type'][] {
+  return events.map(({ type }) => type);
+}
+
+describe('a logout on its way', () => {
+  it('arrives, signed, and the debate session is gone', async () => {
+    const debateSpace = await start();
+    service.debate.signIn('alice');
+    await debateSpace.logoutUser('alice');
+    const [request] = await service.received.waitFor('logout');
+    expect(request).toMatchObject({ accepted: true, uid: 'alice' });
+    expect(service.debate.isSignedIn('alice')).toBe(false);
+  });
+
+  it('is sent again after a failure, with a new jti and the same txn', async () => {
+    const debateSpace = await start();
+    service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
+    await debateSpace.logoutUser('alice');
+    const requests = await service.received.waitFor('logout', { count: 2, timeoutMs: 10_000 });
+    const claims = requests.map((request) => request.claims);
+    expect(claims[0]?.txn).toBe(claims[1]?.txn);
+    expect(claims[0]?.jti).not.toBe(claims[1]?.jti);
+    await host?.stop();
+    expect(types()).toEqual([
+      'session-ended',
+      'service-down',
+      'logout-retrying',
+      'service-up',
+      'logout-delivered',
+    ]);
+  });
+
+  it('waits out a real outage', async () => {
+    const debateSpace = await start();
+    await service.goDown();
+    for (const uid of ['alice', 'bob', 'carol']) await debateSpace.logoutUser(uid);
+    await new Promise<void>((resolve) => {
+      host?.app.get(DebateSpaceEvents).events$.subscribe(({ type }) => {
+        if (type === 'logout-retrying') resolve();
+      });
+    });
+    await service.comeBack();
+    await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
+    expect(service.received.logouts.toSorted()).toEqual(['alice', 'bob', 'carol']);
+    expect(log.filter((line) => line.includes('does not take logouts'))).toHaveLength(1);
+  });
+
+  it('is parked, with the cure in the log and no personal data, when the application name is wrong', async () => {
+    const debateSpace = await start({ applicationName: 'another' });
+    await debateSpace.logoutUser('alice');
+    await host?.stop();
+    expect(types()).toEqual(['session-ended', 'logout-parked']);
+    expect(log.join('\n')).toContain('check applicationName');
+    expect(log.join('\n')).not.toContain('alice');
+  });
+
+  it('is tried three times in all, then parked, when the secret is wrong', async () => {
+    const debateSpace = await start({ secretKey: 'another secret, as long as the right one is' });
+    await debateSpace.logoutUser('alice');
+    await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
+    await host?.stop();
+    expect(service.received.of('logout').map(({ accepted }) => accepted)).toEqual([false, false, false]);
+    expect(types().at(-1)).toBe('logout-parked');
+    expect(log.join('\n')).toContain('secretKey');
+  });
+
+  it('is delivered before the app has shut down', async () => {
+    const debateSpace = await start();
+    for (let i = 0; i < 200; i += 1) await debateSpace.logoutUser(`user-${i}`);
+    await host?.stop();
+    expect(new Set(service.received.logouts).size).toBe(200);
+  });
+
+  it('is counted as lost in the log when a memory outbox shuts down without delivering it', async () => {
+    const debateSpace = await start();
+    await service.goDown();
+    await debateSpace.logoutUser('alice');
+    await host?.stop();
+    expect(events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 1, lost: true });
+    expect(log.join('\n')).toContain('1 logouts were not delivered');
+  });
+
+  it('is refused before anything is stored when the uid is none', async () => {
+    const debateSpace = await start();
+    await expect(debateSpace.logoutUser('..')).rejects.toThrow(InvalidUidError);
+    expect(events).toEqual([]);
+  });
+});
