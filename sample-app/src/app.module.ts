@@ -1,0 +1,46 @@
+import { fileURLToPath } from 'node:url';
+import { Module } from '@nestjs/common';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { PassportModule } from '@nestjs/passport';
+import { DebateSpaceModule } from 'nestjs-debate-space';
+import { SingleSignOnStandIn } from './debate/single-sign-on-stand-in.js';
+import { MeController } from './erasure/me.controller.js';
+import { LocalStrategy } from './login/local.strategy.js';
+import { LoginController } from './login/login.controller.js';
+import { SessionSerializer } from './login/session.serializer.js';
+import { HomeController } from './pages/home.controller.js';
+import { DebateSpaceErrorFilter } from './problems/debate-space-error.filter.js';
+import { HttpExceptionFilter } from './problems/http-exception.filter.js';
+import { CsrfGuard } from './session/csrf.guard.js';
+import { UserListController } from './users/user-list.controller.js';
+
+@Module({
+  imports: [
+    ConfigModule.forRoot({
+      isGlobal: true,
+      // Beside package.json, whichever folder the app is started from.
+      envFilePath: fileURLToPath(new URL('../.env', import.meta.url)),
+    }),
+    DebateSpaceModule.forRootAsync({
+      inject: [ConfigService],
+      useFactory: (config: ConfigService) => ({
+        apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
+        secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
+        applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
+        // authUrl is left out: the library reads DEBATE_SPACE_AUTH_URL, and says so when it is missing.
+      }),
+    }),
+    PassportModule.register({ session: true }),
+  ],
+  controllers: [HomeController, LoginController, MeController, UserListController],
+  providers: [
+    LocalStrategy,
+    SessionSerializer,
+    SingleSignOnStandIn,
+    { provide: APP_GUARD, useClass: CsrfGuard },
+    { provide: APP_FILTER, useClass: HttpExceptionFilter },
+    { provide: APP_FILTER, useClass: DebateSpaceErrorFilter },
+  ],
+})
+export class AppModule {}

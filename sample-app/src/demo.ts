@@ -1,0 +1,48 @@
+import { createApp } from './create-app.js';
+import { erasureSteps } from './demo/erasure-steps.js';
+import { logoutSteps } from './demo/logout-steps.js';
+import { Report } from './demo/report.js';
+import { userListSteps } from './demo/user-list-steps.js';
+import { startSimulatedService } from './simulated-service.js';
+
+const DEADLINE_MS = 50_000;
+
+/** Shows, without a window, what the app and the debate space do together. Exit code 0, or 1 when something is wrong. */
+async function demo(report: Report): Promise<void> {
+  await using simulator = await startSimulatedService(0);
+  const app = await createApp({ logger: false, abortOnError: false, forceCloseConnections: true });
+  try {
+    await app.listen(0, '127.0.0.1');
+    const url = await app.getUrl();
+    console.log(`The sample app runs at ${url}, the debate space at ${simulator.url}.`);
+    await logoutSteps(report, app, simulator);
+    await erasureSteps(report, url, simulator);
+    await userListSteps(report, url);
+  } finally {
+    // Delivers the logouts that are still under way.
+    await app.close();
+  }
+  report.heading('In the end');
+  const logouts = simulator.received.logouts.sort().join(', ');
+  report.check(
+    `The debate space was told once of each session that ended: ${logouts}.`,
+    logouts === 'ada, ben, ben, cleo',
+  );
+}
+
+const deadline = setTimeout(() => {
+  console.error(`  ✗ The demo did not end within ${DEADLINE_MS / 1000} seconds.`);
+  process.exit(1);
+}, DEADLINE_MS);
+const report = new Report();
+try {
+  await demo(report);
+} catch (error) {
+  report.check(
+    `The demo went on to its end. (${error instanceof Error ? error.message : String(error)})`,
+    false,
+  );
+}
+clearTimeout(deadline);
+console.log(report.failures === 0 ? '\nEverything as it should be.' : `\nWrong: ${report.failures}.`);
+process.exit(report.failures === 0 ? 0 : 1);

@@ -1,0 +1,7 @@
+import { createApp } from './create-app.js';
+
+// The app for a real service; `start.ts` is the same with a simulator beside it.
+const app = await createApp();
+// Ends the process only when the logouts that are under way have reached the service.
+app.enableShutdownHooks();
+await app.listen(process.env.PORT ?? 3000);

@@ -1,0 +1,40 @@
+import type { DebateSpaceRequestError } from 'nestjs-debate-space';
+import type { Problem } from './problem.js';
+
+const NOT_OUR_DAY =
+  'The debate space does not answer as agreed. The operators of this app have to look into it.';
+const LATER = 'The debate space is not available. Please try again later.';
+
+/** Status and sentence by the error's `code`. The service's own faults are 502 or 503: the user did nothing wrong. */
+const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]>> = {
+  ERR_DEBATE_SPACE_USER_NOT_FOUND: [404, 'The debate space does not know you.'],
+  ERR_DEBATE_SPACE_INVALID_UID: [400, 'The debate space cannot know a user of this name.'],
+  ERR_DEBATE_SPACE_INVALID_ARGUMENT: [400, 'page and per_page must be whole numbers from 1.'],
+  ERR_DEBATE_SPACE_RATE_LIMITED: [503, 'The debate space is busy. Please try again later.'],
+  ERR_DEBATE_SPACE_AUTHENTICATION: [502, NOT_OUR_DAY],
+  ERR_DEBATE_SPACE_PERMISSION: [502, NOT_OUR_DAY],
+  ERR_DEBATE_SPACE_REFUSED: [502, NOT_OUR_DAY],
+  ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE: [502, NOT_OUR_DAY],
+  ERR_DEBATE_SPACE_UNAVAILABLE: [503, LATER],
+  ERR_DEBATE_SPACE_NETWORK: [503, LATER],
+  ERR_DEBATE_SPACE_TIMEOUT: [504, 'The debate space took too long. Please try again later.'],
+  ERR_DEBATE_SPACE_ABORTED: [503, 'This app is shutting down. Please try again later.'],
+};
+
+/** The documented limit counts by the minute. */
+const RATE_LIMIT_SECONDS = 60;
+
+export function debateSpaceProblem(error: DebateSpaceRequestError): Problem {
+  const { code, operation, outcome, retryAfterMs } = error;
+  const [status, detail] = ANSWERS[code] ?? [502, NOT_OUR_DAY];
+  const erasing = operation === 'anonymizeUser' || operation === 'deleteUser';
+  const knownWait = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
+  return {
+    status,
+    detail,
+    code,
+    erasure: erasing ? (outcome === 'unknown' ? 'unknown' : 'not-done') : undefined,
+    retryAfterSeconds:
+      knownWait ?? (code === 'ERR_DEBATE_SPACE_RATE_LIMITED' ? RATE_LIMIT_SECONDS : undefined),
+  };
+}

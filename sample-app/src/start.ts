@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { createApp } from './create-app.js';
+import { DEMO_PASSWORD, DEMO_USERS } from './login/demo-users.js';
+import { listening, portFrom } from './port.js';
+import { startSimulatedService } from './simulated-service.js';
+
+// Logins that everybody knows are for this machine alone.
+const HOST = '127.0.0.1';
+
+/** The app with a simulator of the debate space beside it, until Ctrl+C. */
+async function start(): Promise<void> {
+  const port = portFrom('PORT', 3000);
+  const simulatorPort = portFrom('SIMULATOR_PORT', 4010);
+  await using simulator = await listening('SIMULATOR_PORT', simulatorPort, () =>
+    startSimulatedService(simulatorPort),
+  );
+  const app = await createApp({ forceCloseConnections: true });
+  try {
+    await listening('PORT', port, () => app.listen(port, HOST));
+    console.log(`
+The sample app:    ${await app.getUrl()}/
+The debate space:  ${simulator.url}/  (a simulator; nothing is kept)
+Log in as:         ${DEMO_USERS.map(({ uid }) => uid).join(', ')}; the password of all is "${DEMO_PASSWORD}".
+Stop with Ctrl+C.
+`);
+    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+    console.log('Stopping …');
+  } finally {
+    // Before the simulator, which still takes the logouts that are under way.
+    await app.close();
+  }
+}
+
+try {
+  await start();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}
