@@ -152,7 +152,7 @@ function passportHandlers(): RequestHandler[] {
     done(null, (user as { uid: string }).uid);
   });
   authenticator.deserializeUser((uid: string, done) => {
-    done(null, { uid });
+    done(null, { uid } as Express.User);
   });
   return [authenticator.initialize() as RequestHandler, authenticator.session() as RequestHandler];
 }
@@ -164,7 +164,7 @@ export async function logIn(request: Request, uid: string): Promise<void> {
     return;
   }
   await new Promise<void>((resolve, reject) => {
-    request.logIn({ uid }, (error?: unknown) => {
+    request.logIn({ uid } as Express.User, (error?: unknown) => {
       if (error) reject(new Error('logIn failed', { cause: error }));
       else resolve();
     });

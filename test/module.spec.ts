@@ -1,0 +1,218 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import session from 'express-session';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceEvents,
+  DebateSpaceModule,
+  DebateSpaceOptionsError,
+  DebateSpaceService,
+  InjectDebateSpace,
+  type DebateSpaceModuleOptions,
+  type DebateSpaceOptionsFactory,
+} from 'nestjs-debate-space';
+import { keys, startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+
+let service: DebateSpaceSimulator;
+const contexts: INestApplicationContext[] = [];
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  for (const context of contexts.splice(0)) await context.close();
+  await service.stop();
+});
+
+async function boot(
+  ...imports: (DynamicModule | Promise<DynamicModule>)[]
+): Promise<INestApplicationContext> {
+  @Module({ imports })
+  class App {}
+  const context = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+  contexts.push(context);
+  return context;
+}
+
+@Injectable()
+class OptionsFromDatabase implements DebateSpaceOptionsFactory {
+  async createDebateSpaceOptions(): Promise<DebateSpaceModuleOptions> {
+    return Promise.resolve(using(service));
+  }
+}
+
+@Module({ providers: [OptionsFromDatabase], exports: [OptionsFromDatabase] })
+class DatabaseModule {}
+
+const registrations: { name: string; module: () => DynamicModule }[] = [
+  { name: 'forRoot', module: () => DebateSpaceModule.forRoot(using(service)) },
+  {
+    name: 'forRootAsync with useFactory, imports and inject',
+    module: () =>
+      DebateSpaceModule.forRootAsync({
+        imports: [ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ debate: using(service) })] })],
+        inject: [ConfigService],
+        useFactory: (config: ConfigService) => config.getOrThrow<DebateSpaceModuleOptions>('debate'),
+      }),
+  },
+  {
+    name: 'forRootAsync with useClass',
+    module: () => DebateSpaceModule.forRootAsync({ useClass: OptionsFromDatabase }),
+  },
+  {
+    name: 'forRootAsync with useExisting',
+    module: () =>
+      DebateSpaceModule.forRootAsync({ imports: [DatabaseModule], useExisting: OptionsFromDatabase }),
+  },
+];
+
+describe('DebateSpaceModule', () => {
+  it.each(registrations)('$name provides a service that works', async ({ module }) => {
+    const context = await boot(module());
+    await context.get(DebateSpaceService).deleteUser('alice');
+    expect(service.users.has('alice')).toBe(false);
+  });
+
+  it('is global unless told otherwise', async () => {
+    @Injectable()
+    class Erasure {
+      constructor(readonly debateSpace: DebateSpaceService) {}
+    }
+    @Module({ providers: [Erasure] })
+    class Feature {}
+    const feature = { module: Feature };
+
+    const context = await boot(DebateSpaceModule.forRoot(using(service)), feature);
+    expect(context.get(Erasure, { strict: false }).debateSpace).toBeInstanceOf(DebateSpaceService);
+
+    const local = DebateSpaceModule.forRoot({ ...using(service), isGlobal: false });
+    await expect(boot(local, feature)).rejects.toThrow('DebateSpaceService');
+  });
+
+  it('gives each named application its own service', async () => {
+    const youth = await startService({ applicationName: 'youth' });
+    @Injectable()
+    class Both {
+      constructor(
+        @InjectDebateSpace('city') readonly city: DebateSpaceService,
+        @InjectDebateSpace('youth') readonly youth: DebateSpaceService,
+        @InjectDebateSpace('youth', DebateSpaceEvents) readonly youthEvents: DebateSpaceEvents,
+      ) {}
+    }
+    @Module({ providers: [Both] })
+    class Feature {}
+    const context = await boot(
+      DebateSpaceModule.forRoot({ ...using(service), name: 'city' }),
+      DebateSpaceModule.forRootAsync({ name: 'youth', useFactory: () => using(youth) }),
+      { module: Feature },
+    );
+    const both = context.get(Both, { strict: false });
+    expect(both.city.backchannelLogoutUrl).toBe(`${service.url}/auth/logout/demo`);
+    expect(both.youth.backchannelLogoutUrl).toBe(`${youth.url}/auth/logout/youth`);
+    expect(both.youthEvents).toBeInstanceOf(DebateSpaceEvents);
+    await youth.stop();
+  });
+
+  it('lets a test put another service in its place', async () => {
+    const testing = await Test.createTestingModule({ imports: [DebateSpaceModule.forRoot(using(service))] })
+      .overrideProvider(DebateSpaceService)
+      .useValue({ deleteUser: () => 'deleted' })
+      .compile();
+    expect(testing.get(DebateSpaceService).deleteUser('alice')).toBe('deleted');
+    await testing.close();
+  });
+
+  it('stops the boot with one error that names every problem and no secret', async () => {
+    const options = {
+      apiKey: '',
+      secretKey: 7,
+      authUrl: 'http://debate.example.org',
+      logout: { lifetimeSeconds: 600 },
+    };
+    const booting = boot(DebateSpaceModule.forRoot(options as unknown as DebateSpaceModuleOptions));
+    await expect(booting).rejects.toThrow(DebateSpaceOptionsError);
+    const { problems } = (await booting.catch(
+      (error: unknown) => error as DebateSpaceOptionsError,
+    )) as DebateSpaceOptionsError;
+    for (const option of ['apiKey', 'secretKey', 'applicationName', 'authUrl', 'logout.lifetimeSeconds']) {
+      expect(problems.filter((problem) => problem.startsWith(option))).toHaveLength(1);
+    }
+  });
+
+  it('takes authUrl from the environment, and says so when it is nowhere', async () => {
+    const options = { ...using(service), authUrl: undefined };
+    await expect(boot(DebateSpaceModule.forRoot(options))).rejects.toThrow('DEBATE_SPACE_AUTH_URL');
+    process.env.DEBATE_SPACE_AUTH_URL = service.url;
+    try {
+      const context = await boot(DebateSpaceModule.forRoot(options));
+      expect(context.get(DebateSpaceService).backchannelLogoutUrl).toContain(service.url);
+    } finally {
+      delete process.env.DEBATE_SPACE_AUTH_URL;
+    }
+  });
+});
+
+describe('the boot line', () => {
+  const sessions = [
+    {
+      name: 'Express, without a store',
+      session: {},
+      text: 'the store is taken from the first request that has one',
+    },
+    {
+      name: 'a store in the options',
+      session: { store: new session.MemoryStore() },
+      text: 'session store: MemoryStore',
+    },
+  ];
+  it.each(sessions)('says what is on: $name', async ({ session: options, text }) => {
+    const lines: string[] = [];
+    const note = (line: unknown): unknown => lines.push(String(line));
+    const logger = { log: note, warn: note, error: note };
+    const debateSpace = using(service, { session: options });
+    const host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace, logger });
+    await host.stop();
+    const [line, ...others] = lines.filter((each) => each.includes('outbox'));
+    expect(others).toEqual([]);
+    for (const part of ['"demo"', new URL(service.url).host, 'memory', 'a crash or a kill loses', text]) {
+      expect(line).toContain(part);
+    }
+    expect(lines.join('\n')).not.toContain(keys.secretKey);
+  });
+
+  it('warns of a secret that is shorter than the hash', async () => {
+    const warnings: string[] = [];
+    const logger = {
+      log: () => undefined,
+      error: () => undefined,
+      warn: (line: unknown) => warnings.push(String(line)),
+    };
+    const debateSpace = using(service, { secretKey: 'too short' });
+    const host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace, logger });
+    await host.stop();
+    expect(warnings.join('\n')).toContain('has 9 bytes; HS256 wants at least 32');
+  });
+
+  it('says that nothing is sent in OpenID Connect mode, and nothing is', async () => {
+    const lines: string[] = [];
+    const logger = {
+      log: (line: unknown) => lines.push(String(line)),
+      error: () => undefined,
+      warn: () => undefined,
+    };
+    const host = await SessionHost.start({
+      store: new session.MemoryStore(),
+      act: (request) => new Promise((resolve) => request.session.destroy(resolve)),
+      debateSpace: using(service, { logout: { mode: 'oidc' } }),
+      logger,
+    });
+    await fetch(`${host.url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) });
+    await fetch(`${host.url}/act`, { method: 'POST' });
+    await host.stop();
+    expect(lines.join('\n')).toContain('the identity provider notifies the service');
+    expect(service.received.of('logout')).toEqual([]);
+  });
+});
