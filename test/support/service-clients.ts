@@ -64,6 +64,7 @@ export function serviceClients(): ServiceClients {
         ...options,
       }),
     );
+    opened.start();
     close.push(() => opened.close());
     return opened;
   };
