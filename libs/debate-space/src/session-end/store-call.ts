@@ -39,17 +39,20 @@ export function observedCall(
   return returned;
 }
 
-/** What a store answers to a read, by callback or by promise. */
+/** What a store answers to a read: by callback, or by promise when it takes no callback. */
 export function readStore(method: Method, store: object, ...args: unknown[]): Promise<unknown> {
+  // A method that takes a callback may return a promise that says nothing, long before the callback is called.
+  const takesCallback = method.length > args.length;
   return new Promise((resolve, reject) => {
-    const returned = Reflect.apply(method, store, [
-      ...args,
-      (error: unknown, result: unknown) => {
-        if (error) reject(new Error('the store failed to read', { cause: error }));
-        else resolve(result);
-      },
-    ]);
-    if (isPromise(returned)) returned.then((result) => { if (result !== undefined) resolve(result); }, reject); // prettier-ignore
+    const callback = (error: unknown, result: unknown): void => {
+      if (error) reject(new Error('the store failed to read', { cause: error }));
+      else resolve(result);
+    };
+    const returned = method.apply(store, [...args, callback]);
+    if (!isPromise(returned)) return;
+    returned.then((result) => {
+      if (result !== undefined || !takesCallback) resolve(result);
+    }, reject);
   });
 }
 
