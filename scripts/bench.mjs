@@ -6,7 +6,9 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 
-const { values } = parseArgs({ options: { pairs: { type: 'string', default: '6' }, rounds: { type: 'string', default: '8' } } });
+const { values } = parseArgs({
+  options: { pairs: { type: 'string', default: '6' }, rounds: { type: 'string', default: '8' } },
+});
 const PAIRS = Number(values.pairs);
 const ROUNDS = Number(values.rounds);
 const ROUND_SECONDS = 1; // autocannon's smallest unit
@@ -22,7 +24,9 @@ const comparisons = [
   { name: 'without ÷ without (control)', kinds: ['without', 'without'] },
 ];
 
-console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}; NestJS on Express, express-session, MemoryStore`);
+console.log(
+  `Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}; NestJS on Express, express-session, MemoryStore`,
+);
 console.log(`${PAIRS} process pairs each, ${ROUNDS} rounds of ${ROUND_SECONDS} s for each process of a pair`);
 for (const scenario of scenarios) {
   const ratios = comparisons.map(() => []);
@@ -41,7 +45,8 @@ for (const scenario of scenarios) {
     const [low, middle, high] = [sorted[0], median(sorted), sorted.at(-1)].map((ratio) => ratio.toFixed(3));
     console.log(`  ${name.padEnd(28)} ${middle}   (${low} to ${high})`);
   }
-  for (const [kind, each] of Object.entries(rates)) console.log(`  requests/s ${kind.padEnd(17)} ${Math.round(median(each))}`);
+  for (const [kind, each] of Object.entries(rates))
+    console.log(`  requests/s ${kind.padEnd(17)} ${Math.round(median(each))}`);
 }
 
 /** Requests per second of either process: the median over its rounds. */

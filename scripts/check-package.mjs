@@ -1,6 +1,6 @@
 // Packs both libraries, and uses the tarballs as strangers would: in real apps of each NestJS version.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,21 +14,27 @@ const hosts = [
   { nest: '11', type: 'commonjs', express: '5' },
   { nest: '12', type: 'module', express: '5' },
 ];
+const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env/;
 
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-package-'));
 try {
   const tarballs = await pack();
   for (const host of hosts) bootIn(host, tarballs);
+  testIn(join(folder, 'nest-11'), '11');
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
 async function pack() {
   const workspaces = packages.flatMap((name) => ['-w', name]);
-  const packed = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', folder, ...workspaces], root));
+  const packed = JSON.parse(
+    run('npm', ['pack', '--json', '--pack-destination', folder, ...workspaces], root),
+  );
   const tarballs = [];
-  for (const { name, filename, files, version, size } of Array.isArray(packed) ? packed : Object.values(packed)) {
+  for (const { name, filename, files, version, size } of Array.isArray(packed)
+    ? packed
+    : Object.values(packed)) {
     const paths = files.map(({ path }) => path);
     for (const wanted of ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts']) {
       if (!paths.includes(wanted)) throw new Error(`${name}: the package has no ${wanted}`);
@@ -36,7 +42,9 @@ async function pack() {
     const stray = paths.filter((path) => NOT_FOR_USERS.test(path));
     if (stray.length > 0) throw new Error(`${name}: the package has ${stray.join(', ')}`);
     await lint(name);
-    console.log(`✓ ${name}@${version}: ${paths.length} files, ${Math.round(size / 1024)} KiB, publint has nothing to say`);
+    console.log(
+      `✓ ${name}@${version}: ${paths.length} files, ${Math.round(size / 1024)} KiB, publint has nothing to say`,
+    );
     tarballs.push(join(folder, filename));
   }
   return tarballs;
@@ -54,23 +62,55 @@ function bootIn({ nest, type, express }, tarballs) {
   mkdirSync(place);
   writeFileSync(join(place, 'package.json'), JSON.stringify({ name: 'host', private: true, type }));
   const nestPackages = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@^${nest}`);
-  const others = ['express-session', 'reflect-metadata', 'rxjs', `@types/express@${express}`, '@types/express-session'];
-  const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-  run('npm', ['install', ...quiet, ...tarballs, ...nestPackages, ...others, '@types/node@20'], place);
+  const others = [
+    'express-session',
+    'reflect-metadata',
+    'rxjs',
+    `@types/express@${express}`,
+    '@types/express-session',
+  ];
+  run('npm', ['install', ...QUIET, ...tarballs, ...nestPackages, ...others, '@types/node@20'], place);
   cpSync(join(root, 'scripts/check-package/host.ts'), join(place, 'host.ts'));
   const options = { module: 'nodenext', target: 'es2022', strict: true, experimentalDecorators: true };
   const compilerOptions = { ...options, emitDecoratorMetadata: true, esModuleInterop: true, types: ['node'] };
   writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['host.ts'] }));
   run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
   run(process.execPath, ['host.js'], place);
-  const { version } = JSON.parse(run(process.execPath, ['-p', "JSON.stringify(require('@nestjs/core/package.json'))"], place));
+  const { version } = JSON.parse(
+    run(process.execPath, ['-p', "JSON.stringify(require('@nestjs/core/package.json'))"], place),
+  );
   console.log(`✓ a NestJS ${version} app (${type}) compiles, boots, lists users and tells of one logout`);
+}
+
+/** Runs a host's own jest in CommonJS mode, with the line that the README gives for it. */
+function testIn(place, nest) {
+  const line = /transformIgnorePatterns: \['(.+)'\]/.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1];
+  const jest = {
+    rootDir: 'src',
+    moduleFileExtensions: ['js', 'json', 'ts'],
+    transform: {
+      '^.+\\.(t|j)s$': [
+        'ts-jest',
+        { tsconfig: { module: 'commonjs', target: 'es2022', isolatedModules: true } },
+      ],
+    },
+    transformIgnorePatterns: [line],
+  };
+  writeFileSync(join(place, 'jest.config.json'), JSON.stringify(jest));
+  cpSync(join(root, 'scripts/check-package/host.spec.ts'), join(place, 'src/host.spec.ts'));
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const tools = ['jest', 'ts-jest', 'typescript'].map((name) => `${name}@${devDependencies[name]}`);
+  run('npm', ['install', ...QUIET, ...tools, `@nestjs/testing@^${nest}`], place);
+  run(process.execPath, ['node_modules/jest/bin/jest.js', '-c', 'jest.config.json'], place);
+  console.log(`✓ a NestJS ${nest} app’s own jest runs in CommonJS mode with the README’s line`);
 }
 
 function run(command, args, cwd) {
   try {
     return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   } catch (error) {
-    throw new Error(`${command} ${args.slice(0, 3).join(' ')} failed:\n${error.stdout}\n${error.stderr}`);
+    throw new Error(`${command} ${args.slice(0, 3).join(' ')} failed:\n${error.stdout}\n${error.stderr}`, {
+      cause: error,
+    });
   }
 }

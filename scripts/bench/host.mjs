@@ -19,14 +19,22 @@ class HostController {
 }
 // Decorators by hand: this file runs as it stands, without a compiler.
 const route = (decorator, method) =>
-  decorator(HostController.prototype, method, Object.getOwnPropertyDescriptor(HostController.prototype, method));
+  decorator(
+    HostController.prototype,
+    method,
+    Object.getOwnPropertyDescriptor(HostController.prototype, method),
+  );
 Controller()(HostController);
 route(Get('hello'), 'hello');
 route(Post('login'), 'login');
 Req()(HostController.prototype, 'login', 0);
 
 class HostModule {}
-const keys = { apiKey: 'an-api-key', secretKey: 'a secret key that is long enough for HS256', applicationName: 'demo' };
+const keys = {
+  apiKey: 'an-api-key',
+  secretKey: 'a secret key that is long enough for HS256',
+  applicationName: 'demo',
+};
 const plugin = DebateSpaceModule.forRoot({ ...keys, authUrl: 'http://127.0.0.1:9' });
 Module({ imports: withPlugin ? [plugin] : [], controllers: [HostController] })(HostModule);
 

@@ -6,7 +6,11 @@ import { DebateSpaceSimulator } from 'debate-space-simulator';
 import session from 'express-session';
 import { DebateSpaceModule, DebateSpaceService, type UserPage } from 'nestjs-debate-space';
 
-const keys = { apiKey: 'an-api-key', secretKey: 'a secret key that is long enough for HS256', applicationName: 'demo' };
+const keys = {
+  apiKey: 'an-api-key',
+  secretKey: 'a secret key that is long enough for HS256',
+  applicationName: 'demo',
+};
 
 interface SessionRequest {
   session: { user?: string; destroy(callback: () => void): void };
@@ -57,7 +61,8 @@ async function main(): Promise<void> {
   await service.stop();
 
   const logouts = service.received.logouts.join();
-  if (logouts !== 'alice' || service.debate.isSignedIn('alice')) throw new Error(`logged out were: ${logouts}`);
+  if (logouts !== 'alice' || service.debate.isSignedIn('alice'))
+    throw new Error(`logged out were: ${logouts}`);
   if (page.users.length !== 1) throw new Error(`${page.users.length} users were listed`);
 }
 
