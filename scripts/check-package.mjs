@@ -22,6 +22,8 @@ try {
   const tarballs = await pack();
   for (const host of hosts) bootIn(host, tarballs);
   testIn(join(folder, 'nest-11'), '11');
+  const shell = run(join(folder, 'nest-12/node_modules/.bin/debate-space-simulator'), ['--version'], folder);
+  console.log(`✓ debate-space-simulator ${shell.trim()} runs from the shell`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
