@@ -8,8 +8,16 @@ export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
 
 const PANEL = 'copy it from the administration panel, Configuration > General';
 
+const AUDIENCE = 'must be a string, or strings in an array, and none empty';
+
 const functionOption = <F>() => z.custom<F>((value) => typeof value === 'function', 'must be a function');
-const milliseconds = (least: number) => z.int(`must be a whole number of milliseconds`).min(least);
+// Longer timers fire at once.
+const MOST_MS = 2 ** 31 - 1;
+const whole = (least: number, most: number, of = '') => {
+  const message = `must be a whole number${of} from ${least} to ${most}`;
+  return z.int(message).min(least, message).max(most, message);
+};
+const milliseconds = (least: number) => whole(least, MOST_MS, ' of milliseconds');
 const text = (cure: string) =>
   z.string(`must be a string; ${cure}`).trim().min(1, `must not be empty; ${cure}`);
 const secret = (cure: string) =>
@@ -36,7 +44,10 @@ export const optionsSchema = z.strictObject({
   secretKey: secret(PANEL),
   applicationName: text(
     'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}',
-  ).refine((name) => name !== '.' && name !== '..', 'must not be a dot segment'),
+  ).refine(
+    (name) => name !== '.' && name !== '..' && name.isWellFormed(),
+    'must not be a dot segment or have lone surrogates: it is a part of a path',
+  ),
   authUrl: z.string(
     `must be a URL; set it, or the environment's ${AUTH_URL_VARIABLE}, to the host root of the service`,
   ),
@@ -56,8 +67,8 @@ export const optionsSchema = z.strictObject({
       issuer: text('leave it out for the application name').optional(),
       audience: z
         .union(
-          [z.string().min(1), z.array(z.string().min(1)).min(1)],
-          'must be a string, or strings in an array',
+          [z.string().min(1, AUDIENCE), z.array(z.string().min(1, AUDIENCE), AUDIENCE).min(1, AUDIENCE)],
+          AUDIENCE,
         )
         .optional(),
       lifetimeSeconds: z
@@ -67,7 +78,7 @@ export const optionsSchema = z.strictObject({
         .default(120),
       claims:
         functionOption<NonNullable<NonNullable<DebateSpaceModuleOptions['logout']>['claims']>>().optional(),
-      concurrency: z.int('must be a whole number').min(1).max(1000).default(8),
+      concurrency: whole(1, 1000).default(8),
       maxAgeMs: milliseconds(1).default(24 * 60 * 60 * 1000),
     })
     .prefault({}),
@@ -76,11 +87,11 @@ export const optionsSchema = z.strictObject({
     .strictObject({
       timeoutMs: milliseconds(1).default(10_000),
       deadlineMs: milliseconds(1).default(30_000),
-      attempts: z.int('must be a whole number').min(1).max(20).default(4),
+      attempts: whole(1, 20).default(4),
       rateLimit: z
         .union(
-          [z.literal(false), z.strictObject({ requests: z.int().min(1), perMs: z.int().min(1) })],
-          'must be { requests, perMs }, both whole numbers above 0, or false',
+          [z.literal(false), z.strictObject({ requests: whole(1, MOST_MS), perMs: milliseconds(1) })],
+          'must be { requests, perMs }, both whole numbers from 1, or false',
         )
         .default({ requests: 100, perMs: 60_000 }),
       allowInsecureHttp: z.boolean('must be true or false').default(false),

@@ -2,8 +2,9 @@ import type { z } from 'zod';
 import { DebateSpaceOptionsError } from './errors.js';
 import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
 import { Secret } from './secret.js';
-import { serviceUrlProblem } from './service-url.js';
+import { serviceUrl, serviceUrlProblem } from './service-url.js';
 
+const MOST_SHOWN = 12;
 const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2,3}={0,2})?$/;
 
 /** The options, complete and frozen, with the keys locked away. */
@@ -26,27 +27,29 @@ export function resolveOptions(
   const result = optionsSchema.safeParse({ ...options, authUrl }, { reportInput: true });
   const problems = result.success ? [] : result.error.issues.map((issue) => sentence(issue, options));
   const insecure = (options.http as { allowInsecureHttp?: unknown } | undefined)?.allowInsecureHttp === true;
-  const urls = { authUrl: checkUrl('authUrl', authUrl), baseUrl: checkUrl('baseUrl', options.baseUrl) };
-
-  function checkUrl(option: string, value: unknown): string | undefined {
-    if (typeof value !== 'string') return undefined; // absent or named by the schema already
-    const problem = serviceUrlProblem(value, insecure);
+  for (const [option, url] of Object.entries({ authUrl, baseUrl: options.baseUrl })) {
+    if (typeof url !== 'string') continue; // absent, or named by the schema already
+    const problem = serviceUrlProblem(url, insecure);
     if (problem !== undefined) problems.push(`${option} ${problem}`);
-    return value.replace(/\/+$/, '');
   }
-  if (result.success && result.data.secretKeyEncoding === 'base64' && !BASE64.test(result.data.secretKey)) {
+  const { secretKeyEncoding, secretKey: key } = options;
+  if (secretKeyEncoding === 'base64' && typeof key === 'string' && !BASE64.test(key)) {
     problems.push("secretKey is not Base64; leave out secretKeyEncoding: 'base64', or copy the whole key");
   }
   if (!result.success || problems.length > 0) throw new DebateSpaceOptionsError(problems);
+  return completed(result.data);
+}
 
-  const { apiKey, secretKey, ...rest } = result.data;
-  for (const group of [rest.session, rest.logout, rest.http, rest.users]) Object.freeze(group);
+function completed({ apiKey, secretKey, ...checked }: CheckedOptions): ResolvedOptions {
+  const { session, logout, http, users } = checked;
+  for (const part of [session, logout, logout.audience, http, http.rateLimit, users]) Object.freeze(part);
+  const authUrl = serviceUrl(checked.authUrl);
   return Object.freeze({
-    ...rest,
+    ...checked,
     apiKey: new Secret(apiKey),
     secretKey: new Secret(secretKey),
-    authUrl: urls.authUrl ?? rest.authUrl,
-    baseUrl: urls.baseUrl ?? `${urls.authUrl ?? rest.authUrl}/api/v1`,
+    authUrl,
+    baseUrl: checked.baseUrl === undefined ? `${authUrl}/api/v1` : serviceUrl(checked.baseUrl),
   });
 }
 
@@ -60,11 +63,12 @@ function sentence(issue: z.core.$ZodIssue, options: Readonly<Record<string, unkn
   return `${issue.path.join('.') || 'options'} ${issue.message} (found ${found(issue.input, hidden)})`;
 }
 
+/** Never a text that could be a key standing in the wrong place. */
 function found(value: unknown, hidden: boolean): string {
   if (value === undefined) return 'nothing';
   if (value === '') return 'an empty string';
   if (typeof value === 'string')
-    return hidden ? `a string of ${value.length} characters` : `'${value.slice(0, 80)}'`;
+    return hidden || value.length > MOST_SHOWN ? `a string of ${value.length} characters` : `'${value}'`;
   if (value === null || typeof value === 'boolean' || (typeof value === 'number' && !hidden))
     return String(value);
   return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`;

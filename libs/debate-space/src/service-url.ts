@@ -2,12 +2,18 @@
 export function serviceUrlProblem(value: string, allowInsecureHttp: boolean): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined) return 'is not a URL; write it with its scheme, such as https://debate.example.org';
+  // First, and without the scheme that was found: of `key:secret@host`, it is the key.
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must have the scheme https:';
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or a password';
   if (url.search !== '' || url.hash !== '') return 'must end with its path, without ? and #';
-  if (url.protocol === 'https:') return undefined;
-  if (url.protocol !== 'http:') return `has the scheme ${url.protocol} and must have https:`;
-  if (allowInsecureHttp || isLoopback(url.hostname)) return undefined;
+  if (url.protocol === 'https:' || allowInsecureHttp || isLoopback(url.hostname)) return undefined;
   return 'has the scheme http: and must have https:, because keys and tokens travel there; for a closed network set http.allowInsecureHttp';
+}
+
+/** A usable address as it is joined with paths: without blanks around it, `?`, `#` and slashes at its end. */
+export function serviceUrl(value: string): string {
+  const { origin, pathname } = new URL(value);
+  return origin + pathname.replace(/\/+$/, '');
 }
 
 function isLoopback(hostname: string): boolean {
@@ -15,6 +21,6 @@ function isLoopback(hostname: string): boolean {
     hostname === 'localhost' ||
     hostname.endsWith('.localhost') ||
     hostname === '[::1]' ||
-    hostname.startsWith('127.')
+    /^127(\.\d+){3}$/.test(hostname) // not 127.example.org
   );
 }

@@ -1,0 +1,246 @@
+import { describe, expect, it } from '@jest/globals';
+import { DebateSpaceOptionsError } from './errors.js';
+import { memoryOutbox } from './outbox/memory-outbox.js';
+import { resolveOptions } from './resolve-options.js';
+
+const required = {
+  apiKey: 'the-api-key',
+  secretKey: 'the-secret-key-of-the-panel',
+  applicationName: 'demo',
+  authUrl: 'https://debate.example',
+};
+
+/** The problems with these options added to the required ones. */
+function problems(options: Record<string, unknown>, environment: NodeJS.ProcessEnv = {}): readonly string[] {
+  try {
+    resolveOptions({ ...required, ...options }, environment);
+  } catch (error) {
+    if (error instanceof DebateSpaceOptionsError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('the options', () => {
+  it('are completed', () => {
+    const { apiKey, secretKey, ...rest } = resolveOptions(required, {});
+    expect([apiKey.reveal(), secretKey.reveal()]).toEqual([required.apiKey, required.secretKey]);
+    expect(rest).toMatchObject({
+      applicationName: 'demo',
+      authUrl: 'https://debate.example',
+      baseUrl: 'https://debate.example/api/v1',
+      secretKeyEncoding: 'utf8',
+      session: { graceMs: 500 },
+      logout: {
+        mode: 'direct',
+        algorithm: 'HS256',
+        lifetimeSeconds: 120,
+        concurrency: 8,
+        maxAgeMs: 86_400_000,
+      },
+      http: {
+        timeoutMs: 10_000,
+        deadlineMs: 30_000,
+        attempts: 4,
+        rateLimit: { requests: 100, perMs: 60_000 },
+        allowInsecureHttp: false,
+      },
+      users: { listAuth: 'bearer' },
+    });
+  });
+
+  it('are frozen, and leave the host’s own alone', () => {
+    const audience = ['a', 'b'];
+    const given = { ...required, logout: { audience }, http: { rateLimit: { requests: 1, perMs: 1 } } };
+    const options = resolveOptions(given, {});
+    const { session, logout, http, users } = options;
+    for (const part of [options, session, logout, logout.audience, http, http.rateLimit, users]) {
+      expect(Object.isFrozen(part)).toBe(true);
+    }
+    expect([given, given.logout, audience, given.http].some(Object.isFrozen)).toBe(false);
+  });
+
+  it('share nothing between two applications', () => {
+    expect(resolveOptions(required, {}).http).not.toBe(resolveOptions(required, {}).http);
+  });
+
+  it.each([
+    ['https://debate.example', 'https://debate.example'],
+    ['https://debate.example/', 'https://debate.example'],
+    ['https://debate.example///', 'https://debate.example'],
+    ['https://debate.example/space/', 'https://debate.example/space'],
+    [' https://debate.example\n', 'https://debate.example'],
+    ['HTTPS://Debate.Example:443', 'https://debate.example'],
+    ['https://debate.example/?', 'https://debate.example'],
+    ['https://debate.example/#', 'https://debate.example'],
+    ['http://localhost:4010', 'http://localhost:4010'],
+    ['http://app.localhost:4010', 'http://app.localhost:4010'],
+    ['http://127.0.0.1:4010', 'http://127.0.0.1:4010'],
+    ['http://127.1.2.3', 'http://127.1.2.3'],
+    ['http://[::1]:4010', 'http://[::1]:4010'],
+  ])('take authUrl %j as %s', (authUrl, expected) => {
+    expect(resolveOptions({ ...required, authUrl }, {})).toMatchObject({
+      authUrl: expected,
+      baseUrl: `${expected}/api/v1`,
+    });
+    expect(resolveOptions({ ...required, baseUrl: authUrl }, {}).baseUrl).toBe(expected);
+  });
+
+  it('take authUrl from the environment, and rather from the options', () => {
+    const environment = { DEBATE_SPACE_AUTH_URL: 'https://env.example/' };
+    expect(resolveOptions({ ...required, authUrl: undefined }, environment).authUrl).toBe(
+      'https://env.example',
+    );
+    expect(resolveOptions(required, environment).authUrl).toBe('https://debate.example');
+    expect(problems({ authUrl: undefined })).toEqual([expect.stringContaining('DEBATE_SPACE_AUTH_URL')]);
+  });
+
+  it('may be plain HTTP when the host says so', () => {
+    const http = { allowInsecureHttp: true };
+    expect(resolveOptions({ ...required, authUrl: 'http://debate.internal', http }, {}).authUrl).toBe('http://debate.internal'); // prettier-ignore
+  });
+
+  const store = { get: () => 0, set: () => 0, destroy: () => 0 };
+  it.each<[string, Record<string, unknown>]>([
+    ['one store', { session: { store } }],
+    ['several stores', { session: { store: [store, store] } }],
+    ['an outbox', { outbox: memoryOutbox() }],
+    ['no rate limit', { http: { rateLimit: false } }],
+    ['a function for the claims', { logout: { claims: () => ({}) } }],
+    ['a Base64 key', { secretKeyEncoding: 'base64', secretKey: 'c2VjcmV0' }],
+    ['a Base64 key for URLs, unpadded', { secretKeyEncoding: 'base64', secretKey: 'c2Vj_-V0cw' }],
+    [
+      'groups that are undefined',
+      { session: undefined, logout: undefined, http: undefined, users: undefined },
+    ],
+    ['an application name of any kind', { applicationName: 'Bürger / 1' }],
+  ])('may have %s', (_what, options) => {
+    expect(problems(options)).toEqual([]);
+  });
+
+  it.each<[Record<string, unknown>, string]>([
+    [{ apiKey: undefined }, 'apiKey must be a string; copy it from the administration panel, Configuration > General (found nothing)'], // prettier-ignore
+    [{ apiKey: '' }, 'apiKey must not be empty'],
+    [{ apiKey: ' key ' }, 'apiKey must not be empty or have blanks around it'],
+    [{ secretKey: undefined }, 'secretKey must be a string; copy it from the administration panel'],
+    [{ secretKey: 42 }, 'secretKey must be a string'],
+    [{ secretKey: 'key\n' }, 'secretKey must not be empty or have blanks around it'],
+    [
+      { applicationName: undefined },
+      'applicationName must be a string; it is the last part of the logout route',
+    ],
+    [{ applicationName: '  ' }, 'applicationName must not be empty'],
+    [{ applicationName: '..' }, 'applicationName must not be a dot segment'],
+    [{ applicationName: '\ud83d' }, 'lone surrogates'],
+    [{ authUrl: 7 }, 'authUrl must be a URL; set it'],
+    [{ authUrl: '' }, 'authUrl is not a URL; write it with its scheme'],
+    [{ authUrl: 'debate.example' }, 'authUrl is not a URL; write it with its scheme'],
+    [{ authUrl: 'ftp://debate.example' }, 'authUrl must have the scheme https:'],
+    [{ authUrl: 'http://debate.example' }, 'authUrl has the scheme http: and must have https:'],
+    [{ authUrl: 'http://127.example.org' }, 'authUrl has the scheme http: and must have https:'],
+    [{ authUrl: 'http://0.0.0.0' }, 'authUrl has the scheme http: and must have https:'],
+    [{ authUrl: 'https://debate.example/?a=b' }, 'authUrl must end with its path'],
+    [{ authUrl: 'https://debate.example/#a' }, 'authUrl must end with its path'],
+    [{ authUrl: 'https://me:pass@debate.example' }, 'authUrl must not hold a user name or a password'],
+    [{ baseUrl: 'debate' }, 'baseUrl is not a URL'],
+    [{ baseUrl: null }, 'baseUrl must be a URL'],
+    [{ secretKeyEncoding: 'hex' }, "secretKeyEncoding must be 'utf8' or 'base64' (found 'hex')"],
+    [
+      { secretKeyEncoding: 'base64', secretKey: 'no Base64' },
+      "secretKey is not Base64; leave out secretKeyEncoding: 'base64'",
+    ],
+    [{ session: 'none' }, 'session '],
+    [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
+    [{ session: { store: {} } }, 'session.store must be a session store, or several in an array'],
+    [{ session: { store: [] } }, 'session.store must be a session store'],
+    [{ session: { graceMs: -1 } }, 'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)'], // prettier-ignore
+    [{ logout: { mode: 'off' } }, "logout.mode must be 'direct' or 'oidc' (found 'off')"],
+    [
+      { logout: { algorithm: 'RS256' } },
+      "logout.algorithm must be 'HS256', 'HS384' or 'HS512' (found 'RS256')",
+    ],
+    [{ logout: { algorithm: 'none' } }, "logout.algorithm must be 'HS256', 'HS384' or 'HS512'"],
+    [{ logout: { issuer: '' } }, 'logout.issuer must not be empty; leave it out for the application name'],
+    [{ logout: { audience: [] } }, 'logout.audience must be a string, or strings in an array'],
+    [{ logout: { audience: '' } }, 'logout.audience must be a string, or strings in an array'],
+    [{ logout: { audience: ['a', ''] } }, 'logout.audience.1 must be a string, or strings in an array'],
+    [{ logout: { audience: 7 } }, 'logout.audience must be a string, or strings in an array'],
+    [{ logout: { lifetimeSeconds: 0 } }, 'logout.lifetimeSeconds must be at least 1'],
+    [
+      { logout: { lifetimeSeconds: 121 } },
+      'logout.lifetimeSeconds must be at most 120: Back-Channel Logout 1.0',
+    ],
+    [{ logout: { lifetimeSeconds: 1.5 } }, 'logout.lifetimeSeconds must be a whole number of seconds'],
+    [{ logout: { claims: {} } }, 'logout.claims must be a function'],
+    [{ logout: { concurrency: 0 } }, 'logout.concurrency must be a whole number from 1 to 1000 (found 0)'],
+    [{ logout: { maxAgeMs: 0 } }, 'logout.maxAgeMs must be a whole number of milliseconds from 1'],
+    [{ outbox: 'memory' }, "outbox must be an outbox such as memoryOutbox() (found 'memory')"],
+    [{ http: { timeoutMs: '10' } }, "http.timeoutMs must be a whole number of milliseconds from 1 to 2147483647 (found '10')"], // prettier-ignore
+    [{ http: { timeoutMs: 2 ** 31 } }, 'http.timeoutMs must be a whole number of milliseconds'],
+    [{ http: { deadlineMs: Infinity } }, 'http.deadlineMs must be a whole number of milliseconds'],
+    [{ http: { attempts: 0 } }, 'http.attempts must be a whole number from 1 to 20 (found 0)'],
+    [{ http: { rateLimit: true } }, 'http.rateLimit must be { requests, perMs }'],
+    [
+      { http: { rateLimit: { requests: 0, perMs: 1 } } },
+      'http.rateLimit.requests must be a whole number from 1',
+    ],
+    [{ http: { rateLimit: { requests: 1, perSecond: 1 } } }, 'http.rateLimit'],
+    [{ http: { allowInsecureHttp: 'yes' } }, "http.allowInsecureHttp must be true or false (found 'yes')"],
+    [{ users: { listAuth: 'basic' } }, "users.listAuth must be 'bearer' or 'apiKey' (found 'basic')"],
+    [{ apikey: 'x' }, 'apikey: no such option; see the table of options in the README'],
+    [{ http: { timeout: 5, retries: 2 } }, 'http.timeout, http.retries: no such option'],
+  ])('are refused as %j', (options, problem) => {
+    const found = problems(options);
+    expect(found).toHaveLength(1);
+    expect(found[0]).toContain(problem);
+  });
+
+  it('are refused with all problems at once', () => {
+    const found = problems({
+      apiKey: undefined,
+      secretKey: 'no Base64',
+      secretKeyEncoding: 'base64',
+      authUrl: 'http://debate.example',
+      baseUrl: 'nowhere',
+      http: { attempts: -1 },
+      logout: { claims: 1, algorithm: 'x' },
+      more: 1,
+    });
+    const starts = ['apiKey', 'secretKey', 'authUrl', 'baseUrl', 'http.attempts', 'logout.claims', 'logout.algorithm', 'more']; // prettier-ignore
+    for (const start of starts) expect(found.filter((problem) => problem.startsWith(start))).toHaveLength(1);
+    expect(found).toHaveLength(starts.length);
+  });
+
+  it.each([undefined, null, 'options', 42, []])('name what is required when they are %j', (given) => {
+    const attempt = () => resolveOptions(given, {});
+    for (const name of ['apiKey', 'secretKey', 'applicationName', 'authUrl'])
+      expect(attempt).toThrow(`- ${name} `);
+  });
+
+  const planted = 'pLanted-Secret-3f9c1e';
+  it.each<[string, Record<string, unknown>]>([
+    ['with blanks', { secretKey: ` ${planted}` }],
+    ['that is no Base64', { secretKey: `${planted}!`, secretKeyEncoding: 'base64' }],
+    ['in an array', { secretKey: [planted] }],
+    ['in place of an application name', { applicationName: { name: planted } }],
+    ['in place of an algorithm', { logout: { algorithm: planted } }],
+    ['in place of an encoding', { secretKeyEncoding: planted }],
+    ['in place of a number', { http: { timeoutMs: planted } }],
+    ['in place of a store', { session: { store: planted } }],
+    ['as authUrl', { authUrl: planted }],
+    ['as a scheme', { authUrl: `${planted}:x@debate.example` }],
+    ['as a password', { authUrl: `https://me:${planted}@debate.example` }],
+    ['as a user', { authUrl: `https://${planted}@debate.example` }],
+    ['in a query', { baseUrl: `https://debate.example/?api_key=${planted}` }],
+    ['in a fragment', { baseUrl: `https://debate.example/#${planted}` }],
+    ['in an insecure address', { authUrl: `http://${planted}.example/${planted}` }],
+    [
+      'of few characters, which is given as a key as well',
+      { secretKey: 'pLanted-', users: { listAuth: 'pLanted-' } },
+    ],
+  ])('never show a secret %s', (_what, options) => {
+    const found = problems(options).join('\n');
+    expect(found).not.toBe('');
+    expect(found.toLowerCase()).not.toContain('planted-');
+  });
+});
