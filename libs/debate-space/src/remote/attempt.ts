@@ -22,6 +22,8 @@ export interface Failure {
   readonly outcome: DebateSpaceOutcome;
   /** Whether a later attempt may succeed. `at-once`: it will not be a repetition, so it needs no delay. */
   readonly retry: 'no' | 'later' | 'at-once';
+  /** How many requests were made for it; default: 1. */
+  readonly requests?: number;
   /** What the error says of it, where that differs from `retry`: attempts of another call are used up already. */
   readonly retryable?: boolean;
   readonly status?: number;
@@ -82,7 +84,7 @@ export function statusFailure(reply: HttpReply): Failure | undefined {
       return {
         ...refused,
         error: AuthenticationError,
-        message: 'the service did not accept the access token (401)',
+        message: 'the service did not accept the access token or the API key (401)',
       };
     case 403:
       return {

@@ -1,7 +1,10 @@
 /** A place in the window, taken until the request was answered and a whole window has passed since. */
 export interface Turn {
-  /** The request is answered, or given up. Calling it again does nothing. */
-  done(): void;
+  /**
+   * The request is answered, or given up. Calling it again does nothing.
+   * @param sent whether the service can have seen it; if not, the place is free at once
+   */
+  done(sent: boolean): void;
 }
 
 export interface RateLimit {
@@ -11,6 +14,8 @@ export interface RateLimit {
 
 // The service's clock has whole milliseconds, and a timer may fire up to one early.
 const MARGIN_MS = 2;
+// A timer that is set for longer fires at once.
+const MOST_MS = 2 ** 31 - 1;
 
 /**
  * Never more than `requests` in any window of `perMs`, as the service sees them: a place comes free one window after
@@ -54,13 +59,13 @@ export class RateLimiter {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }
 
-  #doneOnce(): () => void {
+  #doneOnce(): (sent: boolean) => void {
     let open = true;
-    return () => {
+    return (sent) => {
       if (!open) return;
       open = false;
       this.#underWay -= 1;
-      if (this.#limit) this.#cooling.push(performance.now() + this.#limit.perMs + MARGIN_MS);
+      if (this.#limit && sent) this.#cooling.push(performance.now() + this.#limit.perMs + MARGIN_MS);
       this.#grant();
     };
   }
@@ -73,7 +78,8 @@ export class RateLimiter {
       const wait = this.#waitMs(now);
       if (wait > 0) {
         // Not unref'd: somebody is waiting. Without an end in sight, the next answer calls again.
-        if (wait < Infinity) this.#timer = setTimeout(this.#grant.bind(this), Math.ceil(wait));
+        if (wait < Infinity)
+          this.#timer = setTimeout(this.#grant.bind(this), Math.min(Math.ceil(wait), MOST_MS));
         return;
       }
       this.#waiting.delete(granted);

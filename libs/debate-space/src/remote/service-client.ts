@@ -50,12 +50,14 @@ export class ServiceClient {
       call.operation,
       policy,
       signal,
-      () => limiter.turn(signal),
+      (inTime) => limiter.turn(inTime),
       async (turn, { leftMs, unknownBefore }) => {
+        let sent = false;
         try {
-          const token = await this.#token(call.scope, signal, leftMs);
+          const token = await this.#token(call.scope, signal, leftMs());
           if (typeof token === 'object') return token;
-          const exchange = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs);
+          const exchange = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
+          sent = !('failure' in exchange) || exchange.failure.sent;
           if ('failure' in exchange) return { failure: transportFailure(exchange.failure) };
           const attempt = call.read(exchange.reply, unknownBefore);
           if (!('failure' in attempt)) return attempt;
@@ -68,7 +70,7 @@ export class ServiceClient {
           renewed = true;
           return { failure: { ...failure, retry } };
         } finally {
-          turn.done();
+          turn.done(sent);
         }
       },
     );
@@ -85,11 +87,11 @@ export class ServiceClient {
     try {
       return await this.#parts.tokens.get(scope, budget.signal);
     } catch (error) {
-      if (budget.timedOut) return { failure: { error: TimeoutError, message: 'no access token in time', outcome: 'not-sent', retry: 'no', retryable: true } }; // prettier-ignore
+      if (budget.timedOut) return { failure: { error: TimeoutError, message: 'no access token in time', outcome: 'not-sent', requests: 0, retry: 'no', retryable: true } }; // prettier-ignore
       if (!(error instanceof DebateSpaceRequestError)) throw error;
-      const { status, retryable, retryAfterMs } = error;
+      const { status, retryable, retryAfterMs, attempts: requests } = error;
       const Kind = error.constructor as Failure['error'];
-      return { failure: { error: Kind, message: `no access token: ${error.message}`, outcome: 'not-sent', retry: 'no', retryable, status, retryAfterMs } }; // prettier-ignore
+      return { failure: { error: Kind, message: `no access token: ${error.message}`, outcome: 'not-sent', requests, retry: 'no', retryable, status, retryAfterMs } }; // prettier-ignore
     }
   }
 }

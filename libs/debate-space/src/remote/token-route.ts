@@ -51,7 +51,11 @@ export class TokenRoute {
       }).toString();
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
       const url = `${authUrl}/oauth/token`;
-      const exchange = await this.#transport.exchange({ method: 'POST', url, headers, body }, signal, leftMs);
+      const exchange = await this.#transport.exchange(
+        { method: 'POST', url, headers, body },
+        signal,
+        leftMs(),
+      );
       if ('failure' in exchange) return { failure: transportFailure(exchange.failure) };
       return issuedToken(exchange.reply);
     });

@@ -54,14 +54,16 @@ export function listedPage(reply: HttpReply, asked: { page: number; perPage?: nu
   const total = wholeNumber(reply, 'total');
   const totalPages = wholeNumber(reply, 'total-pages');
   const page = wholeNumber(reply, 'current-page') ?? asked.page;
-  const next = wholeNumber(reply, 'next-page') ?? linkedPage(reply.header('link'));
-  const paged = ['total-pages', 'next-page', 'link'].some((header) => reply.header(header) !== undefined);
+  const links = pageLinks(reply.header('link') ?? '');
+  const next = wholeNumber(reply, 'next-page') ?? links.get('next');
+  // An unreadable header says nothing: a page too many is asked for rather than one too few.
+  const paged = links.size > 0 || totalPages !== undefined || reply.header('next-page')?.trim() === '';
   const nextPage = next ?? (totalPages !== undefined && page < totalPages ? page + 1 : undefined);
   const perPage = asked.perPage ?? wholeNumber(reply, 'page-items');
   return {
     value: {
       page: { users: parsed.data, page, perPage, total, totalPages, nextPage },
-      last: paged && nextPage === undefined,
+      last: paged && nextPage === undefined && !links.has('next'),
     },
   };
 }
@@ -86,9 +88,19 @@ function wholeNumber(reply: HttpReply, header: string): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** The page of `rel="next"` in a `Link` header (RFC 8288). */
-function linkedPage(link: string | undefined): number | undefined {
-  const target = link?.split(',').find((part) => /;\s*rel="?next"?/i.test(part));
-  const page = /[?&]page=(\d{1,15})/.exec(target ?? '')?.[1];
-  return page === undefined ? undefined : Number(page);
+/**
+ * The pages that a `Link` header (RFC 8288) leads to, by relation; `undefined` where the address does not say. Other
+ * links, such as a `preconnect`, are no pages.
+ */
+function pageLinks(header: string): ReadonlyMap<string, number | undefined> {
+  const links = new Map<string, number | undefined>();
+  for (const [, target = '', parameters = ''] of header.matchAll(/<([^>]*)>([^<]*)/g)) {
+    const relations = /;\s*rel\s*=\s*"?([^";,]*)/i.exec(parameters)?.[1] ?? '';
+    const page = /[?&]page=(\d{1,15})/.exec(target)?.[1];
+    for (const relation of relations.toLowerCase().split(/\s+/)) {
+      if (!['first', 'prev', 'next', 'last'].includes(relation)) continue;
+      links.set(relation, page === undefined ? undefined : Number(page));
+    }
+  }
+  return links;
 }

@@ -27,7 +27,8 @@ export function userQuery({ page = 1, perPage, ...filters }: ListUsersQuery): UR
   const query = new URLSearchParams({ page: String(atLeastOne('page', page)) });
   if (perPage !== undefined) query.set('per_page', String(atLeastOne('perPage', perPage)));
   for (const [name, value] of Object.entries(filters)) {
-    if (name in OURS) throw invalid(`the filter ${name} is not for you to set: ${OURS[name] ?? ''}`);
+    if (Object.hasOwn(OURS, name))
+      throw invalid(`the filter ${name} is not for you to set: ${OURS[name] ?? ''}`);
     for (const item of [value].flat()) {
       if (item === undefined) continue;
       if (!['string', 'number', 'boolean'].includes(typeof item)) {

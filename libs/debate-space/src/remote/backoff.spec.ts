@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { fullJitter, retryAfterMs } from './backoff.js';
+
+describe('fullJitter', () => {
+  it.each([
+    // failures, random, expected
+    [1, 0, 0],
+    [1, 1, 500],
+    [2, 1, 1000],
+    [3, 1, 2000],
+    [3, 0.5, 1000],
+    [6, 1, 10_000],
+    [1000, 1, 10_000],
+    [1_000_000, 0, 0],
+  ])('after %d failures and at random %d waits %d ms', (failures, random, expected) => {
+    expect(fullJitter(failures, 500, 10_000, random)).toBe(expected);
+  });
+
+  it('spreads over the whole span by itself', () => {
+    const waits = Array.from({ length: 500 }, () => fullJitter(3, 500, 10_000));
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(2000);
+    expect(new Set(waits).size).toBeGreaterThan(50);
+  });
+});
+
+describe('retryAfterMs', () => {
+  const now = Date.parse('Tue, 01 Jul 2025 12:00:00 GMT');
+  const inTenSeconds = 'Tue, 01 Jul 2025 12:00:10 GMT';
+
+  it.each([
+    ['seconds', '7', undefined, 7000],
+    ['no seconds', '0', undefined, 0],
+    ['blanks around it', ' 7 ', undefined, 7000],
+    ['a date, by this clock', inTenSeconds, undefined, 10_000],
+    ['a date, by a service clock an hour ahead', 'Tue, 01 Jul 2025 13:00:10 GMT', 'Tue, 01 Jul 2025 13:00:00 GMT', 10_000], // prettier-ignore
+    ['a date, by a service clock an hour behind', 'Tue, 01 Jul 2025 11:00:10 GMT', 'Tue, 01 Jul 2025 11:00:00 GMT', 10_000], // prettier-ignore
+    ['a date, with a Date that is none', inTenSeconds, 'yesterday', 10_000],
+    ['a date that has passed', 'Tue, 01 Jul 2025 11:00:00 GMT', undefined, 0],
+    ['nothing', undefined, undefined, undefined],
+    ['an empty value', '', undefined, undefined],
+    ['words', 'soon', undefined, undefined],
+  ])('reads %s', (_what, value, date, expected) => {
+    expect(retryAfterMs(value, date, now)).toBe(expected);
+  });
+
+  it.each(['-5', '1.5', '1e3'])('makes no long wait of “%s”, which no specification allows', (value) => {
+    expect(retryAfterMs(value, undefined, now) ?? 0).toBe(0);
+  });
+});

@@ -1,0 +1,180 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ReceivedRequest } from 'debate-space-simulator';
+import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
+import { RateLimiter, type Turn } from './rate-limiter.js';
+
+const { simulator, client } = serviceClients();
+const never = new AbortController().signal;
+
+/** Takes a place at once, or gives up and fails. */
+async function take(limiter: RateLimiter): Promise<Turn> {
+  const patience = new AbortController();
+  const turn = limiter.turn(patience.signal);
+  void nextTurn().then(() => {
+    patience.abort();
+  });
+  return turn;
+}
+
+/** Whether ever more than the limit arrived within one window. */
+function crowded(requests: readonly ReceivedRequest[], limit: { requests: number; perMs: number }): boolean {
+  const arrivals = requests.map(({ at }) => at).sort((one, other) => one - other);
+  return arrivals.some((at, n) => (arrivals[n + limit.requests] ?? Infinity) - at < limit.perMs);
+}
+
+describe('the rate limiter', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it.each([
+    { requests: 1, perMs: 50 },
+    { requests: 3, perMs: 100 },
+    { requests: 10, perMs: 200 },
+  ])('lets $requests requests in any $perMs ms through, as the service sees them', async (rateLimit) => {
+    const service = await simulator();
+    // Answers of varying duration: a window from the start of a request would be too short.
+    for (const ms of [40, 5, 25]) service.faults.add({ operation: 'list', kind: 'latency', ms, times: 3 });
+    const debate = await client(service, { http: { rateLimit } });
+    const more = await client(service, { http: { rateLimit: false } });
+    await Promise.all(Array.from({ length: rateLimit.requests * 4 }, () => debate.listUsers()));
+    expect(crowded(service.received.of('list'), rateLimit)).toBe(false);
+    // The measure itself can tell.
+    await Promise.all(Array.from({ length: rateLimit.requests * 2 }, () => more.listUsers()));
+    expect(crowded(service.received.of('list'), rateLimit)).toBe(true);
+  });
+
+  it('is one for all operations of an instance, first come, first served', async () => {
+    const service = await simulator({ users: Array.from({ length: 4 }, (_, n) => ({ uid: `u-${n}` })) });
+    const rateLimit = { requests: 1, perMs: 30 };
+    const debate = await client(service, { http: { rateLimit } });
+    await Promise.all([
+      debate.listUsers({ perPage: 1 }),
+      debate.deleteUser('u-0'),
+      debate.anonymizeUser('u-1'),
+      debate.listUsers({ perPage: 2 }),
+      debate.deleteUser('u-2'),
+    ]);
+    const counted = service.received.all.filter(({ operation }) => operation !== 'token');
+    expect(counted.map(({ operation }) => operation)).toEqual([
+      'list',
+      'delete',
+      'anonymize',
+      'list',
+      'delete',
+    ]);
+    expect(crowded(counted, rateLimit)).toBe(false);
+  });
+
+  it('counts neither tokens nor logouts', async () => {
+    const service = await simulator();
+    const debate = await client(service, { http: { rateLimit: { requests: 1, perMs: 60_000 } } });
+    await debate.listUsers();
+    for (const uid of ['alice', 'bob', 'carol']) await debate.logoutUser(uid);
+    await service.received.waitFor('logout', { count: 3 });
+    expect(service.received.of('token')).toHaveLength(1);
+  });
+
+  it('does not count a call that never came as far as the service', async () => {
+    const service = await simulator();
+    service.faults.add({ operation: 'token', kind: 'status', status: 500, times: 1 });
+    const debate = await client(service, {
+      http: { attempts: 1, rateLimit: { requests: 1, perMs: 60_000 } },
+    });
+    expect(await errorOf(debate.listUsers())).toMatchObject({ outcome: 'not-sent' });
+    await debate.listUsers();
+  });
+
+  it('lets the others wait too when the service answers 429 with Retry-After', async () => {
+    const service = await simulator();
+    const headers = { 'retry-after': '1' };
+    service.faults.add({ operation: 'delete', kind: 'status', status: 429, headers, times: 1 });
+    const debate = await client(service, { http: { attempts: 1 } });
+    const error = await errorOf(debate.deleteUser('alice'));
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_RATE_LIMITED', retryAfterMs: 1000 });
+    await Promise.all([debate.listUsers(), debate.anonymizeUser('alice')]);
+    const refused = service.received.of('delete')[0]?.at ?? Infinity;
+    const arrivals = [...service.received.of('list'), ...service.received.of('anonymize')].map(
+      ({ at }) => at,
+    );
+    expect(arrivals).toHaveLength(2);
+    expect(Math.min(...arrivals) - refused).toBeGreaterThanOrEqual(999);
+  });
+
+  it('can be removed', async () => {
+    const limiter = new RateLimiter(false);
+    for (let turn = 0; turn < 1000; turn += 1) await take(limiter);
+  });
+
+  it('gives a place back one window after the answer, and not before', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'queueMicrotask', 'nextTick'] });
+    const limiter = new RateLimiter({ requests: 2, perMs: 1000 });
+    const first = await take(limiter);
+    await take(limiter);
+    const third = limiter.turn(never);
+    await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
+    jest.advanceTimersByTime(60_000); // no answer yet
+    await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
+    first.done(true);
+    first.done(true); // does nothing
+    let granted = 0;
+    void third.then(() => (granted += 1));
+    await jest.advanceTimersByTimeAsync(999);
+    expect(granted).toBe(0);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(granted).toBe(1);
+  });
+
+  it('gives a place back at once when nothing was sent', async () => {
+    const limiter = new RateLimiter({ requests: 1, perMs: 60_000 });
+    (await take(limiter)).done(false);
+    (await take(limiter)).done(true);
+    await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('keeps the order of those that go on waiting when one gives up, and loses no place', async () => {
+    const limiter = new RateLimiter({ requests: 1, perMs: 20 });
+    const occupant = await take(limiter);
+    const order: string[] = [];
+    const wait = async (name: string, signal = never): Promise<void> => {
+      const turn = await limiter.turn(signal);
+      order.push(name);
+      turn.done(true);
+    };
+    const patience = [new AbortController(), new AbortController()] as const;
+    const waiting = [
+      wait('first', patience[0].signal),
+      wait('second'),
+      wait('third', patience[1].signal),
+      wait('fourth'),
+    ];
+    const ended = Promise.allSettled(waiting);
+    for (const controller of patience) controller.abort();
+    occupant.done(true);
+    expect((await ended).map(({ status }) => status)).toEqual([
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+    expect(order).toEqual(['second', 'fourth']);
+    await wait('fifth');
+  });
+
+  it('refuses a signal that is aborted already', async () => {
+    const limiter = new RateLimiter({ requests: 1, perMs: 60_000 });
+    await expect(limiter.turn(AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
+    await take(limiter);
+  });
+
+  it('does not spin when the service asks for a pause of years', async () => {
+    const timers = jest.spyOn(globalThis, 'setTimeout');
+    const limiter = new RateLimiter(false);
+    limiter.pause(999_999_999_000);
+    await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
+    // Longer ones fire at once.
+    expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([2 ** 31 - 1]);
+    timers.mockRestore();
+  });
+});

@@ -1,0 +1,160 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import axios from 'axios';
+import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
+
+const { simulator, scripted, client } = serviceClients();
+const TEN_MIB = 10 * 1024 * 1024;
+const open = { http: { allowInsecureHttp: true, rateLimit: false, attempts: 1 } } as const;
+
+describe('the way to the service', () => {
+  const environment = { ...process.env };
+  afterEach(() => {
+    process.env = { ...environment };
+  });
+
+  it.each([301, 302, 303, 307, 308])('follows no redirect (%d), whatever is asked for', async (status) => {
+    const elsewhere = await scripted(() => ({ body: [] }));
+    const service = await simulator();
+    const debate = await client(service);
+    service.faults.add({ kind: 'redirect', status, location: `${elsewhere.url}/api/v1/users` });
+    for (const call of [debate.listUsers(), debate.deleteUser('alice'), debate.anonymizeUser('bob')]) {
+      const error = await errorOf(call);
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', status, retryable: false });
+      expect((error as Error).message).toContain('redirect');
+    }
+    service.faults.clear();
+    service.faults.add({ operation: 'list', kind: 'redirect', status, location: elsewhere.url });
+    expect(await errorOf(debate.listUsers())).toMatchObject({ status, outcome: 'refused', attempts: 1 });
+    expect(elsewhere.connections).toBe(0);
+  });
+
+  it.each([
+    ['as it stands', {}, Buffer.alloc(TEN_MIB + 1, ' ')],
+    ['compressed', { 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(20 * TEN_MIB, ' '))],
+  ])('takes no answer beyond 10 MiB, %s', async (_what, headers, body) => {
+    const service = await scripted(() => ({ headers, body }));
+    const error = await errorOf((await client(service)).listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', attempts: 1 });
+    expect(error).toMatchObject({ outcome: 'unknown', retryable: false });
+    expect((error as Error).message).toContain('larger than 10 MiB');
+  });
+
+  it('takes one of 10 MiB, and compressed ones', async () => {
+    const whole = `[]${' '.repeat(TEN_MIB - 2)}`;
+    const service = await scripted(({ index }) =>
+      index === 0
+        ? { body: whole }
+        : { headers: { 'content-encoding': 'gzip' }, body: gzipSync('[{"uid":"ü"}]') },
+    );
+    const debate = await client(service);
+    expect((await debate.listUsers()).users).toEqual([]);
+    expect((await debate.listUsers()).users).toEqual([{ uid: 'ü' }]);
+  });
+
+  it('has one time-out from the connection to the last byte of the body', async () => {
+    const service = await simulator();
+    service.faults.add({ operation: 'list', kind: 'slow-body', ms: 60_000 });
+    const debate = await client(service, { http: { timeoutMs: 100, attempts: 2 } });
+    const error = await errorOf(debate.listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_TIMEOUT', attempts: 2, retryable: true });
+    expect(error).toMatchObject({ outcome: 'unknown' });
+    expect(error).not.toHaveProperty('status', expect.anything());
+  });
+
+  it('is one connection for calls one after the other', async () => {
+    const service = await scripted(() => ({ body: [] }));
+    const debate = await client(service);
+    for (let call = 0; call < 5; call += 1) await debate.listUsers();
+    expect(service.requests).toHaveLength(5);
+    expect(service.connections).toBe(1);
+  });
+
+  it('knows that a request to a name that does not exist was not sent', async () => {
+    const debate = await client({ url: 'http://debate.invalid' }, { ...open, users: { listAuth: 'apiKey' } });
+    const error = await errorOf(debate.listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'not-sent' });
+  });
+
+  it('takes nothing over from the host’s own axios', async () => {
+    const service = await scripted(() => ({ body: [] }));
+    const { defaults, interceptors } = axios;
+    const before = { ...defaults, headers: { ...defaults.headers, common: { ...defaults.headers.common } } };
+    let intercepted = 0;
+    const interceptor = interceptors.request.use((config) => {
+      intercepted += 1;
+      return config;
+    });
+    try {
+      Object.assign(defaults, {
+        baseURL: 'http://host.invalid',
+        params: { host: 1 },
+        timeout: 1,
+        maxRedirects: 9,
+      });
+      defaults.headers.common['X-Host'] = 'secret of the host';
+      const debate = await client(service);
+      await debate.listUsers();
+      await debate.deleteUser('alice');
+    } finally {
+      interceptors.request.eject(interceptor);
+      for (const key of ['baseURL', 'params', 'timeout', 'maxRedirects'] as const)
+        defaults[key] = before[key] as never;
+      delete defaults.headers.common['X-Host'];
+    }
+    expect(intercepted).toBe(0);
+    expect(service.requests.map(({ url }) => url)).toEqual(['/api/v1/users?page=1', '/api/v1/users/alice']);
+    for (const { headers } of service.requests) expect(headers).not.toHaveProperty('x-host');
+  });
+
+  describe('through a proxy', () => {
+    it('leads plain HTTP with HTTP_PROXY, loopback included', async () => {
+      const proxy = await scripted(({ url }) => ({
+        body: url.endsWith('/token') ? { access_token: 'x' } : [],
+      }));
+      const service = await simulator();
+      process.env.HTTP_PROXY = proxy.url;
+      const [far, near] = [await client({ url: 'http://debate.invalid' }, open), await client(service, open)];
+      await far.listUsers();
+      await near.listUsers();
+      expect(proxy.requests.map(({ url }) => url)).toEqual([
+        'http://debate.invalid/oauth/token',
+        'http://debate.invalid/api/v1/users?page=1',
+        `${service.url}/oauth/token`,
+        `${service.url}/api/v1/users?page=1`,
+      ]);
+      expect(service.received.count).toBe(0);
+    });
+
+    it('leads around it with NO_PROXY', async () => {
+      const proxy = await scripted(() => ({ body: [] }));
+      const service = await simulator();
+      Object.assign(process.env, { HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' });
+      await (await client(service, open)).listUsers();
+      expect(proxy.connections).toBe(0);
+    });
+
+    it('leads HTTPS as a tunnel with HTTPS_PROXY: the proxy sees the host and nothing else', async () => {
+      const seen: unknown[] = [];
+      const proxy = createServer().on('connect', ({ method, url, headers }, socket) => {
+        seen.push({ method, url, authorization: headers.authorization });
+        socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+      });
+      proxy.listen(0, '127.0.0.1');
+      await once(proxy, 'listening');
+      process.env.HTTPS_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      const debate = await client(
+        { url: 'https://debate.invalid' },
+        { ...open, users: { listAuth: 'apiKey' } },
+      );
+      const error = await errorOf(debate.listUsers());
+      proxy.close();
+      proxy.closeAllConnections();
+      expect(seen).toEqual([{ method: 'CONNECT', url: 'debate.invalid:443', authorization: undefined }]);
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 502 });
+    });
+  });
+});

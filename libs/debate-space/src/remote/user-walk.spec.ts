@@ -1,0 +1,107 @@
+import { describe, expect, it } from '@jest/globals';
+import { serviceClients } from '../../../../test/support/service-clients.js';
+import type { DebateSpaceUser, ListedPage, UserPage } from './user-page.js';
+import { walkUsers } from './user-walk.js';
+
+const { simulator, client } = serviceClients();
+const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));
+
+async function uids(users: AsyncIterable<DebateSpaceUser>): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const { uid } of users) all.push(uid);
+  return all;
+}
+
+/** A list that is made up, and which of its pages were asked for. */
+class MadeUp {
+  readonly asked: number[] = [];
+  readonly users: AsyncIterable<DebateSpaceUser>;
+
+  constructor(
+    page: (page: number) => Partial<UserPage> & { last?: boolean; uids: readonly (string | null)[] },
+  ) {
+    this.users = walkUsers((number): Promise<ListedPage> => {
+      this.asked.push(number);
+      if (this.asked.length > 20) throw new Error('asks for ever');
+      const { uids: ids, last = false, ...rest } = page(number);
+      return Promise.resolve({ page: { page: number, users: ids.map((uid) => ({ uid })), ...rest }, last });
+    });
+  }
+}
+
+describe('walking all users', () => {
+  it.each([
+    ['with headers', true, 3],
+    ['without headers', false, 4], // the last one is empty
+  ])('%s comes to everybody once', async (_what, pagingHeaders, requests) => {
+    const service = await simulator({ users: people(25), pagingHeaders });
+    const users = (await client(service)).users({ perPage: 10, sort: 'uid' });
+    expect(await uids(users)).toEqual(people(25).map(({ uid }) => uid));
+    const lists = service.received.of('list');
+    expect(lists).toHaveLength(requests);
+    expect(lists[1]?.query).toEqual({ page: '2', per_page: '10', sort: 'uid' });
+  });
+
+  it('asks for nothing before the first user is wanted, and for page 2 when page 1 is used up', async () => {
+    const service = await simulator({ users: people(4) });
+    const users = (await client(service)).users({ perPage: 2 })[Symbol.asyncIterator]();
+    expect(service.received.count).toBe(0);
+    await users.next();
+    await users.next();
+    expect(service.received.of('list')).toHaveLength(1);
+    await users.next();
+    expect(service.received.of('list')).toHaveLength(2);
+  });
+
+  it('stops asking when the loop is left', async () => {
+    const service = await simulator({ users: people(4) });
+    for await (const { uid } of (await client(service)).users({ perPage: 1 })) if (uid === 'u-2') break;
+    expect(service.received.of('list')).toHaveLength(2);
+  });
+
+  it('comes to no one when there is no one', async () => {
+    const service = await simulator({ users: [] });
+    expect(await uids((await client(service)).users())).toEqual([]);
+  });
+
+  it('throws from the loop, after the users that it has', async () => {
+    const service = await simulator({ users: people(2) });
+    const users = (await client(service)).users({ perPage: 1 })[Symbol.asyncIterator]();
+    await users.next();
+    service.faults.add({ operation: 'list', kind: 'status', status: 403 });
+    await expect(users.next()).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_PERMISSION' });
+  });
+
+  it('ends when the service repeats a page for ever', async () => {
+    const list = new MadeUp(() => ({ uids: ['a', 'b'] }));
+    expect(await uids(list.users)).toEqual(['a', 'b']);
+    expect(list.asked).toEqual([1, 2]);
+  });
+
+  it('ends when the service repeats a page and always promises another', async () => {
+    const list = new MadeUp(() => ({ uids: ['a', 'b'], nextPage: 2, totalPages: 9 }));
+    expect(await uids(list.users)).toEqual(['a', 'b', 'a', 'b']);
+    expect(list.asked).toEqual([1, 2, 3]);
+  });
+
+  it('goes forward when the next page points backwards', async () => {
+    const list = new MadeUp((page) => ({ uids: page < 4 ? [`u-${page}`] : [], nextPage: 1 }));
+    expect(await uids(list.users)).toEqual(['u-1', 'u-2', 'u-3']);
+  });
+
+  it('follows the service over a gap', async () => {
+    const list = new MadeUp((page) => ({ uids: [`u-${page}`], nextPage: page + 2, last: page > 4 }));
+    expect(await uids(list.users)).toEqual(['u-1', 'u-3', 'u-5']);
+  });
+
+  it('keeps pages that look alike when the service has counted them', async () => {
+    // Anonymised users, one on each page.
+    const list = new MadeUp((page) => ({
+      uids: [null],
+      totalPages: 3,
+      nextPage: page < 3 ? page + 1 : undefined,
+      last: page === 3,
+    }));
+    expect(await uids(list.users)).toEqual([null, null, null]);
+  });
+});
