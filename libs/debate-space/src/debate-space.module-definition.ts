@@ -1,4 +1,4 @@
-import { ConfigurableModuleBuilder, Logger, type Provider } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Logger, type Abstract, type Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceRuntime } from './debate-space-runtime.js';
@@ -53,10 +53,7 @@ function sealed(provider: Provider): Provider {
 /** All providers of one application. They stand under tokens of its name, so that no other application finds them. */
 function providersOf(name: string | undefined): Provider[] {
   const runtime = getDebateSpaceToken<unknown>(name, DebateSpaceRuntime);
-  const part = (
-    provided: { name: string; prototype: unknown },
-    of: (runtime: DebateSpaceRuntime) => unknown,
-  ): Provider => ({
+  const part = (provided: Abstract<unknown>, of: (runtime: DebateSpaceRuntime) => unknown): Provider => ({
     provide: getDebateSpaceToken(name, provided),
     useFactory: of,
     inject: [runtime],

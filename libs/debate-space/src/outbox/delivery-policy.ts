@@ -7,6 +7,8 @@ export interface DeliveryAnswer {
   readonly status?: number;
   /** Why not, such as `ECONNREFUSED` or `TIMEOUT`. */
   readonly reason?: string;
+  /** Whether it failed on this side, before anything was sent: the service has no part in it. */
+  readonly local?: boolean;
   readonly retryAfterMs?: number;
   /** The service's clock minus this one's, in milliseconds. */
   readonly clockSkewMs?: number;
@@ -19,8 +21,6 @@ export type Decision =
       readonly delayMs: number;
       /** For the whole queue, in milliseconds. */
       readonly pauseMs: number;
-      /** Whether the service itself seems to be down. */
-      readonly down: boolean;
       readonly rejections: number;
     }
   | { readonly action: 'park'; readonly cure: string };
@@ -47,18 +47,28 @@ export function decide(
   if (status !== undefined && status >= 200 && status < 300) return { action: 'finish' };
 
   const rejections = job.rejections + (status === 400 ? 1 : 0);
-  const down = status === undefined || status === 408 || status >= 500;
+  const down = seemsDown(answer);
   const recoverable =
-    down || status === 425 || status === 429 || (status === 400 && rejections < MOST_REJECTIONS);
+    down ||
+    status === undefined ||
+    status === 425 ||
+    status === 429 ||
+    (status === 400 && rejections < MOST_REJECTIONS);
   if (!recoverable) return { action: 'park', cure: cureFor(status, answer.clockSkewMs) };
 
   const leftMs = job.entry.endedAt + maxAgeMs - now;
   if (leftMs <= 0)
     return { action: 'park', cure: 'it is older than logout.maxAgeMs; see that the service is up' };
   const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MOST_DELAY_MS, random);
-  const delayMs = Math.max(Math.min(jitter, leftMs), retryAfterMs);
-  const pauseMs = status === 429 ? delayMs : down ? retryAfterMs : 0;
-  return { action: 'retry', delayMs, pauseMs, down, rejections };
+  // A Retry-After beyond its age is cut too, or the entry would wait for years unseen.
+  const delayMs = Math.min(Math.max(jitter, retryAfterMs), leftMs);
+  const pauseMs = status === 429 || (down && retryAfterMs > 0) ? delayMs : 0;
+  return { action: 'retry', delayMs, pauseMs, rejections };
+}
+
+/** Whether the service itself, and not only this one logout, cannot be served. */
+export function seemsDown({ status, local = false }: DeliveryAnswer): boolean {
+  return !local && (status === undefined || status === 408 || status >= 500);
 }
 
 /** `500`, `ECONNREFUSED`: for events and logs. */

@@ -1,7 +1,7 @@
 import type { Emit } from '../debate-space-event.js';
-import { fullJitter } from '../remote/backoff.js';
-import { causeOf, decide, type DeliveryAnswer } from './delivery-policy.js';
+import { causeOf, decide, seemsDown, type DeliveryAnswer } from './delivery-policy.js';
 import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
+import { Pace } from './pace.js';
 
 export interface DispatcherOptions {
   readonly concurrency: number;
@@ -13,8 +13,7 @@ export interface DispatcherOptions {
 /** One attempt: a fresh token, one request. Never rejects. */
 export type Deliver = (entry: OutboxEntry) => Promise<DeliveryAnswer>;
 
-const FIRST_PROBE_MS = 1_000;
-const MOST_PROBE_MS = 30_000;
+const AFTER_A_FAULT_MS = 1_000;
 
 /** Takes what is due out of the outbox and delivers it, at the pace that the service allows. */
 export class Dispatcher {
@@ -22,13 +21,9 @@ export class Dispatcher {
   readonly #deliver: Deliver;
   readonly #options: DispatcherOptions;
   readonly #emit: Emit;
+  readonly #pace: Pace;
   readonly #underWay = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
-  /** The service asked for it. */
-  #pausedUntil = 0;
-  #nextProbeAt = 0;
-  /** Probes that failed since the service went down; 0 while it is up. */
-  #failedProbes = 0;
   #filling = false;
   #again = false;
   #running = false;
@@ -39,6 +34,7 @@ export class Dispatcher {
     this.#deliver = deliver;
     this.#options = options;
     this.#emit = emit;
+    this.#pace = new Pace(options.concurrency, emit);
   }
 
   start(): void {
@@ -51,19 +47,24 @@ export class Dispatcher {
 
   /**
    * Goes on until nothing is pending or the time is over, then stops.
-   * @returns how many entries are left pending
+   * @returns how many entries are left pending, as far as the outbox could say
    */
   async drain(deadlineMs: number): Promise<number> {
     const deadline = performance.now() + deadlineMs;
-    for (;;) {
-      const { pending } = await this.#outbox.counts();
-      const leftMs = deadline - performance.now();
-      if (pending === 0 || leftMs <= 0) {
-        this.#running = false;
-        clearTimeout(this.#timer);
-        return pending;
+    let pending = 0;
+    try {
+      for (;;) {
+        ({ pending } = await this.#outbox.counts());
+        const leftMs = deadline - performance.now();
+        if (pending === 0 || leftMs <= 0) return pending;
+        await this.#progress(leftMs);
       }
-      await this.#progress(leftMs);
+    } catch (error) {
+      this.#fault(error);
+      return pending;
+    } finally {
+      this.#running = false;
+      clearTimeout(this.#timer);
     }
   }
 
@@ -81,13 +82,14 @@ export class Dispatcher {
 
   #wake(): void {
     this.#fill().catch((error: unknown) => {
-      this.#emit({
-        type: 'fault',
-        where: 'outbox',
-        error: error instanceof Error ? error.name : typeof error,
-      });
-      this.#wakeIn(FIRST_PROBE_MS);
+      this.#fault(error);
+      this.#wakeIn(AFTER_A_FAULT_MS);
     });
+  }
+
+  #fault(error: unknown): void {
+    const name = error instanceof Error ? error.name : typeof error;
+    this.#emit({ type: 'fault', where: 'outbox', error: name });
   }
 
   #wakeIn(ms: number): void {
@@ -112,13 +114,11 @@ export class Dispatcher {
   }
 
   async #claimAndDeliver(): Promise<void> {
-    const pausedMs = Math.max(this.#pausedUntil, this.#nextProbeAt) - performance.now();
-    if (pausedMs > 0) {
-      this.#wakeIn(Math.ceil(pausedMs));
+    const { waitMs, most } = this.#pace;
+    if (waitMs > 0) {
+      this.#wakeIn(Math.ceil(waitMs));
       return;
     }
-    // While the service is down, one probe at a time.
-    const most = this.#failedProbes > 0 ? 1 : this.#options.concurrency;
     const free = most - this.#underWay.size;
     if (free <= 0) return;
     for (const job of await this.#outbox.claim(free, this.#options.leaseMs)) this.#begin(job);
@@ -130,11 +130,7 @@ export class Dispatcher {
     const attempt = this.#attempt(job)
       .catch((error: unknown) => {
         // The entry stays in the outbox and is due again when its lease has run out.
-        this.#emit({
-          type: 'fault',
-          where: 'outbox',
-          error: error instanceof Error ? error.name : typeof error,
-        });
+        this.#fault(error);
       })
       .finally(() => {
         this.#underWay.delete(attempt);
@@ -151,14 +147,14 @@ export class Dispatcher {
     const attempts = job.attempts + 1;
     const { id, uid } = entry;
     const cause = causeOf(answer);
-    this.#heard(decision.action === 'retry' && decision.down, cause);
+    this.#pace.heard(seemsDown(answer), cause);
     switch (decision.action) {
       case 'finish':
         await this.#outbox.finish(id);
         this.#emit({ type: 'logout-delivered', id, uid, attempts, delayMs: Date.now() - entry.endedAt });
         return;
       case 'retry':
-        this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + decision.pauseMs);
+        this.#pace.pause(decision.pauseMs);
         await this.#outbox.retry(id, { attempts, rejections: decision.rejections }, decision.delayMs);
         this.#emit({ type: 'logout-retrying', id, uid, attempts, cause, delayMs: decision.delayMs });
         return;
@@ -166,21 +162,5 @@ export class Dispatcher {
         await this.#outbox.park(id, { attempts, rejections: job.rejections });
         this.#emit({ type: 'logout-parked', id, uid, attempts, cause, cure: decision.cure });
     }
-  }
-
-  /** Notes whether the service answers, and spaces the probes while it does not. */
-  #heard(down: boolean, cause: string): void {
-    const now = performance.now();
-    if (!down) {
-      if (this.#failedProbes > 0) this.#emit({ type: 'service-up' });
-      this.#failedProbes = 0;
-      this.#nextProbeAt = 0;
-      return;
-    }
-    if (this.#failedProbes === 0) this.#emit({ type: 'service-down', cause });
-    else if (now < this.#nextProbeAt) return; // one of those that were under way when it went down
-    this.#failedProbes += 1;
-    this.#nextProbeAt =
-      now + Math.max(FIRST_PROBE_MS / 4, fullJitter(this.#failedProbes, FIRST_PROBE_MS, MOST_PROBE_MS));
   }
 }

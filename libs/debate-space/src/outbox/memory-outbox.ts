@@ -51,7 +51,7 @@ class MemoryOutbox implements Outbox {
   }
 
   cancel(id: string): void {
-    this.#stored.delete(id);
+    if (this.#stored.get(id)?.state === 'held') this.#stored.delete(id);
   }
 
   claim(limit: number, leaseMs: number): readonly OutboxJob[] {
@@ -72,7 +72,7 @@ class MemoryOutbox implements Outbox {
 
   retry(id: string, progress: DeliveryProgress, delayMs: number): void {
     const stored = this.#stored.get(id);
-    if (!stored) return;
+    if (stored?.state !== 'pending') return;
     stored.progress = progress;
     this.#schedule(stored, delayMs);
   }
@@ -83,7 +83,7 @@ class MemoryOutbox implements Outbox {
 
   park(id: string, progress: DeliveryProgress): void {
     const stored = this.#stored.get(id);
-    if (!stored) return;
+    if (stored?.state !== 'pending') return;
     stored.progress = progress;
     stored.state = 'parked';
     stored.turn = -1;

@@ -36,8 +36,8 @@ type MaybePromise<T> = T | Promise<T>;
  * become asynchronous; a promise is settled when the change is as durable as the engine makes it.
  *
  * An entry is `held` before a session ends, then `released` when the end is proven or `cancelled` when it was none. A
- * hold whose lease runs out – its process died – becomes due by itself. All calls are idempotent; an unknown id is
- * ignored.
+ * hold whose lease runs out – its process died – becomes due by itself. All calls are idempotent; what does not fit the
+ * entry's state – an unknown id, the cancellation of what was released, the repetition of what was parked – is ignored.
  */
 export interface Outbox {
   readonly engine: string;

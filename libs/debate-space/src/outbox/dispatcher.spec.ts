@@ -1,0 +1,273 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { EventEmitter, once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DebateSpaceEvent } from '../debate-space-event.js';
+import type { DeliveryAnswer } from './delivery-policy.js';
+import { Dispatcher, type DispatcherOptions } from './dispatcher.js';
+import { memoryOutbox } from './memory-outbox.js';
+import type { Outbox, OutboxEntry } from './outbox.js';
+
+const ok: DeliveryAnswer = { status: 200 };
+const down: DeliveryAnswer = { reason: 'ECONNREFUSED' };
+const LONG = 60_000;
+
+/** A dispatcher over an outbox in memory, with everything that can be seen of it. */
+class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
+  readonly events: DebateSpaceEvent[] = [];
+  /** The uids in the order of the attempts, and when. */
+  readonly calls: { readonly uid: string; readonly at: number }[] = [];
+  underWay = 0;
+  mostUnderWay = 0;
+  readonly dispatcher: Dispatcher;
+
+  constructor(
+    readonly outbox: Outbox,
+    deliver: (call: number, entry: OutboxEntry) => DeliveryAnswer | Promise<DeliveryAnswer>,
+    options: Partial<DispatcherOptions> = {},
+  ) {
+    super();
+    this.dispatcher = new Dispatcher(
+      outbox,
+      async (entry) => {
+        this.calls.push({ uid: entry.uid, at: performance.now() });
+        this.emit('call');
+        this.underWay += 1;
+        this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
+        try {
+          return await deliver(this.calls.length - 1, entry);
+        } finally {
+          this.underWay -= 1;
+        }
+      },
+      { concurrency: 4, maxAgeMs: LONG, leaseMs: LONG, ...options },
+      (event) => {
+        this.events.push(event);
+        this.emit('event', event);
+      },
+    );
+    opened.push(this.dispatcher);
+  }
+
+  async add(...uids: string[]): Promise<void> {
+    for (const uid of uids) {
+      await this.outbox.hold({ id: `of ${uid}`, uid, reason: 'destroyed', endedAt: Date.now() }, LONG);
+      await this.outbox.release(`of ${uid}`);
+    }
+  }
+
+  of<T extends DebateSpaceEvent['type']>(type: T): Extract<DebateSpaceEvent, { type: T }>[] {
+    return this.events.filter(
+      (event): event is Extract<DebateSpaceEvent, { type: T }> => event.type === type,
+    );
+  }
+
+  /** Resolves when this many events of the type have come. */
+  async until(type: DebateSpaceEvent['type'], count = 1): Promise<void> {
+    while (this.of(type).length < count) await once(this, 'event');
+  }
+}
+
+const opened: Dispatcher[] = [];
+const memory = async (): Promise<Outbox> => memoryOutbox().open();
+/** An outbox in memory, with some of its methods replaced. */
+async function broken(replaced: (working: Outbox) => Partial<Outbox>): Promise<Outbox> {
+  const outbox = await memory();
+  const methods = replaced(outbox);
+  return new Proxy(outbox, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(methods, name) ?? Reflect.get(target, name);
+      return typeof method === 'function' ? (method.bind(target) as unknown) : method;
+    },
+  });
+}
+const uids = (count: number): string[] => Array.from({ length: count }, (_, n) => `u-${n}`);
+
+describe('the dispatcher', () => {
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    for (const dispatcher of opened.splice(0)) await dispatcher.drain(0);
+  });
+
+  it('delivers what is there at the start and what comes later, once', async () => {
+    const bench = new Bench(await memory(), () => ok);
+    await bench.add('before');
+    bench.dispatcher.start();
+    await bench.until('logout-delivered');
+    await bench.add('after');
+    await bench.until('logout-delivered', 2);
+    expect(bench.calls.map(({ uid }) => uid)).toEqual(['before', 'after']);
+    expect(bench.of('logout-delivered')).toMatchObject([
+      { id: 'of before', uid: 'before', attempts: 1 },
+      { id: 'of after', uid: 'after', attempts: 1 },
+    ]);
+    expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
+  });
+
+  it('delivers nothing that is held, and what is held too long', async () => {
+    const bench = new Bench(await memory(), () => ok);
+    bench.dispatcher.start();
+    await bench.outbox.hold({ id: 'slow', uid: 'slow', reason: 'destroyed', endedAt: 0 }, LONG);
+    await bench.outbox.hold({ id: 'dead', uid: 'dead', reason: 'destroyed', endedAt: Date.now() }, 30);
+    expect(bench.calls).toEqual([]);
+    await bench.until('logout-delivered');
+    expect(bench.calls.map(({ uid }) => uid)).toEqual(['dead']);
+  });
+
+  it.each([1, 3, 8])('has at most %d under way, and that many when there is work', async (concurrency) => {
+    const bench = new Bench(await memory(), () => sleep(2, ok), { concurrency });
+    await bench.add(...uids(30));
+    bench.dispatcher.start();
+    expect(await bench.dispatcher.drain(LONG)).toBe(0);
+    expect(bench.mostUnderWay).toBe(concurrency);
+    expect(bench.calls).toHaveLength(30);
+  });
+
+  it('pauses the whole queue when the service answers 429', async () => {
+    const bench = new Bench(
+      await memory(),
+      (call) => (call === 0 ? { status: 429, retryAfterMs: 200 } : ok),
+      {
+        concurrency: 1,
+      },
+    );
+    await bench.add('a', 'b', 'c');
+    bench.dispatcher.start();
+    await bench.until('logout-delivered', 3);
+    const [refused = 0, ...others] = bench.calls.map(({ at }) => at);
+    expect(others).toHaveLength(3);
+    expect(Math.min(...others) - refused).toBeGreaterThanOrEqual(199);
+    expect(bench.of('logout-retrying')).toMatchObject([{ uid: 'a', attempts: 1, cause: '429' }]);
+    expect(bench.of('service-down')).toEqual([]);
+  });
+
+  it('sends one probe at a time while the service is down, and says so once at each turn', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const bench = new Bench(await memory(), (call) => sleep(5, call < 6 ? down : ok), { concurrency: 4 });
+    await bench.add(...uids(12));
+    bench.dispatcher.start();
+    await bench.until('service-down');
+    await Promise.all(Array.from({ length: 3 }, () => once(bench, 'event')));
+    bench.mostUnderWay = 0; // the four that were under way have failed
+    await bench.until('service-up');
+    expect(bench.mostUnderWay).toBe(1);
+    expect(bench.calls).toHaveLength(7); // four, two probes in vain, one that gets through
+    expect(await bench.dispatcher.drain(LONG)).toBe(0);
+    expect(bench.mostUnderWay).toBe(4);
+    expect(bench.of('service-down')).toEqual([{ type: 'service-down', cause: 'ECONNREFUSED' }]);
+    expect(bench.of('service-up')).toHaveLength(1);
+  });
+
+  it('does not take the parking of an old entry for a sign of life', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const bench = new Bench(await memory(), () => down, { maxAgeMs: 1 });
+    await bench.add('a', 'b');
+    await sleep(5);
+    bench.dispatcher.start();
+    await bench.until('logout-parked', 2);
+    expect(bench.of('service-up')).toEqual([]);
+    expect(bench.of('service-down')).toHaveLength(1);
+  });
+
+  it('does not blame the service for what fails on this side', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const bench = new Bench(await memory(), (call) => (call < 2 ? { reason: 'x', local: true } : ok));
+    await bench.add('a');
+    bench.dispatcher.start();
+    await bench.until('logout-delivered');
+    expect(bench.events.map(({ type }) => type)).toEqual([
+      'logout-retrying',
+      'logout-retrying',
+      'logout-delivered',
+    ]);
+  });
+
+  it('parks what is refused for the third time, with the cure, and goes on', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const bench = new Bench(await memory(), (_call, { uid }) => (uid === 'bad' ? { status: 400 } : ok));
+    await bench.add('bad', 'good');
+    bench.dispatcher.start();
+    await bench.until('logout-parked');
+    expect(bench.calls.filter(({ uid }) => uid === 'bad')).toHaveLength(3);
+    expect(bench.of('logout-parked')).toMatchObject([{ uid: 'bad', attempts: 3, cause: '400' }]);
+    expect(bench.of('logout-parked')[0]?.cure).toContain('secretKey');
+    expect(bench.of('logout-delivered')).toMatchObject([{ uid: 'good' }]);
+    expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
+  });
+
+  describe('draining', () => {
+    it('ends at once when nothing is pending', async () => {
+      const bench = new Bench(await memory(), () => ok);
+      bench.dispatcher.start();
+      expect(await bench.dispatcher.drain(LONG)).toBe(0);
+    });
+
+    it('waits for what is under way and for what still comes', async () => {
+      const bench = new Bench(await memory(), () => sleep(10, ok), { concurrency: 1 });
+      await bench.add('a', 'b');
+      bench.dispatcher.start();
+      const drained = bench.dispatcher.drain(LONG);
+      await bench.add('late');
+      expect(await drained).toBe(0);
+      expect(bench.of('logout-delivered').map(({ uid }) => uid)).toEqual(['a', 'b', 'late']);
+    });
+
+    it('gives up at the deadline, with the count of what is left', async () => {
+      const bench = new Bench(await memory(), () => new Promise(() => undefined));
+      await bench.add(...uids(7));
+      bench.dispatcher.start();
+      expect(await bench.dispatcher.drain(30)).toBe(7);
+    });
+
+    it('is the end: what comes later stays where it is', async () => {
+      const bench = new Bench(await memory(), () => ok);
+      bench.dispatcher.start();
+      await bench.dispatcher.drain(LONG);
+      await bench.add('too late');
+      await sleep(20);
+      expect(bench.calls).toEqual([]);
+      expect((await bench.outbox.counts()).pending).toBe(1);
+    });
+  });
+
+  describe('with an outbox that fails', () => {
+    const fail = (): never => {
+      throw new TypeError('the disk is full');
+    };
+    const fault = { type: 'fault', where: 'outbox', error: 'TypeError' };
+
+    it.each([
+      ['throws', fail],
+      ['rejects', () => Promise.reject(new TypeError('the disk is full'))],
+    ])('says so when claiming %s, and tries again', async (_what, claim) => {
+      let claims = 0;
+      const outbox = await broken((working) => ({
+        claim: (limit, leaseMs) => (claims++ === 0 ? claim() : working.claim(limit, leaseMs)),
+      }));
+      const bench = new Bench(outbox, () => ok);
+      await bench.add('a');
+      bench.dispatcher.start();
+      await bench.until('logout-delivered');
+      expect(bench.events[0]).toEqual(fault);
+    });
+
+    it.each(['finish', 'retry', 'park'] as const)('says so when %s throws, and goes on', async (method) => {
+      const answers = { finish: ok, retry: { status: 425 }, park: { status: 404 } };
+      const bench = new Bench(await broken(() => ({ [method]: fail })), (_call, { uid }) =>
+        uid === 'a' ? answers[method] : { status: method === 'finish' ? 404 : 200 },
+      );
+      await bench.add('a', 'b');
+      bench.dispatcher.start();
+      await bench.until(method === 'finish' ? 'logout-parked' : 'logout-delivered');
+      await bench.until('fault');
+      expect(bench.of('fault')).toEqual([fault]);
+      expect(bench.calls.map(({ uid }) => uid).sort()).toEqual(['a', 'b']);
+    });
+
+    it('says so when it cannot count, and does not hold up the shutdown', async () => {
+      const bench = new Bench(await broken(() => ({ counts: fail })), () => ok);
+      bench.dispatcher.start();
+      expect(await bench.dispatcher.drain(LONG)).toBe(0);
+      expect(bench.events).toEqual([fault]);
+    });
+  });
+});
