@@ -48,9 +48,9 @@ export class LogoutTokenSigner {
    */
   async sign({ uid, id }: { readonly uid: string; readonly id: string }): Promise<string> {
     const { algorithm, issuer, audience, lifetimeSeconds, claims } = this.#options;
-    const issuedAt = Math.floor(Date.now() / 1000);
     const additional = { ...(await claims?.({ uid })) };
     delete additional.nonce; // section 2.4: a logout token must not be taken for an ID token
+    const issuedAt = Math.floor(Date.now() / 1000); // after the host's function, which may have taken its time
     return new SignJWT({
       ...additional,
       iss: issuer,
