@@ -2,6 +2,7 @@ import { Subject } from 'rxjs';
 import type { DebateSpaceEvent } from './debate-space-event.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceService } from './debate-space.service.js';
+import { inTime } from './in-time.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
 import type { DeliveryAnswer } from './outbox/delivery-policy.js';
 import { Dispatcher } from './outbox/dispatcher.js';
@@ -94,14 +95,15 @@ export class DebateSpaceRuntime {
 
   /** Decides what is open, delivers what is pending – for five seconds at most –, and closes everything. */
   async close(): Promise<void> {
-    await this.detector.close();
-    const pending = await this.#dispatcher.drain(DRAIN_MS);
+    await inTime(this.detector.close(), DRAIN_MS, undefined);
+    // A part that does not answer must not keep the host from closing.
+    const pending = await inTime(this.#dispatcher.drain(DRAIN_MS), 2 * DRAIN_MS, 0);
     if (pending > 0) {
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost: !this.outbox.durable });
     }
     this.#closing.abort();
     this.#transport.close();
-    await this.outbox.close();
+    await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();
   }
 }

@@ -1,4 +1,4 @@
-import { orAborted } from './linked-signal.js';
+import { orAborted } from '../linked-signal.js';
 
 /** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
 export type Scope = 'authentication' | 'public';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AbortedError, TimeoutError, type DebateSpaceOperation, type DebateSpaceOutcome } from '../errors.js';
 import type { Attempt, Failure } from './attempt.js';
 import { fullJitter } from './backoff.js';
-import { LinkedSignal } from './linked-signal.js';
+import { LinkedSignal } from '../linked-signal.js';
 
 export interface RetryPolicy {
   /** How many attempts, the first included. */

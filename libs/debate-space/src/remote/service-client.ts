@@ -6,7 +6,7 @@ import {
 } from '../errors.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { transportFailure, type Attempt, type Failure } from './attempt.js';
-import { LinkedSignal } from './linked-signal.js';
+import { LinkedSignal } from '../linked-signal.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { retrying, type RetryPolicy } from './retrying.js';
 import type { HttpReply, Transport } from './transport.js';

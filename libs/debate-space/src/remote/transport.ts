@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { Axios, isAxiosError, type AxiosResponse } from 'axios';
-import { LinkedSignal } from './linked-signal.js';
+import { LinkedSignal } from '../linked-signal.js';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';

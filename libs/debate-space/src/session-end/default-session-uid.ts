@@ -1,4 +1,5 @@
 import type { SessionRecord } from '../debate-space.options.js';
+import { isPromise } from './store-call.js';
 
 /**
  * The first of `session.passport.user`, `session.user`, `session.userId`, `session.uid` that names a user: a string,
@@ -11,6 +12,15 @@ export function defaultSessionUid(session: SessionRecord): string | undefined {
     if (uid !== undefined) return uid;
   }
   return undefined;
+}
+
+/**
+ * A uid out of what a resolver of the host returned.
+ * @throws TypeError for a promise: the end is noted before the session ends, and nothing may wait for a lookup
+ */
+export function resolvedUid(value: unknown): string | undefined {
+  if (isPromise(value)) throw new TypeError('a uid resolver must not return a promise');
+  return uidOf(value);
 }
 
 /** A uid out of what hosts keep as their user: the value itself, or its `uid`, `id` or `sub`. */

@@ -3,16 +3,20 @@ import type { Emit, EndReason } from '../debate-space-event.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
+import { isPromise } from './store-call.js';
 
 /** An end that is noted in the outbox and not proven yet. */
 export interface HeldEnd {
   /** It was one: deliver – unless one of these requests has ended this user's session already. */
-  release(requests: readonly object[]): void;
+  release(requests: readonly unknown[]): MaybePromise<unknown>;
   /** It was none. */
-  cancel(): void;
+  cancel(): MaybePromise<unknown>;
 }
 
-type MaybePromise<T> = T | Promise<T>;
+type MaybePromise<T> = T | PromiseLike<T>;
+
+/** How long a host may wait for the outbox to note an end, in milliseconds. Users must always be able to log out. */
+export const MOST_WAIT_MS = 250;
 
 const LEASE_MS = 30_000;
 
@@ -41,19 +45,15 @@ export class EndRecorder {
     const entry = { id: randomUUID(), uid, reason, endedAt: Date.now(), sessionHash };
     const held: HeldEnd = {
       release: (requests) => {
-        if (!this.#claimReport(uid, requests)) {
-          held.cancel();
-          return;
-        }
-        void this.#contained(() => this.#outbox.release(entry.id));
+        if (!this.#claimReport(uid, requests.filter(isObject))) return held.cancel();
+        const released = this.#contained(() => this.#outbox.release(entry.id));
         this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
+        return released;
       },
-      cancel: () => {
-        void this.#contained(() => this.#outbox.cancel(entry.id));
-      },
+      cancel: () => this.#contained(() => this.#outbox.cancel(entry.id)),
     };
     const stored = this.#contained(() => this.#outbox.hold(entry, LEASE_MS));
-    return stored instanceof Promise ? stored.then(() => held) : held;
+    return isPromise(stored) ? stored.then(() => held) : held;
   }
 
   /** A logout that somebody asked for; resolves when the outbox has it, rejects when it cannot take it. */
@@ -72,7 +72,7 @@ export class EndRecorder {
     return true;
   }
 
-  #contained(work: () => MaybePromise<void>): MaybePromise<void> {
+  #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
     const failed = (error: unknown): void => {
       this.#emit({
         type: 'fault',
@@ -82,13 +82,18 @@ export class EndRecorder {
     };
     try {
       const result = work();
-      return result instanceof Promise ? result.catch(failed) : undefined;
+      return isPromise(result) ? result.then(undefined, failed) : undefined;
     } catch (error) {
       failed(error);
+      return undefined;
     }
   }
 
   #hash(sid: string): string {
     return createHmac('sha256', this.#hashKey.reveal()).update(sid).digest('base64url').slice(0, 22);
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

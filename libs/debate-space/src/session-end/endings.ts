@@ -1,123 +1,95 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../debate-space-event.js';
 import type { EndRecorder, HeldEnd } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';
-import { settled } from './settled.js';
-import type { StoreOutcome } from './store-call.js';
+import { hasEnded, type Court, type EndingCall, type Suspicion } from './verdict.js';
 
-/** A session that may be ending for its user. Calls that would end the same one join in. */
-export interface Ending {
-  /** Absent when the store does not tell the ids of the sessions it clears. */
-  readonly sid: string | undefined;
-  readonly uid: string;
-  /** The requests that are ending it, as far as they are known. */
+type MaybePromise<T> = T | PromiseLike<T>;
+
+interface Ending extends Suspicion {
   readonly actors: Set<SessionRequest>;
-  readonly calls: Promise<StoreOutcome>[];
-  readonly held: HeldEnd | undefined | Promise<HeldEnd | undefined>;
+  readonly calls: EndingCall[];
+  readonly held: MaybePromise<HeldEnd | undefined>;
 }
 
-export interface EndingsOptions {
-  readonly recorder: EndRecorder;
-  /** The user of a session, as the store has it now. */
-  readonly ask: (sid: string) => Promise<string | undefined>;
-  readonly graceMs: number;
-  /** Aborted when the app shuts down: verdicts then fall at once. */
-  readonly hurry: AbortSignal;
-}
+const MOST_REMEMBERED = 10_000;
 
-const ASK_TIMEOUT_MS = 5_000;
-
-/**
- * The verdict on each ending (session-endings.md, rules 2 to 5): it falls when the store is done and the response is
- * closed, and asks the store whether the same browser still gets the same user.
- */
+/** The sessions that are ending, each noted once and followed until its verdict (session-endings.md, rule 5). */
 export class Endings {
-  readonly #options: EndingsOptions;
+  readonly #recorder: EndRecorder;
+  readonly #court: Court;
   readonly #undecided = new Map<string, Ending>();
-  readonly #verdicts = new Set<Promise<void>>();
+  readonly #open = new Set<Promise<void>>();
+  /** Those that have ended: a request that loaded one before may still believe that it has a user. */
+  readonly #ended = new LRUCache<string, true>({ max: MOST_REMEMBERED });
 
-  constructor(options: EndingsOptions) {
-    this.#options = options;
+  constructor(recorder: EndRecorder, court: Court) {
+    this.#recorder = recorder;
+    this.#court = court;
   }
 
-  /** To be called before the session ends; afterwards, `follow` must be told of the call that does it. */
-  begin(sid: string | undefined, uid: string, reason: EndReason, actors: readonly SessionRequest[]): Ending {
+  /**
+   * To be told before the store is called. Calls that would end the same session join in.
+   * @returns resolves when the end is noted; a promise only when the outbox needs one
+   */
+  begin(
+    { sid, uid }: { readonly sid: string | undefined; readonly uid: string },
+    reason: EndReason,
+    actors: readonly SessionRequest[],
+    call: EndingCall,
+  ): MaybePromise<unknown> {
     const key = keyOf(sid, uid);
     const known = sid === undefined ? undefined : this.#undecided.get(key);
     if (known) {
       for (const actor of actors) known.actors.add(actor);
-      return known;
+      known.calls.push(call);
+      return known.held;
     }
-    const held = this.#options.recorder.hold(uid, reason, sid);
-    const ending: Ending = { sid, uid, actors: new Set(actors), calls: [], held };
+    const held = this.#recorder.hold(uid, reason, sid);
+    const ending: Ending = { sid, uid, actors: new Set(actors), calls: [call], held };
     if (sid !== undefined) this.#undecided.set(key, ending);
-    return ending;
+    this.keepOpen(this.#decide(ending, key));
+    return held;
   }
 
-  follow(ending: Ending, call: Promise<StoreOutcome>): void {
-    if (ending.calls.push(call) > 1) return;
-    const verdict = this.#decide(ending).finally(() => this.#verdicts.delete(verdict));
-    this.#verdicts.add(verdict);
+  /** Whether this session has ended for this user, and was not saved with them again. */
+  hasEnded(sid: string, uid: string): boolean {
+    return this.#ended.has(keyOf(sid, uid));
+  }
+
+  /** The session was saved with this user: it may end again. */
+  rearm(sid: string, uid: string): void {
+    this.#ended.delete(keyOf(sid, uid));
+  }
+
+  /** Has `decided` wait for this as well. */
+  keepOpen(work: Promise<unknown>): void {
+    const open = work
+      .then(() => undefined)
+      .catch(() => undefined)
+      .finally(() => this.#open.delete(open));
+    this.#open.add(open);
   }
 
   /** Resolves when no verdict is open. */
   async decided(): Promise<void> {
-    while (this.#verdicts.size > 0) await Promise.all(this.#verdicts);
+    while (this.#open.size > 0) await Promise.all(this.#open);
   }
 
-  async #decide(ending: Ending): Promise<void> {
-    let heard: readonly StoreOutcome[];
+  async #decide(ending: Ending, key: string): Promise<void> {
     let ended: boolean;
+    let judged: number;
     do {
-      heard = await this.#callsOver(ending);
-      await this.#actorsSettled(ending);
-      ended = heard.some((outcome) => outcome !== 'failed') && !(await this.#stillLoggedIn(ending, heard));
-    } while (ending.calls.length > heard.length);
+      judged = ending.calls.length;
+      ended = await hasEnded(ending, this.#court);
+    } while (ending.calls.length > judged); // one joined in meanwhile
+    this.#undecided.delete(key);
+    if (ended && ending.sid !== undefined) this.#ended.set(key, true);
     const held = await ending.held;
-    this.#undecided.delete(keyOf(ending.sid, ending.uid));
-    if (ended) held?.release([...ending.actors]);
-    else held?.cancel();
-  }
-
-  async #callsOver({ calls }: Ending): Promise<readonly StoreOutcome[]> {
-    const { hurry } = this.#options;
-    const silent = calls.map((): StoreOutcome => 'silent');
-    return Promise.race([Promise.all(calls), once(hurry).then(() => silent)]);
-  }
-
-  /** With several actors it is not known which one did it: when the first is done, the others get a grace. */
-  async #actorsSettled({ actors }: Ending): Promise<void> {
-    const { graceMs, hurry } = this.#options;
-    if (actors.size === 0) return;
-    const each = [...actors].map((actor) => settled(actor.res, graceMs, hurry));
-    const grace = Promise.race(each).then(() => pause(graceMs, undefined, { ref: false }));
-    await Promise.race([Promise.all(each), grace]);
-  }
-
-  /** Whether a browser that took part still gets this user – by the sessions that the requests have in the end. */
-  async #stillLoggedIn({ sid, uid, actors }: Ending, heard: readonly StoreOutcome[]): Promise<boolean> {
-    const sids = new Set([...actors].map((actor) => actor.sessionID));
-    if (heard.includes('silent')) sids.add(sid);
-    for (const final of sids) {
-      if (final !== undefined && (await this.#ask(final)) === uid) return true;
-    }
-    return false;
-  }
-
-  /** A store that cannot be asked leaves what its calls said: the end counts. */
-  async #ask(sid: string): Promise<string | undefined> {
-    const late = pause(ASK_TIMEOUT_MS, undefined, { ref: false });
-    return Promise.race([this.#options.ask(sid), late]).catch(() => undefined);
+    await (ended ? held?.release([...ending.actors]) : held?.cancel());
   }
 }
 
 function keyOf(sid: string | undefined, uid: string): string {
   return JSON.stringify([sid, uid]);
-}
-
-async function once(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => {
-    signal.addEventListener('abort', resolve, { once: true });
-  });
 }

@@ -11,6 +11,8 @@ interface Live {
  */
 export class LiveSessions {
   readonly #sessions = new Map<string, Live>();
+  /** Requests whose client left before the head of a response, with its cookies, could. */
+  readonly #unanswered = new WeakSet<SessionRequest>();
 
   uidOf(sid: string): string | undefined {
     return this.#sessions.get(sid)?.uid;
@@ -25,15 +27,20 @@ export class LiveSessions {
     return [...this.#sessions].map(([sid, { uid }]) => [sid, uid] as const);
   }
 
-  /** The session was loaded or saved with this user, by this request. */
-  link(sid: string, uid: string, request: SessionRequest): void {
-    if (request.res.closed) return;
-    const live = this.#sessions.get(sid) ?? { uid, requests: new Set() };
+  /** The session was loaded or saved with this user, by this request or by no request at all. */
+  link(sid: string, uid: string, request: SessionRequest | undefined): void {
+    const known = this.#sessions.get(sid);
+    if (known) known.uid = uid;
+    if (!request || known?.requests.has(request)) return;
+    if (request.res.closed) {
+      this.#over(request);
+      return;
+    }
+    const live = known ?? { uid, requests: new Set() };
     this.#sessions.set(sid, live);
-    live.uid = uid;
-    if (live.requests.has(request)) return;
     live.requests.add(request);
     request.res.once('close', () => {
+      this.#over(request);
       live.requests.delete(request);
       if (live.requests.size === 0 && this.#sessions.get(sid) === live) this.#sessions.delete(sid);
     });
@@ -42,5 +49,18 @@ export class LiveSessions {
   /** The session has no user any more. */
   forget(sid: string): void {
     this.#sessions.delete(sid);
+  }
+
+  /** The session that a request leaves its browser with: another than before only if the cookie naming it has left. */
+  leftWith(request: SessionRequest, before: string | undefined): string | undefined {
+    const { sessionID, res } = request;
+    if (sessionID === before || sessionID === undefined || before === undefined) return sessionID;
+    const cookies = [res.getHeader('set-cookie') ?? []].flat().map(String);
+    const named = cookies.some((cookie) => cookie.includes(encodeURIComponent(sessionID)));
+    return named && res.headersSent && !this.#unanswered.has(request) ? sessionID : before;
+  }
+
+  #over(request: SessionRequest): void {
+    if (!request.res.headersSent) this.#unanswered.add(request);
   }
 }

@@ -8,12 +8,13 @@ import {
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { from, switchMap, tap, type Observable } from 'rxjs';
 import { getDebateSpaceToken } from '../debate-space.tokens.js';
-import { uidOf } from './default-session-uid.js';
-import { EndRecorder, type HeldEnd } from './end-recorder.js';
+import { inTime } from '../in-time.js';
+import { resolvedUid, uidOf } from './default-session-uid.js';
+import { EndRecorder, MOST_WAIT_MS, type HeldEnd } from './end-recorder.js';
 import { ENDS_DEBATE_SESSION, type EndsDebateSessionOptions } from './ends-debate-session.options.js';
+import { isPromise } from './store-call.js';
 
 type Request = Readonly<Record<string, unknown>>;
-type MaybePromise<T> = T | Promise<T>;
 
 /**
  * Ends the debate session of the request's user when the handler succeeds. Bound by `@EndsDebateSession()` to handlers
@@ -33,24 +34,35 @@ export class SessionEndInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const request = context.switchToHttp().getRequest<Request>();
     const held = this.#hold(context, request);
-    const handle = (end: HeldEnd | undefined): Observable<unknown> =>
-      next.handle().pipe(tap({ complete: () => end?.release([request]), error: () => end?.cancel() }));
-    return held instanceof Promise ? from(held).pipe(switchMap(handle)) : handle(held);
+    const told = (tell: (end: HeldEnd | undefined) => unknown): void => {
+      if (isPromise(held)) void held.then(tell);
+      else tell(held);
+    };
+    const ended = (): void => {
+      told((end) => end?.release([request]));
+    };
+    const failed = (): void => {
+      told((end) => end?.cancel());
+    };
+    // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
+    const handle = (): Observable<unknown> =>
+      next.handle().pipe(tap({ complete: ended, error: failed, unsubscribe: ended }));
+    return isPromise(held) ? from(inTime(held, MOST_WAIT_MS, undefined)).pipe(switchMap(handle)) : handle();
   }
 
   /** Notes the end before the handler runs; whatever goes wrong here is not the handler's problem. */
-  #hold(context: ExecutionContext, request: Request): MaybePromise<HeldEnd | undefined> {
+  #hold(context: ExecutionContext, request: Request): ReturnType<EndRecorder['hold']> {
+    const targets = [context.getHandler(), context.getClass()];
+    const { name, uid = userOf } = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(ENDS_DEBATE_SESSION, targets) ?? {}; // prettier-ignore
+    let cure = 'its uid function failed';
     try {
-      const targets = [context.getHandler(), context.getClass()];
-      const { name, uid = userOf } = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(ENDS_DEBATE_SESSION, targets) ?? {}; // prettier-ignore
-      const user = uid(request);
+      const user = resolvedUid(uid(request));
       if (user === undefined) return undefined;
-      const recorder = this.#moduleRef.get<EndRecorder>(getDebateSpaceToken(name, EndRecorder), {
-        strict: false,
-      });
-      return recorder.hold(user, 'explicit');
+      cure = 'is DebateSpaceModule imported, with this name?';
+      const token = getDebateSpaceToken(name, EndRecorder);
+      return this.#moduleRef.get<EndRecorder>(token, { strict: false }).hold(user, 'explicit');
     } catch (error) {
-      this.#logger.error(`@EndsDebateSession() could not tell of an end (${error instanceof Error ? error.name : typeof error}); is DebateSpaceModule imported, with this name?`); // prettier-ignore
+      this.#logger.error(`@EndsDebateSession() could not tell of an end (${error instanceof Error ? error.name : typeof error}): ${cure}`); // prettier-ignore
       return undefined;
     }
   }

@@ -1,14 +1,14 @@
 /** How a store's operation ended; `silent` when the store said nothing. */
 export type StoreOutcome = 'done' | 'failed' | 'silent';
 
-type Method = (this: unknown, ...args: unknown[]) => unknown;
+export type StoreMethod = (this: unknown, ...args: unknown[]) => unknown;
 
 /**
  * Calls a store's own method as the caller would have, and tells how it ended. The caller's callback is called as
  * often, with the same `this` and arguments; what the method returns or throws is the caller's.
  */
 export function observedCall(
-  method: Method,
+  method: StoreMethod,
   store: object,
   args: readonly unknown[],
   ended: (outcome: StoreOutcome) => void,
@@ -39,8 +39,36 @@ export function observedCall(
   return returned;
 }
 
+/**
+ * The same for a call that had to wait, so that its caller is gone: what the store throws goes to the callback, if there
+ * is one – and what the callback throws to nobody, as from any store that calls it later.
+ */
+export function lateCall(
+  method: StoreMethod,
+  store: object,
+  args: readonly unknown[],
+  ended: (outcome: StoreOutcome) => void,
+): unknown {
+  const callback = args.at(-1);
+  if (typeof callback !== 'function') return observedCall(method, store, args, ended);
+  let called = false;
+  const noting = function (this: unknown, ...results: unknown[]): unknown {
+    called = true;
+    return Reflect.apply(callback, this, results) as unknown;
+  };
+  try {
+    return observedCall(method, store, [...args.slice(0, -1), noting], ended);
+  } catch (error) {
+    queueMicrotask(() => {
+      if (called) throw error;
+      Reflect.apply(callback, undefined, [error]);
+    });
+    return undefined;
+  }
+}
+
 /** What a store answers to a read: by callback, or by promise when it takes no callback. */
-export function readStore(method: Method, store: object, ...args: unknown[]): Promise<unknown> {
+export function readStore(method: StoreMethod, store: object, ...args: unknown[]): Promise<unknown> {
   // A method that takes a callback may return a promise that says nothing, long before the callback is called.
   const takesCallback = method.length > args.length;
   return new Promise((resolve, reject) => {
@@ -56,6 +84,7 @@ export function readStore(method: Method, store: object, ...args: unknown[]): Pr
   });
 }
 
-export function isPromise(value: unknown): value is PromiseLike<unknown> {
+/** Also for promises of another realm, such as those that Node's own modules make for a host's tests under jest. */
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

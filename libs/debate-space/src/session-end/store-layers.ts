@@ -1,7 +1,7 @@
-export type StoreMethod = (this: unknown, ...args: unknown[]) => unknown;
+import type { StoreMethod } from './store-call.js';
 
 /** Methods that have something in front of them. */
-const METHODS = ['createSession', 'regenerate', 'set', 'destroy', 'clear'] as const;
+const METHODS = ['createSession', 'regenerate', 'get', 'touch', 'set', 'destroy', 'clear'] as const;
 
 /** What stands in front of a store: each gets the method behind it, and the caller's arguments. */
 export type StoreLayer = Readonly<
@@ -12,6 +12,7 @@ const LAYERS = Symbol('layers in front of a session store');
 
 interface Layers {
   readonly set: Set<StoreLayer>;
+  readonly originals: ReadonlyMap<string, StoreMethod>;
   readonly undo: readonly (() => void)[];
 }
 
@@ -23,7 +24,7 @@ interface Layers {
  * @throws TypeError when the store cannot be changed
  */
 export function addStoreLayer(store: object, layer: StoreLayer): () => void {
-  const layers = (Reflect.get(store, LAYERS) as Layers | undefined) ?? install(store);
+  const layers = layersOf(store) ?? install(store);
   layers.set.add(layer);
   return () => {
     layers.set.delete(layer);
@@ -33,22 +34,36 @@ export function addStoreLayer(store: object, layer: StoreLayer): () => void {
   };
 }
 
-/** The store's method of this name, or `undefined` when it has none. */
+/** The store's own method of this name, behind all layers; `undefined` when it has none. */
 export function storeMethod(store: object, name: string): StoreMethod | undefined {
-  const method: unknown = Reflect.get(store, name);
+  const method: unknown = layersOf(store)?.originals.get(name) ?? Reflect.get(store, name);
   return typeof method === 'function' ? (method as StoreMethod) : undefined;
+}
+
+function layersOf(store: object): Layers | undefined {
+  return Reflect.get(store, LAYERS) as Layers | undefined;
 }
 
 function install(store: object): Layers {
   const set = new Set<StoreLayer>();
-  const layers = { set, undo: METHODS.map((name) => replace(store, name, set)) };
+  const originals = new Map<string, StoreMethod>();
+  const undo = METHODS.map((name) => {
+    const original = storeMethod(store, name);
+    if (!original) return () => undefined;
+    originals.set(name, original);
+    return replace(store, name, original, set);
+  });
+  const layers = { set, originals, undo };
   Object.defineProperty(store, LAYERS, { value: layers, configurable: true });
   return layers;
 }
 
-function replace(store: object, name: (typeof METHODS)[number], layers: ReadonlySet<StoreLayer>): () => void {
-  const original = storeMethod(store, name);
-  if (!original) return () => undefined;
+function replace(
+  store: object,
+  name: (typeof METHODS)[number],
+  original: StoreMethod,
+  layers: ReadonlySet<StoreLayer>,
+): () => void {
   const before = Object.getOwnPropertyDescriptor(store, name);
   const value = (...args: unknown[]): unknown => {
     let method: StoreMethod = original;

@@ -1,0 +1,62 @@
+import { inTime } from '../in-time.js';
+import { MOST_WAIT_MS } from './end-recorder.js';
+import { isPromise, lateCall, observedCall, type StoreMethod, type StoreOutcome } from './store-call.js';
+
+type MaybePromise<T> = T | PromiseLike<T>;
+
+/**
+ * Calls a store's own methods: in the same tick, unless something has to be done before – such as noting durably that a
+ * session ends. Calls on the same session that come meanwhile wait with it, so that the store sees the host's order.
+ */
+export class StoreCalls {
+  readonly #store: object;
+  readonly #fault: (where: string, error: unknown) => void;
+  /** By session id: the last call that has not started. `undefined` stands for all sessions. */
+  readonly #waiting = new Map<string | undefined, Promise<unknown>>();
+
+  constructor(store: object, fault: (where: string, error: unknown) => void) {
+    this.#store = store;
+    this.#fault = fault;
+  }
+
+  /**
+   * @param sid the session that the call is about; `undefined`: all of them
+   * @param before what has to be done first; a promise only when it needs one. Must not throw
+   * @param ended told how the call ended
+   * @returns what the store's method returns; a promise of it when the call has to wait
+   */
+  call(
+    method: StoreMethod,
+    args: readonly unknown[],
+    sid: string | undefined,
+    before: () => MaybePromise<unknown> = () => undefined,
+    ended: (outcome: StoreOutcome) => void = () => undefined,
+  ): unknown {
+    const ahead = this.#waiting.size > 0 ? this.#ahead(sid) : [];
+    const ready = ahead.length > 0 ? Promise.all(ahead).then(before) : before();
+    if (!isPromise(ready)) return observedCall(method, this.#store, args, ended);
+    const started = this.#started(ready).then(() => {
+      if (this.#waiting.get(sid) === started) this.#waiting.delete(sid);
+    });
+    this.#waiting.set(sid, started);
+    const returned = started.then(() => lateCall(method, this.#store, args, ended));
+    // Whoever ignores what a store returns does not expect a rejection there.
+    returned.catch((error: unknown) => {
+      this.#fault('session store', error);
+    });
+    return returned;
+  }
+
+  #ahead(sid: string | undefined): readonly Promise<unknown>[] {
+    if (sid === undefined) return [...this.#waiting.values()];
+    return [this.#waiting.get(sid), this.#waiting.get(undefined)].filter((call) => call !== undefined);
+  }
+
+  async #started(ready: PromiseLike<unknown>): Promise<void> {
+    try {
+      await inTime(ready, MOST_WAIT_MS, undefined);
+    } catch (error) {
+      this.#fault('session store', error);
+    }
+  }
+}

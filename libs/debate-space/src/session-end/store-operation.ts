@@ -1,0 +1,21 @@
+import type { StoreOutcome } from './store-call.js';
+import type { EndingCall } from './verdict.js';
+
+/** One call of a store's method, from before it starts until the store has said how it ended. */
+export class StoreOperation implements EndingCall {
+  #outcome: StoreOutcome | undefined;
+  #end: () => void = () => undefined;
+  readonly over = new Promise<void>((resolve) => {
+    this.#end = resolve;
+  });
+
+  get outcome(): StoreOutcome | undefined {
+    return this.#outcome;
+  }
+
+  /** The first outcome stands. */
+  end(outcome: StoreOutcome): void {
+    this.#outcome ??= outcome;
+    this.#end();
+  }
+}
