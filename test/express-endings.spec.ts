@@ -58,6 +58,7 @@ describe('on Express, an end of a session is reported once and a look-alike is n
     expect(loggedOut).toBe(ending.ends); // the truth is what the same browser gets
     if (ending.ends) await service.received.waitFor('logout', { timeoutMs: 10_000 });
     leaving.abort();
+    if (ending.aborts) host.app.getHttpServer().closeAllConnections();
     await host.stop(); // has every verdict fall, and delivers what there is
     expect(service.received.logouts).toEqual(ending.ends ? ['alice'] : []);
   });

@@ -47,6 +47,25 @@ async function streaming(request: Request, response: Response): Promise<void> {
   response.end('last');
 }
 
+const afterAbort =
+  (act: (request: Request) => void | Promise<void>): Act =>
+  async (request, response) => {
+    await once(response, 'close');
+    await act(request);
+  };
+const afterResponse =
+  (act: (request: Request) => Promise<void>): Act =>
+  async (request, response) => {
+    response.end('done');
+    await once(response, 'close');
+    await act(request);
+  };
+const renewed = async (request: Request): Promise<void> => {
+  await regenerate(request);
+  await logIn(request, 'alice');
+  await save(request);
+};
+
 /** The Express table of session-endings.md. */
 export const endings: readonly Ending[] = [
   { name: 'session.destroy with a callback', ends: true, act: destroy },
@@ -87,8 +106,21 @@ export const endings: readonly Ending[] = [
     path: '/act-events',
     act: destroy,
   },
-  { name: 'destroyed after the client aborted', ends: true, aborts: true, act: async (request, response) => { await once(response, 'close'); await destroy(request); } }, // prettier-ignore
-  { name: 'saved after the client aborted', ends: false, aborts: true, act: async (request, response) => { await once(response, 'close'); await save(request); } }, // prettier-ignore
+  { name: 'destroyed after the client aborted', ends: true, aborts: true, act: afterAbort(destroy) },
+  { name: 'saved after the client aborted', ends: false, aborts: true, act: afterAbort(save) },
+  { name: 'regenerated after the client aborted', ends: true, aborts: true, act: afterAbort(regenerate) },
+  { name: 'regenerated for the same user after the client aborted, who never gets the cookie', ends: true, aborts: true, act: afterAbort(renewed) }, // prettier-ignore
+  { name: 'regenerated before the client aborted, and for the same user after it', ends: true, aborts: true, act: async (request, response) => { const closed = once(response, 'close'); await regenerate(request); await closed; await logIn(request, 'alice'); } }, // prettier-ignore
+  { name: 'passport: logout after the client aborted', ends: true, aborts: true, stacks: ['passport'], act: afterAbort(logOut) }, // prettier-ignore
+  { name: 'delete session.user after the client aborted', ends: true, aborts: true, stacks: ['express-session'], act: afterAbort((request) => { delete request.session.user; }) }, // prettier-ignore
+  { name: 'destroyed after the response', ends: true, act: afterResponse(destroy) },
+  {
+    name: 'passport: logout after the response',
+    ends: true,
+    stacks: ['passport'],
+    act: afterResponse(logOut),
+  },
+  { name: 'regenerated for the same user when the cookies have left', ends: true, act: async (request, response) => { response.write('first '); await renewed(request); } }, // prettier-ignore
   { name: 'store.destroy with no request', ends: true, act: async (request, _, store) => { const { sessionID } = request; setImmediate(() => { store.destroy(sessionID); }); await nextTurn(); await nextTurn(); } }, // prettier-ignore
   { name: 'store.clear', ends: true, act: (_, __, store) => called((done) => store.clear?.(done)) },
   {
