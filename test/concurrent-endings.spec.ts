@@ -8,6 +8,33 @@ import { Gate } from './support/gate.js';
 import { startService, using } from './support/service.js';
 import { SessionHost, logIn, type Act } from './support/session-host.js';
 
+/** A store whose answer to a read can be held back. */
+class SlowReads extends session.MemoryStore {
+  #hold: ((answer: () => void) => void) | undefined;
+
+  /** @returns when the store has read, and how to have it answer */
+  holdBackNextRead(): { readonly read: Promise<void>; readonly goOn: () => void } {
+    let goOn = (): void => undefined;
+    const read = new Promise<void>((resolve) => {
+      this.#hold = (answer) => {
+        goOn = answer;
+        resolve();
+      };
+    });
+    return { read, goOn: () => { goOn(); } }; // prettier-ignore
+  }
+
+  override get(sid: string, callback: (error: unknown, session?: session.SessionData | null) => void): void {
+    const hold = this.#hold;
+    this.#hold = undefined;
+    super.get(sid, (error: unknown, data) => {
+      if (hold)
+        hold(() => { callback(error, data); }); // prettier-ignore
+      else callback(error, data);
+    });
+  }
+}
+
 let service: DebateSpaceSimulator;
 const hosts: SessionHost[] = [];
 
@@ -112,6 +139,35 @@ describe('endings beside each other', () => {
 
     expect(await browser.get('/whoami')).toBe('alice');
     expect(await loggedOutBy(host)).toEqual([]);
+  });
+
+  it('a second click that had loaded the session before the first one ended it is the same logout', async () => {
+    const store = new SlowReads();
+    const host = await startHost((request) => new Promise((resolve) => request.session.destroy(resolve)), store); // prettier-ignore
+    const browser = await logInTo(host, 'alice');
+
+    const answer = store.holdBackNextRead();
+    const second = browser.post('/act');
+    await answer.read;
+    await browser.post('/act');
+    await service.received.waitFor('logout');
+    answer.goOn();
+    await second;
+
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await loggedOutBy(host)).toEqual(['alice']);
+  });
+
+  it('a job that puts another user into a live session, and a logout then, are the ends of both', async () => {
+    const store = new session.MemoryStore();
+    const host = await startHost(async (request) => {
+      const stored = { cookie: request.session.cookie, user: { uid: 'bob' } };
+      await new Promise((resolve) => { store.set(request.sessionID, stored, resolve); }); // prettier-ignore
+      await new Promise((resolve) => request.session.destroy(resolve));
+    }, store);
+    const browser = await logInTo(host, 'alice');
+    await browser.post('/act');
+    expect(await loggedOutBy(host)).toEqual(['alice', 'bob']);
   });
 
   it('the same user logging in and out again is reported each time', async () => {

@@ -1,9 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, type DebateSpaceEvent } from 'nestjs-debate-space';
+import {
+  DebateSpaceEvents,
+  memoryOutbox,
+  type DebateSpaceEvent,
+  type Outbox,
+  type OutboxFactory,
+  type SessionRecord,
+  type SessionUid,
+} from 'nestjs-debate-space';
 import { firstValueFrom, filter } from 'rxjs';
 import { Browser } from './support/browser.js';
+import { Gate } from './support/gate.js';
 import { startService, using } from './support/service.js';
 import { SessionHost, type Act } from './support/session-host.js';
 
@@ -19,6 +28,19 @@ beforeEach(async () => {
 afterEach(async () => {
   await service.stop();
 });
+
+/** The memory engine, with some of its operations replaced. */
+function engine(replaced: (memory: Outbox) => Partial<Outbox>): OutboxFactory {
+  return {
+    open: async () => {
+      const memory = await memoryOutbox().open();
+      const names = ['hold', 'release', 'cancel', 'claim', 'retry', 'finish', 'park', 'counts', 'nextDueMs', 'onChange', 'close'] as const; // prettier-ignore
+      const own = names.map((name) => [name, memory[name].bind(memory)]);
+      const { engine: name, promise, durable } = memory;
+      return { engine: name, promise, durable, ...Object.fromEntries(own), ...replaced(memory) } as Outbox;
+    },
+  };
+}
 
 async function answerOfLogout(
   debateSpace: Parameters<typeof SessionHost.start>[0]['debateSpace'],
@@ -93,6 +115,105 @@ describe('the host comes first', () => {
     await host.stop();
     expect(warnings.join('\n')).toContain('session.uid (TypeError)');
     expect(service.received.logouts).toEqual([]);
+  });
+
+  const resolvers = [
+    { name: 'throws at a session without a user', uid: (s: SessionRecord) => (s.user as { uid: string }).uid, ended: ['alice'] }, // prettier-ignore
+    { name: 'returns a promise', uid: (() => Promise.resolve('alice')) as unknown as SessionUid, ended: [] }, // prettier-ignore
+  ];
+  it.each(resolvers)(
+    'a uid resolver that $name is an event, and $ended are logged out',
+    async ({ uid, ended }) => {
+      const act: Act = (request) => {
+        delete request.session.user;
+      };
+      const debateSpace = using(service, { session: { uid } });
+      const host = await SessionHost.start({ store: new session.MemoryStore(), act, debateSpace });
+      const events: DebateSpaceEvent[] = [];
+      host.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+      const browser = new Browser(host.url);
+      await browser.post('/login', { uid: 'alice' });
+      await browser.post('/act');
+      expect(await browser.get('/whoami')).toBe('nobody');
+      await host.stop();
+      expect(events).toContainEqual({ type: 'fault', where: 'session.uid', error: 'TypeError' });
+      expect(service.received.logouts).toEqual(ended);
+    },
+  );
+
+  const mixtures: { readonly name: string; readonly act: Act }[] = [
+    { name: 'store.clear', act: (_, __, store) => { store.clear?.(); } }, // prettier-ignore
+    { name: 'store.destroy of a guest’s session', act: (request, _, store) => { store.destroy(request.sessionID); } }, // prettier-ignore
+  ];
+  it.each(mixtures)('$name and a login in one handler come to the store in this order', async ({ act }) => {
+    const store = new session.MemoryStore();
+    const acting: Act = (request, response, of) => {
+      if (!('basket' in request.session)) {
+        Object.assign(request.session, { basket: 1 });
+        return;
+      }
+      act(request, response, of);
+      request.session.user = { uid: 'bob' };
+    };
+    const host = await SessionHost.start({ store, act: acting, debateSpace: using(service) });
+    const browser = new Browser(host.url);
+    await browser.post('/act'); // gets a guest's session
+    await browser.post('/act');
+    expect(await browser.get('/whoami')).toBe('bob');
+    await host.stop();
+  });
+
+  it('an outbox that takes its time is not waited for, and what it notes late is delivered', async () => {
+    const noted = new Gate();
+    const outbox = engine((memory) => ({
+      hold: async (...args) => {
+        await noted.passed;
+        await memory.hold(...args);
+      },
+    }));
+    const debateSpace = using(service, { outbox });
+    const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
+    const browser = new Browser(host.url);
+    await browser.post('/login', { uid: 'alice' });
+    expect(await browser.post('/act')).toBe('logged out');
+    expect(await browser.get('/whoami')).toBe('nobody');
+    const stopped = host.stop();
+    noted.open();
+    await stopped;
+    expect(service.received.logouts).toEqual(['alice']);
+  });
+
+  it('a shutdown waits for what the outbox is noting', async () => {
+    const [releasing, released] = [new Gate(), new Gate()];
+    const outbox = engine((memory) => ({
+      hold: async (...args) => { await memory.hold(...args); }, // prettier-ignore
+      release: async (id) => {
+        releasing.open();
+        await released.passed;
+        await memory.release(id);
+      },
+    }));
+    const debateSpace = using(service, { outbox });
+    const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
+    const browser = new Browser(host.url);
+    await browser.post('/login', { uid: 'alice' });
+    await browser.post('/act');
+    await releasing.passed;
+    const stopped = host.stop();
+    released.open();
+    await stopped;
+    expect(service.received.logouts).toEqual(['alice']);
+  });
+
+  it('an outbox that never answers does not keep the app from closing', async () => {
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const outbox = engine(() => ({ hold: never, counts: never, close: never }));
+    const debateSpace = using(service, { outbox });
+    const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
+    const browser = new Browser(host.url);
+    await browser.post('/login', { uid: 'alice' });
+    expect(await browser.post('/act')).toBe('logged out');
+    await host.stop();
   });
 
   it('a frozen store is an event, and the app goes on', async () => {

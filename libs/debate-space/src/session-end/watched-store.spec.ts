@@ -225,6 +225,19 @@ describe('a watched store', () => {
     expect(await ended(watch)).toEqual([]);
   });
 
+  it('that destroys in silence and takes its time is asked until it has', async () => {
+    const rows: Rows = new Map([['s1', { user: 'alice' }]]);
+    const store = {
+      get: (sid: string, done: Callback) => setImmediate(done, null, rows.get(sid)),
+      set: () => 0,
+      destroy: (sid: string) => { setTimeout(() => rows.delete(sid), 20); }, // prettier-ignore
+    };
+    const watch = await watching(store);
+    method(store, 'destroy')('s1');
+    await new Promise<void>((resolve) => setTimeout(resolve, 0));
+    expect(await ended(watch)).toEqual(['alice: destroyed']);
+  });
+
   it('that cannot be asked still destroys', async () => {
     const destroyed: string[] = [];
     const store = {
