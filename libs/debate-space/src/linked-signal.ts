@@ -1,7 +1,20 @@
 /**
- * One signal that is aborted with any of several, or by a timer. `AbortSignal.any` would do, but in Node 20 it keeps
- * memory for as long as the longest-lived of its sources lives – here, the app.
+ * Does work under one signal that is aborted with any of several, or by a timer. `AbortSignal.any` would do, but in
+ * Node 20 it keeps memory for as long as the longest-lived of its sources lives – here, the app.
  */
+export async function withLinkedSignal<T>(
+  sources: readonly (AbortSignal | undefined)[],
+  timeoutMs: number | undefined,
+  work: (linked: LinkedSignal) => Promise<T>,
+): Promise<T> {
+  const linked = new LinkedSignal(sources, timeoutMs);
+  try {
+    return await work(linked);
+  } finally {
+    linked.unlink();
+  }
+}
+
 export class LinkedSignal {
   readonly #controller = new AbortController();
   readonly #sources: readonly AbortSignal[];
@@ -28,8 +41,7 @@ export class LinkedSignal {
     return this.#controller.signal;
   }
 
-  /** Must be called when the work is over. */
-  [Symbol.dispose](): void {
+  unlink(): void {
     clearTimeout(this.#timer);
     for (const source of this.#sources) source.removeEventListener('abort', this.#abort);
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AbortedError, TimeoutError, type DebateSpaceOperation, type DebateSpaceOutcome } from '../errors.js';
 import type { Attempt, Failure } from './attempt.js';
 import { fullJitter } from './backoff.js';
-import { LinkedSignal } from '../linked-signal.js';
+import { withLinkedSignal } from '../linked-signal.js';
 
 export interface RetryPolicy {
   /** How many attempts, the first included. */
@@ -64,12 +64,13 @@ export async function retrying<R, T>(
   }
 
   async function readyInTime(): Promise<R> {
-    using time = new LinkedSignal([signal], deadline === undefined ? undefined : leftMs());
-    try {
-      return await ready(time.signal);
-    } catch (error) {
-      throw time.timedOut && last ? errorOf(last) : error;
-    }
+    return withLinkedSignal([signal], deadline === undefined ? undefined : leftMs(), async (time) => {
+      try {
+        return await ready(time.signal);
+      } catch (error) {
+        throw time.timedOut && last ? errorOf(last) : error;
+      }
+    });
   }
 
   function errorOf(failure: Failure): Error {

@@ -6,7 +6,7 @@ import {
 } from '../errors.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { transportFailure, type Attempt, type Failure } from './attempt.js';
-import { LinkedSignal } from '../linked-signal.js';
+import { withLinkedSignal } from '../linked-signal.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { retrying, type RetryPolicy } from './retrying.js';
 import type { HttpReply, Transport } from './transport.js';
@@ -41,12 +41,15 @@ export class ServiceClient {
   }
 
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
-    const { transport, tokens, limiter, policy, closing } = this.#parts;
-    using linked = new LinkedSignal([callerSignal, closing]);
-    const { signal } = linked;
-    let renewed = false;
+    return withLinkedSignal([callerSignal, this.#parts.closing], undefined, ({ signal }) =>
+      this.#repeated(call, signal),
+    );
+  }
 
-    return await retrying(
+  async #repeated<T>(call: ServiceCall<T>, signal: AbortSignal): Promise<T> {
+    const { transport, tokens, limiter, policy } = this.#parts;
+    let renewed = false;
+    return retrying(
       call.operation,
       policy,
       signal,
@@ -83,16 +86,18 @@ export class ServiceClient {
     leftMs: number,
   ): Promise<string | Attempt<never> | undefined> {
     if (scope === undefined) return undefined;
-    using budget = new LinkedSignal([signal], leftMs);
-    try {
-      return await this.#parts.tokens.get(scope, budget.signal);
-    } catch (error) {
-      if (budget.timedOut) return { failure: { error: TimeoutError, message: 'no access token in time', outcome: 'not-sent', requests: 0, retry: 'no', retryable: true } }; // prettier-ignore
-      if (!(error instanceof DebateSpaceRequestError)) throw error;
-      const { status, retryable, retryAfterMs, attempts: requests } = error;
-      const Kind = error.constructor as Failure['error'];
-      return { failure: { error: Kind, message: `no access token: ${error.message}`, outcome: 'not-sent', requests, retry: 'no', retryable, status, retryAfterMs } }; // prettier-ignore
-    }
+    return withLinkedSignal([signal], leftMs, async (budget) => {
+      try {
+        return await this.#parts.tokens.get(scope, budget.signal);
+      } catch (error) {
+        if (budget.timedOut) return { failure: { error: TimeoutError, message: 'no access token in time', outcome: 'not-sent', requests: 0, retry: 'no', retryable: true } }; // prettier-ignore
+        if (!(error instanceof DebateSpaceRequestError)) throw error;
+        const { status, retryable, retryAfterMs, attempts: requests } = error;
+        const Kind = error.constructor as Failure['error'];
+        const message = `no access token: ${error.message.replace(/^token: /, '')}`;
+        return { failure: { error: Kind, message, outcome: 'not-sent', requests, retry: 'no', retryable, status, retryAfterMs } }; // prettier-ignore
+      }
+    });
   }
 }
 

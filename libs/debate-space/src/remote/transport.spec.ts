@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server as NetServer,
+  type Socket,
+} from 'node:net';
 import { gzipSync } from 'node:zlib';
 import axios from 'axios';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
@@ -137,24 +142,53 @@ describe('the way to the service', () => {
       expect(proxy.connections).toBe(0);
     });
 
-    it('leads HTTPS as a tunnel with HTTPS_PROXY: the proxy sees the host and nothing else', async () => {
-      const seen: unknown[] = [];
-      const proxy = createServer().on('connect', ({ method, url, headers }, socket) => {
-        seen.push({ method, url, authorization: headers.authorization });
-        socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
-      });
-      proxy.listen(0, '127.0.0.1');
-      await once(proxy, 'listening');
-      process.env.HTTPS_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-      const debate = await client(
-        { url: 'https://debate.invalid' },
-        { ...open, users: { listAuth: 'apiKey' } },
-      );
-      const error = await errorOf(debate.listUsers());
-      proxy.close();
-      proxy.closeAllConnections();
-      expect(seen).toEqual([{ method: 'CONNECT', url: 'debate.invalid:443', authorization: undefined }]);
-      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 502 });
+    it.each([403, 404, 502])(
+      'leads HTTPS as a tunnel with HTTPS_PROXY: the proxy sees the host and nothing else, and its %d is not the service’s',
+      async (status) => {
+        const seen: unknown[] = [];
+        const proxy = createServer().on('connect', ({ method, url, headers }, socket) => {
+          seen.push({ method, url, authorization: headers.authorization });
+          socket.end(`HTTP/1.1 ${status} No Tunnel\r\n\r\n`);
+        });
+        process.env.HTTPS_PROXY = await listening(proxy);
+        const debate = await client(
+          { url: 'https://debate.invalid' },
+          { ...open, users: { listAuth: 'apiKey' } },
+        );
+        const error = await errorOf(debate.listUsers());
+        proxy.close();
+        proxy.closeAllConnections();
+        expect(seen).toEqual([{ method: 'CONNECT', url: 'debate.invalid:443', authorization: undefined }]);
+        expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'not-sent' });
+        expect((error as Error).message).toContain(`PROXY_${status}`);
+      },
+    );
+  });
+
+  const handshakes: {
+    readonly name: string;
+    readonly act: (socket: Socket) => unknown;
+    readonly code: string;
+  }[] = [
+    { name: 'is cut', act: (socket) => socket.destroy(), code: 'ERR_DEBATE_SPACE_NETWORK' },
+    { name: 'is answered with plain text', act: (socket) => socket.end('HTTP/1.1 400 No\r\n\r\n'), code: 'ERR_DEBATE_SPACE_NETWORK' }, // prettier-ignore
+    { name: 'is never answered', act: () => undefined, code: 'ERR_DEBATE_SPACE_TIMEOUT' },
+  ];
+  it.each(handshakes)('knows that nothing was sent when the TLS handshake $name', async ({ act, code }) => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      act(socket);
     });
+    const url = (await listening(server)).replace('http:', 'https:');
+    const http = { ...open.http, timeoutMs: 100 };
+    const debate = await client({ url }, { http, users: { listAuth: 'apiKey' } });
+    expect(await errorOf(debate.listUsers())).toMatchObject({ code, outcome: 'not-sent' });
+    server.close();
   });
 });
+
+async function listening(server: NetServer): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

@@ -1,7 +1,8 @@
 import http from 'node:http';
 import https from 'node:https';
+import type { Socket } from 'node:net';
 import { Axios, isAxiosError, type AxiosResponse } from 'axios';
-import { LinkedSignal } from '../linked-signal.js';
+import { withLinkedSignal } from '../linked-signal.js';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -28,7 +29,7 @@ export type Exchange = { readonly reply: HttpReply } | { readonly failure: Trans
 
 const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
 const NEVER_CONNECTED =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ERR_TLS_.*|.*CERT.*|.*_SIGNATURE)$/;
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPROTO|ERR_(TLS|SSL)_.*|.*CERT.*|.*_SIGNATURE)$/;
 
 /**
  * One HTTP exchange, once, with no retry and no redirect. An `AxiosError` holds the request with its keys and tokens,
@@ -38,12 +39,15 @@ export class Transport {
   readonly #agents: { readonly httpAgent: http.Agent; readonly httpsAgent: https.Agent };
   readonly #axios: Axios;
   readonly #timeoutMs: number;
+  readonly #connecting = new WeakSet<Socket>();
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
     // Without `timeout`, Node's agent ignores the server's keep-alive hint and writes to sockets about to be closed.
     const keepAlive = { keepAlive: true, timeout: 30_000 };
     this.#agents = { httpAgent: new http.Agent(keepAlive), httpsAgent: new https.Agent(keepAlive) };
+    this.#noteConnecting(this.#agents.httpAgent, 'connect');
+    this.#noteConnecting(this.#agents.httpsAgent, 'secureConnect');
     // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
     this.#axios = new Axios({
       ...this.#agents,
@@ -58,20 +62,42 @@ export class Transport {
   /** @param limitMs an earlier end than the time-out, in milliseconds */
   async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<Exchange> {
     if (signal.aborted) return { failure: { kind: 'aborted', reason: 'ABORTED', sent: false } };
-    using linked = new LinkedSignal([signal], Math.max(1, Math.min(this.#timeoutMs, limitMs)));
-    try {
-      const response: AxiosResponse<string> = await this.#axios.request({
-        method: request.method,
-        url: request.url,
-        headers: { Accept: 'application/json', ...request.headers },
-        data: request.body,
-        signal: linked.signal,
-      });
-      return { reply: replyOf(response) };
-    } catch (error) {
-      if (linked.timedOut) return { failure: { kind: 'timeout', reason: 'TIMEOUT', sent: true } };
-      return { failure: failureOf(error) };
-    }
+    const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, limitMs));
+    return withLinkedSignal([signal], timeoutMs, async (linked) => {
+      try {
+        const response: AxiosResponse<string> = await this.#axios.request({
+          method: request.method,
+          url: request.url,
+          headers: { Accept: 'application/json', ...request.headers },
+          data: request.body,
+          signal: linked.signal,
+        });
+        if (request.url.startsWith('https:') && !isEncrypted(response.request)) {
+          // A proxy that opens no tunnel answers in the service's stead.
+          return { failure: { kind: 'network', reason: `PROXY_${response.status}`, sent: false } };
+        }
+        return { reply: replyOf(response) };
+      } catch (error) {
+        const sent = this.#mayBeSent(error);
+        if (linked.timedOut) return { failure: { kind: 'timeout', reason: 'TIMEOUT', sent } };
+        return { failure: failureOf(error, sent) };
+      }
+    });
+  }
+
+  /** Nothing has been sent on a connection that never came about. What goes through a proxy is not known. */
+  #mayBeSent(error: unknown): boolean {
+    const socket = (error as { request?: { socket?: Socket | null } }).request?.socket;
+    return !socket || !this.#connecting.has(socket);
+  }
+
+  #noteConnecting(agent: http.Agent, connected: 'connect' | 'secureConnect'): void {
+    const createConnection = agent.createConnection.bind(agent);
+    agent.createConnection = (options, callback) => {
+      const socket = createConnection(options, callback) as Socket;
+      this.#connecting.add(socket);
+      return socket.once(connected, () => this.#connecting.delete(socket));
+    };
   }
 
   /** Closes the idle connections. */
@@ -93,12 +119,16 @@ function replyOf(response: AxiosResponse<string>): HttpReply {
   };
 }
 
-function failureOf(error: unknown): TransportFailure {
+function isEncrypted(request: unknown): boolean {
+  return (request as { socket?: { encrypted?: boolean } } | undefined)?.socket?.encrypted === true;
+}
+
+function failureOf(error: unknown, sent: boolean): TransportFailure {
   const code = isAxiosError(error) ? (error.code ?? '') : '';
-  if (code === 'ERR_CANCELED') return { kind: 'aborted', reason: 'ABORTED', sent: true };
+  if (code === 'ERR_CANCELED') return { kind: 'aborted', reason: 'ABORTED', sent };
   if (isAxiosError(error) && error.message.startsWith('maxContentLength')) {
     return { kind: 'too-large', reason: 'TOO_LARGE', sent: true };
   }
   const reason = /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'UNKNOWN';
-  return { kind: 'network', reason, sent: !NEVER_CONNECTED.test(reason) };
+  return { kind: 'network', reason, sent: sent && !NEVER_CONNECTED.test(reason) };
 }
