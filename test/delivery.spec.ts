@@ -5,8 +5,10 @@ import {
   DebateSpaceEvents,
   DebateSpaceService,
   InvalidUidError,
+  memoryOutbox,
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
+  type OutboxFactory,
 } from 'nestjs-debate-space';
 import { startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
@@ -108,6 +110,57 @@ describe('a logout on its way', () => {
     for (let i = 0; i < 200; i += 1) await debateSpace.logoutUser(`user-${i}`);
     await host?.stop();
     expect(new Set(service.received.logouts).size).toBe(200);
+  });
+
+  const claims = {
+    fails: () => { throw new Error('no such row'); },
+    'never answers': () => new Promise<never>(() => undefined),
+  }; // prettier-ignore
+  it.each(Object.entries(claims))('is not held up by others whose logout.claims %s', async (_what, fail) => {
+    const debateSpace = await start({
+      logout: { concurrency: 2, claims: ({ uid }) => (uid === 'alice' ? {} : fail()) },
+      http: { timeoutMs: 50 },
+    });
+    for (const uid of ['b', 'c', 'd', 'alice']) await debateSpace.logoutUser(uid);
+    await service.received.waitFor('logout', { timeoutMs: 10_000 });
+    expect(service.received.logouts).toEqual(['alice']);
+    expect(types()).not.toContain('service-down');
+  });
+
+  it('is refused when the app has shut down', async () => {
+    const debateSpace = await start();
+    await host?.stop();
+    host = undefined;
+    const error = { code: 'ERR_DEBATE_SPACE_ABORTED', outcome: 'not-sent', retryable: true };
+    await expect(debateSpace.logoutUser('alice')).rejects.toMatchObject(error);
+  });
+
+  it('that is under way at the shutdown is settled before the outbox closes, and blames nobody', async () => {
+    const calls: string[] = [];
+    const outbox = memoryOutbox();
+    const noting: OutboxFactory = {
+      open: async () => {
+        const memory = await outbox.open();
+        return new Proxy(memory, {
+          get: (target, name) => {
+            const value: unknown = Reflect.get(target, name);
+            if (typeof value !== 'function') return value;
+            return (...args: unknown[]): unknown => {
+              calls.push(String(name));
+              return Reflect.apply(value, target, args) as unknown;
+            };
+          },
+        });
+      },
+    };
+    const debateSpace = await start({ outbox: noting });
+    service.faults.add({ kind: 'latency', ms: 30_000, operation: 'logout' });
+    await debateSpace.logoutUser('alice');
+    await service.received.waitFor('logout');
+    await host?.stop();
+    expect(calls.at(-1)).toBe('close');
+    expect(calls).not.toContain('retry');
+    expect(types()).toEqual(['session-ended', 'shutdown-incomplete']);
   });
 
   it('is counted as lost in the log when a memory outbox shuts down without delivering it', async () => {

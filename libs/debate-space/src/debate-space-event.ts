@@ -22,7 +22,7 @@ export type DebateSpaceEvent =
       readonly attempts: number;
       /** The answer's status, or why there was none. */
       readonly cause: string;
-      /** Until the next attempt. */
+      /** Until the next attempt, at the earliest; while the service is down, one logout at a time is tried. */
       readonly delayMs: number;
     })
   | (LogoutEvent & {

@@ -32,6 +32,7 @@ export class DebateSpaceRuntime {
   readonly #closing = new AbortController();
   readonly #transport: Transport;
   readonly #dispatcher: Dispatcher;
+  #closed: Promise<void> | undefined;
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
     return new DebateSpaceRuntime(options, await options.outbox.open());
@@ -47,7 +48,7 @@ export class DebateSpaceRuntime {
     const transport = new Transport(http.timeoutMs);
     const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });
     const tokens = new AccessTokens((scope) => tokenRoute.fetch(scope, closing));
-    const limiter = new RateLimiter(http.rateLimit);
+    const limiter = new RateLimiter(http.rateLimit, http.deadlineMs);
     const client = new ServiceClient({ transport, tokens, limiter, policy, closing });
     const api = new UsersApi(client, {
       baseUrl,
@@ -64,12 +65,13 @@ export class DebateSpaceRuntime {
       audience: logout.audience ?? apiKey.reveal(),
     });
     const deliver = async (entry: OutboxEntry): Promise<DeliveryAnswer> => {
-      let token: string;
+      let token: string | undefined;
       try {
-        token = await signer.sign(entry);
+        token = await inTime(signer.sign(entry), http.timeoutMs, undefined);
       } catch {
-        return { reason: 'logout.claims failed' }; // the host's function; it may do better next time
+        return { reason: 'logout.claims failed', local: true }; // the host's function; it may do better next time
       }
+      if (token === undefined) return { reason: 'logout.claims did not answer', local: true };
       return route.send(token, closing);
     };
     const { concurrency, maxAgeMs } = logout;
@@ -84,7 +86,7 @@ export class DebateSpaceRuntime {
     this.#dispatcher = new Dispatcher(
       outbox,
       deliver,
-      { concurrency, maxAgeMs, leaseMs: 2 * http.timeoutMs },
+      { concurrency, maxAgeMs, leaseMs: 3 * http.timeoutMs },
       emit,
     );
   }
@@ -94,14 +96,22 @@ export class DebateSpaceRuntime {
   }
 
   /** Decides what is open, delivers what is pending – for five seconds at most –, and closes everything. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** A part that does not answer must not keep the host from closing. */
+  async #close(): Promise<void> {
+    const deadline = performance.now() + DRAIN_MS;
+    this.recorder.close();
     await inTime(this.detector.close(), DRAIN_MS, undefined);
-    // A part that does not answer must not keep the host from closing.
-    const pending = await inTime(this.#dispatcher.drain(DRAIN_MS), 2 * DRAIN_MS, 0);
+    const pending = await this.#dispatcher.drain(Math.max(0, deadline - performance.now()));
     if (pending > 0) {
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost: !this.outbox.durable });
     }
     this.#closing.abort();
+    await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);
     this.#transport.close();
     await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();

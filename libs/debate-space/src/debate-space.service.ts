@@ -67,7 +67,7 @@ export class DebateSpaceService {
 
   /**
    * Logs the user out of the service, for hosts without sessions. Resolves when the outbox has it; delivery follows.
-   * @throws {InvalidUidError} before anything is stored
+   * @throws {InvalidUidError} before anything is stored; `AbortedError` when the app is shutting down
    */
   async logoutUser(uid: string): Promise<void> {
     assertUid(uid, 'logoutUser');

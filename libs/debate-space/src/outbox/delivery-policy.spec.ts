@@ -78,7 +78,11 @@ describe('what follows an attempt at delivery', () => {
     [415, 'secretKey'],
     [422, 'secretKey'],
   ])('%d: parked at once, and the cure is %s', (status, cure) => {
-    expect(after({ status })).toEqual({ action: 'park', cure: expect.stringContaining(cure) });
+    expect(after({ status })).toMatchObject({
+      action: 'park',
+      pauseMs: 0,
+      cure: expect.stringContaining(cure),
+    });
   });
 
   it.each([
@@ -87,8 +91,9 @@ describe('what follows an attempt at delivery', () => {
     [31_000, 'the clocks differ by 31 s'],
     [-7_200_000, 'the clocks differ by 7200 s'],
   ])('400 with a clock that is %d ms off: the cure is %s', (clockSkewMs, cure) => {
-    expect(after({ status: 400, clockSkewMs }, job(2, 2))).toEqual({
+    expect(after({ status: 400, clockSkewMs }, job(2, 2))).toMatchObject({
       action: 'park',
+      rejections: 3,
       cure: expect.stringContaining(cure),
     });
   });
@@ -96,7 +101,7 @@ describe('what follows an attempt at delivery', () => {
   it.each<DeliveryAnswer>([{ status: 503 }, { status: 429 }, { status: 400 }, { reason: 'TIMEOUT' }])(
     '%j: parked when it is older than logout.maxAgeMs',
     (answer) => {
-      expect(after(answer, job(5, 0, DAY))).toEqual({ action: 'park', cure: expect.stringContaining('logout.maxAgeMs') }); // prettier-ignore
+      expect(after(answer, job(5, 0, DAY))).toMatchObject({ action: 'park', cure: expect.stringContaining('logout.maxAgeMs') }); // prettier-ignore
       expect(after(answer, job(5, 0, DAY - 1))).toMatchObject({ action: 'retry' });
     },
   );
@@ -104,7 +109,17 @@ describe('what follows an attempt at delivery', () => {
   it('is tried a last time when the age is reached, never later', () => {
     expect(after({ status: 503 }, job(20, 0, DAY - 5000))).toMatchObject({ delayMs: 5000 });
     const years = { status: 429, retryAfterMs: 999_999_999_000 };
-    expect(after(years, job(0, 0, DAY - 5000))).toMatchObject({ delayMs: 5000, pauseMs: 5000 });
+    expect(after(years, job(0, 0, DAY - 5000))).toMatchObject({ delayMs: 5000, pauseMs: DAY });
+  });
+
+  it('pauses the others for as long as the service asks, however old the one is that was answered', () => {
+    const answer = { status: 429, retryAfterMs: 60_000 };
+    expect(after(answer, job(9, 0, DAY - 1), 0)).toMatchObject({
+      action: 'retry',
+      delayMs: 1,
+      pauseMs: 60_000,
+    });
+    expect(after(answer, job(9, 0, DAY), 0)).toMatchObject({ action: 'park', pauseMs: 60_000 });
   });
 
   it('is done even when it is older than that', () => {

@@ -9,6 +9,8 @@ export interface DeliveryAnswer {
   readonly reason?: string;
   /** Whether it failed on this side, before anything was sent: the service has no part in it. */
   readonly local?: boolean;
+  /** Whether it was broken off because the app shuts down: no attempt at all. */
+  readonly aborted?: boolean;
   readonly retryAfterMs?: number;
   /** The service's clock minus this one's, in milliseconds. */
   readonly clockSkewMs?: number;
@@ -16,14 +18,15 @@ export interface DeliveryAnswer {
 
 export type Decision =
   | { readonly action: 'finish' }
-  | {
-      readonly action: 'retry';
-      readonly delayMs: number;
-      /** For the whole queue, in milliseconds. */
-      readonly pauseMs: number;
-      readonly rejections: number;
-    }
-  | { readonly action: 'park'; readonly cure: string };
+  | (Setback & { readonly action: 'retry'; readonly delayMs: number })
+  | (Setback & { readonly action: 'park'; readonly cure: string });
+
+interface Setback {
+  /** For the whole queue, in milliseconds. */
+  readonly pauseMs: number;
+  /** How many attempts the service has answered with 400, this one included. */
+  readonly rejections: number;
+}
 
 const FIRST_DELAY_MS = 1_000;
 const MOST_DELAY_MS = 5 * 60_000;
@@ -48,22 +51,24 @@ export function decide(
 
   const rejections = job.rejections + (status === 400 ? 1 : 0);
   const down = seemsDown(answer);
+  const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MOST_DELAY_MS, random);
+  const waitMs = Math.max(jitter, retryAfterMs);
+  // Cut, or one odd header would stop the queue for years. It holds for the others even if this one is given up.
+  const pauseMs = status === 429 || (down && retryAfterMs > 0) ? Math.min(waitMs, maxAgeMs) : 0;
+  const setback = { pauseMs, rejections };
   const recoverable =
     down ||
     status === undefined ||
     status === 425 ||
     status === 429 ||
     (status === 400 && rejections < MOST_REJECTIONS);
-  if (!recoverable) return { action: 'park', cure: cureFor(status, answer.clockSkewMs) };
+  if (!recoverable) return { action: 'park', ...setback, cure: cureFor(status, answer.clockSkewMs) };
 
   const leftMs = job.entry.endedAt + maxAgeMs - now;
-  if (leftMs <= 0)
-    return { action: 'park', cure: 'it is older than logout.maxAgeMs; see that the service is up' };
-  const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MOST_DELAY_MS, random);
-  // A Retry-After beyond its age is cut too, or the entry would wait for years unseen.
-  const delayMs = Math.min(Math.max(jitter, retryAfterMs), leftMs);
-  const pauseMs = status === 429 || (down && retryAfterMs > 0) ? delayMs : 0;
-  return { action: 'retry', delayMs, pauseMs, rejections };
+  if (leftMs <= 0) {
+    return { action: 'park', ...setback, cure: 'it is older than logout.maxAgeMs; see that the service is up' }; // prettier-ignore
+  }
+  return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
 }
 
 /** Whether the service itself, and not only this one logout, cannot be served. */

@@ -194,6 +194,24 @@ describe('the dispatcher', () => {
     expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
   });
 
+  it('does not send again what is still under way when its lease has run out', async () => {
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const slow = (_: number, { uid }: OutboxEntry) => (uid === 'slow' ? answered.then(() => ok) : ok);
+    const bench = new Bench(await memory(), slow, { leaseMs: 1 });
+    await bench.add('slow');
+    bench.dispatcher.start();
+    for (let n = 1; n < 5; n += 1) {
+      await sleep(5); // the lease runs out
+      await bench.add(`quick-${n}`);
+      await bench.until('logout-delivered', n);
+    }
+    answer();
+    await bench.until('logout-delivered', 5);
+    expect(bench.calls.filter(({ uid }) => uid === 'slow')).toHaveLength(1);
+    expect(bench.of('logout-delivered')).toHaveLength(5);
+  });
+
   describe('draining', () => {
     it('ends at once when nothing is pending', async () => {
       const bench = new Bench(await memory(), () => ok);

@@ -1,4 +1,5 @@
 import type { Emit } from '../debate-space-event.js';
+import { inTime } from '../in-time.js';
 import { causeOf, decide, seemsDown, type DeliveryAnswer } from './delivery-policy.js';
 import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
 import { Pace } from './pace.js';
@@ -23,6 +24,8 @@ export class Dispatcher {
   readonly #emit: Emit;
   readonly #pace: Pace;
   readonly #underWay = new Set<Promise<void>>();
+  /** The ids of those that wait for an answer. */
+  readonly #sent = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #filling = false;
   #again = false;
@@ -54,7 +57,9 @@ export class Dispatcher {
     let pending = 0;
     try {
       for (;;) {
-        ({ pending } = await this.#outbox.counts());
+        const counts = await inTime(Promise.resolve(this.#outbox.counts()), deadlineMs, undefined);
+        if (!counts) throw new Error('the outbox does not answer');
+        ({ pending } = counts);
         const leftMs = deadline - performance.now();
         if (pending === 0 || leftMs <= 0) return pending;
         await this.#progress(leftMs);
@@ -66,6 +71,11 @@ export class Dispatcher {
       this.#running = false;
       clearTimeout(this.#timer);
     }
+  }
+
+  /** Resolves when no attempt is under way any more. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#underWay);
   }
 
   /** Resolves with the next attempt that comes to its end, or after the time given. */
@@ -121,7 +131,10 @@ export class Dispatcher {
     }
     const free = most - this.#underWay.size;
     if (free <= 0) return;
-    for (const job of await this.#outbox.claim(free, this.#options.leaseMs)) this.#begin(job);
+    for (const job of await this.#outbox.claim(free, this.#options.leaseMs)) {
+      // One whose lease ran out while it is still under way here – in a process that hung – is not sent twice.
+      if (!this.#sent.has(job.entry.id)) this.#begin(job);
+    }
     const dueMs = await this.#outbox.nextDueMs();
     if (dueMs !== undefined && this.#underWay.size < most) this.#wakeIn(Math.ceil(dueMs));
   }
@@ -142,24 +155,26 @@ export class Dispatcher {
 
   async #attempt(job: OutboxJob): Promise<void> {
     const { entry } = job;
-    const answer = await this.#deliver(entry);
+    this.#sent.add(entry.id);
+    const answer = await this.#deliver(entry).finally(() => this.#sent.delete(entry.id));
+    if (answer.aborted) return;
     const decision = decide(answer, job, this.#options.maxAgeMs);
     const attempts = job.attempts + 1;
     const { id, uid } = entry;
     const cause = causeOf(answer);
     this.#pace.heard(seemsDown(answer), cause);
+    if (decision.action !== 'finish') this.#pace.pause(decision.pauseMs);
     switch (decision.action) {
       case 'finish':
         await this.#outbox.finish(id);
         this.#emit({ type: 'logout-delivered', id, uid, attempts, delayMs: Date.now() - entry.endedAt });
         return;
       case 'retry':
-        this.#pace.pause(decision.pauseMs);
         await this.#outbox.retry(id, { attempts, rejections: decision.rejections }, decision.delayMs);
         this.#emit({ type: 'logout-retrying', id, uid, attempts, cause, delayMs: decision.delayMs });
         return;
       case 'park':
-        await this.#outbox.park(id, { attempts, rejections: job.rejections });
+        await this.#outbox.park(id, { attempts, rejections: decision.rejections });
         this.#emit({ type: 'logout-parked', id, uid, attempts, cause, cure: decision.cure });
     }
   }

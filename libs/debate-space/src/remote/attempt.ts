@@ -99,13 +99,14 @@ export function statusFailure(reply: HttpReply): Failure | undefined {
         message: `the service knows no such user (404)${webPageHint(reply)}`,
       };
     case 408:
-      return { ...refused, error: TimeoutError, message: 'the service gave up waiting (408)', outcome: 'unknown', retry: 'later' }; // prettier-ignore
+      return { ...refused, error: TimeoutError, message: 'the service gave up waiting (408)', outcome: 'unknown', retry: 'later', retryAfterMs: wait }; // prettier-ignore
     case 425:
       return {
         ...refused,
         error: UnavailableError,
         message: 'the service is not ready for this (425)',
         retry: 'later',
+        retryAfterMs: wait,
       };
     case 429:
       return { ...refused, error: RateLimitedError, message: 'the service asks for fewer requests (429)', retry: 'later', retryAfterMs: wait }; // prettier-ignore

@@ -37,6 +37,8 @@ describe('retryAfterMs', () => {
     ['a date, by a service clock an hour behind', 'Tue, 01 Jul 2025 11:00:10 GMT', 'Tue, 01 Jul 2025 11:00:00 GMT', 10_000], // prettier-ignore
     ['a date, with a Date that is none', inTenSeconds, 'yesterday', 10_000],
     ['a date that has passed', 'Tue, 01 Jul 2025 11:00:00 GMT', undefined, 0],
+    ['the form of RFC 850', 'Tuesday, 01-Jul-25 12:00:10 GMT', undefined, 10_000],
+    ['the form of asctime, which is in UTC', 'Tue Jul  1 12:00:10 2025', undefined, 10_000],
     ['nothing', undefined, undefined, undefined],
     ['an empty value', '', undefined, undefined],
     ['words', 'soon', undefined, undefined],
@@ -44,7 +46,7 @@ describe('retryAfterMs', () => {
     expect(retryAfterMs(value, date, now)).toBe(expected);
   });
 
-  it.each(['-5', '1.5', '1e3'])('makes no long wait of “%s”, which no specification allows', (value) => {
-    expect(retryAfterMs(value, undefined, now) ?? 0).toBe(0);
+  it.each(['-5', '1.5', '1e3', 'soon 3'])('makes nothing of “%s”, which no specification allows', (value) => {
+    expect(retryAfterMs(value, undefined, now)).toBeUndefined();
   });
 });

@@ -25,8 +25,14 @@ export function retryAfterMs(
   const text = value?.trim();
   if (!text) return undefined;
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
-  const at = Date.parse(text);
+  const at = httpDate(text);
   if (Number.isNaN(at)) return undefined;
-  const serverNow = date === undefined ? Number.NaN : Date.parse(date);
+  const serverNow = httpDate(date ?? '');
   return Math.max(0, at - (Number.isNaN(serverNow) ? now : serverNow));
+}
+
+/** An HTTP date in any of its three forms (RFC 9110, section 5.6.7); the one without a time zone is in UTC as well. */
+function httpDate(text: string): number {
+  if (!/^[A-Z][a-z]{2,8},? /.test(text)) return Number.NaN;
+  return Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
 }

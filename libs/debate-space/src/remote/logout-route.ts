@@ -7,6 +7,8 @@ export interface LogoutAnswer {
   readonly status?: number;
   /** Why not: the system's error code, or `TIMEOUT`. */
   readonly reason?: string;
+  /** Whether it was broken off by the signal. */
+  readonly aborted?: boolean;
   readonly retryAfterMs?: number;
   /** The service's clock minus this one's, in milliseconds, by the `Date` of its answer. */
   readonly clockSkewMs?: number;
@@ -37,7 +39,10 @@ export class LogoutRoute {
       },
       signal,
     );
-    if ('failure' in exchange) return { reason: exchange.failure.reason };
+    if ('failure' in exchange) {
+      const { reason, kind } = exchange.failure;
+      return kind === 'aborted' ? { reason, aborted: true } : { reason };
+    }
     const { reply } = exchange;
     const date = reply.header('date');
     const serverNow = Date.parse(date ?? '');

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ReceivedRequest } from 'debate-space-simulator';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
-import { RateLimiter, type Turn } from './rate-limiter.js';
+import { RateLimiter, type Pause, type Turn } from './rate-limiter.js';
 
 const { simulator, client } = serviceClients();
 const never = new AbortController().signal;
@@ -14,6 +14,11 @@ async function take(limiter: RateLimiter): Promise<Turn> {
   void nextTurn().then(() => {
     patience.abort();
   });
+  return granted(await turn);
+}
+
+function granted(turn: Turn | Pause): Turn {
+  if ('pausedMs' in turn) throw new Error('paused');
   return turn;
 }
 
@@ -133,12 +138,21 @@ describe('the rate limiter', () => {
     await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
   });
 
+  it('refuses those that wait, and those that come, when the service wants a longer pause than they have', async () => {
+    const limiter = new RateLimiter({ requests: 1, perMs: 20 }, 1000);
+    await take(limiter);
+    const waiting = limiter.turn(never);
+    limiter.pause(999_999_999_000);
+    expect(await waiting).toEqual({ pausedMs: expect.closeTo(999_999_999_000, -3) });
+    expect(await limiter.turn(never)).toHaveProperty('pausedMs');
+  });
+
   it('keeps the order of those that go on waiting when one gives up, and loses no place', async () => {
     const limiter = new RateLimiter({ requests: 1, perMs: 20 });
     const occupant = await take(limiter);
     const order: string[] = [];
     const wait = async (name: string, signal = never): Promise<void> => {
-      const turn = await limiter.turn(signal);
+      const turn = granted(await limiter.turn(signal));
       order.push(name);
       turn.done(true);
     };

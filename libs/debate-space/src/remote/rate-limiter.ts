@@ -17,30 +17,38 @@ const MARGIN_MS = 2;
 // A timer that is set for longer fires at once.
 const MOST_MS = 2 ** 31 - 1;
 
+/** Why there is no turn: the service has asked for a longer pause than a call may wait. */
+export interface Pause {
+  readonly pausedMs: number;
+}
+
 /**
  * Never more than `requests` in any window of `perMs`, as the service sees them: a place comes free one window after
  * the *answer*, so that it does not matter how long a request was on its way. First come, first served.
  */
 export class RateLimiter {
   readonly #limit: RateLimit | undefined;
-  readonly #waiting = new Set<() => void>();
+  readonly #mostPauseMs: number;
+  readonly #waiting = new Set<(refused?: Pause) => void>();
   /** When each answered request leaves the window, ascending. */
   readonly #cooling: number[] = [];
   #underWay = 0;
   #pausedUntil = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(limit: RateLimit | false) {
+  /** @param mostPauseMs for how long a call waits for the service, when that has asked for a pause */
+  constructor(limit: RateLimit | false, mostPauseMs = Infinity) {
+    this.#mostPauseMs = mostPauseMs;
     this.#limit = limit === false ? undefined : limit;
   }
 
   /** Waits for a place. Rejects with an `AbortError` when the signal is aborted before. */
-  async turn(signal: AbortSignal): Promise<Turn> {
+  async turn(signal: AbortSignal): Promise<Turn | Pause> {
     signal.throwIfAborted();
-    await new Promise<void>((resolve, reject) => {
-      const granted = (): void => {
+    const refused = await new Promise<Pause | undefined>((resolve, reject) => {
+      const granted = (pause?: Pause): void => {
         signal.removeEventListener('abort', aborted);
-        resolve();
+        resolve(pause);
       };
       const aborted = (): void => {
         this.#waiting.delete(granted);
@@ -51,12 +59,13 @@ export class RateLimiter {
       this.#waiting.add(granted);
       this.#grant();
     });
-    return { done: this.#doneOnce() };
+    return refused ?? { done: this.#doneOnce() };
   }
 
   /** Lets nobody through for a while: the service asked for it. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
+    this.#grant();
   }
 
   #doneOnce(): (sent: boolean) => void {
@@ -74,7 +83,13 @@ export class RateLimiter {
     clearTimeout(this.#timer);
     const now = performance.now();
     while ((this.#cooling[0] ?? Infinity) <= now) this.#cooling.shift();
+    const pausedMs = this.#pausedUntil - now;
     for (const granted of this.#waiting) {
+      if (pausedMs > this.#mostPauseMs) {
+        this.#waiting.delete(granted);
+        granted({ pausedMs });
+        continue;
+      }
       const wait = this.#waitMs(now);
       if (wait > 0) {
         // Not unref'd: somebody is waiting. Without an end in sight, the next answer calls again.

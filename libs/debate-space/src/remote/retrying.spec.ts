@@ -162,6 +162,12 @@ describe('repeating a call', () => {
       expect(service.requests).toHaveLength(2);
     });
 
+    it.each(['"false"', '0', 'null'])('takes no success: %s for a yes', async (success) => {
+      const service = await scripted(() => ({ body: `{"success":${success}}` }));
+      const error = { code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', outcome: 'unknown' };
+      await expect((await client(service)).deleteUser('alice')).rejects.toMatchObject(error);
+    });
+
     it('is content with 204', async () => {
       const service = await scripted(() => ({ status: 204 }));
       await (await client(service)).deleteUser('alice');
@@ -202,6 +208,24 @@ describe('repeating a call', () => {
         expect(error).toMatchObject({ status, retryAfterMs: 3_600_000, attempts: 1, retryable: true });
         expect((error as Error).message).toContain('http.deadlineMs leaves no time');
       }
+    });
+
+    it.each([408, 425])('waits as long as the Retry-After of a %d says', async (status) => {
+      const service = await scripted(({ index }) =>
+        index === 0 ? { status, headers: { 'retry-after': '1' } } : { body: [] },
+      );
+      const start = performance.now();
+      await (await client(service)).listUsers();
+      expect(performance.now() - start).toBeGreaterThan(990);
+    });
+
+    it('is over at once when the service has asked all for a pause that nobody can wait for', async () => {
+      const service = await scripted(() => ({ status: 429, headers: { 'retry-after': '999999999' } }));
+      const debate = await client(service);
+      const error = { code: 'ERR_DEBATE_SPACE_RATE_LIMITED', retryable: true };
+      await expect(debate.listUsers()).rejects.toMatchObject({ ...error, outcome: 'refused', attempts: 1 });
+      await expect(debate.deleteUser('alice')).rejects.toMatchObject({ ...error, outcome: 'not-sent', attempts: 0 }); // prettier-ignore
+      expect(service.requests).toHaveLength(1);
     });
 
     it('waits as long as Retry-After says', async () => {

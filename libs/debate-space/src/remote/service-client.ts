@@ -1,13 +1,14 @@
 import {
   AuthenticationError,
   DebateSpaceRequestError,
+  RateLimitedError,
   TimeoutError,
   type DebateSpaceOperation,
 } from '../errors.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { transportFailure, type Attempt, type Failure } from './attempt.js';
 import { withLinkedSignal } from '../linked-signal.js';
-import type { RateLimiter } from './rate-limiter.js';
+import type { Pause, RateLimiter } from './rate-limiter.js';
 import { retrying, type RetryPolicy } from './retrying.js';
 import type { HttpReply, Transport } from './transport.js';
 
@@ -55,6 +56,7 @@ export class ServiceClient {
       signal,
       (inTime) => limiter.turn(inTime),
       async (turn, { leftMs, unknownBefore }) => {
+        if ('pausedMs' in turn) return { failure: paused(turn) };
         let sent = false;
         try {
           const token = await this.#token(call.scope, signal, leftMs());
@@ -99,6 +101,18 @@ export class ServiceClient {
       }
     });
   }
+}
+
+function paused({ pausedMs }: Pause): Failure {
+  return {
+    error: RateLimitedError,
+    message: 'the service has asked for a pause that is longer than http.deadlineMs',
+    outcome: 'not-sent',
+    requests: 0,
+    retry: 'no',
+    retryable: true,
+    retryAfterMs: Math.ceil(pausedMs),
+  };
 }
 
 function headers(token: string | undefined): Record<string, string> {

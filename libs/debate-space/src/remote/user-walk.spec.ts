@@ -80,8 +80,19 @@ describe('walking all users', () => {
 
   it('ends when the service repeats a page and always promises another', async () => {
     const list = new MadeUp(() => ({ uids: ['a', 'b'], nextPage: 2, totalPages: 9 }));
-    expect(await uids(list.users)).toEqual(['a', 'b', 'a', 'b']);
-    expect(list.asked).toEqual([1, 2, 3]);
+    expect(await uids(list.users)).toEqual(['a', 'b']);
+    expect(list.asked).toEqual([1, 2]);
+  });
+
+  it.each<[string, ConstructorParameters<typeof MadeUp>[0], number]>([
+    ['pages in turn', (page) => ({ uids: [`u-${page % 3}`] }), 4],
+    ['a page in another order', (page) => ({ uids: page % 2 ? ['a', 'b'] : ['b', 'a'] }), 2],
+    ['a page, and counts on', (page) => ({ uids: ['a'], nextPage: page + 1, totalPages: page + 1 }), 2],
+    ['a page of nobody, and counts on', (page) => ({ uids: [null], nextPage: page + 1, totalPages: page + 1 }), 3], // prettier-ignore
+  ])('ends when the service repeats %s', async (_what, page, asked) => {
+    const list = new MadeUp(page);
+    await uids(list.users);
+    expect(list.asked).toHaveLength(asked);
   });
 
   it('goes forward when the next page points backwards', async () => {

@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import { UnexpectedResponseError } from '../errors.js';
 import type { Secret } from '../secret.js';
-import { isWebPage, jsonBody, statusFailure, type Attempt } from './attempt.js';
+import { isWebPage, jsonBody, statusFailure, unexpected, type Attempt } from './attempt.js';
 import type { ServiceClient } from './service-client.js';
 import type { HttpReply } from './transport.js';
 import { uidPathPart } from './uid.js';
@@ -59,6 +60,8 @@ export class UsersApi {
   }
 }
 
+const answerBody = z.object({ success: z.boolean().optional() });
+
 /**
  * Reads the answer to an erasure. Its body is not shown in the interface, so an empty one is fine; one that says no,
  * or that is not the service's, is not. A 404 after an attempt of unknown outcome means that the attempt was carried
@@ -70,7 +73,11 @@ function erased(reply: HttpReply, unknownBefore: boolean): Attempt<void> {
   if (failure) return { failure };
   const json = jsonBody(reply);
   if ('failure' in json) return json;
-  return saysNo(json.value) ? refused(reply) : { value: undefined };
+  if (saysNo(json.value)) return refused(reply);
+  const isRecord = typeof json.value === 'object' && json.value !== null && !Array.isArray(json.value);
+  return !isRecord || answerBody.safeParse(json.value).success
+    ? { value: undefined }
+    : unexpected(reply, 'has no usable success');
 }
 
 function listed(reply: HttpReply, asked: { page: number; perPage?: number }): Attempt<ListedPage> {

@@ -1,5 +1,6 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import type { Emit, EndReason } from '../debate-space-event.js';
+import { AbortedError } from '../errors.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
@@ -26,6 +27,7 @@ export class EndRecorder {
   readonly #hashKey: Secret;
   readonly #emit: Emit;
   /** Who was reported because of which request: one notification per uid and request. */
+  #closed = false;
   readonly #reported = new WeakMap<object, Set<string>>();
 
   constructor(outbox: Outbox, hashKey: Secret, emit: Emit) {
@@ -38,7 +40,7 @@ export class EndRecorder {
   hold(uid: string, reason: EndReason, sid?: string): MaybePromise<HeldEnd | undefined> {
     const problem = uidProblem(uid);
     if (problem !== undefined) {
-      this.#emit({ type: 'fault', where: `session.uid: the uid ${problem}`, error: 'InvalidUidError' });
+      this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
       return undefined;
     }
     const sessionHash = sid === undefined ? undefined : this.#hash(sid);
@@ -56,8 +58,17 @@ export class EndRecorder {
     return isPromise(stored) ? stored.then(() => held) : held;
   }
 
+  /** From now on only what the sessions tell of is recorded. */
+  close(): void {
+    this.#closed = true;
+  }
+
   /** A logout that somebody asked for; resolves when the outbox has it, rejects when it cannot take it. */
   async request(uid: string): Promise<void> {
+    if (this.#closed) {
+      const details = { operation: 'logoutUser', attempts: 0, outcome: 'not-sent', retryable: true } as const;
+      throw new AbortedError('the app is shutting down', details);
+    }
     const entry = { id: randomUUID(), uid, reason: 'requested', endedAt: Date.now() } as const;
     await this.#outbox.hold(entry, LEASE_MS);
     await this.#outbox.release(entry.id);
