@@ -95,6 +95,17 @@ describe('a logout on its way', () => {
     expect(log.join('\n')).not.toContain('alice');
   });
 
+  it('is one line of the log in ten when all are parked for the same reason', async () => {
+    const debateSpace = await start({ applicationName: 'another' });
+    for (let n = 0; n < 12; n += 1) await debateSpace.logoutUser(`user-${n}`);
+    await host?.stop();
+    const lines = log.filter((line) => line.includes('parked'));
+    expect(lines).toEqual([
+      expect.stringMatching(/^logout \S+ is parked after attempt 1 \(404\): .*applicationName/),
+      expect.stringMatching(/^10 logouts are parked, the last /),
+    ]);
+  });
+
   it('is tried three times in all, then parked, when the secret is wrong', async () => {
     const debateSpace = await start({ secretKey: 'another secret, as long as the right one is' });
     await debateSpace.logoutUser('alice');

@@ -1,12 +1,40 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Module, Post, Req, type INestApplication, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import {
+  Controller,
+  Module,
+  Post,
+  Req,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
+  type INestApplication,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import { ModuleRef, NestFactory, Reflector } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction, Request, Response } from 'express';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
+import {
+  DebateSpaceModule,
+  EndsDebateSession,
+  SessionEndInterceptor,
+  memoryOutbox,
+  type OutboxFactory,
+} from 'nestjs-debate-space';
+import { lastValueFrom, of, timeout, type Observable } from 'rxjs';
+import { Gate } from './support/gate.js';
 import { startService, using } from './support/service.js';
+
+/** Gives the handler no time at all. */
+class Impatient implements NestInterceptor {
+  intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(timeout({ each: 1 }));
+  }
+}
+let ended = new Gate();
 
 @Controller()
 class LogoutController {
@@ -25,6 +53,26 @@ class LogoutController {
   @Post('logout-by-header')
   @EndsDebateSession({ uid: (request) => (request.headers as Record<string, string>)['x-user'] })
   logoutByHeader(): string {
+    return 'bye';
+  }
+
+  @Post('logout-by-number')
+  @EndsDebateSession({ uid: () => 42 })
+  logoutByNumber(): string {
+    return 'bye';
+  }
+
+  @Post('logout-by-promise')
+  @EndsDebateSession({ uid: (() => Promise.resolve('alice')) as never })
+  logoutByPromise(): string {
+    return 'bye';
+  }
+
+  @Post('logout-slow')
+  @EndsDebateSession()
+  @UseInterceptors(Impatient)
+  async logoutSlow(): Promise<string> {
+    await ended.passed;
     return 'bye';
   }
 
@@ -82,6 +130,8 @@ describe('@EndsDebateSession()', () => {
     { name: 'ends the session of request.user when the handler succeeds', path: '/logout?as=alice', status: 201, logouts: ['alice'] }, // prettier-ignore
     { name: 'stays silent when the handler fails', path: '/logout-fails?as=alice', status: 500, logouts: [] },
     { name: 'stays silent when nobody is logged in', path: '/logout', status: 201, logouts: [] },
+    { name: 'takes a number for a uid', path: '/logout-by-number', status: 201, logouts: ['42'] },
+    { name: 'stays silent when its uid function returns a promise, and the handler is left alone', path: '/logout-by-promise', status: 201, logouts: [] }, // prettier-ignore
     { name: 'takes the uid from where it is told', path: '/logout-by-header', status: 201, logouts: ['bob'] },
     { name: 'is one logout when the handler ends a session of the same user as well', path: '/logout-session-too?as=alice', status: 201, logouts: ['alice'] }, // prettier-ignore
   ];
@@ -91,6 +141,42 @@ describe('@EndsDebateSession()', () => {
     await app.close();
     expect(service.received.logouts).toEqual(logouts);
   });
+
+  it('counts a handler as successful that somebody in front did not wait for', async () => {
+    ended = new Gate();
+    const url = await start([DebateSpaceModule.forRoot(using(service))]);
+    expect(await post(`${url}/logout-slow?as=alice`)).toBe(500);
+    ended.open();
+    await app.close();
+    expect(service.received.logouts).toEqual(['alice']);
+  });
+
+  it('does not wait for an outbox that never answers', async () => {
+    const outbox: OutboxFactory = {
+      open: async () => {
+        const memory = await memoryOutbox().open();
+        return Object.assign(memory, { hold: () => new Promise<never>(() => undefined) });
+      },
+    };
+    const url = await start([DebateSpaceModule.forRoot(using(service, { outbox }))]);
+    expect(await post(`${url}/logout?as=alice`)).toBe(201);
+    await app.close();
+  });
+
+  it.each([undefined, 'the text of a message'])(
+    'lets a handler without a request be, given %j',
+    async (message) => {
+      const url = await start([DebateSpaceModule.forRoot(using(service))]);
+      expect(url).toContain('http');
+      const handler = (): void => undefined;
+      Reflect.defineMetadata('debate-space:ends-session', { uid: () => 'alice' }, handler);
+      const context = new ExecutionContextHost([message], LogoutController, handler);
+      const interceptor = new SessionEndInterceptor(app.get(ModuleRef), app.get(Reflector));
+      expect(await lastValueFrom(interceptor.intercept(context, { handle: () => of('done') }))).toBe('done');
+      await app.close();
+      expect(service.received.logouts).toEqual(['alice']);
+    },
+  );
 
   it('tells the application of its name', async () => {
     const named = DebateSpaceModule.forRoot({ ...using(youth), name: 'youth' });

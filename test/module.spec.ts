@@ -142,6 +142,27 @@ describe('DebateSpaceModule', () => {
     }
   });
 
+  it('names what is missing when it is given nothing at all', async () => {
+    const nothing = undefined as unknown as DebateSpaceModuleOptions;
+    await expect((async () => boot(DebateSpaceModule.forRoot(nothing)))()).rejects.toThrow('- apiKey');
+  });
+
+  it.each([
+    ['without a name', {}],
+    ["of the name 'youth'", { name: 'youth' }],
+  ])('stops the boot when it is imported twice %s', async (which, extras) => {
+    const twice = () => DebateSpaceModule.forRoot({ ...using(service), ...extras });
+    await expect(boot(twice(), twice())).rejects.toThrow(which);
+  });
+
+  it('may be imported by several modules, as one', async () => {
+    const once = DebateSpaceModule.forRoot(using(service));
+    @Module({ imports: [once] })
+    class Other {}
+    const context = await boot(once, { module: Other });
+    expect(context.get(DebateSpaceService)).toBeInstanceOf(DebateSpaceService);
+  });
+
   it('takes authUrl from the environment, and says so when it is nowhere', async () => {
     const options = { ...using(service), authUrl: undefined };
     await expect(boot(DebateSpaceModule.forRoot(options))).rejects.toThrow('DEBATE_SPACE_AUTH_URL');

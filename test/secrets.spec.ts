@@ -164,7 +164,11 @@ describe('nothing secret leaves', () => {
   it('with wrong keys', async () => {
     const wrong = 'planted wrong key, that the service does not know';
     planted.add(wrong);
-    const app = await startApp({ apiKey: wrong, secretKey: wrong, users: { listAuth: 'apiKey' } });
+    const app = await startApp({
+      apiKey: `${wrong} either`,
+      secretKey: wrong,
+      users: { listAuth: 'apiKey' },
+    });
     await app.get(DebateSpaceService).logoutUser(uid);
     const errors = await callEverything();
     expect(errors.filter((error) => (error as { code?: string }).code === 'ERR_DEBATE_SPACE_AUTHENTICATION')).not.toEqual([]); // prettier-ignore

@@ -1,19 +1,26 @@
-import { ConfigurableModuleBuilder, Logger, type Abstract, type Provider } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import {
+  ConfigurableModuleBuilder,
+  Logger,
+  type Abstract,
+  type InjectionToken,
+  type Provider,
+} from '@nestjs/common';
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import type { DebateSpaceModuleOptions } from './debate-space.options.js';
 import { DebateSpaceService } from './debate-space.service.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
+import { DebateSpaceOptionsError } from './errors.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 import { EndRecorder } from './session-end/end-recorder.js';
 
 export interface DebateSpaceModuleExtras {
   /** Whether the providers are there for every module. Default: true. */
-  isGlobal?: boolean;
+  isGlobal?: boolean | undefined;
   /** For several applications in one host: injected by `@InjectDebateSpace(name)`. Default: none, injected by class. */
-  name?: string;
+  name?: string | undefined;
 }
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
@@ -50,6 +57,16 @@ function sealed(provider: Provider): Provider {
   return { ...provider, useFactory: async (...args: unknown[]) => resolveOptions(await useFactory(...args)) };
 }
 
+/** Two of one name would both report every end, and only one of them would be injected. */
+function assertOnlyOne(modules: ModulesContainer, runtime: InjectionToken, name: string | undefined): void {
+  const providing = [...modules.values()].filter(({ providers }) => providers.has(runtime));
+  if (providing.length < 2) return;
+  const which = name === undefined ? 'without a name' : `of the name '${name}'`;
+  throw new DebateSpaceOptionsError([
+    `name: DebateSpaceModule is imported twice ${which}; give each application its own, or import one module`,
+  ]);
+}
+
 /** All providers of one application. They stand under tokens of its name, so that no other application finds them. */
 function providersOf(name: string | undefined): Provider[] {
   const runtime = getDebateSpaceToken<unknown>(name, DebateSpaceRuntime);
@@ -61,8 +78,11 @@ function providersOf(name: string | undefined): Provider[] {
   return [
     {
       provide: runtime,
-      useFactory: (options: ResolvedOptions) => DebateSpaceRuntime.open(options),
-      inject: [MODULE_OPTIONS_TOKEN],
+      useFactory: (options: ResolvedOptions, modules: ModulesContainer) => {
+        assertOnlyOne(modules, runtime, name);
+        return DebateSpaceRuntime.open(options);
+      },
+      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer],
     },
     part(DebateSpaceService, ({ service }) => service),
     part(DebateSpaceEvents, ({ events }) => events),
@@ -70,7 +90,12 @@ function providersOf(name: string | undefined): Provider[] {
     {
       provide: getDebateSpaceToken<unknown>(name, DebateSpaceLifecycle),
       useFactory: (ready: DebateSpaceRuntime, options: ResolvedOptions, adapterHost?: HttpAdapterHost) =>
-        new DebateSpaceLifecycle(ready, options, adapterHost, new Logger('DebateSpace')),
+        new DebateSpaceLifecycle(
+          ready,
+          options,
+          adapterHost,
+          new Logger(name === undefined ? 'DebateSpace' : `DebateSpace(${name})`),
+        ),
       inject: [runtime, MODULE_OPTIONS_TOKEN, { token: HttpAdapterHost, optional: true }],
     },
   ];

@@ -1,5 +1,6 @@
-import { Module } from '@nestjs/common';
-import { ConfigurableModuleClass } from './debate-space.module-definition.js';
+import { Module, type DynamicModule } from '@nestjs/common';
+import type { DebateSpaceModuleOptions } from './debate-space.options.js';
+import { ConfigurableModuleClass, type DebateSpaceModuleExtras } from './debate-space.module-definition.js';
 
 /**
  * Logs users out of the debate space whenever their session ends here, and provides `DebateSpaceService`.
@@ -9,4 +10,9 @@ import { ConfigurableModuleClass } from './debate-space.module-definition.js';
  * (for several applications in one host).
  */
 @Module({})
-export class DebateSpaceModule extends ConfigurableModuleClass {}
+export class DebateSpaceModule extends ConfigurableModuleClass {
+  static override forRoot(options: DebateSpaceModuleOptions & DebateSpaceModuleExtras): DynamicModule {
+    // Nothing at all, from JavaScript: the error that names what is missing, not one from inside Nest.
+    return super.forRoot(Object(options) as typeof options);
+  }
+}

@@ -9,17 +9,17 @@ export interface DebateSpaceModuleOptions {
   /** The name of the client application: the last part of the logout route (section 4.5). */
   applicationName: string;
   /** {auth_url}, the host root of the service. Default: the environment's `DEBATE_SPACE_AUTH_URL`. */
-  authUrl?: string;
+  authUrl?: string | undefined;
   /** {base_url}, the base address of the API. Default: `${authUrl}/api/v1`. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
   /** How the secret key becomes the signing key: its UTF-8 bytes (default), or Base64 decoded. */
-  secretKeyEncoding?: 'utf8' | 'base64';
-  session?: DebateSpaceSessionOptions;
-  logout?: DebateSpaceLogoutOptions;
+  secretKeyEncoding?: 'utf8' | 'base64' | undefined;
+  session?: DebateSpaceSessionOptions | undefined;
+  logout?: DebateSpaceLogoutOptions | undefined;
   /** Where logouts wait for delivery. Default: `memoryOutbox()`. */
-  outbox?: OutboxFactory;
-  http?: DebateSpaceHttpOptions;
-  users?: DebateSpaceUsersOptions;
+  outbox?: OutboxFactory | undefined;
+  http?: DebateSpaceHttpOptions | undefined;
+  users?: DebateSpaceUsersOptions | undefined;
 }
 
 /** What a store keeps for one session. */
@@ -38,13 +38,14 @@ export interface SessionStore {
 export interface DebateSpaceSessionOptions {
   /**
    * Finds the user in a session. Default: the first of `session.passport.user`, `session.user`, `session.userId`,
-   * `session.uid` that is a string, a number, or an object with `uid`, `id` or `sub`.
+   * `session.uid` that is a string, a number, or an object with `uid`, `id`, `sub` or `userId`. One that throws
+   * names nobody, and a `fault` event tells of it.
    */
-  uid?: SessionUid;
+  uid?: SessionUid | undefined;
   /** The store or stores to watch, and no others. Default: every store that the app's requests bring along. */
-  store?: SessionStore | readonly SessionStore[];
+  store?: SessionStore | readonly SessionStore[] | undefined;
   /** How long a response that is still open may delay the verdict on an end, in milliseconds. Default: 500. */
-  graceMs?: number;
+  graceMs?: number | undefined;
 }
 
 /** What a function for additional claims is told. */
@@ -52,47 +53,50 @@ export interface LogoutClaimsContext {
   readonly uid: string;
 }
 
+/** Additional claims for a token. */
+export type LogoutClaims = (
+  context: LogoutClaimsContext,
+) => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
+
 export interface DebateSpaceLogoutOptions {
   /**
    * `direct` (default): each end of a session is sent to the service. `oidc`: nothing is sent by itself, because the
    * identity provider notifies the service (section 4.5).
    */
-  mode?: 'direct' | 'oidc';
+  mode?: 'direct' | 'oidc' | undefined;
   /** JWT algorithm. Default: `HS256`. */
-  algorithm?: 'HS256' | 'HS384' | 'HS512';
+  algorithm?: 'HS256' | 'HS384' | 'HS512' | undefined;
   /** `iss`. Default: the application name. */
-  issuer?: string;
+  issuer?: string | undefined;
   /** `aud`. Default: the API key. */
-  audience?: string | readonly string[];
+  audience?: string | readonly string[] | undefined;
   /** Time from `iat` to `exp`, in whole seconds, 1 to 120 (Back-Channel Logout 1.0, section 2.4). Default: 120. */
-  lifetimeSeconds?: number;
+  lifetimeSeconds?: number | undefined;
   /** Additional claims for each token. They cannot replace a claim of the specification, nor bring a `nonce`. */
-  claims?: (
-    context: LogoutClaimsContext,
-  ) => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
+  claims?: LogoutClaims | undefined;
   /** How many logouts may be under way at the same time. Default: 8. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** How long delivery of a logout is tried before it is parked, in milliseconds. Default: 24 hours. */
-  maxAgeMs?: number;
+  maxAgeMs?: number | undefined;
 }
 
 export interface DebateSpaceHttpOptions {
   /** For one request, from connecting to the last byte of the answer, in milliseconds. Default: 10,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /**
    * For one call with all its attempts, in milliseconds. Default: 30,000. Counts from when the rate limit lets the
    * call through for the first time; the wait before that is the caller's to end, with a `signal`.
    */
-  deadlineMs?: number;
+  deadlineMs?: number | undefined;
   /** How many requests one call may make. Default: 4. */
-  attempts?: number;
+  attempts?: number | undefined;
   /**
    * How many requests may reach {base_url} in any window of `perMs` milliseconds. Default: 100 in 60,000. `false`
    * removes the limit.
    */
   rateLimit?: { readonly requests: number; readonly perMs: number } | false;
   /** Permits `http:` addresses that are not loopback. Default: false. Keys and tokens then travel readable. */
-  allowInsecureHttp?: boolean;
+  allowInsecureHttp?: boolean | undefined;
 }
 
 export interface DebateSpaceUsersOptions {
@@ -100,7 +104,7 @@ export interface DebateSpaceUsersOptions {
    * How the user list is authorised (section 4.4): a Bearer token of scope `public` (`bearer`, default) or the
    * `api_key` query parameter (`apiKey`), which ends up in access logs.
    */
-  listAuth?: 'bearer' | 'apiKey';
+  listAuth?: 'bearer' | 'apiKey' | undefined;
 }
 
 /** What `forRootAsync({ useClass })` and `useExisting` expect. */

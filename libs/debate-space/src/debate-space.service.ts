@@ -7,7 +7,7 @@ import type { UsersApi } from './remote/users-api.js';
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What a host injects: the user operations of the service, and logouts that no session tells of. */

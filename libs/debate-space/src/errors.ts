@@ -7,9 +7,24 @@ export type DebateSpaceOperation = 'token' | 'anonymizeUser' | 'deleteUser' | 'l
  */
 export type DebateSpaceOutcome = 'not-sent' | 'refused' | 'unknown';
 
+export type DebateSpaceErrorCode =
+  | 'ERR_DEBATE_SPACE_OPTIONS'
+  | 'ERR_DEBATE_SPACE_INVALID_UID'
+  | 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'
+  | 'ERR_DEBATE_SPACE_AUTHENTICATION'
+  | 'ERR_DEBATE_SPACE_PERMISSION'
+  | 'ERR_DEBATE_SPACE_USER_NOT_FOUND'
+  | 'ERR_DEBATE_SPACE_RATE_LIMITED'
+  | 'ERR_DEBATE_SPACE_REFUSED'
+  | 'ERR_DEBATE_SPACE_UNAVAILABLE'
+  | 'ERR_DEBATE_SPACE_NETWORK'
+  | 'ERR_DEBATE_SPACE_TIMEOUT'
+  | 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE'
+  | 'ERR_DEBATE_SPACE_ABORTED';
+
 /** Everything of this package that is thrown derives from this class and has a stable `code`. */
 export abstract class DebateSpaceError extends Error {
-  abstract readonly code: string;
+  abstract readonly code: DebateSpaceErrorCode;
 
   constructor(message: string) {
     super(message);
@@ -21,11 +36,15 @@ export abstract class DebateSpaceError extends Error {
 export class DebateSpaceOptionsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OPTIONS';
 
-  /** @param problems one sentence each: the option, what was found (never a secret) and the cure */
-  constructor(readonly problems: readonly string[]) {
+  /** One sentence each: the option, what was found (never a secret) and the cure. */
+  declare readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
     super(
       `DebateSpaceModule cannot start, its options need mending:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
     );
+    // Not enumerable: the message has them all, and loggers would print them twice.
+    Object.defineProperty(this, 'problems', { value: problems });
   }
 }
 

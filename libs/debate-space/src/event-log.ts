@@ -1,6 +1,8 @@
 import type { LoggerService } from '@nestjs/common';
 import type { DebateSpaceEvent } from './debate-space-event.js';
 
+const MOST_REASONS = 100;
+
 /**
  * Turns events into log lines that an operator needs: no personal data, and one line per change, not one per attempt –
  * an outage must not flood the log.
@@ -8,6 +10,7 @@ import type { DebateSpaceEvent } from './debate-space-event.js';
 export class EventLog {
   readonly #logger: LoggerService;
   readonly #faults = new Set<string>();
+  readonly #parkedFor = new Map<string, number>();
 
   constructor(logger: LoggerService) {
     this.#logger = logger;
@@ -19,9 +22,7 @@ export class EventLog {
         this.#logger.log(`session store found: ${event.store}`);
         return;
       case 'logout-parked':
-        this.#logger.error(
-          `logout ${event.id} is parked after attempt ${event.attempts} (${event.cause}): ${event.cure}`,
-        );
+        this.#parked(event.id, `after attempt ${event.attempts} (${event.cause}): ${event.cure}`);
         return;
       case 'service-down':
         this.#logger.warn(`the service does not take logouts (${event.cause}); they wait in the outbox`);
@@ -41,6 +42,16 @@ export class EventLog {
     }
   }
 
+  /** A wrong secret parks every logout: those for the same reason are told of as the 1st, 10th, 100th … */
+  #parked(id: string, why: string): void {
+    const count = (this.#parkedFor.get(why) ?? 0) + 1;
+    if (this.#parkedFor.size < MOST_REASONS || this.#parkedFor.has(why)) this.#parkedFor.set(why, count);
+    if (!/^10*$/.test(String(count))) return;
+    this.#logger.error(
+      count === 1 ? `logout ${id} is parked ${why}` : `${count} logouts are parked, the last ${id}, ${why}`,
+    );
+  }
+
   #shutdownIncomplete(pending: number, lost: boolean): void {
     if (lost) this.#logger.error(`${pending} logouts were not delivered before the shutdown and are lost`);
     else this.#logger.warn(`${pending} logouts wait in the outbox for the next start`);
@@ -50,7 +61,7 @@ export class EventLog {
   #fault(where: string, error: string): void {
     const fault = `${where} (${error})`;
     if (this.#faults.has(fault)) return;
-    if (this.#faults.size < 100) this.#faults.add(fault);
+    if (this.#faults.size < MOST_REASONS) this.#faults.add(fault);
     this.#logger.warn(`something failed and was contained: ${fault}; further ones like it are not logged`);
   }
 }

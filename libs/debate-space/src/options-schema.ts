@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DebateSpaceModuleOptions } from './debate-space.options.js';
+import type { DebateSpaceModuleOptions, LogoutClaims } from './debate-space.options.js';
 import { memoryOutbox } from './outbox/memory-outbox.js';
 import { defaultSessionUid } from './session-end/default-session-uid.js';
 
@@ -18,14 +18,18 @@ const whole = (least: number, most: number, of = '') => {
   return z.int(message).min(least, message).max(most, message);
 };
 const milliseconds = (least: number) => whole(least, MOST_MS, ' of milliseconds');
+const GROUP = 'must be an object; see the table of options in the README';
+/** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
 const text = (cure: string) =>
-  z.string(`must be a string; ${cure}`).trim().min(1, `must not be empty; ${cure}`);
-const secret = (cure: string) =>
   z
     .string(`must be a string; ${cure}`)
+    .refine((value) => value.trim() === value && value !== '', {
+      error: `must not be empty or have blanks around it; ${cure}`,
+      abort: true,
+    })
     .refine(
-      (value) => value.trim() === value && value !== '',
-      `must not be empty or have blanks around it; ${cure}`,
+      (value) => value.isWellFormed() && !/\p{Cc}/u.test(value),
+      `must not have control characters or lone surrogates; ${cure}`,
     );
 
 const store = z.custom<NonNullable<DebateSpaceModuleOptions['session']>['store']>((value) => {
@@ -40,67 +44,77 @@ const outbox = z.custom<NonNullable<DebateSpaceModuleOptions['outbox']>>(
 
 /** What each option must be, its default, and the cure when it is not so. */
 export const optionsSchema = z.strictObject({
-  apiKey: secret(PANEL),
-  secretKey: secret(PANEL),
+  apiKey: text(PANEL),
+  secretKey: text(PANEL),
   applicationName: text(
     'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}',
-  ).refine(
-    (name) => name !== '.' && name !== '..' && name.isWellFormed(),
-    'must not be a dot segment or have lone surrogates: it is a part of a path',
-  ),
+  ).refine((name) => name !== '.' && name !== '..', 'must not be a dot segment: it is a part of a path'),
   authUrl: z.string(
     `must be a URL; set it, or the environment's ${AUTH_URL_VARIABLE}, to the host root of the service`,
   ),
   baseUrl: z.string('must be a URL').optional(),
   secretKeyEncoding: z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'").default('utf8'),
   session: z
-    .strictObject({
-      uid: functionOption<typeof defaultSessionUid>().default(() => defaultSessionUid),
-      store: store.optional(),
-      graceMs: milliseconds(0).default(500),
-    })
+    .strictObject(
+      {
+        uid: functionOption<typeof defaultSessionUid>().default(() => defaultSessionUid),
+        store: store.optional(),
+        graceMs: milliseconds(0).default(500),
+      },
+      GROUP,
+    )
     .prefault({}),
   logout: z
-    .strictObject({
-      mode: z.enum(['direct', 'oidc'], "must be 'direct' or 'oidc'").default('direct'),
-      algorithm: z.enum(['HS256', 'HS384', 'HS512'], "must be 'HS256', 'HS384' or 'HS512'").default('HS256'),
-      issuer: text('leave it out for the application name').optional(),
-      audience: z
-        .union(
-          [z.string().min(1, AUDIENCE), z.array(z.string().min(1, AUDIENCE), AUDIENCE).min(1, AUDIENCE)],
-          AUDIENCE,
-        )
-        .optional(),
-      lifetimeSeconds: z
-        .int('must be a whole number of seconds')
-        .min(1, 'must be at least 1')
-        .max(120, 'must be at most 120: Back-Channel Logout 1.0 allows two minutes')
-        .default(120),
-      claims:
-        functionOption<NonNullable<NonNullable<DebateSpaceModuleOptions['logout']>['claims']>>().optional(),
-      concurrency: whole(1, 1000).default(8),
-      maxAgeMs: milliseconds(1).default(24 * 60 * 60 * 1000),
-    })
+    .strictObject(
+      {
+        mode: z.enum(['direct', 'oidc'], "must be 'direct' or 'oidc'").default('direct'),
+        algorithm: z
+          .enum(['HS256', 'HS384', 'HS512'], "must be 'HS256', 'HS384' or 'HS512'")
+          .default('HS256'),
+        issuer: text('leave it out for the application name').optional(),
+        audience: z
+          .union(
+            [z.string().min(1, AUDIENCE), z.array(z.string().min(1, AUDIENCE), AUDIENCE).min(1, AUDIENCE)],
+            AUDIENCE,
+          )
+          .optional(),
+        lifetimeSeconds: z
+          .int('must be a whole number of seconds')
+          .min(1, 'must be at least 1')
+          .max(120, 'must be at most 120: Back-Channel Logout 1.0 allows two minutes')
+          .default(120),
+        claims: functionOption<LogoutClaims>().optional(),
+        concurrency: whole(1, 1000).default(8),
+        maxAgeMs: milliseconds(1).default(24 * 60 * 60 * 1000),
+      },
+      GROUP,
+    )
     .prefault({}),
   outbox: outbox.default(() => memoryOutbox()),
   http: z
-    .strictObject({
-      timeoutMs: milliseconds(1).default(10_000),
-      deadlineMs: milliseconds(1).default(30_000),
-      attempts: whole(1, 20).default(4),
-      rateLimit: z
-        .union(
-          [z.literal(false), z.strictObject({ requests: whole(1, MOST_MS), perMs: milliseconds(1) })],
-          'must be { requests, perMs }, both whole numbers from 1, or false',
-        )
-        .default({ requests: 100, perMs: 60_000 }),
-      allowInsecureHttp: z.boolean('must be true or false').default(false),
-    })
+    .strictObject(
+      {
+        timeoutMs: milliseconds(1).default(10_000),
+        deadlineMs: milliseconds(1).default(30_000),
+        attempts: whole(1, 20).default(4),
+        rateLimit: z
+          .union(
+            [z.literal(false), z.strictObject({ requests: whole(1, MOST_MS), perMs: milliseconds(1) })],
+            'must be { requests, perMs }, both whole numbers from 1, or false',
+          )
+          .default({ requests: 100, perMs: 60_000 }),
+        allowInsecureHttp: z.boolean('must be true or false').default(false),
+      },
+      GROUP,
+    )
     .prefault({}),
   users: z
-    .strictObject({
-      listAuth: z.enum(['bearer', 'apiKey'], "must be 'bearer' or 'apiKey'").default('bearer'),
-    })
+    .strictObject(
+      {
+        listAuth: z.enum(['bearer', 'apiKey'], "must be 'bearer' or 'apiKey'").default('bearer'),
+      },
+      GROUP,
+    )
     .prefault({}),
 });
 

@@ -160,7 +160,10 @@ describe('the options', () => {
       "logout.algorithm must be 'HS256', 'HS384' or 'HS512' (found 'RS256')",
     ],
     [{ logout: { algorithm: 'none' } }, "logout.algorithm must be 'HS256', 'HS384' or 'HS512'"],
-    [{ logout: { issuer: '' } }, 'logout.issuer must not be empty; leave it out for the application name'],
+    [
+      { logout: { issuer: '' } },
+      'logout.issuer must not be empty or have blanks around it; leave it out for the application name',
+    ],
     [{ logout: { audience: [] } }, 'logout.audience must be a string, or strings in an array'],
     [{ logout: { audience: '' } }, 'logout.audience must be a string, or strings in an array'],
     [{ logout: { audience: ['a', ''] } }, 'logout.audience.1 must be a string, or strings in an array'],
@@ -188,11 +191,36 @@ describe('the options', () => {
     [{ http: { allowInsecureHttp: 'yes' } }, "http.allowInsecureHttp must be true or false (found 'yes')"],
     [{ users: { listAuth: 'basic' } }, "users.listAuth must be 'bearer' or 'apiKey' (found 'basic')"],
     [{ apikey: 'x' }, 'apikey: no such option; see the table of options in the README'],
+    [
+      { name: 'youth', isGlobal: true },
+      'name, isGlobal: not for the factory to give; put it beside useFactory',
+    ],
+    [{ session: null }, 'session must be an object; see the table of options in the README (found null)'],
+    [{ http: 'fast' }, "http must be an object; see the table of options in the README (found 'fast')"],
+    [{ applicationName: ' demo' }, 'applicationName must not be empty or have blanks around it'],
+    [{ applicationName: 'a\0b' }, 'applicationName must not have control characters or lone surrogates'],
+    [{ secretKey: '\ud800' }, 'secretKey must not have control characters or lone surrogates'],
+    [{ authUrl: 'https://debate.example/api/v1' }, 'authUrl ends like the address of the API'],
+    [{ applicationName: required.secretKey }, 'applicationName has the value of secretKey'],
+    [{ apiKey: required.secretKey }, 'apiKey has the value of secretKey'],
+    [{ logout: { issuer: required.secretKey } }, 'logout.issuer has the value of secretKey'],
+    [{ logout: { audience: ['a', required.secretKey] } }, 'logout.audience.1 has the value of secretKey'],
+    [{ [required.secretKey]: 1 }, '(a key as a name): no such option'],
     [{ http: { timeout: 5, retries: 2 } }, 'http.timeout, http.retries: no such option'],
   ])('are refused as %j', (options, problem) => {
     const found = problems(options);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(problem);
+  });
+
+  it('are read from a class with getters as well', () => {
+    class Configuration {
+      get apiKey() { return required.apiKey; }
+      get secretKey() { return required.secretKey; }
+      readonly applicationName = 'demo';
+      readonly authUrl = required.authUrl;
+    } // prettier-ignore
+    expect(resolveOptions(new Configuration(), {}).apiKey.reveal()).toBe(required.apiKey);
   });
 
   it('are refused with all problems at once', () => {

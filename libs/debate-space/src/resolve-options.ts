@@ -2,9 +2,10 @@ import type { z } from 'zod';
 import { DebateSpaceOptionsError } from './errors.js';
 import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
 import { Secret } from './secret.js';
-import { serviceUrl, serviceUrlProblem } from './service-url.js';
+import { apiPathProblem, serviceUrl, serviceUrlProblem } from './service-url.js';
 
 const MOST_SHOWN = 12;
+const GROUPS = new Set(['session', 'logout', 'audience']);
 const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2,3}={0,2})?$/;
 
 /** The options, complete and frozen, with the keys locked away. */
@@ -22,19 +23,23 @@ export function resolveOptions(
   given: unknown,
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
-  const options = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
+  const options = typeof given === 'object' && given !== null ? withGetters(given) : {};
   const authUrl = options.authUrl ?? environment[AUTH_URL_VARIABLE];
   const result = optionsSchema.safeParse({ ...options, authUrl }, { reportInput: true });
   const problems = result.success ? [] : result.error.issues.map((issue) => sentence(issue, options));
   const insecure = (options.http as { allowInsecureHttp?: unknown } | undefined)?.allowInsecureHttp === true;
   for (const [option, url] of Object.entries({ authUrl, baseUrl: options.baseUrl })) {
     if (typeof url !== 'string') continue; // absent, or named by the schema already
-    const problem = serviceUrlProblem(url, insecure);
+    const problem =
+      serviceUrlProblem(url, insecure) ?? (option === 'authUrl' ? apiPathProblem(url) : undefined);
     if (problem !== undefined) problems.push(`${option} ${problem}`);
   }
   const { secretKeyEncoding, secretKey: key } = options;
   if (secretKeyEncoding === 'base64' && typeof key === 'string' && !BASE64.test(key)) {
     problems.push("secretKey is not Base64; leave out secretKeyEncoding: 'base64', or copy the whole key");
+  }
+  for (const place of placesOf(key, { ...options, secretKey: undefined })) {
+    problems.push(`${place} has the value of secretKey, and would be sent or logged; give it its own`);
   }
   if (!result.success || problems.length > 0) throw new DebateSpaceOptionsError(problems);
   return completed(result.data);
@@ -56,11 +61,41 @@ function completed({ apiKey, secretKey, ...checked }: CheckedOptions): ResolvedO
 /** One problem as a sentence: the option, the cure, and what was found. */
 function sentence(issue: z.core.$ZodIssue, options: Readonly<Record<string, unknown>>): string {
   if (issue.code === 'unrecognized_keys') {
-    const prefix = issue.path.map((part) => `${String(part)}.`).join('');
-    return `${issue.keys.map((key) => prefix + key).join(', ')}: no such option; see the table of options in the README`;
+    const names = issue.keys.map((key) => [...issue.path, shown(key, options)].join('.'));
+    if (names.every((name) => ['name', 'isGlobal'].includes(name)))
+      return `${names.join(', ')}: not for the factory to give; put it beside useFactory, useClass or useExisting`;
+    return `${names.join(', ')}: no such option; see the table of options in the README`;
   }
   const hidden = [options.apiKey, options.secretKey].includes(issue.input);
   return `${issue.path.join('.') || 'options'} ${issue.message} (found ${found(issue.input, hidden)})`;
+}
+
+/** The name of an unknown option – which may be a key that stands in the wrong place. */
+function shown(name: string, { apiKey, secretKey }: Readonly<Record<string, unknown>>): string {
+  const isKey = [apiKey, secretKey].some(
+    (key) => typeof key === 'string' && key !== '' && name.includes(key),
+  );
+  return isKey ? '(a key as a name)' : name;
+}
+
+/** The paths at which a value stands in the options and in their groups. */
+function placesOf(value: unknown, options: object, path = ''): string[] {
+  if (typeof value !== 'string' || value === '') return [];
+  return Object.entries(options).flatMap(([name, option]: [string, unknown]) => {
+    if (option === value) return [path + name];
+    const isGroup = GROUPS.has(name) && typeof option === 'object' && option !== null;
+    return isGroup ? placesOf(value, option, `${path}${name}.`) : [];
+  });
+}
+
+/** Also of a class with getters, as many hosts keep their configuration. */
+function withGetters(given: object): Record<string, unknown> {
+  const known = Object.keys(optionsSchema.shape).map(
+    (name) => [name, Reflect.get(given, name) as unknown] as const,
+  );
+  const options: Record<string, unknown> = { ...given };
+  for (const [name, value] of known) if (value !== undefined) options[name] = value;
+  return options;
 }
 
 /** Never a text that could be a key standing in the wrong place. */

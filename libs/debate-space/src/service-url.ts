@@ -10,6 +10,12 @@ export function serviceUrlProblem(value: string, allowInsecureHttp: boolean): st
   return 'has the scheme http: and must have https:, because keys and tokens travel there; for a closed network set http.allowInsecureHttp';
 }
 
+/** Why a usable address cannot be the host root, with the cure. */
+export function apiPathProblem(value: string): string | undefined {
+  if (!/\/api\/v\d+\/?$/.test(new URL(value).pathname)) return undefined;
+  return 'ends like the address of the API; it is the host root: leave out /api/v1, or give that address as baseUrl';
+}
+
 /** A usable address as it is joined with paths: without blanks around it, `?`, `#` and slashes at its end. */
 export function serviceUrl(value: string): string {
   const { origin, pathname } = new URL(value);

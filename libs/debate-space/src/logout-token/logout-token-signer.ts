@@ -1,6 +1,6 @@
 import { randomUUID, webcrypto } from 'node:crypto';
 import { SignJWT } from 'jose';
-import type { LogoutClaimsContext } from '../debate-space.options.js';
+import type { LogoutClaims } from '../debate-space.options.js';
 import type { Secret } from '../secret.js';
 
 const BACKCHANNEL_LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
@@ -12,9 +12,7 @@ export interface LogoutTokenOptions {
   readonly issuer: string;
   readonly audience: string | readonly string[];
   readonly lifetimeSeconds: number;
-  readonly claims?: (
-    context: LogoutClaimsContext,
-  ) => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
+  readonly claims?: LogoutClaims | undefined;
 }
 
 /**

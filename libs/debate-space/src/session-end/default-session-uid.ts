@@ -3,7 +3,7 @@ import { isPromise } from './store-call.js';
 
 /**
  * The first of `session.passport.user`, `session.user`, `session.userId`, `session.uid` that names a user: a string,
- * a number, or an object with `uid`, `id` or `sub`.
+ * a number, or an object with `uid`, `id`, `sub` or `userId`.
  */
 export function defaultSessionUid(session: SessionRecord): string | undefined {
   const passport = session.passport as { user?: unknown } | null | undefined;
@@ -23,11 +23,11 @@ export function resolvedUid(value: unknown): string | undefined {
   return uidOf(value);
 }
 
-/** A uid out of what hosts keep as their user: the value itself, or its `uid`, `id` or `sub`. */
+/** A uid out of what hosts keep as their user: the value itself, or its `uid`, `id`, `sub` or `userId`. */
 export function uidOf(user: unknown): string | undefined {
   if (typeof user !== 'object' || user === null) return scalar(user);
-  const { uid, id, sub } = user as Record<string, unknown>;
-  return scalar(uid) ?? scalar(id) ?? scalar(sub);
+  const { uid, id, sub, userId } = user as Record<string, unknown>;
+  return scalar(uid) ?? scalar(id) ?? scalar(sub) ?? scalar(userId);
 }
 
 function scalar(value: unknown): string | undefined {

@@ -23,6 +23,7 @@ type Request = Readonly<Record<string, unknown>>;
 @Injectable()
 export class SessionEndInterceptor implements NestInterceptor {
   readonly #logger = new Logger('DebateSpace');
+  readonly #warnedOf = new WeakSet<object>();
   readonly #moduleRef: ModuleRef;
   readonly #reflector: Reflector;
 
@@ -57,7 +58,10 @@ export class SessionEndInterceptor implements NestInterceptor {
     let cure = 'its uid function failed';
     try {
       const user = resolvedUid(uid(request));
-      if (user === undefined) return undefined;
+      if (user === undefined) {
+        if (uid === userOf && isObject(request.user)) this.#warnOfNobody(context);
+        return undefined;
+      }
       cure = 'is DebateSpaceModule imported, with this name?';
       const token = getDebateSpaceToken(name, EndRecorder);
       return this.#moduleRef.get<EndRecorder>(token, { strict: false }).hold(user, 'explicit');
@@ -66,6 +70,17 @@ export class SessionEndInterceptor implements NestInterceptor {
       return undefined;
     }
   }
+
+  /** Once per handler: a user whom nobody can name would stay logged in over there, at every logout. */
+  #warnOfNobody(context: ExecutionContext): void {
+    if (this.#warnedOf.has(context.getHandler())) return;
+    this.#warnedOf.add(context.getHandler());
+    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: request.user has no uid, id, sub or userId; give { uid }`); // prettier-ignore
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 function userOf(request: Request): string | undefined {
