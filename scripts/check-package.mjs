@@ -21,7 +21,8 @@ const folder = mkdtempSync(join(tmpdir(), 'debate-space-package-'));
 try {
   const tarballs = await pack();
   for (const host of hosts) bootIn(host, tarballs);
-  testIn(join(folder, 'nest-11'), '11');
+  testIn(join(folder, 'nest-10'), '10', ['jest@29', 'ts-jest@29', 'typescript@5']);
+  testIn(join(folder, 'nest-11'), '11', ['jest@30', 'ts-jest@29', 'typescript@5']);
   const shell = run(join(folder, 'nest-12/node_modules/.bin/debate-space-simulator'), ['--version'], folder);
   console.log(`✓ debate-space-simulator ${shell.trim()} runs from the shell`);
 } finally {
@@ -85,7 +86,7 @@ function bootIn({ nest, type, express }, tarballs) {
 }
 
 /** Runs a host's own jest in CommonJS mode, with the line that the README gives for it. */
-function testIn(place, nest) {
+function testIn(place, nest, tools) {
   const line = /transformIgnorePatterns: \['(.+)'\]/.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1];
   const jest = {
     rootDir: 'src',
@@ -100,11 +101,9 @@ function testIn(place, nest) {
   };
   writeFileSync(join(place, 'jest.config.json'), JSON.stringify(jest));
   cpSync(join(root, 'scripts/check-package/host.spec.ts'), join(place, 'src/host.spec.ts'));
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const tools = ['jest', 'ts-jest', 'typescript'].map((name) => `${name}@${devDependencies[name]}`);
   run('npm', ['install', ...QUIET, ...tools, `@nestjs/testing@^${nest}`], place);
   run(process.execPath, ['node_modules/jest/bin/jest.js', '-c', 'jest.config.json'], place);
-  console.log(`✓ a NestJS ${nest} app’s own jest runs in CommonJS mode with the README’s line`);
+  console.log(`✓ a NestJS ${nest} app’s own ${tools[0]} runs in CommonJS mode with the README’s line`);
 }
 
 function run(command, args, cwd) {

@@ -15,8 +15,11 @@ test('the host tells of a logout', async () => {
   const imports = [DebateSpaceModule.forRoot({ ...keys, authUrl: service.url })];
   const app = await Test.createTestingModule({ imports }).compile();
   await app.init();
-  await app.get(DebateSpaceService).logoutUser('alice');
+  const debateSpace = app.get(DebateSpaceService);
+  expect((await debateSpace.listUsers()).users).toHaveLength(1);
+  await debateSpace.logoutUser('alice');
   await service.received.waitFor('logout');
+  await debateSpace.deleteUser('alice');
   await app.close();
   await service.stop();
   expect(service.received.logouts).toEqual(['alice']);
