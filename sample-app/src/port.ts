@@ -10,6 +10,14 @@ export function portFrom(variable: string, fallback: number): number {
   throw new StartError(`${variable} is "${text}". It must be a port: a whole number from 0 to 65535.`);
 }
 
+/** The ports that were chosen already, so that the cure for this one keeps them. */
+function others(variable: string): string {
+  return ['PORT', 'SIMULATOR_PORT']
+    .filter((name) => name !== variable && process.env[name])
+    .map((name) => `${name}=${process.env[name] ?? ''} `)
+    .join('');
+}
+
 /** Has something listen on a port. @throws {StartError} naming the port, its variable and the cure */
 export async function listening<T>(variable: string, port: number, listen: () => Promise<T>): Promise<T> {
   try {
@@ -18,7 +26,7 @@ export async function listening<T>(variable: string, port: number, listen: () =>
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'EADDRINUSE') {
       throw new StartError(
-        `Port ${port} is taken. Stop what listens there, or choose another port: ${variable}=${port + 1} npm start`,
+        `Port ${port} is taken. Stop what listens there, or choose another port: ${others(variable)}${variable}=${port + 1} npm start`,
       );
     }
     if (code === 'EACCES') {

@@ -19,7 +19,8 @@ export const USAGE = `Usage: debate-space-simulator [flags]
   --application-name NAME  application name (env DEBATE_SPACE_APPLICATION_NAME)
   --users N                register N users, user-1 to user-N (default 0)
   --rate-limit N|off       requests a minute per API key (default 100)
-  --help, --version
+  -h, --help
+  -v, --version
 `;
 
 /**
@@ -56,8 +57,8 @@ function parsedFlags(args: string[]) {
         'application-name': { type: 'string' },
         users: { type: 'string' },
         'rate-limit': { type: 'string' },
-        help: { type: 'boolean' },
-        version: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean', short: 'v' },
       },
     });
     return values;

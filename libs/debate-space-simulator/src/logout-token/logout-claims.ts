@@ -27,7 +27,7 @@ export interface LogoutClaimRules {
 
 /** @throws InvalidLogoutToken naming the first rule that is broken (section 5; specification, section 2.6) */
 export function checkLogoutClaims(claims: JsonObject, rules: LogoutClaimRules): LogoutClaims {
-  const { iss, aud, sub, jti, iat, exp, events } = claims;
+  const { iss, aud, sub, jti, iat, exp, nbf, events } = claims;
   if (iss !== rules.issuer) refuse('iss is not the application name');
   if (!isAudience(aud) || ![aud].flat().includes(rules.audience)) refuse('aud does not name the API key');
   if (!isText(sub)) refuse('sub is not a non-empty string');
@@ -35,6 +35,8 @@ export function checkLogoutClaims(claims: JsonObject, rules: LogoutClaimRules): 
   if (!isTime(iat)) refuse('iat is not a number');
   if (!isTime(exp)) refuse('exp is not a number');
   if (iat > rules.nowSeconds + rules.toleranceSeconds) refuse('iat lies in the future');
+  if (nbf !== undefined && (!isTime(nbf) || nbf > rules.nowSeconds + rules.toleranceSeconds))
+    refuse('nbf is not reached'); // RFC 7519, section 4.1.5
   if (exp <= rules.nowSeconds - rules.toleranceSeconds) refuse('exp has passed');
   if (exp <= iat) refuse('exp is not after iat');
   if (exp - iat > MAX_LIFETIME_SECONDS) refuse(`exp is more than ${MAX_LIFETIME_SECONDS} s after iat`);

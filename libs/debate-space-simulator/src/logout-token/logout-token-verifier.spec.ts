@@ -86,6 +86,7 @@ describe('a logout token', () => {
     ['no iat', withClaims({ iat: undefined }), 'iat is not a number'],
     ['an iat that is text', withClaims({ iat: String(secondsFromNow(0)) }), 'iat is not a number'],
     ['an iat in the future', withClaims({ iat: secondsFromNow(60), exp: secondsFromNow(120) }), 'iat lies'],
+    ['an nbf in the future', withClaims({ nbf: secondsFromNow(60) }), 'nbf is not reached'],
     ['no exp', withClaims({ exp: undefined }), 'exp is not a number'],
     [
       'an exp in the past',
