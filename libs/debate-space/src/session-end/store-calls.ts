@@ -29,10 +29,10 @@ export class StoreCalls {
     method: StoreMethod,
     args: readonly unknown[],
     sid: string | undefined,
-    before: () => MaybePromise<unknown> = () => undefined,
-    ended: (outcome: StoreOutcome) => void = () => undefined,
+    before: () => MaybePromise<unknown>,
+    ended: (outcome: StoreOutcome) => void = nothing,
   ): unknown {
-    const ahead = this.#waiting.size > 0 ? this.#ahead(sid) : [];
+    const ahead = this.#ahead(sid);
     const ready = ahead.length > 0 ? Promise.all(ahead).then(before) : before();
     if (!isPromise(ready)) return observedCall(method, this.#store, args, ended);
     const started = this.#started(ready).then(() => {
@@ -47,7 +47,14 @@ export class StoreCalls {
     return returned;
   }
 
+  /** A call with nothing to do before, and nobody to tell how it ended: it keeps its place in the order, no more. */
+  pass(method: StoreMethod, args: readonly unknown[], sid: string | undefined): unknown {
+    if (this.#waiting.size === 0) return Reflect.apply(method, this.#store, args);
+    return this.call(method, args, sid, nothing);
+  }
+
   #ahead(sid: string | undefined): readonly Promise<unknown>[] {
+    if (this.#waiting.size === 0) return [];
     if (sid === undefined) return [...this.#waiting.values()];
     return [this.#waiting.get(sid), this.#waiting.get(undefined)].filter((call) => call !== undefined);
   }
@@ -59,4 +66,8 @@ export class StoreCalls {
       this.#fault('session store', error);
     }
   }
+}
+
+function nothing(): void {
+  // nothing
 }

@@ -49,8 +49,8 @@ export class WatchedStore {
     this.release = addStoreLayer(store, {
       createSession: (next, args) => this.#createSession(next, args),
       regenerate: (next, args) => this.#regenerate(next, args),
-      get: (next, args) => this.#calls.call(next, args, args[0] as string),
-      touch: (next, args) => this.#calls.call(next, args, args[0] as string),
+      get: (next, args) => this.#calls.pass(next, args, args[0] as string),
+      touch: (next, args) => this.#calls.pass(next, args, args[0] as string),
       set: (next, args) => this.#set(next, args),
       destroy: (next, args) => this.#destroy(next, args),
       clear: (next, args) => this.#clear(next, args),
