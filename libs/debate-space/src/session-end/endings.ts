@@ -81,7 +81,8 @@ export class Endings {
     let judged: number;
     do {
       judged = ending.calls.length;
-      ended = await hasEnded(ending, this.#court);
+      // What cannot be judged counts: rather one logout too many.
+      ended = await hasEnded(ending, this.#court).catch(() => true);
     } while (ending.calls.length > judged); // one joined in meanwhile
     this.#undecided.delete(key);
     if (ended && ending.sid !== undefined) this.#ended.set(key, true);

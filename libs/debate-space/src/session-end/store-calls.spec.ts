@@ -70,6 +70,16 @@ describe('calls of a store', () => {
     expect(faults).toEqual([new Error('down')]);
   });
 
+  it('are made in the same tick though what has to be done before throws, and that is told', () => {
+    const faults: unknown[] = [];
+    const calls = new StoreCalls({}, (_, error) => faults.push(error));
+    const before = (): never => {
+      throw new Error('of ours');
+    };
+    expect(calls.call(() => 'destroyed', [], 's1', before)).toBe('destroyed');
+    expect(faults).toEqual([new Error('of ours')]);
+  });
+
   describe('that had to wait, when the store throws', () => {
     const throwing = (): never => {
       throw new Error('the store is down');

@@ -21,7 +21,7 @@ export class StoreCalls {
 
   /**
    * @param sid the session that the call is about; `undefined`: all of them
-   * @param before what has to be done first; a promise only when it needs one. Must not throw
+   * @param before what has to be done first; a promise only when it needs one. The call is made even if it fails
    * @param ended told how the call ended
    * @returns what the store's method returns; a promise of it when the call has to wait
    */
@@ -33,7 +33,7 @@ export class StoreCalls {
     ended: (outcome: StoreOutcome) => void = nothing,
   ): unknown {
     const ahead = this.#ahead(sid);
-    const ready = ahead.length > 0 ? Promise.all(ahead).then(before) : before();
+    const ready = ahead.length > 0 ? Promise.all(ahead).then(before) : this.#prepared(before);
     if (!isPromise(ready)) return observedCall(method, this.#store, args, ended);
     const started = this.#started(ready).then(() => {
       if (this.#waiting.get(sid) === started) this.#waiting.delete(sid);
@@ -57,6 +57,15 @@ export class StoreCalls {
     if (this.#waiting.size === 0) return [];
     if (sid === undefined) return [...this.#waiting.values()];
     return [this.#waiting.get(sid), this.#waiting.get(undefined)].filter((call) => call !== undefined);
+  }
+
+  #prepared(before: () => MaybePromise<unknown>): MaybePromise<unknown> {
+    try {
+      return before();
+    } catch (error) {
+      this.#fault('session store', error);
+      return undefined;
+    }
   }
 
   async #started(ready: PromiseLike<unknown>): Promise<void> {

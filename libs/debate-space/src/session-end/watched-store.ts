@@ -132,10 +132,11 @@ export class WatchedStore {
         }),
       );
     };
-    return this.#calls.call(original, args, undefined, () => this.#kept(before()), (outcome) => {
+    const kept = (): Promise<unknown> => this.#kept(before());
+    return this.#calls.call(original, args, undefined, kept, (outcome) => {
       operation.end(outcome);
       if (outcome !== 'failed') for (const [sid] of this.#live.all()) this.#live.forget(sid);
-    }); // prettier-ignore
+    });
   }
 
   #begin(
@@ -161,10 +162,11 @@ export class WatchedStore {
     if (known === undefined ? request && !request.res.closed : !this.#endings.hasEnded(sid, known)) {
       return then(known); // a request that still runs and knows of no user has none
     }
-    return this.#kept(this.#reader.user(sid).then(then, (error: unknown) => {
+    const asked = this.#reader.user(sid).catch((error: unknown) => {
       if (known === undefined) throw error;
-      return then(known);
-    })); // prettier-ignore
+      return known;
+    });
+    return this.#kept(asked.then(then));
   }
 
   /** Work that is not over when the store's call gets tired of waiting still counts. */
