@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Request } from 'express';
+import session from 'express-session';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { Browser } from './support/browser.js';
+import { startService, using } from './support/service.js';
+import { logIn, SessionHost, sessionStacks, type SessionStack } from './support/session-host.js';
+import { slowStore } from './support/slow-store.js';
+
+const BROWSERS = 30;
+const STEPS = 15;
+
+/** Random numbers that are the same in each run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) & 0x7fffffff;
+    return state / 0x7fffffff;
+  };
+}
+
+const asked = (request: Request, name: string): string => {
+  const value = request.query[name];
+  return typeof value === 'string' ? value : '';
+};
+const regenerate = (request: Request): Promise<unknown> =>
+  new Promise((resolve) => request.session.regenerate(resolve));
+
+/** What a host does to the session of a request, by name. */
+const steps: Record<string, (request: Request) => unknown> = {
+  destroy: (request) => new Promise((resolve) => request.session.destroy(resolve)),
+  'destroy without waiting': (request) => request.session.destroy(undefined as never),
+  regenerate,
+  'renew for the same user': async (request) => {
+    await regenerate(request);
+    await logIn(request, asked(request, 'uid'));
+  },
+  'change user': async (request) => {
+    await regenerate(request);
+    await logIn(request, asked(request, 'next'));
+  },
+  'remove user': (request) => {
+    if (typeof request.logout === 'function') return new Promise((resolve) => { request.logout(resolve); }); // prettier-ignore
+    delete request.session.user;
+    return undefined;
+  },
+  'change something else': (request) => Object.assign(request.session, { basket: Math.random() }),
+  nothing: () => undefined,
+};
+/** Pairs of steps at the same time. None saves a session back that the other ends: that is another question. */
+const atOnce = [['destroy', 'destroy'], ['remove user', 'remove user'], ['destroy', 'nothing'], ['regenerate', 'nothing'], ['destroy', 'remove user']]; // prettier-ignore
+
+interface Situation {
+  readonly name: string;
+  readonly store: (random: () => number) => session.MemoryStore;
+}
+const situations: Situation[] = [
+  { name: 'a store that is done at once', store: () => new session.MemoryStore() },
+  { name: 'a store that takes its time', store: (random) => slowStore(random, 10) },
+];
+const cells = sessionStacks.flatMap((stack) => situations.map((situation) => ({ ...situation, stack })));
+
+let service: DebateSpaceSimulator;
+beforeAll(async () => {
+  service = await startService();
+});
+beforeEach(() => {
+  service.received.clear();
+});
+afterAll(async () => {
+  await service.stop();
+});
+
+/** One browser, step by step. @returns the uids that it was logged in as and then no longer was */
+async function browse(host: SessionHost, prefix: string, random: () => number): Promise<string[]> {
+  const browser = new Browser(host.url);
+  const ended: string[] = [];
+  const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+  let uid = 'nobody';
+  for (let step = 0; step < STEPS; step += 1) {
+    const next = `${prefix}-${step}`;
+    if (uid === 'nobody') {
+      await browser.post('/login', { uid: next });
+    } else {
+      const names = random() < 0.4 ? one(atOnce) : [one(Object.keys(steps))];
+      await Promise.all(names.map((name) => browser.post(`/act?${new URLSearchParams({ name, uid, next }).toString()}`))); // prettier-ignore
+      if (names.includes('destroy without waiting')) await sleep(50); // nobody tells when the store is done
+    }
+    const now = await browser.get('/whoami');
+    if (uid !== 'nobody' && now !== uid) ended.push(uid);
+    uid = now;
+  }
+  return ended;
+}
+
+async function run(stack: SessionStack, { store }: Situation): Promise<{ ended: string[]; told: string[] }> {
+  const random = seeded(7);
+  const act = (request: Request): unknown => steps[asked(request, 'name')]?.(request);
+  const debateSpace = using(service, { logout: { concurrency: 50 } });
+  const host = await SessionHost.start({ stack, store: store(random), act, debateSpace });
+  const each = Array.from({ length: BROWSERS }, (_, n) => browse(host, `user-${n}`, random));
+  const ended = (await Promise.all(each)).flat();
+  await host.stop();
+  return { ended: ended.toSorted(), told: service.received.logouts.toSorted() };
+}
+
+describe('whatever browsers do, each end is told once, and nothing else is', () => {
+  it.each(cells)('$stack, with $name', async ({ stack, ...situation }) => {
+    const { ended, told } = await run(stack, situation);
+    expect(ended.length).toBeGreaterThan(BROWSERS);
+    expect(told).toEqual(ended);
+  });
+});
