@@ -2,11 +2,11 @@ import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../debate-space-event.js';
 import type { EndRecorder, HeldEnd } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';
-import { hasEnded, type Court, type EndingCall, type Suspicion } from './verdict.js';
+import { hasEnded, type VerdictContext, type EndingCall, type PossibleEnd } from './verdict.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
-interface Ending extends Suspicion {
+interface Ending extends PossibleEnd {
   readonly actors: Set<SessionRequest>;
   readonly calls: EndingCall[];
   readonly held: MaybePromise<HeldEnd | undefined>;
@@ -17,15 +17,15 @@ const MOST_REMEMBERED = 10_000;
 /** The sessions that are ending, each noted once and followed until its verdict (session-endings.md, rule 5). */
 export class Endings {
   readonly #recorder: EndRecorder;
-  readonly #court: Court;
+  readonly #context: VerdictContext;
   readonly #undecided = new Map<string, Ending>();
   readonly #open = new Set<Promise<void>>();
   /** Those that have ended: a request that loaded one before may still believe that it has a user. */
   readonly #ended = new LRUCache<string, true>({ max: MOST_REMEMBERED });
 
-  constructor(recorder: EndRecorder, court: Court) {
+  constructor(recorder: EndRecorder, context: VerdictContext) {
     this.#recorder = recorder;
-    this.#court = court;
+    this.#context = context;
   }
 
   /**
@@ -78,12 +78,12 @@ export class Endings {
 
   async #decide(ending: Ending, key: string): Promise<void> {
     let ended: boolean;
-    let judged: number;
+    let heard: number;
     do {
-      judged = ending.calls.length;
-      // What cannot be judged counts: rather one logout too many.
-      ended = await hasEnded(ending, this.#court).catch(() => true);
-    } while (ending.calls.length > judged); // one joined in meanwhile
+      heard = ending.calls.length;
+      // What cannot be decided counts: rather one logout too many.
+      ended = await hasEnded(ending, this.#context).catch(() => true);
+    } while (ending.calls.length > heard); // one joined in meanwhile
     this.#undecided.delete(key);
     if (ended && ending.sid !== undefined) this.#ended.set(key, true);
     const held = await ending.held;

@@ -13,7 +13,7 @@ export interface EndingCall {
 }
 
 /** A session that may be ending for its user. */
-export interface Suspicion {
+export interface PossibleEnd {
   /** Absent when the store does not tell the ids of the sessions it clears. */
   readonly sid: string | undefined;
   readonly uid: string;
@@ -22,7 +22,7 @@ export interface Suspicion {
   readonly calls: readonly EndingCall[];
 }
 
-export interface Court {
+export interface VerdictContext {
   /** The user of a session, as the store has it now; rejects when it cannot be read. */
   readonly user: (sid: string) => Promise<string | undefined>;
   /** The session that a request leaves its browser with. */
@@ -40,30 +40,30 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
  * Whether a session has ended for its user (session-endings.md, rules 2 to 4): decided when the store is done and the
  * responses are closed, by asking the store whether the same browser still gets the same user.
  */
-export async function hasEnded(suspicion: Suspicion, court: Court): Promise<boolean> {
-  await orAborted(Promise.all(suspicion.calls.map(({ over }) => over)), court.hurry).catch(() => undefined);
-  await actorsSettled(suspicion, court);
-  return judged(suspicion, court);
+export async function hasEnded(end: PossibleEnd, context: VerdictContext): Promise<boolean> {
+  await orAborted(Promise.all(end.calls.map(({ over }) => over)), context.hurry).catch(() => undefined);
+  await actorsSettled(end, context);
+  return verdictOn(end, context);
 }
 
 /** With several actors it is not known which one did it: when the first is done, the others get a grace. */
-async function actorsSettled({ actors }: Suspicion, { graceMs, hurry }: Court): Promise<void> {
+async function actorsSettled({ actors }: PossibleEnd, { graceMs, hurry }: VerdictContext): Promise<void> {
   if (actors.size === 0) return;
   const each = [...actors].map((actor) => settled(actor.res, graceMs, hurry));
   await Promise.race(each);
   await inTime(Promise.all(each), graceMs, undefined);
 }
 
-async function judged(suspicion: Suspicion, court: Court): Promise<boolean> {
-  const { sid, uid, calls } = suspicion;
+async function verdictOn(end: PossibleEnd, context: VerdictContext): Promise<boolean> {
+  const { sid, uid, calls } = end;
   const heard = calls.map(({ outcome }) => outcome);
-  if (heard.every((outcome) => outcome === 'failed')) return !(await mayHave(sid, uid, court));
+  if (heard.every((outcome) => outcome === 'failed')) return !(await mayHave(sid, uid, context));
   // The session that has ended is asked for as well, as long as the store may still be at it.
   const unsure = heard.some((outcome) => outcome === undefined || outcome === 'silent');
   let still: string | undefined;
   for (const ms of unsure ? ASK_AGAIN_MS : [0]) {
     if (ms > 0) await pause(ms);
-    still = await stillLoggedIn(suspicion, unsure, court);
+    still = await stillLoggedIn(end, unsure, context);
     if (still === undefined) return true;
   }
   // Cut off by the shutdown: rather one logout too many.
@@ -72,29 +72,29 @@ async function judged(suspicion: Suspicion, court: Court): Promise<boolean> {
 
 /** The session by which a browser that took part still gets this user. */
 async function stillLoggedIn(
-  { sid, uid, actors }: Suspicion,
+  { sid, uid, actors }: PossibleEnd,
   unsure: boolean,
-  court: Court,
+  context: VerdictContext,
 ): Promise<string | undefined> {
-  const sids = new Set([...actors].map((actor) => court.leftWith(actor, sid)));
+  const sids = new Set([...actors].map((actor) => context.leftWith(actor, sid)));
   if (unsure) sids.add(sid);
   for (const left of sids) {
     // A store that cannot be asked leaves what its calls said: the end counts.
-    if (left !== undefined && (await asked(left, court).catch(() => undefined)) === uid) return left;
+    if (left !== undefined && (await asked(left, context).catch(() => undefined)) === uid) return left;
   }
   return undefined;
 }
 
 /** A failure may have come after the effect. Only a store that says so has ended the session. */
-async function mayHave(sid: string | undefined, uid: string, court: Court): Promise<boolean> {
+async function mayHave(sid: string | undefined, uid: string, context: VerdictContext): Promise<boolean> {
   if (sid === undefined) return true;
-  return asked(sid, court).then(
+  return asked(sid, context).then(
     (user) => user === uid,
     () => true,
   );
 }
 
-async function asked(sid: string, { user }: Court): Promise<string | undefined> {
+async function asked(sid: string, { user }: VerdictContext): Promise<string | undefined> {
   const answer = await inTime(user(sid).then((uid) => ({ uid })), ASK_TIMEOUT_MS, undefined); // prettier-ignore
   if (!answer) throw new Error('the store has not answered in time');
   return answer.uid;
