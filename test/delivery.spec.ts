@@ -10,6 +10,7 @@ import {
   type DebateSpaceModuleOptions,
   type OutboxFactory,
 } from 'nestjs-debate-space';
+import { Gate } from './support/gate.js';
 import { startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
 
@@ -144,6 +145,34 @@ describe('a logout on its way', () => {
     host = undefined;
     const error = { code: 'ERR_DEBATE_SPACE_ABORTED', outcome: 'not-sent', retryable: true };
     await expect(debateSpace.logoutUser('alice')).rejects.toMatchObject(error);
+  });
+
+  it('that the outbox is still noting at the shutdown is noted before the outbox closes', async () => {
+    const calls: string[] = [];
+    const noted = new Gate();
+    const outbox: OutboxFactory = {
+      open: async () => {
+        const memory = await memoryOutbox().open();
+        const retry = memory.retry.bind(memory);
+        return Object.assign(memory, {
+          retry: async (...args: Parameters<typeof retry>): Promise<void> => {
+            await noted.passed;
+            await retry(...args);
+            calls.push('retried');
+          },
+          close: () => void calls.push('close'),
+        });
+      },
+    };
+    const debateSpace = await start({ outbox });
+    host?.app.get(DebateSpaceEvents).events$.subscribe(({ type }) => {
+      if (type === 'shutdown-incomplete') setImmediate(() => { noted.open(); }); // prettier-ignore
+    });
+    service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
+    await debateSpace.logoutUser('alice');
+    await service.received.waitFor('logout');
+    await host?.stop();
+    expect(calls).toEqual(['retried', 'close']);
   });
 
   it('that is under way at the shutdown is settled before the outbox closes, and blames nobody', async () => {

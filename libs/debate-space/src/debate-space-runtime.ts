@@ -19,6 +19,8 @@ import { EndRecorder } from './session-end/end-recorder.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 
 const DRAIN_MS = 5_000;
+/** So much is left for it when the verdicts have taken the rest. */
+const LEAST_DRAIN_MS = 1_000;
 
 /** One debate-space application, put together: the parts of design and the one place that knows them all. */
 export class DebateSpaceRuntime {
@@ -106,7 +108,7 @@ export class DebateSpaceRuntime {
     const deadline = performance.now() + DRAIN_MS;
     this.recorder.close();
     await inTime(this.detector.close(), DRAIN_MS, undefined);
-    const pending = await this.#dispatcher.drain(Math.max(0, deadline - performance.now()));
+    const pending = await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()));
     if (pending > 0) {
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost: !this.outbox.durable });
     }

@@ -94,7 +94,7 @@ export interface DebateSpaceHttpOptions {
    * How many requests may reach {base_url} in any window of `perMs` milliseconds. Default: 100 in 60,000. `false`
    * removes the limit.
    */
-  rateLimit?: { readonly requests: number; readonly perMs: number } | false;
+  rateLimit?: { readonly requests: number; readonly perMs: number } | false | undefined;
   /** Permits `http:` addresses that are not loopback. Default: false. Keys and tokens then travel readable. */
   allowInsecureHttp?: boolean | undefined;
 }

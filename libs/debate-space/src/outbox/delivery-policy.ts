@@ -71,7 +71,7 @@ export function decide(
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
 }
 
-/** Whether the service itself, and not only this one logout, cannot be served. */
+/** Whether the service does not serve at all, and not only this one logout. Nothing is heard of it by a local failure. */
 export function seemsDown({ status, local = false }: DeliveryAnswer): boolean {
   return !local && (status === undefined || status === 408 || status >= 500);
 }

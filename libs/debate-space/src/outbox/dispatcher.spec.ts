@@ -181,6 +181,22 @@ describe('the dispatcher', () => {
     ]);
   });
 
+  it('takes no failure on this side for a service that is up again', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const answers = [down, { reason: 'x', local: true }, ok];
+    const bench = new Bench(await memory(), (call) => answers[call] ?? ok);
+    await bench.add('a');
+    bench.dispatcher.start();
+    await bench.until('logout-delivered');
+    expect(bench.events.map(({ type }) => type)).toEqual([
+      'service-down',
+      'logout-retrying',
+      'logout-retrying',
+      'service-up',
+      'logout-delivered',
+    ]);
+  });
+
   it('parks what is refused for the third time, with the cure, and goes on', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
     const bench = new Bench(await memory(), (_call, { uid }) => (uid === 'bad' ? { status: 400 } : ok));

@@ -162,7 +162,7 @@ export class Dispatcher {
     const attempts = job.attempts + 1;
     const { id, uid } = entry;
     const cause = causeOf(answer);
-    this.#pace.heard(seemsDown(answer), cause);
+    if (!answer.local) this.#pace.heard(seemsDown(answer), cause);
     if (decision.action !== 'finish') this.#pace.pause(decision.pauseMs);
     switch (decision.action) {
       case 'finish':
