@@ -1,0 +1,35 @@
+import { describe, it } from '@jest/globals';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+export interface Program {
+  /** Where it is; `undefined` when this machine does not have it. */
+  readonly path: string | undefined;
+  /** `describe`, or a plain word that these tests are skipped. In CI nothing is: what is missing fails. */
+  readonly describe: (name: string, tests: () => void) => void;
+}
+
+/** A server that some tests need, found in `PATH` or in one of `places`. */
+export function programOf(command: string, product: string, places: readonly string[] = []): Program {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...places];
+  const path = folders.map((folder) => join(folder, command)).find(isExecutable);
+  if (path !== undefined || process.env.CI === 'true') return { path, describe };
+  return {
+    path,
+    describe: (name) => {
+      process.stderr.write(`SKIPPED for lack of ${product} (${command}): ${name}\n`);
+      describe(name, () => {
+        it.skip(`needs ${product}`, () => undefined);
+      });
+    },
+  };
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
