@@ -1,5 +1,9 @@
-/** Why a logout is sent. `requested`: by `logoutUser`; `explicit`: by `@EndsDebateSession()`. */
-export type EndReason = 'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'explicit' | 'requested';
+/**
+ * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `requested`: by `logoutUser`;
+ * `explicit`: by `@EndsDebateSession()`.
+ */
+export type EndReason =
+  'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'abandoned' | 'explicit' | 'requested';
 
 interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */

@@ -8,7 +8,7 @@ import type { HttpAdapterHost } from '@nestjs/core';
 import type { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
-import { onExpressSessionStore } from './session-end/express-session-stores.js';
+import { HostSessions } from './session-end/host-sessions.js';
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
@@ -16,8 +16,8 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   readonly #options: ResolvedOptions;
   readonly #adapterHost: HttpAdapterHost | undefined;
   readonly #logger: LoggerService;
-  #sessions = 'no session is watched';
-  #detach: () => void = () => undefined;
+  /** None when the identity provider tells of the ends. */
+  readonly #sessions: HostSessions | undefined;
 
   constructor(
     runtime: DebateSpaceRuntime,
@@ -33,10 +33,13 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     runtime.events.events$.subscribe((event) => {
       log.write(event);
     });
+    if (options.logout.mode === 'oidc') return;
+    this.#sessions = new HostSessions(runtime.detector, options.session.store);
+    this.#sessions.attach(adapterHost?.httpAdapter);
   }
 
   onModuleInit(): void {
-    this.#watchSessions();
+    this.#sessions?.attach(this.#adapterHost?.httpAdapter); // under @nestjs/testing it is not there earlier
     this.#runtime.start();
   }
 
@@ -44,39 +47,20 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   onApplicationBootstrap(): void {
     const { applicationName, authUrl } = this.#options;
     const { outbox, warnings } = this.#runtime;
+    const sessions =
+      this.#sessions?.description ?? 'no session is watched, the identity provider notifies the service';
     this.#logger.log(
-      `"${applicationName}" at ${new URL(authUrl).host}; ${this.#sessions}; outbox: ${outbox.engine}, ${outbox.promise}`,
+      `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; outbox: ${outbox.engine}, ${outbox.promise}`,
     );
     for (const warning of warnings) this.#logger.warn(warning);
   }
 
   async onApplicationShutdown(): Promise<void> {
     try {
-      this.#detach();
+      this.#sessions?.detach();
       await this.#runtime.close();
     } catch (error) {
       this.#logger.error(`shutdown failed (${error instanceof Error ? error.name : typeof error})`);
     }
-  }
-
-  #watchSessions(): void {
-    const { session, logout } = this.#options;
-    const { detector } = this.#runtime;
-    if (logout.mode === 'oidc') {
-      this.#sessions = 'no session is watched, the identity provider notifies the service';
-      return;
-    }
-    if (session.store) {
-      const stores = [session.store].flat() as object[];
-      for (const store of stores) detector.watch(store);
-      this.#sessions = `session store: ${stores.map((store) => store.constructor.name).join(', ')}`;
-      return;
-    }
-    const adapter = this.#adapterHost?.httpAdapter;
-    if (adapter?.getType() !== 'express') return;
-    this.#detach = onExpressSessionStore(adapter.getInstance<{ request: object }>(), (store) => {
-      detector.watch(store);
-    });
-    this.#sessions = 'session stack: Express, the store is taken from the first request that has one';
   }
 }

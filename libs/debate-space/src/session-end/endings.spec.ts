@@ -47,7 +47,7 @@ describe('endings', () => {
     await endings.decided();
     expect(endings.hasEnded('s1', 'alice')).toBe(true);
     expect(endings.hasEnded('s1', 'bob')).toBe(false);
-    endings.rearm('s1', 'alice');
+    endings.saved('s1', 'alice', undefined);
     expect(endings.hasEnded('s1', 'alice')).toBe(false);
   });
 

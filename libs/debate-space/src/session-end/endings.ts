@@ -9,6 +9,7 @@ type MaybePromise<T> = T | PromiseLike<T>;
 interface Ending extends PossibleEnd {
   readonly actors: Set<SessionRequest>;
   readonly calls: EndingCall[];
+  savedBack: boolean;
   readonly held: MaybePromise<HeldEnd | undefined>;
 }
 
@@ -46,7 +47,7 @@ export class Endings {
       return known.held;
     }
     const held = this.#recorder.hold(uid, reason, sid);
-    const ending: Ending = { sid, uid, actors: new Set(actors), calls: [call], held };
+    const ending: Ending = { sid, uid, actors: new Set(actors), calls: [call], savedBack: false, held };
     if (sid !== undefined) this.#undecided.set(key, ending);
     this.keepOpen(this.#decide(ending, key));
     return held;
@@ -58,8 +59,11 @@ export class Endings {
   }
 
   /** The session was saved with this user: it may end again. */
-  rearm(sid: string, uid: string): void {
-    this.#ended.delete(keyOf(sid, uid));
+  saved(sid: string, uid: string, request: SessionRequest | undefined): void {
+    const key = keyOf(sid, uid);
+    this.#ended.delete(key);
+    const ending = this.#undecided.get(key);
+    if (ending && request && !ending.actors.has(request)) ending.savedBack = true;
   }
 
   /** Has `decided` wait for this as well. */

@@ -1,18 +1,27 @@
-import type { SessionRequest } from './session-request.js';
+import { cookiesAfter, cookiesSent } from './browser-cookies.js';
+import { setCookiesOf, type SessionRequest } from './session-request.js';
 
 interface Live {
   uid: string;
   readonly requests: Set<SessionRequest>;
 }
 
+/** A request has left its browser without the session that it had loaded. */
+export type Abandoned = (sid: string, uid: string, request: SessionRequest) => void;
+
 /**
  * Whose session it is, for the sessions that requests under way have loaded or saved with a user
  * (session-endings.md, rule 1). Holds nothing beyond the requests: what an idle session holds, the store knows.
  */
 export class LiveSessions {
+  readonly #abandoned: Abandoned;
   readonly #sessions = new Map<string, Live>();
   /** Requests whose client left before the head of a response, with its cookies, could. */
   readonly #unanswered = new WeakSet<SessionRequest>();
+
+  constructor(abandoned: Abandoned) {
+    this.#abandoned = abandoned;
+  }
 
   uidOf(sid: string): string | undefined {
     return this.#sessions.get(sid)?.uid;
@@ -20,6 +29,14 @@ export class LiveSessions {
 
   requestsOf(sid: string): readonly SessionRequest[] {
     return [...(this.#sessions.get(sid)?.requests ?? [])];
+  }
+
+  /** The request that has this session object now. */
+  requestWith(session: unknown): SessionRequest | undefined {
+    for (const { requests } of this.#sessions.values()) {
+      for (const request of requests) if (request.session === session) return request;
+    }
+    return undefined;
   }
 
   /** Every session that is known, with its user. */
@@ -41,6 +58,8 @@ export class LiveSessions {
     live.requests.add(request);
     request.res.once('close', () => {
       this.#over(request);
+      if (this.#sessions.get(sid) === live && this.leftWith(request, sid) !== sid)
+        this.#abandoned(sid, live.uid, request);
       live.requests.delete(request);
       if (live.requests.size === 0 && this.#sessions.get(sid) === live) this.#sessions.delete(sid);
     });
@@ -51,13 +70,21 @@ export class LiveSessions {
     this.#sessions.delete(sid);
   }
 
-  /** The session that a request leaves its browser with: another than before only if the cookie naming it has left. */
+  /** The session that a request leaves its browser with: another than before only by the cookies that have left. */
   leftWith(request: SessionRequest, before: string | undefined): string | undefined {
     const { sessionID, res } = request;
-    if (sessionID === before || sessionID === undefined || before === undefined) return sessionID;
-    const cookies = [res.getHeader('set-cookie') ?? []].flat().map(String);
-    const named = cookies.some((cookie) => cookie.includes(encodeURIComponent(sessionID)));
-    return named && res.headersSent && !this.#unanswered.has(request) ? sessionID : before;
+    if (before === undefined) return sessionID;
+    if (!res.headersSent || this.#unanswered.has(request)) return before;
+    const setCookies = setCookiesOf(request);
+    if (setCookies.length === 0) return before;
+    const sent = cookiesSent(request.headers.cookie);
+    const after = cookiesAfter(sent, setCookies);
+    const has = (sid: string | undefined): boolean =>
+      sid !== undefined && Object.values(after).some((value) => value?.includes(sid));
+    if (has(sessionID)) return sessionID;
+    if (has(before)) return before;
+    const wasSent = Object.values(sent).some((value) => value?.includes(before));
+    return wasSent ? undefined : sessionID; // ids that cookies do not show
   }
 
   #over(request: SessionRequest): void {

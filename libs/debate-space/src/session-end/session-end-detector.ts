@@ -1,6 +1,7 @@
 import type { Emit } from '../debate-space-event.js';
 import type { SessionUid } from '../debate-space.options.js';
 import type { EndRecorder } from './end-recorder.js';
+import type { SessionRequest } from './session-request.js';
 import { WatchedStore } from './watched-store.js';
 
 export interface DetectorOptions {
@@ -39,6 +40,11 @@ export class SessionEndDetector {
     } catch (error) {
       fault('session store', error); // frozen, or a Proxy that says no
     }
+  }
+
+  /** A request has loaded its session; told by platforms whose stores do not hear of requests. Never throws. */
+  loaded(store: object, request: SessionRequest): void {
+    this.#stores.get(store)?.loaded(request);
   }
 
   /** Has every open verdict fall now, and gives the stores their own methods back. */

@@ -23,7 +23,7 @@ export class SessionReader {
   /** The user of a session. A resolver that throws – at a session without a user, most likely – names nobody. */
   uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
     try {
-      return resolvedUid(this.#uid(session, request));
+      return resolvedUid(this.#uid(session, request?.native ?? request));
     } catch (error) {
       this.#fault('session.uid', error);
       return undefined;

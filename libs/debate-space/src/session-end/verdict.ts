@@ -20,6 +20,8 @@ export interface PossibleEnd {
   /** The requests that are ending it, as far as they are known. */
   readonly actors: ReadonlySet<SessionRequest>;
   readonly calls: readonly EndingCall[];
+  /** Whether a request that does not take part has saved the ended session back: the user wanted to leave. */
+  readonly savedBack: boolean;
 }
 
 export interface VerdictContext {
@@ -72,12 +74,13 @@ async function verdictOn(end: PossibleEnd, context: VerdictContext): Promise<boo
 
 /** The session by which a browser that took part still gets this user. */
 async function stillLoggedIn(
-  { sid, uid, actors }: PossibleEnd,
+  { sid, uid, actors, savedBack }: PossibleEnd,
   unsure: boolean,
   context: VerdictContext,
 ): Promise<string | undefined> {
   const sids = new Set([...actors].map((actor) => context.leftWith(actor, sid)));
   if (unsure) sids.add(sid);
+  if (savedBack) sids.delete(sid);
   for (const left of sids) {
     // A store that cannot be asked leaves what its calls said: the end counts.
     if (left !== undefined && (await asked(left, context).catch(() => undefined)) === uid) return left;

@@ -5,7 +5,7 @@ import { Endings } from './endings.js';
 import { LiveSessions } from './live-sessions.js';
 import { SessionReader } from './session-reader.js';
 import { sessionRequest, type SessionRequest } from './session-request.js';
-import type { StoreMethod } from './store-call.js';
+import { isPromise, type StoreMethod } from './store-call.js';
 import { StoreCalls } from './store-calls.js';
 import { addStoreLayer } from './store-layers.js';
 import { StoreOperation } from './store-operation.js';
@@ -28,7 +28,14 @@ export class WatchedStore {
   readonly #store: object;
   readonly #calls: StoreCalls;
   readonly #reader: SessionReader;
-  readonly #live = new LiveSessions();
+  readonly #live = new LiveSessions((sid, uid, request) => {
+    if (this.#endings.hasEnded(sid, uid)) return;
+    const left = new StoreOperation();
+    left.end('done');
+    void this.#begin(sid, uid, 'abandoned', [request], left);
+  });
+  /** Whose sessions these are, on platforms whose sessions do not name their request. */
+  readonly #owners = new WeakMap<object, SessionRequest>();
   readonly #endings: Endings;
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
@@ -57,6 +64,15 @@ export class WatchedStore {
     });
   }
 
+  /** A request has loaded a session, or made a new one. */
+  loaded(request: SessionRequest): void {
+    const { session, sessionID } = request;
+    if (typeof session !== 'object' || session === null || sessionID === undefined) return;
+    if (request.native !== undefined) this.#owners.set(session, request);
+    const uid = this.#reader.uidOf(session as SessionRecord, request);
+    if (uid !== undefined) this.#live.link(sessionID, uid, request);
+  }
+
   /** Resolves when every end so far has its verdict. */
   async decided(): Promise<void> {
     await this.#endings.decided();
@@ -65,9 +81,7 @@ export class WatchedStore {
   #createSession(original: StoreMethod, args: unknown[]): unknown {
     const returned = original.apply(this.#store, args);
     const request = sessionRequest(args[0]);
-    const uid = request && this.#reader.uidOf(args[1] as SessionRecord, request);
-    if (request?.sessionID !== undefined && uid !== undefined)
-      this.#live.link(request.sessionID, uid, request);
+    if (request) this.loaded(request);
     return returned;
   }
 
@@ -82,7 +96,7 @@ export class WatchedStore {
 
   #set(original: StoreMethod, args: unknown[]): unknown {
     const [sid, session] = args as [string, SessionRecord];
-    const request = sessionRequest(Reflect.get(Object(session) as object, 'req'));
+    const request = this.#requestOf(session);
     const operation = new StoreOperation();
     let uid: string | undefined;
     const before = (): MaybePromise<unknown> => {
@@ -101,23 +115,27 @@ export class WatchedStore {
         return;
       }
       this.#live.link(sid, uid, request);
-      this.#endings.rearm(sid, uid);
+      this.#endings.saved(sid, uid, request);
     });
   }
 
   #destroy(original: StoreMethod, args: unknown[]): unknown {
-    const sid = args[0] as string;
+    const sids = [args[0]].flat() as string[]; // some stores take several at once
     const regenerating = this.#regenerating;
     const operation = new StoreOperation();
-    const before = (): MaybePromise<unknown> => {
+    const begun = (sid: string): MaybePromise<unknown> => {
       const actors = this.#actorsOf(sid, regenerating);
       return this.#userBefore(sid, regenerating, (user) =>
         this.#begin(sid, user, 'destroyed', actors, operation),
       );
     };
-    return this.#calls.call(original, args, sid, before, (outcome) => {
+    const before = (): MaybePromise<unknown> => {
+      const each = sids.map(begun);
+      return each.some(isPromise) ? Promise.all(each) : undefined;
+    };
+    return this.#calls.call(original, args, sids.length === 1 ? sids[0] : undefined, before, (outcome) => {
       operation.end(outcome);
-      if (outcome !== 'failed') this.#live.forget(sid);
+      if (outcome !== 'failed') for (const sid of sids) this.#live.forget(sid);
     });
   }
 
@@ -173,6 +191,12 @@ export class WatchedStore {
   #kept(work: Promise<unknown>): Promise<unknown> {
     this.#endings.keepOpen(work);
     return work;
+  }
+
+  #requestOf(session: unknown): SessionRequest | undefined {
+    if (typeof session !== 'object' || session === null) return undefined;
+    const known = sessionRequest(Reflect.get(session, 'req')) ?? this.#owners.get(session);
+    return known ?? this.#live.requestWith(session);
   }
 
   /** Who is ending this session: the request that regenerates it, those that have just let go of it, or any that has it. */
