@@ -2,15 +2,28 @@ import session from 'express-session';
 
 /** The memory store of express-session, with failures on demand. */
 export class FallibleStore extends session.MemoryStore {
-  failing: 'destroy' | 'set' | undefined;
+  #failing: 'destroy' | 'set' | undefined;
+  #times = 0;
+
+  /** Has the next calls of this operation fail. */
+  fail(operation: 'destroy' | 'set', times = 1): void {
+    this.#failing = operation;
+    this.#times = times;
+  }
 
   override destroy(sid: string, callback?: (error?: unknown) => void): void {
-    if (this.failing === 'destroy') setImmediate(() => callback?.(new Error('the store is down')));
+    if (this.#fails('destroy')) setImmediate(() => callback?.(new Error('the store is down')));
     else super.destroy(sid, callback);
   }
 
   override set(sid: string, data: session.SessionData, callback?: (error?: unknown) => void): void {
-    if (this.failing === 'set') setImmediate(() => callback?.(new Error('the store is down')));
+    if (this.#fails('set')) setImmediate(() => callback?.(new Error('the store is down')));
     else super.set(sid, data, callback);
+  }
+
+  #fails(operation: 'destroy' | 'set'): boolean {
+    if (this.#failing !== operation || this.#times === 0) return false;
+    this.#times -= 1;
+    return true;
   }
 }

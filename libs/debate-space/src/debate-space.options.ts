@@ -37,8 +37,8 @@ export interface SessionStore {
 
 export interface DebateSpaceSessionOptions {
   /**
-   * Finds the user in a session. Default: the first of `session.passport.user`, `session.user`, `session.userId`,
-   * `session.uid` that is a string, a number, or an object with `uid`, `id`, `sub` or `userId`. One that throws
+   * Finds the user in a session. Default: the first of `session.passport.user`, `session.passport` (@fastify/passport),
+   * `session.user`, `session.userId`, `session.uid` that is a string, a number, or an object with `uid`, `id`, `sub` or `userId`. One that throws
    * names nobody, and a `fault` event tells of it.
    */
   uid?: SessionUid | undefined;

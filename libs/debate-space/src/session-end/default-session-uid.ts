@@ -2,12 +2,12 @@ import type { SessionRecord } from '../debate-space.options.js';
 import { isPromise } from './store-call.js';
 
 /**
- * The first of `session.passport.user`, `session.user`, `session.userId`, `session.uid` that names a user: a string,
- * a number, or an object with `uid`, `id`, `sub` or `userId`.
+ * The first of `session.passport.user`, `session.passport` (@fastify/passport), `session.user`, `session.userId`,
+ * `session.uid` that names a user: a string, a number, or an object with `uid`, `id`, `sub` or `userId`.
  */
 export function defaultSessionUid(session: SessionRecord): string | undefined {
   const passport = session.passport as { user?: unknown } | null | undefined;
-  for (const candidate of [passport?.user, session.user, session.userId, session.uid]) {
+  for (const candidate of [passport?.user, passport, session.user, session.userId, session.uid]) {
     const uid = uidOf(candidate);
     if (uid !== undefined) return uid;
   }

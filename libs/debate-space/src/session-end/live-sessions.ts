@@ -16,6 +16,8 @@ export type Abandoned = (sid: string, uid: string, request: SessionRequest) => v
 export class LiveSessions {
   readonly #abandoned: Abandoned;
   readonly #sessions = new Map<string, Live>();
+  /** Those under way that have, or had, a session with a user. */
+  readonly #requests = new Set<SessionRequest>();
   /** Requests whose client left before the head of a response, with its cookies, could. */
   readonly #unanswered = new WeakSet<SessionRequest>();
 
@@ -33,9 +35,7 @@ export class LiveSessions {
 
   /** The request that has this session object now. */
   requestWith(session: unknown): SessionRequest | undefined {
-    for (const { requests } of this.#sessions.values()) {
-      for (const request of requests) if (request.session === session) return request;
-    }
+    for (const request of this.#requests) if (request.session === session) return request;
     return undefined;
   }
 
@@ -56,10 +56,12 @@ export class LiveSessions {
     const live = known ?? { uid, requests: new Set() };
     this.#sessions.set(sid, live);
     live.requests.add(request);
+    this.#requests.add(request);
     request.res.once('close', () => {
       this.#over(request);
       if (this.#sessions.get(sid) === live && this.leftWith(request, sid) !== sid)
         this.#abandoned(sid, live.uid, request);
+      this.#requests.delete(request);
       live.requests.delete(request);
       if (live.requests.size === 0 && this.#sessions.get(sid) === live) this.#sessions.delete(sid);
     });
