@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as errors from 'nestjs-debate-space';
 import ts from 'typescript';
@@ -8,11 +8,16 @@ import { optionsSchema } from '../libs/debate-space/src/options-schema.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const readme = readFileSync(`${root}/README.md`, 'utf8');
 
-/** The fenced code of one language. */
-function snippets(language: string): string[] {
-  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(
-    ([, code = '']) => code,
-  );
+const pages = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'));
+
+/**
+ * The code that a page fences as `ts`, each under the name of a file. What it fences as `typescript` needs a package
+ * that cannot live in this workspace: scripts/check-recipes.mjs compiles and runs that.
+ */
+function snippets(page: string): (readonly [path: string, code: string])[] {
+  const fences = readFileSync(`${root}/${page}`, 'utf8').matchAll(/^```ts\n(.*?)^```/gms);
+  const name = page.replaceAll(/\W/g, '-');
+  return [...fences].map(([, code = ''], index) => [`${root}test/${name}-${index}.ts`, code] as const);
 }
 
 /** What the compiler has to say about files that exist in memory only, as part of this workspace. */
@@ -38,11 +43,10 @@ function problemsOf(sources: ReadonlyMap<string, string>): string[] {
 }
 
 describe('the README', () => {
-  it('has snippets that compile', () => {
-    const sources = new Map(
-      snippets('ts').map((code, index) => [`${root}test/readme-${index}.ts`, code] as const),
-    );
-    expect(sources.size).toBeGreaterThan(5);
+  it('has snippets that compile, and so have the pages of docs/', () => {
+    const own = snippets('README.md');
+    expect(own.length).toBeGreaterThan(5);
+    const sources = new Map([...own, ...pages.flatMap((page) => snippets(`docs/${page}`))]);
     expect(problemsOf(sources)).toEqual([]);
   });
 

@@ -1,3 +1,4 @@
+import { cookieStacks } from './cookie-endings.js';
 import { cellsOf, type EndingCell } from './endings.js';
 import { expressStacks } from './express-endings.js';
 import { fastifyStacks } from './fastify-endings.js';
@@ -6,4 +7,5 @@ import { fastifyStacks } from './fastify-endings.js';
 export const endingCells: readonly EndingCell[] = [
   ...expressStacks.flatMap(cellsOf),
   ...fastifyStacks.flatMap(cellsOf),
+  ...cookieStacks.flatMap(cellsOf),
 ];

@@ -26,9 +26,9 @@ export interface FastifyContext {
 /** A session library of Fastify, as a host uses it. */
 export interface FastifyLogin {
   /** What main.ts registers. */
-  register(app: NestFastifyApplication): Promise<unknown>;
-  logIn(context: FastifyContext, uid: string): unknown;
-  uidIn(context: FastifyContext): string | undefined | Promise<string | undefined>;
+  readonly register: (app: NestFastifyApplication) => unknown;
+  readonly logIn: (context: FastifyContext, uid: string) => unknown;
+  readonly uidIn: (context: FastifyContext) => string | undefined | Promise<string | undefined>;
 }
 
 export interface FastifyHostOptions {

@@ -37,10 +37,20 @@ export type Act = (request: Request, response: Response, store: Store) => unknow
 
 type HostedApplication = DebateSpaceModuleOptions & DebateSpaceModuleExtras;
 
+/** A login of another kind than by express-session. */
+export interface ExpressLogin {
+  /** What main.ts mounts. */
+  readonly mount?: (app: NestExpressApplication) => void;
+  readonly logIn: (request: Request, response: Response, uid: string) => unknown;
+  readonly uidIn: (request: Request, response: Response) => string | undefined | Promise<string | undefined>;
+}
+
 export interface SessionHostOptions {
   /** One application, several with names, or none. */
   readonly debateSpace?: HostedApplication | HostedApplication[];
-  readonly store: Store;
+  /** Default: a memory store. */
+  readonly store?: Store;
+  readonly login?: ExpressLogin;
   readonly act?: Act;
   readonly stack?: SessionStack;
   readonly unset?: 'destroy' | 'keep';
@@ -57,6 +67,7 @@ const SCENARIO = Symbol('scenario');
 interface Scenario {
   readonly act: Act;
   readonly store: Store;
+  readonly login: ExpressLogin;
 }
 
 class ActingGuard implements CanActivate {
@@ -74,14 +85,18 @@ class SessionHostController {
   constructor(@Inject(SCENARIO) private readonly scenario: Scenario) {}
 
   @Post('login')
-  async login(@Req() request: Request, @Body('uid') uid: string): Promise<string> {
-    await logIn(request, uid);
+  async login(
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+    @Body('uid') uid: string,
+  ): Promise<string> {
+    await this.scenario.login.logIn(request, response, uid);
     return `hello ${uid}`;
   }
 
   @Get('whoami')
-  whoami(@Req() request: Request): string {
-    return uidIn(request) ?? 'nobody';
+  async whoami(@Req() request: Request, @Res({ passthrough: true }) response: Response): Promise<string> {
+    return (await this.scenario.login.uidIn(request, response)) ?? 'nobody';
   }
 
   @Post('act')
@@ -114,14 +129,27 @@ export class SessionHost {
   ) {}
 
   static async start(options: SessionHostOptions): Promise<SessionHost> {
-    const { act = () => undefined, store, stores = {}, stack = 'express-session', unset = 'keep' } = options;
-    const { logger = false, debateSpace = [] } = options;
+    const { act = () => undefined, store = new session.MemoryStore(), stores = {}, unset = 'keep' } = options;
+    const { stack = 'express-session', logger = false, debateSpace = [] } = options;
+    const mountSessions = (app: NestExpressApplication): void => {
+      for (const [path, own] of Object.entries({ ...stores, '/': store })) {
+        const settings = { secret: 'only for tests', resave: false, saveUninitialized: false };
+        app.use(path, session({ ...settings, store: own, unset, cookie: { path } }));
+      }
+      if (stack === 'passport') for (const handler of passportHandlers()) app.use(handler);
+    };
+    const sessions = {
+      mount: mountSessions,
+      logIn: (request: Request, _: Response, uid: string) => logIn(request, uid),
+      uidIn,
+    };
+    const { login = sessions } = options;
     const imports = [debateSpace].flat().map((options) => DebateSpaceModule.forRoot(options));
 
     @Module({
       imports,
       controllers: [SessionHostController, ...(options.controllers ?? [])],
-      providers: [{ provide: SCENARIO, useValue: { act, store } satisfies Scenario }],
+      providers: [{ provide: SCENARIO, useValue: { act, store, login } satisfies Scenario }],
     })
     class SessionHostModule {}
 
@@ -129,11 +157,7 @@ export class SessionHost {
       logger,
       abortOnError: false,
     });
-    for (const [path, own] of Object.entries({ ...stores, '/': store })) {
-      const settings = { secret: 'only for tests', resave: false, saveUninitialized: false };
-      app.use(path, session({ ...settings, store: own, unset, cookie: { path } }));
-    }
-    if (stack === 'passport') for (const handler of passportHandlers()) app.use(handler);
+    login.mount?.(app);
     app.use('/outside', (request: Request, response: Response, next: (error?: unknown) => void) => {
       Promise.resolve(act(request, response, store)).then(() => response.end('done'), next);
     });

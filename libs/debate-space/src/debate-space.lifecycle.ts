@@ -34,7 +34,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       log.write(event);
     });
     if (options.logout.mode === 'oidc') return;
-    this.#sessions = new HostSessions(runtime.detector, options.session.store);
+    this.#sessions = new HostSessions(runtime.detector, options.session);
     this.#sessions.attach(adapterHost?.httpAdapter);
   }
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { OutboxFactory } from './outbox/outbox.js';
 
 /** What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error. */
@@ -35,6 +36,26 @@ export interface SessionStore {
   destroy(sid: string, callback?: (error?: unknown) => void): unknown;
 }
 
+/** A request as the browser sent it, or as it would send the next one. */
+export interface CookieRequest {
+  readonly headers: IncomingHttpHeaders;
+  /** By name, decoded: those that came with the request, or what `Set-Cookie` has made of them. */
+  readonly cookies: Readonly<Record<string, string | undefined>>;
+}
+
+type MaybePromise<T> = T | PromiseLike<T>;
+
+/** A session that lives in a cookie. */
+export interface SessionCookie {
+  /** The cookie's name. Values that are cut into `name.0`, `name.1`, … are put together. */
+  name: string;
+  /**
+   * Finds the user in the cookie's value. Must check its signature, or decrypt it: browsers send what they like. A value
+   * that is refused – `undefined`, or an error – is nobody's.
+   */
+  uid: (value: string, request: CookieRequest) => MaybePromise<string | number | undefined>;
+}
+
 export interface DebateSpaceSessionOptions {
   /**
    * Finds the user in a session. Default: the first of `session.passport.user`, `session.passport` (@fastify/passport),
@@ -44,6 +65,8 @@ export interface DebateSpaceSessionOptions {
   uid?: SessionUid | undefined;
   /** The store or stores to watch, and no others. Default: every store that the app's requests bring along. */
   store?: SessionStore | readonly SessionStore[] | undefined;
+  /** Sessions that live in a cookie: cookie-session, iron-session, @fastify/secure-session, a JWT. Default: none. */
+  cookies?: readonly SessionCookie[] | undefined;
   /** How long a response that is still open may delay the verdict on an end, in milliseconds. Default: 500. */
   graceMs?: number | undefined;
 }

@@ -1,6 +1,7 @@
 export { DebateSpaceModule } from './debate-space.module.js';
 export type { DebateSpaceModuleExtras } from './debate-space.module-definition.js';
 export type {
+  CookieRequest,
   DebateSpaceHttpOptions,
   DebateSpaceLogoutOptions,
   DebateSpaceModuleOptions,
@@ -9,6 +10,7 @@ export type {
   DebateSpaceUsersOptions,
   LogoutClaims,
   LogoutClaimsContext,
+  SessionCookie,
   SessionRecord,
   SessionStore,
   SessionUid,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DebateSpaceModuleOptions, LogoutClaims } from './debate-space.options.js';
+import type { DebateSpaceModuleOptions, LogoutClaims, SessionCookie } from './debate-space.options.js';
 import { memoryOutbox } from './outbox/memory-outbox.js';
 import { defaultSessionUid } from './session-end/default-session-uid.js';
 
@@ -18,6 +18,7 @@ const whole = (least: number, most: number, of = '') => {
   return z.int(message).min(least, message).max(most, message);
 };
 const milliseconds = (least: number) => whole(least, MOST_MS, ' of milliseconds');
+const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
 const GROUP = 'must be an object; see the table of options in the README';
 /** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
 const text = (cure: string) =>
@@ -59,6 +60,15 @@ export const optionsSchema = z.strictObject({
       {
         uid: functionOption<typeof defaultSessionUid>().default(() => defaultSessionUid),
         store: store.optional(),
+        cookies: z
+          .array(
+            z.strictObject(
+              { name: text('it is the name of a cookie'), uid: functionOption<SessionCookie['uid']>() },
+              COOKIE,
+            ),
+            COOKIE,
+          )
+          .default([]),
         graceMs: milliseconds(0).default(500),
       },
       GROUP,

@@ -1,15 +1,16 @@
-import { createHmac, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Emit, EndReason } from '../debate-space-event.js';
 import { AbortedError } from '../errors.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
+import { sessionHash } from '../session-hash.js';
 import { isPromise } from './store-call.js';
 
 /** An end that is noted in the outbox and not proven yet. */
 export interface HeldEnd {
-  /** It was one: deliver – unless one of these requests has ended this user's session already. */
-  release(requests: readonly unknown[]): MaybePromise<unknown>;
+  /** It was one: deliver – unless a request with one of these responses has ended this user's session already. */
+  release(responses: readonly unknown[]): MaybePromise<unknown>;
   /** It was none. */
   cancel(): MaybePromise<unknown>;
 }
@@ -26,8 +27,8 @@ export class EndRecorder {
   readonly #outbox: Outbox;
   readonly #hashKey: Secret;
   readonly #emit: Emit;
-  /** Who was reported because of which request: one notification per uid and request. */
   #closed = false;
+  /** Who was reported because of which request, known by its response: one notification per uid and request. */
   readonly #reported = new WeakMap<object, Set<string>>();
 
   constructor(outbox: Outbox, hashKey: Secret, emit: Emit) {
@@ -43,11 +44,11 @@ export class EndRecorder {
       this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
       return undefined;
     }
-    const sessionHash = sid === undefined ? undefined : this.#hash(sid);
-    const entry = { id: randomUUID(), uid, reason, endedAt: Date.now(), sessionHash };
+    const hash = sid === undefined ? undefined : sessionHash(this.#hashKey, sid);
+    const entry = { id: randomUUID(), uid, reason, endedAt: Date.now(), sessionHash: hash };
     const held: HeldEnd = {
-      release: (requests) => {
-        if (!this.#claimReport(uid, requests.filter(isObject))) return held.cancel();
+      release: (responses) => {
+        if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
         const released = this.#contained(() => this.#outbox.release(entry.id));
         this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
         return released;
@@ -75,10 +76,10 @@ export class EndRecorder {
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
   }
 
-  #claimReport(uid: string, requests: readonly object[]): boolean {
-    if (requests.some((request) => this.#reported.get(request)?.has(uid))) return false;
-    for (const request of requests) {
-      this.#reported.set(request, (this.#reported.get(request) ?? new Set()).add(uid));
+  #claimReport(uid: string, responses: readonly object[]): boolean {
+    if (responses.some((response) => this.#reported.get(response)?.has(uid))) return false;
+    for (const response of responses) {
+      this.#reported.set(response, (this.#reported.get(response) ?? new Set()).add(uid));
     }
     return true;
   }
@@ -98,10 +99,6 @@ export class EndRecorder {
       failed(error);
       return undefined;
     }
-  }
-
-  #hash(sid: string): string {
-    return createHmac('sha256', this.#hashKey.reveal()).update(sid).digest('base64url').slice(0, 22);
   }
 }
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../debate-space-event.js';
 import type { EndRecorder, HeldEnd } from './end-recorder.js';
+import { OpenWork } from './open-work.js';
 import type { SessionRequest } from './session-request.js';
 import { hasEnded, type VerdictContext, type EndingCall, type PossibleEnd } from './verdict.js';
 
@@ -20,7 +21,7 @@ export class Endings {
   readonly #recorder: EndRecorder;
   readonly #context: VerdictContext;
   readonly #undecided = new Map<string, Ending>();
-  readonly #open = new Set<Promise<void>>();
+  readonly #open = new OpenWork();
   /** Those that have ended: a request that loaded one before may still believe that it has a user. */
   readonly #ended = new LRUCache<string, true>({ max: MOST_REMEMBERED });
 
@@ -68,16 +69,12 @@ export class Endings {
 
   /** Has `decided` wait for this as well. */
   keepOpen(work: Promise<unknown>): void {
-    const open = work
-      .then(() => undefined)
-      .catch(() => undefined)
-      .finally(() => this.#open.delete(open));
-    this.#open.add(open);
+    this.#open.add(work);
   }
 
   /** Resolves when no verdict is open. */
   async decided(): Promise<void> {
-    while (this.#open.size > 0) await Promise.all(this.#open);
+    await this.#open.done();
   }
 
   async #decide(ending: Ending, key: string): Promise<void> {
@@ -91,7 +88,7 @@ export class Endings {
     this.#undecided.delete(key);
     if (ended && ending.sid !== undefined) this.#ended.set(key, true);
     const held = await ending.held;
-    await (ended ? held?.release([...ending.actors]) : held?.cancel());
+    await (ended ? held?.release([...ending.actors].map(({ res }) => res)) : held?.cancel());
   }
 }
 

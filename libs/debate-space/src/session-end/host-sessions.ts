@@ -1,55 +1,73 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import type { SessionStore } from '../debate-space.options.js';
+import type { SessionCookie, SessionStore } from '../debate-space.options.js';
+import type { RequestSource } from './cookie-sessions.js';
 import { onExpressSessionStore } from './express-session-stores.js';
 import { onFastifySession, type FastifyLike } from './fastify-sessions.js';
 import type { SessionEndDetector } from './session-end-detector.js';
+
+export interface HostSessionsOptions {
+  /** Without it, every store that the requests bring along is watched. */
+  readonly store?: SessionStore | readonly SessionStore[] | undefined;
+  readonly cookies: readonly SessionCookie[];
+}
+
+const PLATFORMS = { express: 'Express', fastify: 'Fastify' } as const;
+type Platform = keyof typeof PLATFORMS;
 
 /** Leads the sessions of one host to the detector, on the platform that the host runs on. */
 export class HostSessions {
   readonly #detector: SessionEndDetector;
   readonly #stores: readonly SessionStore[];
-  /** `undefined` until the platform is known. */
-  #detach: (() => void) | undefined;
-  #platform = 'none';
+  readonly #cookies: readonly SessionCookie[];
+  #platform: Platform | undefined;
+  #server: RequestSource | undefined;
+  readonly #detach: (() => void)[] = [];
 
-  /** @param given the stores of the options; without them, every store that the requests bring along is watched */
-  constructor(detector: SessionEndDetector, given: SessionStore | readonly SessionStore[] | undefined) {
+  constructor(detector: SessionEndDetector, { store, cookies }: HostSessionsOptions) {
     this.#detector = detector;
-    this.#stores = [given ?? []].flat();
-    for (const store of this.#stores) detector.watch(store);
+    this.#stores = [store ?? []].flat();
+    this.#cookies = cookies;
+    for (const given of this.#stores) detector.watch(given);
   }
 
-  /** As early as the platform is there: Fastify's hooks are for what is registered after them. */
+  /** As early as each part is there, once: Fastify's hooks are for what is registered after them. */
   attach(adapter: AbstractHttpAdapter | undefined): void {
-    if (this.#detach || !adapter?.getType) return;
-    const found = (store: object): void => {
-      if (this.#stores.length === 0) this.#detector.watch(store);
-    };
-    const platform = adapter.getType();
-    if (platform === 'express') {
-      this.#platform = 'Express';
-      this.#detach = onExpressSessionStore(adapter.getInstance<{ request: object }>(), found);
+    const type = adapter?.getType();
+    if (!adapter || (type !== 'express' && type !== 'fastify')) return;
+    if (!this.#platform) {
+      this.#platform = type;
+      this.#detach.push(this.#attachTo(type, adapter.getInstance()));
     }
-    if (platform === 'fastify') {
-      this.#platform = 'Fastify';
-      this.#detach = onFastifySession(adapter.getInstance<FastifyLike>(), {
-        found,
-        loaded: (store, request) => {
-          this.#detector.loaded(store, request);
-        },
-      });
-    }
+    const server = adapter.getHttpServer() as RequestSource | undefined;
+    if (this.#server || !server || this.#cookies.length === 0) return;
+    this.#server = server;
+    this.#detach.push(this.#detector.watchCookies(server));
   }
 
   detach(): void {
-    this.#detach?.();
+    for (const detach of this.#detach) detach();
   }
 
   /** For the boot log. */
   get description(): string {
+    const parts = this.#cookies.map(({ name }) => `session cookie: ${name}`);
     if (this.#stores.length > 0)
-      return `session store: ${this.#stores.map((store) => store.constructor.name).join(', ')}`;
-    if (!this.#detach) return 'no session is watched';
-    return `session stack: ${this.#platform}, the store is taken from the first request that has one`;
+      parts.push(`session store: ${this.#stores.map((store) => store.constructor.name).join(', ')}`);
+    else if (this.#platform && parts.length === 0)
+      parts.push(
+        `session stack: ${PLATFORMS[this.#platform]}, the store is taken from the first request that has one`,
+      );
+    return parts.length > 0 ? parts.join('; ') : 'no session is watched';
+  }
+
+  #attachTo(platform: Platform, instance: unknown): () => void {
+    const found = (store: object): void => {
+      if (this.#stores.length === 0) this.#detector.watch(store);
+    };
+    if (platform === 'express') return onExpressSessionStore(instance as { request: object }, found);
+    const loaded: SessionEndDetector['loaded'] = (store, request) => {
+      this.#detector.loaded(store, request);
+    };
+    return onFastifySession(instance as FastifyLike, { found, loaded });
   }
 }

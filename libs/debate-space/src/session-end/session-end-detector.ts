@@ -1,5 +1,6 @@
 import type { Emit } from '../debate-space-event.js';
-import type { SessionUid } from '../debate-space.options.js';
+import type { SessionCookie, SessionUid } from '../debate-space.options.js';
+import { CookieSessions, type RequestSource } from './cookie-sessions.js';
 import type { EndRecorder } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';
 import { WatchedStore } from './watched-store.js';
@@ -7,28 +8,36 @@ import { WatchedStore } from './watched-store.js';
 export interface DetectorOptions {
   readonly uid: SessionUid;
   readonly graceMs: number;
+  /** Default: none. */
+  readonly cookies?: readonly SessionCookie[];
 }
 
-/** Watches session stores for users whose session ends. */
+/** Watches session stores, and cookies that are sessions, for users whose session ends. */
 export class SessionEndDetector {
   readonly #recorder: EndRecorder;
   readonly #options: DetectorOptions;
   readonly #emit: Emit;
   readonly #stores = new Map<object, WatchedStore>();
+  readonly #cookies: CookieSessions;
   readonly #hurry = new AbortController();
 
   constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
     this.#recorder = recorder;
     this.#options = options;
     this.#emit = emit;
+    const fault = this.#fault.bind(this);
+    this.#cookies = new CookieSessions({ cookies: options.cookies ?? [], recorder, fault });
+  }
+
+  /** Watches the cookies that this server's answers set. @returns how to stop */
+  watchCookies(server: RequestSource): () => void {
+    return this.#cookies.attach(server);
   }
 
   /** Watches a store from now on; one that is watched already is left as it is. Never throws. */
   watch(store: object): void {
     if (this.#stores.has(store) || this.#hurry.signal.aborted) return;
-    const fault = (where: string, error: unknown): void => {
-      this.#emit({ type: 'fault', where, error: error instanceof Error ? error.name : typeof error });
-    };
+    const fault = this.#fault.bind(this);
     try {
       const { graceMs, uid } = this.#options;
       const recorder = this.#recorder;
@@ -55,5 +64,10 @@ export class SessionEndDetector {
       watched.release();
     }
     this.#stores.clear();
+    await this.#cookies.decided();
+  }
+
+  #fault(where: string, error: unknown): void {
+    this.#emit({ type: 'fault', where, error: error instanceof Error ? error.name : typeof error });
   }
 }

@@ -9,16 +9,16 @@ import { ModuleRef, Reflector } from '@nestjs/core';
 import { from, switchMap, tap, type Observable } from 'rxjs';
 import { getDebateSpaceToken } from '../debate-space.tokens.js';
 import { inTime } from '../in-time.js';
-import { resolvedUid, uidOf } from './default-session-uid.js';
+import { resolvedUid } from './default-session-uid.js';
 import { EndRecorder, MOST_WAIT_MS, type HeldEnd } from './end-recorder.js';
 import { ENDS_DEBATE_SESSION, type EndsDebateSessionOptions } from './ends-debate-session.options.js';
+import { askedBy, defaultUid, userOf, type Requester } from './requester.js';
 import { isPromise } from './store-call.js';
 
-type Request = Readonly<Record<string, unknown>>;
-
 /**
- * Ends the debate session of the request's user when the handler succeeds. Bound by `@EndsDebateSession()` to handlers
- * that end a login which no session store knows of; sessions are watched at their store and do not need it.
+ * Ends the debate session of the user who asks, over HTTP, GraphQL or a WebSocket, when the handler succeeds. Bound by
+ * `@EndsDebateSession()` to handlers that end a login which no session store knows of; sessions are watched at their
+ * store and do not need it.
  */
 @Injectable()
 export class SessionEndInterceptor implements NestInterceptor {
@@ -33,14 +33,14 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const request = context.switchToHttp().getRequest<Request>();
-    const held = this.#hold(context, request);
+    const { requester, marks } = askedBy(context);
+    const held = this.#hold(context, requester);
     const told = (tell: (end: HeldEnd | undefined) => unknown): void => {
       if (isPromise(held)) void held.then(tell);
       else tell(held);
     };
     const ended = (): void => {
-      told((end) => end?.release([request]));
+      told((end) => end?.release(marks));
     };
     const failed = (): void => {
       told((end) => end?.cancel());
@@ -52,14 +52,14 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   /** Notes the end before the handler runs; whatever goes wrong here is not the handler's problem. */
-  #hold(context: ExecutionContext, request: Request): ReturnType<EndRecorder['hold']> {
+  #hold(context: ExecutionContext, requester: Requester): ReturnType<EndRecorder['hold']> {
     const targets = [context.getHandler(), context.getClass()];
-    const { name, uid = userOf } = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(ENDS_DEBATE_SESSION, targets) ?? {}; // prettier-ignore
+    const { name, uid = defaultUid } = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(ENDS_DEBATE_SESSION, targets) ?? {}; // prettier-ignore
     let cure = 'its uid function failed';
     try {
-      const user = resolvedUid(uid(request));
+      const user = resolvedUid(uid(requester, context));
       if (user === undefined) {
-        if (uid === userOf && isObject(request.user)) this.#warnOfNobody(context);
+        if (uid === defaultUid && isObject(userOf(requester))) this.#warnOfNobody(context);
         return undefined;
       }
       cure = 'is DebateSpaceModule imported, with this name?';
@@ -75,14 +75,10 @@ export class SessionEndInterceptor implements NestInterceptor {
   #warnOfNobody(context: ExecutionContext): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
-    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: request.user has no uid, id, sub or userId; give { uid }`); // prettier-ignore
+    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: its user has no uid, id, sub or userId; give { uid }`); // prettier-ignore
   }
 }
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
-}
-
-function userOf(request: Request): string | undefined {
-  return uidOf(request.user);
 }

@@ -1,0 +1,57 @@
+// Runs the recipes whose libraries cannot live in this workspace – better-auth's optional peers conflict with its
+// devDependencies – with the packed tarballs, and with the very snippet that the documentation shows.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const packages = ['nestjs-debate-space', 'debate-space-simulator'];
+const nestPackages = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@^12`);
+const others = ['better-auth@^1', 'reflect-metadata', 'rxjs', '@types/node@20'];
+
+const place = mkdtempSync(join(tmpdir(), 'debate-space-recipes-'));
+try {
+  writeFileSync(join(place, 'package.json'), JSON.stringify({ name: 'host', private: true, type: 'module' }));
+  const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
+  run('npm', ['install', ...QUIET, ...pack(), ...nestPackages, ...others], place);
+
+  const recipes = join(root, 'scripts/check-recipes');
+  cpSync(join(recipes, 'auth-options.mjs'), join(place, 'auth-options.js'));
+  writeFileSync(join(place, 'auth.ts'), snippet('docs/stateless-logins.md', 'better-auth'));
+  const options = { module: 'nodenext', target: 'es2022', strict: true, allowJs: true, outDir: 'dist' };
+  const compilerOptions = { ...options, skipLibCheck: true, types: ['node'] };
+  writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['auth.ts'] }));
+  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
+  cpSync(join(recipes, 'better-auth.mjs'), join(place, 'dist/better-auth.mjs'));
+  const told = run(process.execPath, ['dist/better-auth.mjs'], place);
+  const { version } = JSON.parse(readFileSync(join(place, 'node_modules/better-auth/package.json'), 'utf8'));
+  console.log(`✓ a host with better-auth ${version}, and the documentation’s snippet:\n${told.trimEnd()}`);
+} finally {
+  rmSync(place, { recursive: true, force: true });
+}
+
+function pack() {
+  const workspaces = packages.flatMap((name) => ['-w', name]);
+  const packed = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', place, ...workspaces], root));
+  return Object.values(packed).map(({ filename }) => join(place, filename));
+}
+
+/** The only snippet in `typescript`, as against `ts`: see test/readme.spec.ts. */
+function snippet(file, module) {
+  const fences = readFileSync(join(root, file), 'utf8').matchAll(/^```typescript\n(.*?)^```/gms);
+  const codes = [...fences].map(([, code]) => code).filter((code) => code.includes(`'${module}'`));
+  if (codes.length !== 1) throw new Error(`${file} has ${codes.length} snippets with ${module}`);
+  return codes[0];
+}
+
+function run(command, args, cwd) {
+  try {
+    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    throw new Error(`${command} ${args.slice(0, 3).join(' ')} failed:\n${error.stdout}\n${error.stderr}`, {
+      cause: error,
+    });
+  }
+}

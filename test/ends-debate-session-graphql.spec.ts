@@ -1,0 +1,164 @@
+import 'reflect-metadata';
+import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Context, GraphQLModule, Mutation, Query, Resolver } from '@nestjs/graphql';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import type { NextFunction, Request, Response } from 'express';
+import session from 'express-session';
+import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { WebSocket } from 'ws';
+import { startService, using } from './support/service.js';
+
+type Header = Record<string, string>;
+interface Connection {
+  readonly request: IncomingMessage;
+}
+
+@Resolver()
+class LogoutResolver {
+  @Query(() => String)
+  hello(): string {
+    return 'hello';
+  }
+
+  @Mutation(() => String)
+  @EndsDebateSession()
+  logout(): string {
+    return 'bye';
+  }
+
+  @Mutation(() => String)
+  @EndsDebateSession()
+  logoutFails(): never {
+    throw new Error('still logged in');
+  }
+
+  @Mutation(() => String)
+  @EndsDebateSession({ uid: (request) => (request.headers as Header)['x-user'] })
+  logoutByHeader(): string {
+    return 'bye';
+  }
+
+  @Mutation(() => String)
+  @EndsDebateSession({ uid: (_, context) => context.getArgByIndex<{ tenant: string }>(2).tenant })
+  logoutByContext(): string {
+    return 'bye';
+  }
+
+  @Mutation(() => String)
+  @EndsDebateSession()
+  async logoutSessionToo(@Context('req') request: Request): Promise<string> {
+    request.session.user = { uid: 'alice' };
+    await new Promise((resolve) => request.session.save(resolve));
+    await new Promise((resolve) => request.session.destroy(resolve));
+    return 'bye';
+  }
+}
+
+let service: DebateSpaceSimulator;
+let app: NestExpressApplication;
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await service.stop();
+});
+
+async function start(options: Partial<ApolloDriverConfig> = {}): Promise<string> {
+  const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
+    driver: ApolloDriver,
+    autoSchemaFile: true,
+    ...options,
+  });
+  @Module({ imports: [DebateSpaceModule.forRoot(using(service)), graphql], providers: [LogoutResolver] })
+  class App {}
+  app = await NestFactory.create<NestExpressApplication>(App, { logger: false });
+  app.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
+  // Stands for a JWT guard: the user is on the request, and in no session.
+  app.use((request: Request, _: Response, next: NextFunction) => {
+    const uid = request.get('x-jwt');
+    if (uid !== undefined) Object.assign(request, { user: { sub: uid } });
+    next();
+  });
+  await app.listen(0, '127.0.0.1');
+  return app.getUrl();
+}
+
+/** Whether a mutation answers with an error. */
+async function hasFailed(url: string, mutation: string, headers: Header): Promise<boolean> {
+  const response = await fetch(`${url}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ query: `mutation { ${mutation} }` }),
+  });
+  return 'errors' in ((await response.json()) as object);
+}
+
+/** One step of the protocol graphql-transport-ws: resolves when an answer of that type has come. */
+async function exchange(socket: WebSocket, message: object, awaited: string): Promise<void> {
+  const answered = new Promise<void>((resolve) => {
+    socket.on('message', (data: Buffer) => {
+      if ((JSON.parse(data.toString()) as { type: string }).type === awaited) resolve();
+    });
+  });
+  socket.send(JSON.stringify(message));
+  await answered;
+}
+
+const alice = { 'x-jwt': 'alice' };
+
+describe('@EndsDebateSession() on a GraphQL mutation', () => {
+  interface Case {
+    readonly name: string;
+    readonly mutation: string;
+    readonly headers?: Header;
+    readonly fails?: boolean;
+    readonly logouts: readonly string[];
+  }
+  const cases: Case[] = [
+    { name: 'ends the session of the request’s user when it succeeds', mutation: 'logout', headers: alice, logouts: ['alice'] }, // prettier-ignore
+    { name: 'stays silent when it fails', mutation: 'logoutFails', headers: alice, fails: true, logouts: [] },
+    { name: 'stays silent when nobody is logged in', mutation: 'logout', logouts: [] },
+    { name: 'takes the uid from where in the request it is told', mutation: 'logoutByHeader', headers: { 'x-user': 'bob' }, logouts: ['bob'] }, // prettier-ignore
+    { name: 'takes the uid from where in the context it is told', mutation: 'logoutByContext', headers: alice, logouts: ['bob'] }, // prettier-ignore
+    { name: 'is one logout when one request asks twice', mutation: 'logout again: logout', headers: alice, logouts: ['alice'] }, // prettier-ignore
+    { name: 'is one logout when it ends a session of the same user as well', mutation: 'logoutSessionToo', headers: alice, logouts: ['alice'] }, // prettier-ignore
+    { name: 'counts when it succeeds beside one that fails', mutation: 'logout logoutFails', headers: alice, fails: true, logouts: ['alice'] }, // prettier-ignore
+  ];
+  it.each(cases)('$name', async ({ mutation, headers = {}, fails = false, logouts }) => {
+    const url = await start({ context: () => ({ tenant: 'bob' }) });
+    expect(await hasFailed(url, mutation, headers)).toBe(fails);
+    await app.close();
+    expect(service.received.logouts).toEqual(logouts);
+  });
+
+  it('is a logout each time that it is asked over one and the same WebSocket', async () => {
+    const url = await start({
+      subscriptions: {
+        'graphql-ws': {
+          onConnect: ({ extra }) =>
+            void Object.assign((extra as Connection).request, { user: { sub: 'alice' } }),
+        },
+      },
+      context: ({ req, extra }: { req?: Request; extra: Connection }) => ({ req: req ?? extra.request }),
+    });
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    await once(socket, 'open');
+    await exchange(socket, { type: 'connection_init' }, 'connection_ack');
+    for (const id of ['first', 'second']) {
+      await exchange(
+        socket,
+        { id, type: 'subscribe', payload: { query: 'mutation { logout }' } },
+        'complete',
+      );
+    }
+    socket.close();
+    await app.close();
+    expect(service.received.logouts).toEqual(['alice', 'alice']);
+  });
+});
