@@ -9,6 +9,8 @@ import { using } from './service.js';
 export interface Ending<Context> {
   readonly name: string;
   readonly ends: boolean;
+  /** Where the versions of a NestJS make it another: `test:matrix`. */
+  readonly endsOn?: Readonly<Partial<Record<'nest10' | 'nest11', boolean>>>;
   readonly act: (context: Context) => unknown;
   /** How the act is reached. Default: a handler. */
   readonly path?: '/act' | '/act-guarded' | '/outside' | '/act-events' | '/missing';
@@ -37,10 +39,8 @@ export interface EndingStack<Context> {
   ): Promise<EndingHost>;
 }
 
-export interface EndingCell {
+export interface EndingCell extends Pick<Ending<never>, 'name' | 'ends' | 'endsOn'> {
   readonly stack: string;
-  readonly name: string;
-  readonly ends: boolean;
   readonly observe: (service: DebateSpaceSimulator) => Promise<Observed>;
 }
 
@@ -55,6 +55,7 @@ export function cellsOf<Context>(stack: EndingStack<Context>): EndingCell[] {
     stack: stack.name,
     name: ending.name,
     ends: ending.ends,
+    endsOn: ending.endsOn,
     observe: (service) => observe(stack, ending, service),
   }));
 }
@@ -83,9 +84,10 @@ async function observe<Context>(
   const method = path === '/act-events' ? 'GET' : 'POST';
   const answer = browser.fetch(path, { method, signal: leaving.signal });
   await entered.passed;
+  const aborted = answer.catch(() => undefined); // from now on: it may reject before anybody waits for it
   if (ending.aborts) leaving.abort();
   await left.passed;
-  if (ending.aborts) await answer.catch(() => undefined);
+  if (ending.aborts) await aborted;
   else if (path !== '/act-events') await (await answer).text();
 
   host.recover?.();

@@ -56,6 +56,9 @@ const removeUser = ({ session }: Context): void => {
   delete session.user;
 };
 
+/** Before version 11, @fastify/session leaves the old session alive in `regenerate` – for a browser that gets no new cookie. */
+const OLD_ONE_LIVES = { nest10: false } as const;
+
 const endings: readonly FastifyEnding[] = [
   { name: 'session.destroy', ends: true, act: destroy },
   { name: 'session.destroy with a callback', ends: true, act: ({ session }) => new Promise((resolve) => { session.destroy(resolve); }) }, // prettier-ignore
@@ -90,11 +93,11 @@ const endings: readonly FastifyEnding[] = [
   { name: 'destroyed in a hook of a route that is not there', ends: true, path: '/missing', act: destroy },
   { name: 'destroyed, answered through the raw response', ends: true, act: async (context) => { await destroy(context); context.reply.hijack(); context.reply.raw.writeHead(204).end(); } }, // prettier-ignore
   { name: 'destroyed while streaming', ends: true, act: (context) => streamed(context, destroy) },
-  { name: 'regenerated for nobody while streaming', ends: true, act: (context) => streamed(context, ({ session }) => session.regenerate()) }, // prettier-ignore
+  { name: 'regenerated for nobody while streaming', ends: true, endsOn: OLD_ONE_LIVES, act: (context) => streamed(context, ({ session }) => session.regenerate()) }, // prettier-ignore
   { name: 'destroyed in a handler of server-sent events that stays open', ends: true, path: '/act-events', act: destroy }, // prettier-ignore
   { name: 'destroyed after the client aborted', ends: true, aborts: true, act: async (context) => { await closed(context.reply); await destroy(context); } }, // prettier-ignore
   { name: 'saved after the client aborted', ends: false, aborts: true, act: async ({ reply, session }) => { await closed(reply); await session.save(); } }, // prettier-ignore
-  { name: 'passport: logout after the client aborted', ends: true, aborts: true, logins: ['passport'], act: async ({ reply, request }) => { await closed(reply); await request.logOut(); } }, // prettier-ignore
+  { name: 'passport: logout after the client aborted', ends: true, endsOn: OLD_ONE_LIVES, aborts: true, logins: ['passport'], act: async ({ reply, request }) => { await closed(reply); await request.logOut(); } }, // prettier-ignore
   { name: 'delete session.user after the client aborted, saved', ends: true, aborts: true, logins: ['session'], act: async (context) => { await closed(context.reply); removeUser(context); await context.session.save(); } }, // prettier-ignore
   { name: 'destroyed after the response', ends: true, act: async (context) => { context.reply.hijack(); context.reply.raw.end('done'); await closed(context.reply); await destroy(context); } }, // prettier-ignore
   { name: 'store.destroy with no request', ends: true, act: async ({ request, session, store }) => { const { sessionId } = session; Object.assign(request, { session: null }); await new Promise<void>((resolve) => { setImmediate(() => { store.destroy(sessionId, resolve); }); }); } }, // prettier-ignore

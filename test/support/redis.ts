@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { freePort } from './free-port.js';
 import { programOf } from './program.js';
 
 /** The Redis server of this machine, if it has one. */
@@ -19,7 +19,8 @@ export interface RunningRedis {
 export async function startRedis(): Promise<RunningRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'redis-'));
   const port = await freePort();
-  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', ''];
+  const options = { port, bind: '127.0.0.1', dir: directory, save: '', databases: 10_000 };
+  const settings = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
   const server = spawn(redisServer.path ?? 'redis-server', settings, {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -33,13 +34,4 @@ export async function startRedis(): Promise<RunningRedis> {
       await rm(directory, { recursive: true });
     },
   };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

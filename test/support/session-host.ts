@@ -54,6 +54,8 @@ export interface SessionHostOptions {
   readonly act?: Act;
   readonly stack?: SessionStack;
   readonly unset?: 'destroy' | 'keep';
+  /** How long a session lives without being used, in milliseconds. Default: as long as the browser. */
+  readonly maxAge?: number | undefined;
   /** Where further stores are mounted, by path. */
   readonly stores?: Readonly<Record<string, Store>>;
   readonly logger?: LoggerService;
@@ -130,11 +132,20 @@ export class SessionHost {
 
   static async start(options: SessionHostOptions): Promise<SessionHost> {
     const { act = () => undefined, store = new session.MemoryStore(), stores = {}, unset = 'keep' } = options;
-    const { stack = 'express-session', logger = false, debateSpace = [] } = options;
+    const { stack = 'express-session', logger = false, debateSpace = [], maxAge } = options;
     const mountSessions = (app: NestExpressApplication): void => {
       for (const [path, own] of Object.entries({ ...stores, '/': store })) {
         const settings = { secret: 'only for tests', resave: false, saveUninitialized: false };
-        app.use(path, session({ ...settings, store: own, unset, cookie: { path } }));
+        app.use(
+          path,
+          session({
+            ...settings,
+            store: own,
+            unset,
+            rolling: maxAge !== undefined,
+            cookie: { path, maxAge },
+          }),
+        );
       }
       if (stack === 'passport') for (const handler of passportHandlers()) app.use(handler);
     };

@@ -1,9 +1,16 @@
 /**
- * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `requested`: by `logoutUser`;
+ * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `expired`: it ran out; `requested`: by `logoutUser`;
  * `explicit`: by `@EndsDebateSession()`.
  */
 export type EndReason =
-  'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'abandoned' | 'explicit' | 'requested';
+  | 'destroyed'
+  | 'user-removed'
+  | 'user-replaced'
+  | 'cleared'
+  | 'abandoned'
+  | 'expired'
+  | 'explicit'
+  | 'requested';
 
 interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */

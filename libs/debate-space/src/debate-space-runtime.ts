@@ -16,6 +16,8 @@ import { Transport } from './remote/transport.js';
 import { UsersApi } from './remote/users-api.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { EndRecorder } from './session-end/end-recorder.js';
+import type { SessionIndex } from './session-index/session-index.js';
+import { SessionSealer } from './session-index/session-sealer.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 
 const DRAIN_MS = 5_000;
@@ -37,10 +39,13 @@ export class DebateSpaceRuntime {
   #closed: Promise<void> | undefined;
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
-    return new DebateSpaceRuntime(options, await options.outbox.open());
+    const { policy, expiry, index } = options.session;
+    const isIndexed = policy === 'last' || expiry !== false;
+    const sessions = isIndexed ? await index.open(options.applicationName) : undefined;
+    return new DebateSpaceRuntime(options, await options.outbox.open(), sessions);
   }
 
-  private constructor(options: ResolvedOptions, outbox: Outbox) {
+  private constructor(options: ResolvedOptions, outbox: Outbox, index: SessionIndex | undefined) {
     const { apiKey, secretKey, authUrl, baseUrl, http, logout, session, users } = options;
     const emit = (event: DebateSpaceEvent): void => {
       this.#subject.next(event);
@@ -83,7 +88,14 @@ export class DebateSpaceRuntime {
     this.events = new DebateSpaceEvents(this.#subject);
     this.recorder = new EndRecorder(outbox, secretKey, emit);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
-    this.detector = new SessionEndDetector(this.recorder, session, emit);
+    const indexing = index && {
+      index,
+      sealer: new SessionSealer(secretKey),
+      hashKey: secretKey,
+      lastOnly: session.policy === 'last',
+      sweepMs: session.expiry === false ? undefined : session.expiry.sweepMs,
+    };
+    this.detector = new SessionEndDetector(this.recorder, { ...session, indexing }, emit);
     this.#transport = transport;
     this.#dispatcher = new Dispatcher(
       outbox,
@@ -95,6 +107,7 @@ export class DebateSpaceRuntime {
 
   start(): void {
     this.#dispatcher.start();
+    this.detector.start();
   }
 
   /** Decides what is open, delivers what is pending – for five seconds at most –, and closes everything. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { OutboxFactory } from './outbox/outbox.js';
+import type { SessionIndexFactory } from './session-index/session-index.js';
 
 /** What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error. */
 export interface DebateSpaceModuleOptions {
@@ -67,6 +68,21 @@ export interface DebateSpaceSessionOptions {
   store?: SessionStore | readonly SessionStore[] | undefined;
   /** Sessions that live in a cookie: cookie-session, iron-session, @fastify/secure-session, a JWT. Default: none. */
   cookies?: readonly SessionCookie[] | undefined;
+  /**
+   * Which ends of a user's sessions notify. `any` (default): each. `last`: only when the user has no other live session;
+   * for sessions in stores.
+   */
+  policy?: 'any' | 'last' | undefined;
+  /**
+   * Whether users whose session ran out count as logged out. `true` looks every minute. Needs `store`, where the sweep
+   * looks whether a session is really gone. Default: false.
+   */
+  expiry?: boolean | { readonly sweepMs: number } | undefined;
+  /**
+   * Where the live sessions are noted for `policy: 'last'` and `expiry`, and for nothing else. Default:
+   * `memorySessionIndex()`, right for one process; `redisSessionIndex()` for several.
+   */
+  index?: SessionIndexFactory | undefined;
   /** How long a response that is still open may delay the verdict on an end, in milliseconds. Default: 500. */
   graceMs?: number | undefined;
 }

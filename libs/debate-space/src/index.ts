@@ -22,6 +22,15 @@ export type { DebateSpaceEvent, EndReason } from './debate-space-event.js';
 export { EndsDebateSession } from './session-end/ends-debate-session.decorator.js';
 export type { EndsDebateSessionOptions } from './session-end/ends-debate-session.options.js';
 export { SessionEndInterceptor } from './session-end/session-end.interceptor.js';
+export { memorySessionIndex } from './session-index/memory-session-index.js';
+export { redisSessionIndex, type RedisSessionIndexOptions } from './session-index/redis-session-index.js';
+export type { SendCommand } from './session-index/redis-script.js';
+export type {
+  IndexedSession,
+  SessionIndex,
+  SessionIndexFactory,
+  SessionRemoval,
+} from './session-index/session-index.js';
 export { memoryOutbox } from './outbox/memory-outbox.js';
 export type {
   DeliveryProgress,

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import type { DebateSpaceModuleOptions, LogoutClaims, SessionCookie } from './debate-space.options.js';
 import { memoryOutbox } from './outbox/memory-outbox.js';
+import type { OutboxFactory } from './outbox/outbox.js';
 import { defaultSessionUid } from './session-end/default-session-uid.js';
+import { memorySessionIndex } from './session-index/memory-session-index.js';
+import type { SessionIndexFactory } from './session-index/session-index.js';
 
 /** The environment variable that stands in for `authUrl`. */
 export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
@@ -18,6 +21,7 @@ const whole = (least: number, most: number, of = '') => {
   return z.int(message).min(least, message).max(most, message);
 };
 const milliseconds = (least: number) => whole(least, MOST_MS, ' of milliseconds');
+const EXPIRY = 'must be true, false or { sweepMs }, a whole number of milliseconds';
 const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
 const GROUP = 'must be an object; see the table of options in the README';
 /** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
@@ -38,9 +42,11 @@ const store = z.custom<NonNullable<DebateSpaceModuleOptions['session']>['store']
   return stores.length > 0 && stores.every(isStore);
 }, 'must be a session store, or several in an array: objects with get, set and destroy');
 
-const outbox = z.custom<NonNullable<DebateSpaceModuleOptions['outbox']>>(
-  (value) => typeof (value as { open?: unknown } | null)?.open === 'function',
-  'must be an outbox such as memoryOutbox()',
+const outbox = z.custom<OutboxFactory>(isFactory, 'must be an outbox such as memoryOutbox()');
+
+const index = z.custom<SessionIndexFactory>(
+  isFactory,
+  'must be a session index such as memorySessionIndex() or redisSessionIndex({ sendCommand })',
 );
 
 /** What each option must be, its default, and the cure when it is not so. */
@@ -69,10 +75,20 @@ export const optionsSchema = z.strictObject({
             COOKIE,
           )
           .default([]),
+        policy: z.enum(['any', 'last'], "must be 'any' or 'last'").default('any'),
+        expiry: z
+          .union([z.boolean(), z.strictObject({ sweepMs: milliseconds(1) })], EXPIRY)
+          .default(false)
+          .transform((expiry) => (expiry === true ? { sweepMs: 60_000 } : expiry)),
+        index: index.default(() => memorySessionIndex()),
         graceMs: milliseconds(0).default(500),
       },
       GROUP,
     )
+    .refine(({ expiry, store: given }) => expiry === false || given !== undefined, {
+      path: ['expiry'],
+      error: 'needs session.store: an instance that has just started must know where to look',
+    })
     .prefault({}),
   logout: z
     .strictObject(
@@ -133,4 +149,8 @@ export type CheckedOptions = z.output<typeof optionsSchema>;
 function isStore(value: unknown): boolean {
   const methods = value as Record<string, unknown> | null | undefined;
   return ['get', 'set', 'destroy'].every((method) => typeof methods?.[method] === 'function');
+}
+
+function isFactory(value: unknown): boolean {
+  return typeof (value as { open?: unknown } | null | undefined)?.open === 'function';
 }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../debate-space-event.js';
 import type { EndRecorder, HeldEnd } from './end-recorder.js';
 import { OpenWork } from './open-work.js';
+import type { IndexedSessions } from './indexed-sessions.js';
 import type { SessionRequest } from './session-request.js';
 import { hasEnded, type VerdictContext, type EndingCall, type PossibleEnd } from './verdict.js';
 
@@ -20,14 +21,17 @@ const MOST_REMEMBERED = 10_000;
 export class Endings {
   readonly #recorder: EndRecorder;
   readonly #context: VerdictContext;
+  readonly #indexed: IndexedSessions | undefined;
   readonly #undecided = new Map<string, Ending>();
   readonly #open = new OpenWork();
   /** Those that have ended: a request that loaded one before may still believe that it has a user. */
   readonly #ended = new LRUCache<string, true>({ max: MOST_REMEMBERED });
 
-  constructor(recorder: EndRecorder, context: VerdictContext) {
+  /** @param indexed for options that need to know every live session */
+  constructor(recorder: EndRecorder, context: VerdictContext, indexed?: IndexedSessions) {
     this.#recorder = recorder;
     this.#context = context;
+    this.#indexed = indexed;
   }
 
   /**
@@ -87,8 +91,17 @@ export class Endings {
     } while (ending.calls.length > heard); // one joined in meanwhile
     this.#undecided.delete(key);
     if (ended && ending.sid !== undefined) this.#ended.set(key, true);
-    const held = await ending.held;
-    await (ended ? held?.release([...ending.actors].map(({ res }) => res)) : held?.cancel());
+    const [counts, held] = await Promise.all([this.#counts(ending, ended), ending.held]);
+    await (counts ? held?.release([...ending.actors].map(({ res }) => res)) : held?.cancel());
+  }
+
+  /** Whether an end, if it is one, is to be told; and the index learns of it. */
+  async #counts({ sid, uid }: PossibleEnd, ended: boolean): Promise<boolean> {
+    if (!this.#indexed || sid === undefined) return ended;
+    if (ended) return this.#indexed.ended(sid, uid);
+    const user = await this.#context.user(sid).catch(() => uid);
+    if (user !== uid) await this.#indexed.forget(sid, uid); // the user has gone on with another
+    return false;
   }
 }
 

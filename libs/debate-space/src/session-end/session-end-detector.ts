@@ -1,7 +1,9 @@
 import type { Emit } from '../debate-space-event.js';
-import type { SessionCookie, SessionUid } from '../debate-space.options.js';
+import type { SessionCookie, SessionRecord, SessionUid } from '../debate-space.options.js';
 import { CookieSessions, type RequestSource } from './cookie-sessions.js';
 import type { EndRecorder } from './end-recorder.js';
+import { ExpirySweep } from './expiry-sweep.js';
+import { IndexedSessions, type SessionIndexing } from './indexed-sessions.js';
 import type { SessionRequest } from './session-request.js';
 import { WatchedStore } from './watched-store.js';
 
@@ -10,6 +12,8 @@ export interface DetectorOptions {
   readonly graceMs: number;
   /** Default: none. */
   readonly cookies?: readonly SessionCookie[];
+  /** For the policy `last`, and for expiry: where live sessions are noted. Default: nowhere. */
+  readonly indexing?: SessionIndexing | undefined;
 }
 
 /** Watches session stores, and cookies that are sessions, for users whose session ends. */
@@ -19,6 +23,8 @@ export class SessionEndDetector {
   readonly #emit: Emit;
   readonly #stores = new Map<object, WatchedStore>();
   readonly #cookies: CookieSessions;
+  readonly #indexed: IndexedSessions | undefined;
+  readonly #sweep: ExpirySweep | undefined;
   readonly #hurry = new AbortController();
 
   constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
@@ -27,6 +33,17 @@ export class SessionEndDetector {
     this.#emit = emit;
     const fault = this.#fault.bind(this);
     this.#cookies = new CookieSessions({ cookies: options.cookies ?? [], recorder, fault });
+    if (!options.indexing) return;
+    const indexing = { ...options.indexing, fault };
+    this.#indexed = new IndexedSessions(indexing);
+    const lookUp = this.#lookUp.bind(this);
+    if (indexing.sweepMs !== undefined)
+      this.#sweep = new ExpirySweep({ ...indexing, everyMs: indexing.sweepMs, recorder, lookUp });
+  }
+
+  /** Begins to look for sessions that have run out, if told so. */
+  start(): void {
+    this.#sweep?.start();
   }
 
   /** Watches the cookies that this server's answers set. @returns how to stop */
@@ -43,7 +60,14 @@ export class SessionEndDetector {
       const recorder = this.#recorder;
       this.#stores.set(
         store,
-        new WatchedStore(store, { recorder, uid, graceMs, hurry: this.#hurry.signal, fault }),
+        new WatchedStore(store, {
+          recorder,
+          uid,
+          graceMs,
+          hurry: this.#hurry.signal,
+          fault,
+          indexed: this.#indexed,
+        }),
       );
       this.#emit({ type: 'session-store-found', store: store.constructor.name });
     } catch (error) {
@@ -59,12 +83,19 @@ export class SessionEndDetector {
   /** Has every open verdict fall now, and gives the stores their own methods back. */
   async close(): Promise<void> {
     this.#hurry.abort();
+    await this.#sweep?.stop();
     for (const watched of this.#stores.values()) {
       await watched.decided();
       watched.release();
     }
     this.#stores.clear();
     await this.#cookies.decided();
+  }
+
+  /** Ids are not to be guessed, so whichever store has it has the right one. */
+  async #lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
+    const found = await Promise.all([...this.#stores.values()].map((store) => store.lookUp(sid, uid)));
+    return found.find((session) => session !== undefined);
   }
 
   #fault(where: string, error: unknown): void {

@@ -35,9 +35,18 @@ export class SessionReader {
    * @throws when the store cannot be read
    */
   async user(sid: string): Promise<string | undefined> {
+    const session = await this.session(sid);
+    return session && this.uidOf(session);
+  }
+
+  /**
+   * A session as the store has it now.
+   * @throws when the store cannot be read
+   */
+  async session(sid: string): Promise<SessionRecord | undefined> {
     if (!this.#get) return undefined;
     const session = await readStore(this.#get, this.#store, sid);
-    return isRecord(session) ? this.uidOf(session) : undefined;
+    return isRecord(session) ? session : undefined;
   }
 
   /** Every session that has a user; `undefined` when the store does not list its sessions. */

@@ -73,6 +73,8 @@ function replace(
     }
     return method.apply(store, args);
   };
+  // Whoever asks how many arguments a method takes gets the same answer.
+  Object.defineProperty(value, 'length', { value: original.length, configurable: true });
   Object.defineProperty(store, name, {
     value,
     writable: true,

@@ -34,6 +34,8 @@ export interface VerdictContext {
   readonly hurry: AbortSignal;
 }
 
+/** A store that has not called back by then is asked. Shorter than the lease of what is held meanwhile. */
+const CALL_TIMEOUT_MS = 25_000;
 const ASK_TIMEOUT_MS = 5_000;
 /** When a store that has said nothing is asked whether it is done, in milliseconds after the time before. */
 const ASK_AGAIN_MS = [0, 50, 250, 1_000];
@@ -43,7 +45,8 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
  * responses are closed, by asking the store whether the same browser still gets the same user.
  */
 export async function hasEnded(end: PossibleEnd, context: VerdictContext): Promise<boolean> {
-  await orAborted(Promise.all(end.calls.map(({ over }) => over)), context.hurry).catch(() => undefined);
+  const over = orAborted(Promise.all(end.calls.map(({ over }) => over)), context.hurry);
+  await inTime(over.catch(() => undefined), CALL_TIMEOUT_MS, undefined); // prettier-ignore
   await actorsSettled(end, context);
   return verdictOn(end, context);
 }
@@ -69,7 +72,7 @@ async function verdictOn(end: PossibleEnd, context: VerdictContext): Promise<boo
     if (still === undefined) return true;
   }
   // Cut off by the shutdown: rather one logout too many.
-  return still === sid && heard.includes(undefined);
+  return still === sid && context.hurry.aborted && heard.includes(undefined);
 }
 
 /** The session by which a browser that took part still gets this user. */

@@ -2,6 +2,7 @@ import type { EndReason } from '../debate-space-event.js';
 import type { SessionRecord, SessionUid } from '../debate-space.options.js';
 import type { EndRecorder } from './end-recorder.js';
 import { Endings } from './endings.js';
+import type { IndexedSessions } from './indexed-sessions.js';
 import { LiveSessions } from './live-sessions.js';
 import { SessionReader } from './session-reader.js';
 import { sessionRequest, type SessionRequest } from './session-request.js';
@@ -9,6 +10,7 @@ import { isPromise, type StoreMethod } from './store-call.js';
 import { StoreCalls } from './store-calls.js';
 import { addStoreLayer } from './store-layers.js';
 import { StoreOperation } from './store-operation.js';
+import type { VerdictContext } from './verdict.js';
 
 export interface WatchedStoreOptions {
   readonly recorder: EndRecorder;
@@ -16,6 +18,8 @@ export interface WatchedStoreOptions {
   readonly graceMs: number;
   readonly hurry: AbortSignal;
   readonly fault: (where: string, error: unknown) => void;
+  /** For options that need to know every live session. */
+  readonly indexed?: IndexedSessions | undefined;
 }
 
 type MaybePromise<T> = T | PromiseLike<T>;
@@ -37,27 +41,32 @@ export class WatchedStore {
   /** Whose sessions these are, on platforms whose sessions do not name their request. */
   readonly #owners = new WeakMap<object, SessionRequest>();
   readonly #endings: Endings;
+  readonly #indexed: IndexedSessions | undefined;
+  readonly #fault: WatchedStoreOptions['fault'];
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
 
   /** Stops watching. */
   readonly release: () => void;
 
-  constructor(store: object, { recorder, uid, graceMs, hurry, fault }: WatchedStoreOptions) {
+  constructor(store: object, { recorder, uid, graceMs, hurry, fault, indexed }: WatchedStoreOptions) {
     this.#store = store;
     this.#calls = new StoreCalls(store, fault);
     this.#reader = new SessionReader(store, uid, fault);
-    this.#endings = new Endings(recorder, {
+    this.#indexed = indexed;
+    this.#fault = fault;
+    const context: VerdictContext = {
       user: (sid) => this.#reader.user(sid),
       leftWith: (request, before) => this.#live.leftWith(request, before),
       graceMs,
       hurry,
-    });
+    };
+    this.#endings = new Endings(recorder, context, indexed);
     this.release = addStoreLayer(store, {
       createSession: (next, args) => this.#createSession(next, args),
       regenerate: (next, args) => this.#regenerate(next, args),
       get: (next, args) => this.#calls.pass(next, args, args[0] as string),
-      touch: (next, args) => this.#calls.pass(next, args, args[0] as string),
+      touch: (next, args) => this.#touch(next, args),
       set: (next, args) => this.#set(next, args),
       destroy: (next, args) => this.#destroy(next, args),
       clear: (next, args) => this.#clear(next, args),
@@ -70,7 +79,15 @@ export class WatchedStore {
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
     if (request.native !== undefined) this.#owners.set(session, request);
     const uid = this.#reader.uidOf(session as SessionRecord, request);
-    if (uid !== undefined) this.#live.link(sessionID, uid, request);
+    if (uid === undefined) return;
+    this.#live.link(sessionID, uid, request);
+    this.#indexed?.live(sessionID, uid, session as SessionRecord);
+  }
+
+  /** The session as the store has it now, if its user is this one. Rejects when the store cannot be read. */
+  async lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
+    const session = await this.#reader.session(sid);
+    return session && this.#reader.uidOf(session) === uid ? session : undefined;
   }
 
   /** Resolves when every end so far has its verdict. */
@@ -94,6 +111,13 @@ export class WatchedStore {
     }
   }
 
+  #touch(original: StoreMethod, args: unknown[]): unknown {
+    const [sid, session] = args as [string, SessionRecord];
+    const uid = this.#indexed && this.#live.uidOf(sid);
+    if (uid !== undefined) this.#indexed?.touched(sid, uid, session);
+    return this.#calls.pass(original, args, sid);
+  }
+
   #set(original: StoreMethod, args: unknown[]): unknown {
     const [sid, session] = args as [string, SessionRecord];
     const request = this.#requestOf(session);
@@ -115,6 +139,7 @@ export class WatchedStore {
         return;
       }
       this.#live.link(sid, uid, request);
+      this.#indexed?.live(sid, uid, session);
       this.#endings.saved(sid, uid, request);
     });
   }
@@ -133,16 +158,18 @@ export class WatchedStore {
       const each = sids.map(begun);
       return each.some(isPromise) ? Promise.all(each) : undefined;
     };
-    return this.#calls.call(original, args, sids.length === 1 ? sids[0] : undefined, before, (outcome) => {
-      operation.end(outcome);
-      if (outcome !== 'failed') for (const sid of sids) this.#live.forget(sid);
+    const sid = sids.length === 1 ? sids[0] : undefined;
+    return this.#calls.call(original, args, sid, before, (outcome) => {
+      // Not every store takes a list: one that does not says that it is done, and has destroyed none.
+      operation.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
+      if (outcome !== 'failed' && sid !== undefined) this.#live.forget(sid);
     });
   }
 
   #clear(original: StoreMethod, args: unknown[]): unknown {
     const operation = new StoreOperation();
     const before = async (): Promise<unknown> => {
-      const users = (await this.#reader.users()) ?? this.#live.all();
+      const users = (await this.#listed()) ?? this.#live.all();
       return Promise.all(
         users.map(([sid, user]) => {
           const actors = sid === undefined ? [] : this.#live.requestsOf(sid);
@@ -155,6 +182,15 @@ export class WatchedStore {
       operation.end(outcome);
       if (outcome !== 'failed') for (const [sid] of this.#live.all()) this.#live.forget(sid);
     });
+  }
+
+  async #listed(): ReturnType<SessionReader['users']> {
+    try {
+      return await this.#reader.users();
+    } catch (error) {
+      this.#fault('session store', error);
+      return undefined;
+    }
   }
 
   #begin(

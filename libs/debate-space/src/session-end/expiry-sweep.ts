@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { SessionRecord } from '../debate-space.options.js';
+import type { IndexedSession } from '../session-index/session-index.js';
+import type { EndRecorder } from './end-recorder.js';
+import type { SessionIndexing } from './indexed-sessions.js';
+import { nextLook } from './session-expiry.js';
+
+interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs' | 'hashKey'> {
+  readonly recorder: EndRecorder;
+  /** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
+  readonly lookUp: (sid: string, uid: string) => Promise<SessionRecord | undefined>;
+  readonly everyMs: number;
+  readonly fault: (where: string, error: unknown) => void;
+}
+
+const AT_ONCE = 50;
+/** So long nobody else looks at what this process has claimed. */
+const LEASE_MS = 60_000;
+
+/**
+ * Finds users whose session ran out. Of all instances, one claims each session whose time has come, looks whether it is
+ * really gone, and tells of it.
+ */
+export class ExpirySweep {
+  readonly #options: ExpirySweepOptions;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: ExpirySweepOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.sweep();
+      await pause(this.#options.everyMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  /** Looks once at every session whose time has come. Never rejects. */
+  async sweep(): Promise<void> {
+    const { index, fault } = this.#options;
+    let claimed: readonly IndexedSession[];
+    do {
+      try {
+        claimed = await index.claimExpired(AT_ONCE, LEASE_MS);
+      } catch (error) {
+        fault('session index', error);
+        return;
+      }
+      // What fails is claimed again when its lease has run out.
+      const looked = await Promise.allSettled(claimed.map((session) => this.#look(session)));
+      for (const look of looked) if (look.status === 'rejected') fault('session.expiry', look.reason);
+    } while (claimed.length === AT_ONCE && !this.#stopping.signal.aborted);
+  }
+
+  async #look(session: IndexedSession): Promise<void> {
+    const { index, sealer, lookUp, everyMs } = this.#options;
+    const { hash, uid } = session;
+    const sid = sealer.open(session.sealed);
+    if (sid === undefined) {
+      await index.remove(hash, uid); // of another secret key: nobody can say whether it still lives
+      return;
+    }
+    const alive = await lookUp(sid, uid);
+    if (alive) await index.renew({ ...session, expiresAt: nextLook(alive, Date.now(), everyMs) });
+    else await this.#tell(session, sid);
+  }
+
+  async #tell({ hash, uid }: IndexedSession, sid: string): Promise<void> {
+    const { index, recorder, lastOnly } = this.#options;
+    const held = await recorder.hold(uid, 'expired', sid);
+    const { removed, others } = await index.remove(hash, uid);
+    await (removed && !(lastOnly && others) ? held?.release([]) : held?.cancel());
+  }
+}

@@ -1,0 +1,95 @@
+import { LRUCache } from 'lru-cache';
+import type { SessionRecord } from '../debate-space.options.js';
+import { inTime } from '../in-time.js';
+import type { Secret } from '../secret.js';
+import { sessionHash } from '../session-hash.js';
+import type { IndexedSession, SessionIndex, SessionRemoval } from '../session-index/session-index.js';
+import type { SessionSealer } from '../session-index/session-sealer.js';
+import { expiryOf } from './session-expiry.js';
+import { isPromise } from './store-call.js';
+
+interface Noted {
+  readonly uid: string;
+  readonly expiresAt: number;
+}
+
+type Write = (index: SessionIndex, session: IndexedSession) => void | PromiseLike<void>;
+
+/** What it takes to know every live session, over all instances. */
+export interface SessionIndexing {
+  readonly index: SessionIndex;
+  readonly sealer: SessionSealer;
+  readonly hashKey: Secret;
+  /** Whether an end counts only if the user has no other live session. */
+  readonly lastOnly: boolean;
+  /** How often to look for sessions that have run out; `undefined`: never. */
+  readonly sweepMs: number | undefined;
+}
+
+interface IndexedSessionsOptions extends SessionIndexing {
+  readonly fault: (where: string, error: unknown) => void;
+}
+
+const MOST_REMEMBERED = 10_000;
+/** An index that lost its sessions learns of those in use after so long. */
+const REMEMBER_MS = 10 * 60_000;
+/** A session that is used with each click is written once in so long. */
+const NOTE_EVERY_MS = 60_000;
+const ANSWER_WITHIN_MS = 5_000;
+
+/** The sessions of this process in the index that all instances share. Nothing of it ever throws. */
+export class IndexedSessions {
+  readonly #options: IndexedSessionsOptions;
+  readonly #noted = new LRUCache<string, Noted>({ max: MOST_REMEMBERED, ttl: REMEMBER_MS });
+
+  constructor(options: IndexedSessionsOptions) {
+    this.#options = options;
+  }
+
+  /** The session is in the store with this user: it was loaded, or saved. */
+  live(sid: string, uid: string, session: SessionRecord): void {
+    this.#note(sid, uid, session, (index, indexed) => index.put(indexed));
+  }
+
+  /** The session was touched – by a request that may not have heard of its end. */
+  touched(sid: string, uid: string, session: SessionRecord): void {
+    this.#note(sid, uid, session, (index, indexed) => index.renew(indexed));
+  }
+
+  /** @returns whether the end of this session is to be told. When the index does not answer it is. */
+  async ended(sid: string, uid: string): Promise<boolean> {
+    const removal = await this.forget(sid, uid);
+    return !(this.#options.lastOnly && removal?.others);
+  }
+
+  /** The session is no more: it has ended, or the user has gone on with another. */
+  async forget(sid: string, uid: string): Promise<SessionRemoval | undefined> {
+    this.#noted.delete(sid);
+    return this.#contained(() => this.#options.index.remove(this.#hash(sid), uid));
+  }
+
+  #note(sid: string, uid: string, session: SessionRecord, write: Write): void {
+    const expiresAt = expiryOf(session, Date.now());
+    const noted = this.#noted.get(sid);
+    if (noted?.uid === uid && Math.abs(expiresAt - noted.expiresAt) < NOTE_EVERY_MS) return;
+    this.#noted.set(sid, { uid, expiresAt });
+    const { index, sealer } = this.#options;
+    void this.#contained(() =>
+      write(index, { hash: this.#hash(sid), uid, expiresAt, sealed: sealer.seal(sid) }),
+    );
+  }
+
+  #hash(sid: string): string {
+    return sessionHash(this.#options.hashKey, sid);
+  }
+
+  async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {
+    try {
+      const result = work();
+      return isPromise(result) ? await inTime(result, ANSWER_WITHIN_MS, undefined) : result;
+    } catch (error) {
+      this.#options.fault('session index', error);
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as pause } from 'node:timers/promises';
+import { RedisStore } from 'connect-redis';
+import type { Request } from 'express';
+import type { Store } from 'express-session';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceEvents,
+  memorySessionIndex,
+  redisSessionIndex,
+  type DebateSpaceSessionOptions,
+  type SessionIndexFactory,
+} from 'nestjs-debate-space';
+import { createClient } from 'redis';
+import { Browser } from './support/browser.js';
+import { FallibleStore } from './support/fallible-store.js';
+import { redisServer, startRedis } from './support/redis.js';
+import { startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+import { sharedStores } from './support/shared-stores.js';
+
+/** Long enough for a busy machine to come back in time, and short enough to be waited for. */
+const MAX_AGE_MS = 1_500;
+const users = Array.from({ length: 20 }, (_, n) => `user-${String(n).padStart(2, '0')}`);
+
+let service: DebateSpaceSimulator;
+const hosts: SessionHost[] = [];
+const close: (() => Promise<unknown>)[] = [];
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await stop();
+  for (const closeOne of close.splice(0).reverse()) await closeOne();
+  await service.stop();
+});
+
+async function stop(): Promise<void> {
+  for (const host of hosts.splice(0)) await host.stop();
+}
+
+async function start(
+  stores: Store[],
+  index: SessionIndexFactory,
+  options: Partial<DebateSpaceSessionOptions> = {},
+): Promise<void> {
+  for (const store of stores) {
+    const watched = { store, index, expiry: { sweepMs: 50 }, ...options } as DebateSpaceSessionOptions;
+    const act = (request: Request): unknown => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+    const debateSpace = using(service, { session: watched });
+    hosts.push(await SessionHost.start({ store, act, debateSpace, maxAge: MAX_AGE_MS }));
+  }
+}
+
+/** Each at an instance, in turn. */
+async function logIn(uids: readonly string[]): Promise<Browser[]> {
+  const browsers = uids.map((_, n) => new Browser(hosts[n % hosts.length]?.url ?? ''));
+  await Promise.all(browsers.map((browser, n) => browser.post('/login', { uid: uids[n] ?? '' })));
+  return browsers;
+}
+
+const told = (count: number): Promise<unknown> =>
+  service.received.waitFor('logout', { count, timeoutMs: 20_000 });
+
+interface Place {
+  readonly stores: (count: number) => Store[];
+  readonly index: () => SessionIndexFactory;
+  readonly instances: number;
+  /** Takes a session away as if the store had never known it. */
+  readonly lose: () => Promise<unknown>;
+}
+
+function expiry(place: () => Place): void {
+  it('tells once of each user whose session ran out', async () => {
+    await start(place().stores(place().instances), place().index());
+    await logIn(users);
+    await told(users.length);
+    await pause(200); // some more sweeps
+    await stop();
+    expect(service.received.logouts.toSorted()).toEqual(users);
+  });
+
+  it('never tells of a session that is used, whichever instance it is used at', async () => {
+    await start(place().stores(place().instances), place().index());
+    const [browser = new Browser('')] = await logIn(['alice']);
+    const end = Date.now() + 2 * MAX_AGE_MS;
+    while (Date.now() < end) {
+      for (const { url } of hosts) expect(await browser.get(`${url}/whoami`)).toBe('alice');
+      await pause(50);
+    }
+    expect(service.received.logouts).toEqual([]);
+    await told(1); // until it is used no more
+  });
+
+  it('tells of a logout once, and not again when the time has come', async () => {
+    await start(place().stores(place().instances), place().index());
+    const [browser] = await logIn(['alice', 'bob']);
+    await browser?.post('/act');
+    await told(2); // bob's session runs out
+    await pause(200);
+    await stop();
+    expect(service.received.logouts).toEqual(['alice', 'bob']);
+  });
+
+  it('tells of a session that was deleted behind the store’s back, when its time has come', async () => {
+    await start(place().stores(place().instances), place().index());
+    await logIn(['alice']);
+    await place().lose();
+    await told(1);
+    await stop();
+    expect(service.received.logouts).toEqual(['alice']);
+  });
+
+  it('goes with the policy: of two sessions, the last one that runs out is told', async () => {
+    await start(place().stores(place().instances), place().index(), { policy: 'last' });
+    const [browser] = await logIn(['alice', 'alice', 'bob']);
+    await browser?.post('/act');
+    await told(2);
+    await pause(200);
+    await stop();
+    expect(service.received.logouts.toSorted()).toEqual(['alice', 'bob']);
+  });
+}
+
+describe('session.expiry, in one process', () => {
+  let stores: ReturnType<typeof sharedStores>;
+  expiry(() => ({
+    instances: 1,
+    stores: (count) => {
+      stores = sharedStores(count);
+      return stores;
+    },
+    index: memorySessionIndex,
+    lose: async () => {
+      const [sessions] = stores.map((store) => (store as unknown as { sessions: object }).sessions);
+      for (const sid of Object.keys(sessions ?? {})) Reflect.deleteProperty(sessions ?? {}, sid);
+      return Promise.resolve();
+    },
+  }));
+
+  it('waits for a store that cannot be read, and tells nothing before', async () => {
+    const store = new FallibleStore();
+    await start([store], memorySessionIndex());
+    const faults: string[] = [];
+    const failed = new Promise<void>((resolve) => {
+      hosts[0]?.app.get(DebateSpaceEvents).events$.subscribe((event) => {
+        if (event.type === 'fault') faults.push(event.where);
+        if (event.type === 'fault') resolve();
+      });
+    });
+    await logIn(['alice']);
+    store.fail('get', Infinity);
+    await failed;
+    expect(faults).toEqual(['session.expiry']);
+    await stop();
+    expect(service.received.logouts).toEqual([]);
+  });
+
+  it('stores nothing without the option', async () => {
+    let opened = 0;
+    const memory = memorySessionIndex();
+    const index: SessionIndexFactory = {
+      open: (namespace) => {
+        opened += 1;
+        return memory.open(namespace);
+      },
+    };
+    await start(sharedStores(1), index, { expiry: false });
+    await logIn(['alice']);
+    expect(opened).toBe(0);
+  });
+});
+
+redisServer.describe('session.expiry, over two instances and a Redis', () => {
+  let client: ReturnType<typeof createClient>;
+  beforeEach(async () => {
+    const redis = await startRedis();
+    close.push(() => redis.stop());
+    client = createClient({ url: redis.url });
+    await client.connect();
+    close.push(() => client.close());
+  });
+  const index = (): SessionIndexFactory =>
+    redisSessionIndex({ sendCommand: (...args) => client.sendCommand(args) });
+  const stores = (count: number): Store[] => Array.from({ length: count }, () => new RedisStore({ client }));
+
+  expiry(() => ({
+    instances: 2,
+    stores,
+    index,
+    lose: async () => client.del(await client.keys('sess:*')),
+  }));
+
+  it('keeps no session id where others could read it', async () => {
+    await start(stores(1), index());
+    await logIn(['alice']);
+    const [key = ''] = await client.keys('sess:*');
+    const indexed = await client.hGetAll('{debate-space:sessions:demo}:sessions');
+    const stored = JSON.stringify([await client.keys('*debate-space*'), indexed]);
+    expect(stored).toContain('alice');
+    expect(stored).not.toContain(key.slice('sess:'.length));
+  });
+});

@@ -1,0 +1,72 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { freePort } from './free-port.js';
+import { programOf } from './program.js';
+
+/** The Postgres server of this machine, if it has one. */
+export const postgresServer = programOf('postgres', 'Postgres', placesOfDebian());
+
+export interface RunningPostgres {
+  readonly connectionString: string;
+  stop(): Promise<void>;
+}
+
+/** A Postgres of its own, empty, on a port that the system chose; whoever connects is let in. */
+export async function startPostgres(): Promise<RunningPostgres> {
+  const program = postgresServer.path ?? 'postgres';
+  const user = unprivilegedUser();
+  const directory = await mkdtemp(join(tmpdir(), 'postgres-'));
+  if (user) await chown(directory, user.uid, user.gid);
+  const cluster = join(directory, 'cluster');
+  const initdb = join(dirname(program), 'initdb');
+  const settings = '-U postgres -A trust -E UTF8 --locale C --no-sync'.split(' ');
+  await promisify(execFile)(initdb, ['-D', cluster, ...settings], { ...user, cwd: directory });
+
+  const port = await freePort();
+  const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: directory, fsync: 'off' };
+  const flags = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const server = spawn(program, ['-D', cluster, ...flags], {
+    ...user,
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const stop = async (): Promise<void> => {
+    server.kill('SIGINT'); // does not wait for its clients
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
+    await rm(directory, { recursive: true });
+  };
+  const log: string[] = [];
+  for await (const line of createInterface(server.stderr)) {
+    log.push(line);
+    if (line.includes('ready to accept connections')) break;
+  }
+  if (!log.at(-1)?.includes('ready to accept connections')) {
+    await stop();
+    throw new Error(`Postgres has not started:\n${log.join('\n')}`);
+  }
+  server.stderr.resume();
+  return { connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`, stop };
+}
+
+/** Debian keeps its servers, one folder per version, out of the `PATH`. */
+function placesOfDebian(): string[] {
+  const versions = '/usr/lib/postgresql';
+  try {
+    return readdirSync(versions).map((version) => join(versions, version, 'bin'));
+  } catch {
+    return [];
+  }
+}
+
+/** Postgres refuses to run as root; there, Debian's package has made it a user. */
+function unprivilegedUser(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const [, uid, gid] = /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8')) ?? [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
