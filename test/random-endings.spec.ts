@@ -4,21 +4,13 @@ import type { Request } from 'express';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { Browser } from './support/browser.js';
+import { seeded } from './support/seeded.js';
 import { startService, using } from './support/service.js';
 import { logIn, SessionHost, sessionStacks, type SessionStack } from './support/session-host.js';
 import { slowStore } from './support/slow-store.js';
 
 const BROWSERS = 30;
 const STEPS = 15;
-
-/** Random numbers that are the same in each run. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) & 0x7fffffff;
-    return state / 0x7fffffff;
-  };
-}
 
 const asked = (request: Request, name: string): string => {
   const value = request.query[name];
