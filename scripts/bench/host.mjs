@@ -1,11 +1,11 @@
-// One host process for the benchmark: a trivial route behind express-session, with or without the plugin.
+// One host process for the benchmark: a trivial route behind a session library, with or without the plugin.
 import 'reflect-metadata';
-import { Controller, Get, Module, Post, Req } from '@nestjs/common';
+import { Controller, Get, HttpCode, Module, Post, Req } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import session from 'express-session';
 import { DebateSpaceModule } from 'nestjs-debate-space';
 
-const withPlugin = process.argv[2] === 'with';
+const [kind, platform] = process.argv.slice(2);
+const secret = 'only for benchmarks, and long enough for it';
 
 class HostController {
   hello() {
@@ -16,18 +16,22 @@ class HostController {
     request.session.user = 'alice';
     return 'hello alice';
   }
+
+  async logout(request) {
+    await new Promise((resolve) => request.session.destroy(resolve));
+    return 'bye';
+  }
 }
 // Decorators by hand: this file runs as it stands, without a compiler.
-const route = (decorator, method) =>
-  decorator(
-    HostController.prototype,
-    method,
-    Object.getOwnPropertyDescriptor(HostController.prototype, method),
-  );
+const route = (method, ...decorators) => {
+  const descriptor = Object.getOwnPropertyDescriptor(HostController.prototype, method);
+  for (const decorator of decorators) decorator(HostController.prototype, method, descriptor);
+};
 Controller()(HostController);
-route(Get('hello'), 'hello');
-route(Post('login'), 'login');
-Req()(HostController.prototype, 'login', 0);
+route('hello', Get('hello'));
+route('login', Post('login'), HttpCode(200));
+route('logout', Post('logout'), HttpCode(200));
+for (const method of ['login', 'logout']) Req()(HostController.prototype, method, 0);
 
 class HostModule {}
 const keys = {
@@ -35,10 +39,27 @@ const keys = {
   secretKey: 'a secret key that is long enough for HS256',
   applicationName: 'demo',
 };
+// Where nobody listens: what is measured is the host, not the service.
 const plugin = DebateSpaceModule.forRoot({ ...keys, authUrl: 'http://127.0.0.1:9' });
-Module({ imports: withPlugin ? [plugin] : [], controllers: [HostController] })(HostModule);
+Module({ imports: kind === 'with' ? [plugin] : [], controllers: [HostController] })(HostModule);
 
-const app = await NestFactory.create(HostModule, { logger: false });
-app.use(session({ secret: 'only for benchmarks', resave: false, saveUninitialized: false }));
+const start = {
+  express: async () => {
+    const { default: session } = await import('express-session');
+    const app = await NestFactory.create(HostModule, { logger: false });
+    app.use(session({ secret, resave: false, saveUninitialized: false }));
+    return app;
+  },
+  fastify: async () => {
+    const { FastifyAdapter } = await import('@nestjs/platform-fastify');
+    const { default: cookie } = await import('@fastify/cookie');
+    const { default: session } = await import('@fastify/session');
+    const app = await NestFactory.create(HostModule, new FastifyAdapter(), { logger: false });
+    await app.register(cookie);
+    await app.register(session, { secret, cookie: { secure: false }, saveUninitialized: false });
+    return app;
+  },
+};
+const app = await start[platform]();
 await app.listen(0, '127.0.0.1');
 process.send({ url: await app.getUrl() });

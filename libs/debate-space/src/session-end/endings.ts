@@ -65,10 +65,15 @@ export class Endings {
 
   /** The session was saved with this user: it may end again. */
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
+    if (this.#ended.size === 0 && this.#undecided.size === 0) return; // on every request of rolling sessions
     const key = keyOf(sid, uid);
     this.#ended.delete(key);
     const ending = this.#undecided.get(key);
-    if (ending && request && !ending.actors.has(request)) ending.savedBack = true;
+    if (!ending || !request) return;
+    const others = [...ending.actors].filter((actor) => actor !== request);
+    // Where it was not known which request ended it, one that has let go of it did.
+    if (!ending.actors.has(request) || others.some(({ sessionID }) => sessionID !== sid))
+      ending.savedBack = true;
   }
 
   /** Has `decided` wait for this as well. */
@@ -106,5 +111,5 @@ export class Endings {
 }
 
 function keyOf(sid: string | undefined, uid: string): string {
-  return JSON.stringify([sid, uid]);
+  return sid === undefined ? uid : `${sid.length} ${sid}${uid}`;
 }

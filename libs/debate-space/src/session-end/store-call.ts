@@ -13,29 +13,29 @@ export function observedCall(
   args: readonly unknown[],
   ended: (outcome: StoreOutcome) => void,
 ): unknown {
-  const passed = [...args];
-  const last = passed.length - 1;
-  const callback = passed[last];
-  if (typeof callback === 'function') {
-    passed[last] = function (this: unknown, ...results: unknown[]): unknown {
+  const callback = args.at(-1);
+  const heard =
+    typeof callback === 'function' &&
+    function (this: unknown, ...results: unknown[]): unknown {
       ended(results[0] ? 'failed' : 'done');
       return Reflect.apply(callback, this, results) as unknown;
     };
-  }
   let returned: unknown;
   try {
-    returned = Reflect.apply(method, store, passed);
+    returned = method.apply(store, heard ? [...args.slice(0, -1), heard] : [...args]);
   } catch (error) {
     ended('failed');
     throw error;
   }
+  const done = (): void => {
+    ended('done');
+  };
   const failed = (): void => {
     ended('failed');
   };
   // A callback has the last word: an async method may resolve before its callback is called.
-  if (isPromise(returned))
-    returned.then(callback instanceof Function ? undefined : () => { ended('done'); }, failed); // prettier-ignore
-  else if (typeof callback !== 'function') ended('silent');
+  if (isPromise(returned)) returned.then(heard ? undefined : done, failed);
+  else if (!heard) ended('silent');
   return returned;
 }
 

