@@ -20,6 +20,9 @@ import type { SessionIndex } from './session-index/session-index.js';
 import { SessionSealer } from './session-index/session-sealer.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 
+const FORGETFUL =
+  'session.expiry with an index in memory: sessions that are not used again after a restart are not told of when they ' +
+  'run out; redisSessionIndex() remembers them';
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
 const LEAST_DRAIN_MS = 1_000;
@@ -84,7 +87,8 @@ export class DebateSpaceRuntime {
     const { concurrency, maxAgeMs } = logout;
 
     this.outbox = outbox;
-    this.warnings = [signer.weakness].filter((warning) => warning !== undefined);
+    const forgetful = session.expiry !== false && index?.durable === false ? FORGETFUL : undefined;
+    this.warnings = [signer.weakness, forgetful].filter((warning) => warning !== undefined);
     this.events = new DebateSpaceEvents(this.#subject);
     this.recorder = new EndRecorder(outbox, secretKey, emit);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);

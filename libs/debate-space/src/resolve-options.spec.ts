@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DebateSpaceOptionsError } from './errors.js';
 import { memoryOutbox } from './outbox/memory-outbox.js';
+import { memorySessionIndex } from './session-index/memory-session-index.js';
 import { resolveOptions } from './resolve-options.js';
 
 const required = {
@@ -104,6 +105,10 @@ describe('the options', () => {
   it.each<[string, Record<string, unknown>]>([
     ['one store', { session: { store } }],
     ['several stores', { session: { store: [store, store] } }],
+    ['a session cookie', { session: { cookies: [{ name: 'session', uid: () => 'alice' }] } }],
+    ['expiry, with a store', { session: { store, expiry: true } }],
+    ['expiry as often as told', { session: { store, expiry: { sweepMs: 1000 } } }],
+    ['the last session only, with an index', { session: { policy: 'last', index: memorySessionIndex() } }],
     ['an outbox', { outbox: memoryOutbox() }],
     ['no rate limit', { http: { rateLimit: false } }],
     ['a function for the claims', { logout: { claims: () => ({}) } }],
@@ -153,6 +158,16 @@ describe('the options', () => {
     [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
     [{ session: { store: {} } }, 'session.store must be a session store, or several in an array'],
     [{ session: { store: [] } }, 'session.store must be a session store'],
+    [{ session: { cookies: { name: 'session' } } }, 'session.cookies must be an array of { name, uid }'],
+    [{ session: { cookies: [{ name: '', uid: () => '' }] } }, 'session.cookies.0.name must not be empty'],
+    [
+      { session: { cookies: [{ name: 'session' }] } },
+      'session.cookies.0.uid must be a function (found nothing)',
+    ],
+    [{ session: { policy: 'first' } }, "session.policy must be 'any' or 'last' (found 'first')"],
+    [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
+    [{ session: { expiry: true } }, 'session.expiry needs session.store'],
+    [{ session: { index: {} } }, 'session.index must be a session index such as memorySessionIndex()'],
     [{ session: { graceMs: -1 } }, 'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)'], // prettier-ignore
     [{ logout: { mode: 'off' } }, "logout.mode must be 'direct' or 'oidc' (found 'off')"],
     [
