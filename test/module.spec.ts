@@ -204,17 +204,20 @@ describe('the boot line', () => {
     expect(lines.join('\n')).not.toContain(keys.secretKey);
   });
 
-  it('warns of a secret that is shorter than the hash', async () => {
+  const store = new session.MemoryStore();
+  it.each([
+    { name: 'a secret that is shorter than the hash', options: { secretKey: 'too short' }, warning: 'has 9 bytes; HS256 wants at least 32' }, // prettier-ignore
+    { name: 'expiry with an index that forgets', options: { session: { store, expiry: true } }, warning: 'session.expiry with an index in memory' }, // prettier-ignore
+  ])('warns of $name', async ({ options, warning }) => {
     const warnings: string[] = [];
     const logger = {
       log: () => undefined,
       error: () => undefined,
       warn: (line: unknown) => warnings.push(String(line)),
     };
-    const debateSpace = using(service, { secretKey: 'too short' });
-    const host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace, logger });
+    const host = await SessionHost.start({ store, debateSpace: using(service, options), logger });
     await host.stop();
-    expect(warnings.join('\n')).toContain('has 9 bytes; HS256 wants at least 32');
+    expect(warnings.join('\n')).toContain(warning);
   });
 
   it('says that nothing is sent in OpenID Connect mode, and nothing is', async () => {
