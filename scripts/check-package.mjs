@@ -1,20 +1,16 @@
 // Packs both libraries, and uses the tarballs as strangers would: in real apps of each NestJS version.
-import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { install, packInto, root, run } from './packed.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const packages = ['nestjs-debate-space', 'debate-space-simulator'];
 const hosts = [
   { nest: '10', type: 'commonjs', express: '4' },
   { nest: '11', type: 'commonjs', express: '5' },
   { nest: '12', type: 'module', express: '5' },
 ];
-const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env/;
 
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-package-'));
@@ -30,14 +26,8 @@ try {
 }
 
 async function pack() {
-  const workspaces = packages.flatMap((name) => ['-w', name]);
-  const packed = JSON.parse(
-    run('npm', ['pack', '--json', '--pack-destination', folder, ...workspaces], root),
-  );
-  const tarballs = [];
-  for (const { name, filename, files, version, size } of Array.isArray(packed)
-    ? packed
-    : Object.values(packed)) {
+  const packed = packInto(folder);
+  for (const { name, files, version, size } of packed) {
     const paths = files.map(({ path }) => path);
     for (const wanted of ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts']) {
       if (!paths.includes(wanted)) throw new Error(`${name}: the package has no ${wanted}`);
@@ -48,9 +38,8 @@ async function pack() {
     console.log(
       `✓ ${name}@${version}: ${paths.length} files, ${Math.round(size / 1024)} KiB, publint has nothing to say`,
     );
-    tarballs.push(join(folder, filename));
   }
-  return tarballs;
+  return packed.map(({ tarball }) => tarball);
 }
 
 async function lint(name) {
@@ -72,7 +61,7 @@ function bootIn({ nest, type, express }, tarballs) {
     `@types/express@${express}`,
     '@types/express-session',
   ];
-  run('npm', ['install', ...QUIET, ...tarballs, ...nestPackages, ...others, '@types/node@20'], place);
+  install(place, [...tarballs, ...nestPackages, ...others, '@types/node@20']);
   cpSync(join(root, 'scripts/check-package/host.ts'), join(place, 'host.ts'));
   const options = { module: 'nodenext', target: 'es2022', strict: true, experimentalDecorators: true };
   const compilerOptions = { ...options, emitDecoratorMetadata: true, esModuleInterop: true, types: ['node'] };
@@ -101,17 +90,7 @@ function testIn(place, nest, tools) {
   };
   writeFileSync(join(place, 'jest.config.json'), JSON.stringify(jest));
   cpSync(join(root, 'scripts/check-package/host.spec.ts'), join(place, 'src/host.spec.ts'));
-  run('npm', ['install', ...QUIET, ...tools, `@nestjs/testing@^${nest}`], place);
+  install(place, [...tools, `@nestjs/testing@^${nest}`]);
   run(process.execPath, ['node_modules/jest/bin/jest.js', '-c', 'jest.config.json'], place);
   console.log(`✓ a NestJS ${nest} app’s own ${tools[0]} runs in CommonJS mode with the README’s line`);
-}
-
-function run(command, args, cwd) {
-  try {
-    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  } catch (error) {
-    throw new Error(`${command} ${args.slice(0, 3).join(' ')} failed:\n${error.stdout}\n${error.stderr}`, {
-      cause: error,
-    });
-  }
 }

@@ -1,21 +1,17 @@
 // Runs the recipes whose libraries cannot live in this workspace – better-auth's optional peers conflict with its
 // devDependencies – with the packed tarballs, and with the very snippet that the documentation shows.
-import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { install, packInto, root, run } from './packed.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const packages = ['nestjs-debate-space', 'debate-space-simulator'];
 const nestPackages = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@^12`);
 const others = ['better-auth@^1', 'reflect-metadata', 'rxjs', '@types/node@20'];
 
 const place = mkdtempSync(join(tmpdir(), 'debate-space-recipes-'));
 try {
   writeFileSync(join(place, 'package.json'), JSON.stringify({ name: 'host', private: true, type: 'module' }));
-  const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
-  run('npm', ['install', ...QUIET, ...pack(), ...nestPackages, ...others], place);
+  install(place, [...packInto(place).map(({ tarball }) => tarball), ...nestPackages, ...others]);
 
   const recipes = join(root, 'scripts/check-recipes');
   cpSync(join(recipes, 'auth-options.mjs'), join(place, 'auth-options.js'));
@@ -32,26 +28,10 @@ try {
   rmSync(place, { recursive: true, force: true });
 }
 
-function pack() {
-  const workspaces = packages.flatMap((name) => ['-w', name]);
-  const packed = JSON.parse(run('npm', ['pack', '--json', '--pack-destination', place, ...workspaces], root));
-  return Object.values(packed).map(({ filename }) => join(place, filename));
-}
-
 /** The only snippet in `typescript`, as against `ts`: see test/readme.spec.ts. */
 function snippet(file, module) {
   const fences = readFileSync(join(root, file), 'utf8').matchAll(/^```typescript\n(.*?)^```/gms);
   const codes = [...fences].map(([, code]) => code).filter((code) => code.includes(`'${module}'`));
   if (codes.length !== 1) throw new Error(`${file} has ${codes.length} snippets with ${module}`);
   return codes[0];
-}
-
-function run(command, args, cwd) {
-  try {
-    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  } catch (error) {
-    throw new Error(`${command} ${args.slice(0, 3).join(' ')} failed:\n${error.stdout}\n${error.stderr}`, {
-      cause: error,
-    });
-  }
 }

@@ -1,16 +1,14 @@
 // Plays every row of the table of endings (test/support/ending-stacks.ts) on every stack under NestJS 10, 11 and 12:
 // in hosts that have the packed tarballs and the versions of the session libraries that belong to that NestJS.
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
+import { install, packages, packInto, root } from './packed.mjs';
 import { report } from './test-matrix/report.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const libraries = ['nestjs-debate-space', 'debate-space-simulator'];
 const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
   (name) => `@nestjs/${name}`,
 );
@@ -32,10 +30,10 @@ const RUN_TIMEOUT_MS = 300_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-matrix-'));
 try {
-  const tarballs = pack();
+  const tarballs = packInto(folder).map(({ tarball }) => tarball);
   const columns = [];
   for (const host of hosts) {
-    const place = install(host, tarballs);
+    const place = installHost(host, tarballs);
     transpile(place, host.type, 'scripts/test-matrix/run-cells.ts');
     const { cells, trouble } = await play(place);
     console.log(`NestJS ${host.nest}: ${cells.length} cells played`);
@@ -48,13 +46,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-function pack() {
-  const workspaces = libraries.flatMap((name) => ['-w', name]);
-  const packed = JSON.parse(npm(['pack', '--json', '--pack-destination', folder, ...workspaces], root));
-  return Object.values(packed).map(({ filename }) => join(folder, filename));
-}
-
-function install({ nest, type, fastify }, tarballs) {
+function installHost({ nest, type, fastify }, tarballs) {
   const place = join(folder, `nest-${nest}`);
   mkdirSync(place);
   const dependencies = Object.fromEntries([
@@ -64,12 +56,8 @@ function install({ nest, type, fastify }, tarballs) {
   ]);
   const manifest = { name: 'host', private: true, type, dependencies };
   writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
-  npm(['install', '--no-audit', '--no-fund', '--loglevel=error', ...tarballs], place);
+  install(place, tarballs);
   return place;
-}
-
-function npm(args, cwd) {
-  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 /** A file and what it imports of ours. Types are checked in the workspace; a host of this kind loads this format. */
@@ -106,7 +94,7 @@ async function play(place) {
 }
 
 function versionsIn(place, { fastify }) {
-  const names = [...libraries, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others, 'jose']; // prettier-ignore
+  const names = [...packages, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others, 'jose']; // prettier-ignore
   const version = (name) =>
     JSON.parse(readFileSync(join(place, 'node_modules', name, 'package.json'), 'utf8')).version;
   return new Map([['node', process.versions.node], ...names.map((name) => [name, version(name)])]);
