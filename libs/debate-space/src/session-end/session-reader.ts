@@ -49,11 +49,16 @@ export class SessionReader {
     return isRecord(session) ? session : undefined;
   }
 
-  /** Every session that has a user; `undefined` when the store does not list its sessions. */
+  /** Every session that has a user; `undefined` when the store does not list its sessions, or cannot now. */
   async users(): Promise<readonly (readonly [sid: string | undefined, uid: string])[] | undefined> {
     if (!this.#all) return undefined;
-    const all = (await readStore(this.#all, this.#store)) as
-      readonly SessionRecord[] | Record<string, SessionRecord>;
+    let all: readonly SessionRecord[] | Record<string, SessionRecord>;
+    try {
+      all = (await readStore(this.#all, this.#store)) as typeof all;
+    } catch (error) {
+      this.#fault('session store', error);
+      return undefined;
+    }
     const sessions: (readonly [string | undefined, SessionRecord])[] = Array.isArray(all)
       ? all.map((session: SessionRecord) => [
           typeof session.id === 'string' ? session.id : undefined,

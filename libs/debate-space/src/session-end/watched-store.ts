@@ -4,6 +4,7 @@ import type { EndRecorder } from './end-recorder.js';
 import { Endings } from './endings.js';
 import type { IndexedSessions } from './indexed-sessions.js';
 import { LiveSessions } from './live-sessions.js';
+import { ownerOf, setOwner } from './session-owner.js';
 import { SessionReader } from './session-reader.js';
 import { sessionRequest, type SessionRequest } from './session-request.js';
 import { isPromise, type StoreMethod } from './store-call.js';
@@ -25,12 +26,6 @@ export interface WatchedStoreOptions {
 type MaybePromise<T> = T | PromiseLike<T>;
 
 /**
- * On a session, the request that has loaded it, as express-session's `req`. Copies and stores know nothing of symbols; a
- * `WeakMap` of every request's session costs a fast host a quarter of its requests in garbage collection (measured).
- */
-const REQUEST = Symbol('request');
-
-/**
  * Sees every operation of one store instance that can end a session (session-endings.md, rules 1 to 3). What it sees
  * goes to the endings; the host's call stays what it was.
  */
@@ -46,7 +41,6 @@ export class WatchedStore {
   });
   readonly #endings: Endings;
   readonly #indexed: IndexedSessions | undefined;
-  readonly #fault: WatchedStoreOptions['fault'];
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
 
@@ -58,7 +52,6 @@ export class WatchedStore {
     this.#calls = new StoreCalls(store, fault);
     this.#reader = new SessionReader(store, uid, fault);
     this.#indexed = indexed;
-    this.#fault = fault;
     const context: VerdictContext = {
       user: (sid) => this.#reader.user(sid),
       leftWith: (request, before) => this.#live.leftWith(request, before),
@@ -81,7 +74,7 @@ export class WatchedStore {
   loaded(request: SessionRequest): void {
     const { session, sessionID } = request;
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
-    if (request.native !== undefined) Reflect.set(session, REQUEST, request);
+    setOwner(session, request);
     const uid = this.#reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) return;
     this.#live.link(sessionID, uid, request);
@@ -124,7 +117,7 @@ export class WatchedStore {
 
   #set(original: StoreMethod, args: unknown[]): unknown {
     const [sid, session] = args as [string, SessionRecord];
-    const request = this.#requestOf(session);
+    const request = ownerOf(session);
     const operation = new StoreOperation();
     let uid: string | undefined;
     const before = (): MaybePromise<unknown> => {
@@ -173,7 +166,7 @@ export class WatchedStore {
   #clear(original: StoreMethod, args: unknown[]): unknown {
     const operation = new StoreOperation();
     const before = async (): Promise<unknown> => {
-      const users = (await this.#listed()) ?? this.#live.all();
+      const users = (await this.#reader.users()) ?? this.#live.all();
       return Promise.all(
         users.map(([sid, user]) => {
           const actors = sid === undefined ? [] : this.#live.requestsOf(sid);
@@ -186,15 +179,6 @@ export class WatchedStore {
       operation.end(outcome);
       if (outcome !== 'failed') for (const [sid] of this.#live.all()) this.#live.forget(sid);
     });
-  }
-
-  async #listed(): ReturnType<SessionReader['users']> {
-    try {
-      return await this.#reader.users();
-    } catch (error) {
-      this.#fault('session store', error);
-      return undefined;
-    }
   }
 
   #begin(
@@ -231,14 +215,6 @@ export class WatchedStore {
   #kept(work: Promise<unknown>): Promise<unknown> {
     this.#endings.keepOpen(work);
     return work;
-  }
-
-  #requestOf(session: unknown): SessionRequest | undefined {
-    if (typeof session !== 'object' || session === null) return undefined;
-    return (
-      sessionRequest(Reflect.get(session, 'req')) ??
-      (Reflect.get(session, REQUEST) as SessionRequest | undefined)
-    );
   }
 
   /** Who is ending this session: the request that regenerates it, those that have just let go of it, or any that has it. */
