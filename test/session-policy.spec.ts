@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Request } from 'express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { memorySessionIndex, redisSessionIndex, type SessionIndexFactory } from 'nestjs-debate-space';
+import {
+  memorySessionIndex,
+  redisSessionIndex,
+  type SessionIndex,
+  type SessionIndexFactory,
+} from 'nestjs-debate-space';
 import { createClient } from 'redis';
 import { Browser } from './support/browser.js';
 import { redisServer, startRedis } from './support/redis.js';
@@ -112,6 +117,27 @@ describe("session.policy 'last', in one process", () => {
     expect(await act(one, 'logout')).toBe('done');
     await stop();
     expect(service.received.logouts).toEqual(['alice']);
+  });
+
+  it('is not misled by sessions that ended while the index did not answer', async () => {
+    const memory = await memorySessionIndex().open('demo');
+    let isDown = false;
+    const remove: SessionIndex['remove'] = (hash, uid) => {
+      if (isDown) throw new Error('the Redis of the index is down');
+      return memory.remove(hash, uid);
+    };
+    const put = memory.put.bind(memory);
+    const index = { open: () => ({ ...memory, put, remove }) };
+    const { browsers, stop } = await start(1, index);
+    const [one, other, third] = await browsers(3);
+    isDown = true;
+    await act(one, 'logout'); // told, because nobody knows better
+    await service.received.waitFor('logout');
+    isDown = false;
+    await act(other, 'logout');
+    await act(third, 'logout');
+    await stop();
+    expect(service.received.logouts).toEqual(['alice', 'alice']);
   });
 });
 

@@ -17,6 +17,7 @@ import { UsersApi } from './remote/users-api.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { EndRecorder } from './session-end/end-recorder.js';
 import type { SessionIndex } from './session-index/session-index.js';
+import { sessionHash } from './session-hash.js';
 import { SessionSealer } from './session-index/session-sealer.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 
@@ -44,7 +45,9 @@ export class DebateSpaceRuntime {
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
     const { policy, expiry, index } = options.session;
     const isIndexed = policy === 'last' || expiry !== false;
-    const sessions = isIndexed ? await index.open(options.applicationName) : undefined;
+    // Whoever has the same name and another key – another environment on the same Redis – has other sessions.
+    const namespace = `${options.applicationName}:${sessionHash(options.secretKey, 'session index')}`;
+    const sessions = isIndexed ? await index.open(namespace) : undefined;
     return new DebateSpaceRuntime(options, await options.outbox.open(), sessions);
   }
 

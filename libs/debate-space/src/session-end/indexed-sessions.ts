@@ -41,6 +41,8 @@ const ANSWER_WITHIN_MS = 5_000;
 export class IndexedSessions {
   readonly #options: IndexedSessionsOptions;
   readonly #noted = new LRUCache<string, Noted>({ max: MOST_REMEMBERED, ttl: REMEMBER_MS });
+  /** What the index has not heard of, by hash: ended sessions that it would count as live, and so hide a last one. */
+  readonly #owed = new LRUCache<string, string>({ max: MOST_REMEMBERED });
 
   constructor(options: IndexedSessionsOptions) {
     this.#options = options;
@@ -48,6 +50,7 @@ export class IndexedSessions {
 
   /** The session is in the store with this user: it was loaded, or saved. */
   live(sid: string, uid: string, session: SessionRecord): void {
+    if (this.#owed.size > 0) this.#owed.delete(this.#hash(sid));
     this.#note(sid, uid, session, (index, indexed) => index.put(indexed));
   }
 
@@ -65,7 +68,24 @@ export class IndexedSessions {
   /** The session is no more: it has ended, or the user has gone on with another. */
   async forget(sid: string, uid: string): Promise<SessionRemoval | undefined> {
     this.#noted.delete(sid);
-    return this.#contained(() => this.#options.index.remove(this.#hash(sid), uid));
+    const hash = this.#hash(sid);
+    const ofUser = [...this.#owed].filter(([, user]) => user === uid);
+    await Promise.all(ofUser.map(([earlier]) => this.#remove(earlier, uid)));
+    const removal = await this.#remove(hash, uid);
+    if (removal) void this.#settle();
+    return removal;
+  }
+
+  async #remove(hash: string, uid: string): Promise<SessionRemoval | undefined> {
+    const removal = await this.#contained(() => this.#options.index.remove(hash, uid));
+    if (removal) this.#owed.delete(hash);
+    else this.#owed.set(hash, uid);
+    return removal;
+  }
+
+  /** The index answers again: tells it of what it has missed. */
+  async #settle(): Promise<void> {
+    for (const [hash, uid] of [...this.#owed]) if (!(await this.#remove(hash, uid))) return;
   }
 
   #note(sid: string, uid: string, session: SessionRecord, write: Write): void {

@@ -58,6 +58,6 @@ export interface SessionIndex {
 
 /** What makes the session index of one application. */
 export interface SessionIndexFactory {
-  /** @param namespace The application's name: indexes of different names know nothing of each other. */
+  /** @param namespace The application's name and a fingerprint of its key: others know nothing of its sessions. */
   open(namespace: string): MaybePromise<SessionIndex>;
 }
