@@ -24,6 +24,8 @@ import { SessionEndDetector } from './session-end/session-end-detector.js';
 const FORGETFUL =
   'session.expiry with an index in memory: sessions that are not used again after a restart are not told of when they ' +
   'run out; redisSessionIndex() remembers them';
+const UNENDING =
+  "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out over there";
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
 const LEAST_DRAIN_MS = 1_000;
@@ -44,7 +46,7 @@ export class DebateSpaceRuntime {
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
     const { policy, expiry, index } = options.session;
-    const isIndexed = policy === 'last' || expiry !== false;
+    const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
     // Whoever has the same name and another key – another environment on the same Redis – has other sessions.
     const namespace = `${options.applicationName}:${sessionHash(options.secretKey, 'session index')}`;
     const sessions = isIndexed ? await index.open(namespace) : undefined;
@@ -91,7 +93,8 @@ export class DebateSpaceRuntime {
 
     this.outbox = outbox;
     const forgetful = session.expiry !== false && index?.durable === false ? FORGETFUL : undefined;
-    this.warnings = [signer.weakness, forgetful].filter((warning) => warning !== undefined);
+    const unending = index && session.expiry === false ? UNENDING : undefined;
+    this.warnings = [signer.weakness, forgetful, unending].filter((warning) => warning !== undefined);
     this.events = new DebateSpaceEvents(this.#subject);
     this.recorder = new EndRecorder(outbox, secretKey, emit);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);

@@ -7,6 +7,8 @@ const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';
 
 describe('the cookies that a browser has after a response', () => {
   it.each<{ name: string; set: string[]; after: Record<string, string> }>([
+    { name: 'are others at another path', set: ['sid=; Max-Age=0; Path=/legacy', 'theme=light; Path=/app/news'], after: { sid: 'a b', theme: 'dark' } }, // prettier-ignore
+    { name: 'change at the path that was asked for, and above', set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'], after: { theme: 'light' } }, // prettier-ignore
     { name: 'stay as they are', set: [], after: { sid: 'a b', theme: 'dark' } },
     { name: 'change', set: ['sid=c%20d; Path=/; HttpOnly'], after: { sid: 'c d', theme: 'dark' } },
     { name: 'grow', set: ['basket=3'], after: { sid: 'a b', theme: 'dark', basket: '3' } },
@@ -17,7 +19,7 @@ describe('the cookies that a browser has after a response', () => {
     { name: 'are what the last header says', set: ['sid=; Max-Age=0', 'sid=x'], after: { sid: 'x', theme: 'dark' } }, // prettier-ignore
     { name: 'may have the names of what objects inherit', set: ['constructor=x', '__proto__=y'], after: { sid: 'a b', theme: 'dark', constructor: 'x', ['__proto__']: 'y' } }, // prettier-ignore
   ])('$name', ({ set, after }) => {
-    const cookies = cookiesAfter(cookiesSent('sid=a%20b; theme=dark'), set);
+    const cookies = cookiesAfter(cookiesSent('sid=a%20b; theme=dark'), set, '/app/page');
     expect(Object.entries(cookies).toSorted()).toEqual(Object.entries(after).toSorted());
   });
 

@@ -7,11 +7,15 @@ export function cookiesSent(header: string | undefined): Cookies {
   return parseCookie(header ?? '');
 }
 
-/** The cookies that a browser has after a response: those it sent, changed by `Set-Cookie` (RFC 6265, section 5.3). */
-export function cookiesAfter(sent: Cookies, setCookies: readonly string[]): Cookies {
+/**
+ * The cookies that a browser sends to this path after a response: those it sent, changed by `Set-Cookie` (RFC 6265,
+ * section 5.3). A header for another path is about another cookie, though of the same name.
+ */
+export function cookiesAfter(sent: Cookies, setCookies: readonly string[], asked: string): Cookies {
   const cookies = Object.assign(Object.create(null), sent) as Record<string, string | undefined>;
   for (const header of setCookies) {
-    const { name, value, maxAge, expires } = parseSetCookie(header);
+    const { name, value, maxAge, expires, path = '/' } = parseSetCookie(header);
+    if (!matches(asked, path)) continue;
     // Max-Age has the last word.
     const gone =
       maxAge === undefined ? expires !== undefined && expires.getTime() <= Date.now() : maxAge <= 0;
@@ -19,4 +23,9 @@ export function cookiesAfter(sent: Cookies, setCookies: readonly string[]): Cook
     else cookies[name] = value;
   }
   return cookies;
+}
+
+/** RFC 6265, section 5.1.4. */
+function matches(asked: string, path: string): boolean {
+  return asked === path || asked.startsWith(path.endsWith('/') ? path : `${path}/`) || !path.startsWith('/');
 }

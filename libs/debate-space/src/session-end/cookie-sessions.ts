@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { stringifyCookie } from 'cookie';
 import { LRUCache } from 'lru-cache';
-import onHeaders from 'on-headers';
 import type { CookieRequest, SessionCookie } from '../debate-space.options.js';
 import { inTime } from '../in-time.js';
 import { cookiesAfter, cookiesSent, type Cookies } from './browser-cookies.js';
@@ -8,14 +9,8 @@ import { cookieValue } from './cookie-value.js';
 import { resolvedUid } from './default-session-uid.js';
 import type { EndRecorder } from './end-recorder.js';
 import { OpenWork } from './open-work.js';
-
-/** A Node server: what both platforms listen with. */
-export interface RequestSource {
-  prependListener(event: 'request', listener: RequestListener): unknown;
-  off(event: 'request', listener: RequestListener): unknown;
-}
-
-type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
+import { onHead } from './response-head.js';
+import { isClosed, pathOf } from './session-request.js';
 
 export interface CookieSessionsOptions {
   readonly cookies: readonly SessionCookie[];
@@ -46,22 +41,14 @@ export class CookieSessions {
     this.#options = options;
   }
 
-  /** @returns how to stop */
-  attach(server: RequestSource): () => void {
-    const { cookies } = this.#options;
-    const listener: RequestListener = (request, response) => {
-      const { cookie: header } = request.headers;
-      if (header === undefined || !cookies.some(({ name }) => header.includes(name))) return;
-      const since = performance.now();
-      // Heard last of all, by whoever is first: after the host's own additions to the head.
-      onHeaders(response, () => {
-        this.#leaving(request, response, since);
-      });
-    };
-    server.prependListener('request', listener);
-    return () => {
-      server.off('request', listener);
-    };
+  /** To be told of each request of the host, before anybody writes an answer. */
+  watch(request: IncomingMessage, response: ServerResponse): void {
+    const { cookie } = request.headers;
+    if (cookie === undefined || !this.#options.cookies.some(({ name }) => cookie.includes(name))) return;
+    const since = performance.now();
+    onHead(response, (setCookies) => {
+      if (setCookies.length > 0) this.#leaving(request, response, setCookies, since);
+    });
   }
 
   /** Resolves when every end so far is noted. */
@@ -69,12 +56,15 @@ export class CookieSessions {
     await this.#open.done();
   }
 
-  #leaving(request: IncomingMessage, response: ServerResponse, since: number): void {
-    if (response.closed) return; // whoever has gone away gets no cookie
-    const setCookies = [response.getHeader('set-cookie') ?? []].flat().map(String);
-    if (setCookies.length === 0) return;
+  #leaving(
+    request: IncomingMessage,
+    response: ServerResponse,
+    setCookies: readonly string[],
+    since: number,
+  ): void {
+    if (isClosed(response)) return; // whoever has gone away gets no cookie
     const sent = cookiesSent(request.headers.cookie);
-    const after = cookiesAfter(sent, setCookies);
+    const after = cookiesAfter(sent, setCookies, pathOf(request));
     for (const cookie of this.#options.cookies) {
       const value = cookieValue(sent, cookie.name);
       if (value === undefined || value === cookieValue(after, cookie.name)) continue;
@@ -82,17 +72,24 @@ export class CookieSessions {
     }
   }
 
+  /** Not within the host's `writeHead`: the function that finds the user is the host's. */
   async #judge(
     cookie: SessionCookie,
     { headers, sent, after }: Exchange,
     response: object,
     since: number,
   ): Promise<void> {
+    await Promise.resolve();
     const uid = await this.#userOf(cookie, { headers, cookies: sent });
     if (uid === undefined) return;
-    const next = await this.#userOf(cookie, { headers, cookies: after });
+    const next = await this.#userOf(cookie, {
+      headers: { ...headers, cookie: stringifyCookie(after) },
+      cookies: after,
+    });
     if (uid === next) return;
-    const told = JSON.stringify([cookie.name, cookieValue(sent, cookie.name)]);
+    const told = createHash('sha256')
+      .update(`${cookie.name}=${cookieValue(sent, cookie.name) ?? ''}`)
+      .digest('base64url');
     if ((this.#told.get(told) ?? -Infinity) >= since) return;
     this.#told.set(told, performance.now());
     const reason = cookieValue(after, cookie.name) === undefined ? 'destroyed' : 'user-removed';

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../debate-space-event.js';
+import { inTime } from '../in-time.js';
 import type { EndRecorder, HeldEnd } from './end-recorder.js';
 import { OpenWork } from './open-work.js';
 import type { IndexedSessions } from './indexed-sessions.js';
@@ -16,6 +17,7 @@ interface Ending extends PossibleEnd {
 }
 
 const MOST_REMEMBERED = 10_000;
+const ASK_TIMEOUT_MS = 5_000;
 
 /** The sessions that are ending, each noted once and followed until its verdict (session-endings.md, rule 5). */
 export class Endings {
@@ -96,17 +98,22 @@ export class Endings {
     } while (ending.calls.length > heard); // one joined in meanwhile
     this.#undecided.delete(key);
     if (ended && ending.sid !== undefined) this.#ended.set(key, true);
-    const [counts, held] = await Promise.all([this.#counts(ending, ended), ending.held]);
+    const held = await ending.held;
+    const counts = ended && (await this.#counts(ending));
     await (counts ? held?.release([...ending.actors].map(({ res }) => res)) : held?.cancel());
+    if (!ended) await this.#leave(ending);
   }
 
-  /** Whether an end, if it is one, is to be told; and the index learns of it. */
-  async #counts({ sid, uid }: PossibleEnd, ended: boolean): Promise<boolean> {
-    if (!this.#indexed || sid === undefined) return ended;
-    if (ended) return this.#indexed.ended(sid, uid);
-    const user = await this.#context.user(sid).catch(() => uid);
-    if (user !== uid) await this.#indexed.forget(sid, uid); // the user has gone on with another
-    return false;
+  /** Whether an end is to be told. */
+  async #counts({ sid, uid }: PossibleEnd): Promise<boolean> {
+    return this.#indexed && sid !== undefined ? this.#indexed.ended(sid, uid) : true;
+  }
+
+  /** It was none: the session lives, or its user has gone on with another. */
+  async #leave({ sid, uid }: PossibleEnd): Promise<void> {
+    if (!this.#indexed || sid === undefined) return;
+    const asked = this.#context.user(sid).catch(() => uid);
+    if ((await inTime(asked, ASK_TIMEOUT_MS, uid)) !== uid) await this.#indexed.forget(sid, uid);
   }
 }
 

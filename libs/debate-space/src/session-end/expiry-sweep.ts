@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SessionRecord } from '../debate-space.options.js';
+import { inTime } from '../in-time.js';
 import type { IndexedSession } from '../session-index/session-index.js';
 import type { EndRecorder } from './end-recorder.js';
 import type { SessionIndexing } from './indexed-sessions.js';
@@ -16,6 +17,9 @@ interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs' | 'hashKey'
 const AT_ONCE = 50;
 /** So long nobody else looks at what this process has claimed. */
 const LEASE_MS = 60_000;
+const ANSWER_WITHIN_MS = 5_000;
+/** A look that is under way may end; whatever is left has been claimed, and will be again. */
+const STOP_WITHIN_MS = 1_000;
 
 /**
  * Finds users whose session ran out. Of all instances, one claims each session whose time has come, looks whether it is
@@ -36,7 +40,7 @@ export class ExpirySweep {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running;
+    await inTime(this.#running ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
   }
 
   async #run(): Promise<void> {
@@ -53,7 +57,7 @@ export class ExpirySweep {
     let claimed: readonly IndexedSession[];
     do {
       try {
-        claimed = await index.claimExpired(AT_ONCE, LEASE_MS);
+        claimed = await answered(index.claimExpired(AT_ONCE, LEASE_MS));
       } catch (error) {
         fault('session index', error);
         return;
@@ -69,18 +73,30 @@ export class ExpirySweep {
     const { hash, uid } = session;
     const sid = sealer.open(session.sealed);
     if (sid === undefined) {
-      await index.remove(hash, uid); // of another secret key: nobody can say whether it still lives
+      await answered(index.remove(hash, uid)); // of another secret key: nobody can say whether it still lives
       return;
     }
-    const alive = await lookUp(sid, uid);
-    if (alive) await index.renew({ ...session, expiresAt: nextLook(alive, Date.now(), everyMs) });
+    const alive = await answered(lookUp(sid, uid));
+    if (alive) await answered(index.renew({ ...session, expiresAt: nextLook(alive, Date.now(), everyMs) }));
     else await this.#tell(session, sid);
   }
 
   async #tell({ hash, uid }: IndexedSession, sid: string): Promise<void> {
-    const { index, recorder, lastOnly } = this.#options;
+    const { index, recorder, lastOnly, fault } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
-    const { removed, others } = await index.remove(hash, uid);
-    await (removed && !(lastOnly && others) ? held?.release([]) : held?.cancel());
+    // Without an answer nobody knows whether it is removed, and so whether anybody will ever claim it again: told.
+    const removal = await answered(index.remove(hash, uid)).catch((error: unknown) => {
+      fault('session index', error);
+      return { removed: true, others: false };
+    });
+    await (removal.removed && !(lastOnly && removal.others) ? held?.release([]) : held?.cancel());
   }
+}
+
+/** Neither a store nor an index that does not answer may stop the sweep. */
+async function answered<T>(answer: T | PromiseLike<T>): Promise<T> {
+  const wrapped = Promise.resolve(answer).then((value) => ({ value }));
+  const inTimeOrNot = await inTime(wrapped, ANSWER_WITHIN_MS, undefined);
+  if (!inTimeOrNot) throw new Error('no answer in time');
+  return inTimeOrNot.value;
 }

@@ -63,6 +63,7 @@ function addListeners(fastify: FastifyLike): Set<FastifySessionListener> {
 function watchSession(request: FastifyRequest): void {
   const { session } = request;
   if (!request[WATCHED]) {
+    if (!Object.hasOwn(request, 'session')) return; // the host's own accessor
     defineSession(Object.getPrototypeOf(request) as object);
     Reflect.deleteProperty(request, 'session');
     request.session = session;

@@ -1,8 +1,13 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { SessionCookie, SessionStore } from '../debate-space.options.js';
-import type { RequestSource } from './cookie-sessions.js';
 import { onExpressSessionStore } from './express-session-stores.js';
 import { onFastifySession, type FastifyLike } from './fastify-sessions.js';
+import {
+  onExpressRequest,
+  onFastifyRequest,
+  type ExpressHandler,
+  type FastifyHooks,
+} from './host-requests.js';
 import type { SessionEndDetector } from './session-end-detector.js';
 
 export interface HostSessionsOptions {
@@ -20,7 +25,6 @@ export class HostSessions {
   readonly #stores: readonly SessionStore[];
   readonly #cookies: readonly SessionCookie[];
   #platform: Platform | undefined;
-  #server: RequestSource | undefined;
   readonly #detach: (() => void)[] = [];
 
   constructor(detector: SessionEndDetector, { store, cookies }: HostSessionsOptions) {
@@ -30,18 +34,14 @@ export class HostSessions {
     for (const given of this.#stores) detector.watch(given);
   }
 
-  /** As early as each part is there, once: Fastify's hooks are for what is registered after them. */
+  /** Once, as early as the platform is there: Fastify's hooks are for what is registered after them. */
   attach(adapter: AbstractHttpAdapter | undefined): void {
     const type = adapter?.getType();
-    if (!adapter || (type !== 'express' && type !== 'fastify')) return;
-    if (!this.#platform) {
-      this.#platform = type;
-      this.#detach.push(this.#attachTo(type, adapter.getInstance()));
-    }
-    const server = adapter.getHttpServer() as RequestSource | undefined;
-    if (this.#server || !server || this.#cookies.length === 0) return;
-    this.#server = server;
-    this.#detach.push(this.#detector.watchCookies(server));
+    if (this.#platform || !adapter || (type !== 'express' && type !== 'fastify')) return;
+    this.#platform = type;
+    const instance: unknown = adapter.getInstance();
+    this.#detach.push(this.#attachStores(type, instance));
+    if (this.#cookies.length > 0) this.#detach.push(this.#attachCookies(type, instance));
   }
 
   detach(): void {
@@ -60,7 +60,7 @@ export class HostSessions {
     return parts.length > 0 ? parts.join('; ') : 'no session is watched';
   }
 
-  #attachTo(platform: Platform, instance: unknown): () => void {
+  #attachStores(platform: Platform, instance: unknown): () => void {
     const found = (store: object): void => {
       if (this.#stores.length === 0) this.#detector.watch(store);
     };
@@ -69,5 +69,14 @@ export class HostSessions {
       this.#detector.loaded(store, request);
     };
     return onFastifySession(instance as FastifyLike, { found, loaded });
+  }
+
+  #attachCookies(platform: Platform, instance: unknown): () => void {
+    const listener: SessionEndDetector['watchCookies'] = (request, response) => {
+      this.#detector.watchCookies(request, response);
+    };
+    return platform === 'express'
+      ? onExpressRequest(instance as ExpressHandler, listener)
+      : onFastifyRequest(instance as FastifyHooks, listener);
   }
 }

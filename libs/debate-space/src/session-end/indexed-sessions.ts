@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { SessionRecord } from '../debate-space.options.js';
 import { inTime } from '../in-time.js';
+import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { sessionHash } from '../session-hash.js';
 import type { IndexedSession, SessionIndex, SessionRemoval } from '../session-index/session-index.js';
@@ -36,6 +37,8 @@ const REMEMBER_MS = 10 * 60_000;
 /** A session that is used with each click is written once in so long. */
 const NOTE_EVERY_MS = 60_000;
 const ANSWER_WITHIN_MS = 5_000;
+/** A logout that waits for the index leaves a shutdown the time to deliver it. */
+const DECIDE_WITHIN_MS = 1_000;
 
 /** The sessions of this process in the index that all instances share. Nothing of it ever throws. */
 export class IndexedSessions {
@@ -43,6 +46,7 @@ export class IndexedSessions {
   readonly #noted = new LRUCache<string, Noted>({ max: MOST_REMEMBERED, ttl: REMEMBER_MS });
   /** What the index has not heard of, by hash: ended sessions that it would count as live, and so hide a last one. */
   readonly #owed = new LRUCache<string, string>({ max: MOST_REMEMBERED });
+  #settling = false;
 
   constructor(options: IndexedSessionsOptions) {
     this.#options = options;
@@ -59,10 +63,20 @@ export class IndexedSessions {
     this.#note(sid, uid, session, (index, indexed) => index.renew(indexed));
   }
 
-  /** @returns whether the end of this session is to be told. When the index does not answer it is. */
+  /** The session has no user: whoever logs in to it next is noted at once. */
+  anonymous(sid: string): void {
+    this.#noted.delete(sid);
+  }
+
+  /**
+   * @returns whether the end of this session is to be told. It is when the index does not answer, and nobody waits for
+   * that when each end is told anyway
+   */
   async ended(sid: string, uid: string): Promise<boolean> {
-    const removal = await this.forget(sid, uid);
-    return !(this.#options.lastOnly && removal?.others);
+    const forgotten = this.forget(sid, uid);
+    if (!this.#options.lastOnly) return true;
+    const removal = await inTime(forgotten, DECIDE_WITHIN_MS, undefined);
+    return !removal?.others;
   }
 
   /** The session is no more: it has ended, or the user has gone on with another. */
@@ -85,18 +99,34 @@ export class IndexedSessions {
 
   /** The index answers again: tells it of what it has missed. */
   async #settle(): Promise<void> {
-    for (const [hash, uid] of [...this.#owed]) if (!(await this.#remove(hash, uid))) return;
+    if (this.#settling) return;
+    this.#settling = true;
+    for (const [hash, uid] of [...this.#owed]) {
+      if (this.#owed.get(hash) === uid && !(await this.#remove(hash, uid))) break;
+    }
+    this.#settling = false;
   }
 
   #note(sid: string, uid: string, session: SessionRecord, write: Write): void {
     const expiresAt = expiryOf(session, Date.now());
     const noted = this.#noted.get(sid);
     if (noted?.uid === uid && Math.abs(expiresAt - noted.expiresAt) < NOTE_EVERY_MS) return;
+    if (uidProblem(uid) !== undefined) return;
     this.#noted.set(sid, { uid, expiresAt });
-    const { index, sealer } = this.#options;
-    void this.#contained(() =>
-      write(index, { hash: this.#hash(sid), uid, expiresAt, sealed: sealer.seal(sid) }),
+    void this.#written(
+      write,
+      { hash: this.#hash(sid), uid, expiresAt, sealed: this.#options.sealer.seal(sid) },
+      sid,
     );
+  }
+
+  async #written(write: Write, session: IndexedSession, sid: string): Promise<void> {
+    const done = await this.#contained(async () => {
+      await write(this.#options.index, session);
+      return true;
+    });
+    if (done) void this.#settle();
+    else this.#noted.delete(sid); // tried again with the next request
   }
 
   #hash(sid: string): string {
@@ -106,7 +136,10 @@ export class IndexedSessions {
   async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {
     try {
       const result = work();
-      return isPromise(result) ? await inTime(result, ANSWER_WITHIN_MS, undefined) : result;
+      if (!isPromise(result)) return result;
+      const answer = await inTime(result.then((value) => ({ value })), ANSWER_WITHIN_MS, undefined); // prettier-ignore
+      if (!answer) throw new Error('no answer in time');
+      return answer.value;
     } catch (error) {
       this.#options.fault('session index', error);
       return undefined;

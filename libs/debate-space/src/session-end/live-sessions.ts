@@ -1,5 +1,5 @@
 import { cookiesAfter, cookiesSent } from './browser-cookies.js';
-import { setCookiesOf, type SessionRequest } from './session-request.js';
+import { isClosed, pathOf, setCookiesOf, type SessionRequest } from './session-request.js';
 
 interface Live {
   uid: string;
@@ -45,7 +45,7 @@ export class LiveSessions {
     const known = this.#sessions[sid];
     if (known) known.uid = uid;
     if (!request || known?.requests.includes(request)) return;
-    if (request.res.closed) {
+    if (isClosed(request.res)) {
       this.#over(request);
       return;
     }
@@ -70,7 +70,7 @@ export class LiveSessions {
     const setCookies = setCookiesOf(request);
     if (setCookies.length === 0) return before;
     const sent = cookiesSent(request.headers.cookie);
-    const after = cookiesAfter(sent, setCookies);
+    const after = cookiesAfter(sent, setCookies, pathOf(request.native ?? request));
     const has = (sid: string | undefined): boolean =>
       sid !== undefined && Object.values(after).some((value) => value?.includes(sid));
     if (has(sessionID)) return sessionID;

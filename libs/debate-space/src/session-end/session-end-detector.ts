@@ -1,6 +1,7 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Emit } from '../debate-space-event.js';
 import type { SessionCookie, SessionRecord, SessionUid } from '../debate-space.options.js';
-import { CookieSessions, type RequestSource } from './cookie-sessions.js';
+import { CookieSessions } from './cookie-sessions.js';
 import type { EndRecorder } from './end-recorder.js';
 import { ExpirySweep } from './expiry-sweep.js';
 import { IndexedSessions, type SessionIndexing } from './indexed-sessions.js';
@@ -46,9 +47,9 @@ export class SessionEndDetector {
     this.#sweep?.start();
   }
 
-  /** Watches the cookies that this server's answers set. @returns how to stop */
-  watchCookies(server: RequestSource): () => void {
-    return this.#cookies.attach(server);
+  /** Watches the session cookies that the answer to a request sets; to be called before anybody writes it. */
+  watchCookies(request: IncomingMessage, response: ServerResponse): void {
+    this.#cookies.watch(request, response);
   }
 
   /** Watches a store from now on; one that is watched already is left as it is. Never throws. */
@@ -83,17 +84,19 @@ export class SessionEndDetector {
   /** Has every open verdict fall now, and gives the stores their own methods back. */
   async close(): Promise<void> {
     this.#hurry.abort();
-    await this.#sweep?.stop();
+    const swept = this.#sweep?.stop();
     for (const watched of this.#stores.values()) {
       await watched.decided();
       watched.release();
     }
     this.#stores.clear();
     await this.#cookies.decided();
+    await swept;
   }
 
   /** Ids are not to be guessed, so whichever store has it has the right one. */
   async #lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
+    if (this.#stores.size === 0) throw new Error('no store is watched');
     const found = await Promise.all([...this.#stores.values()].map((store) => store.lookUp(sid, uid)));
     return found.find((session) => session !== undefined);
   }

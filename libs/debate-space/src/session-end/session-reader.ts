@@ -20,10 +20,15 @@ export class SessionReader {
     this.#all = storeMethod(store, 'all');
   }
 
+  /** The user of a session. Throws what the resolver throws. */
+  uidIn(session: SessionRecord, request?: SessionRequest): string | undefined {
+    return resolvedUid(this.#uid(session, request?.native ?? request));
+  }
+
   /** The user of a session. A resolver that throws – at a session without a user, most likely – names nobody. */
   uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
     try {
-      return resolvedUid(this.#uid(session, request?.native ?? request));
+      return this.uidIn(session, request);
     } catch (error) {
       this.#fault('session.uid', error);
       return undefined;

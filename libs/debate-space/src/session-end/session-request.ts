@@ -23,3 +23,16 @@ export function sessionRequest(value: unknown): SessionRequest | undefined {
 export function setCookiesOf({ res, reply }: SessionRequest): readonly string[] {
   return [res.getHeader('set-cookie') ?? [], reply?.getHeader('set-cookie') ?? []].flat().map(String);
 }
+
+/** Also of HTTP/2, whose responses have no `closed`. */
+export function isClosed(response: ServerResponse): boolean {
+  const { closed, stream } = response as { closed?: boolean; stream?: { destroyed?: boolean } };
+  return closed ?? stream?.destroyed ?? false;
+}
+
+/** Of the URL that the browser asked for; Express shortens `url` for what is mounted under a path. */
+export function pathOf(request: object): string {
+  const { originalUrl, url } = request as { originalUrl?: unknown; url?: unknown };
+  const asked = typeof originalUrl === 'string' ? originalUrl : typeof url === 'string' ? url : '/';
+  return asked.split('?', 1)[0] ?? '/';
+}

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { isClosed } from './session-request.js';
 
 /**
  * Waits until nothing that a request still does can change who its browser is logged in as: its response is closed
@@ -11,8 +12,8 @@ export async function settled(response: ServerResponse, graceMs: number, hurry: 
     let seenBefore = false;
     // Looking twice in a grace period makes it between half of one and a whole one.
     const timer = setInterval(() => {
-      if (isOver(response) || (seenBefore && (response.headersSent || response.closed))) done();
-      seenBefore = response.headersSent || response.closed;
+      if (isOver(response) || (seenBefore && (response.headersSent || isClosed(response)))) done();
+      seenBefore = response.headersSent || isClosed(response);
     }, graceMs / 2).unref();
     const closed = (): void => {
       if (isOver(response)) done();
@@ -30,5 +31,5 @@ export async function settled(response: ServerResponse, graceMs: number, hurry: 
 
 /** Closed after the handler had ended it. */
 function isOver(response: ServerResponse): boolean {
-  return response.closed && response.writableEnded;
+  return isClosed(response) && response.writableEnded;
 }

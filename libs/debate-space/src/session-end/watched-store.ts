@@ -6,7 +6,7 @@ import type { IndexedSessions } from './indexed-sessions.js';
 import { LiveSessions } from './live-sessions.js';
 import { ownerOf, setOwner } from './session-owner.js';
 import { SessionReader } from './session-reader.js';
-import { sessionRequest, type SessionRequest } from './session-request.js';
+import { isClosed, sessionRequest, type SessionRequest } from './session-request.js';
 import { isPromise, type StoreMethod } from './store-call.js';
 import { StoreCalls } from './store-calls.js';
 import { addStoreLayer } from './store-layers.js';
@@ -76,15 +76,18 @@ export class WatchedStore {
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
     setOwner(session, request);
     const uid = this.#reader.uidOf(session as SessionRecord, request);
-    if (uid === undefined) return;
+    if (uid === undefined) {
+      this.#indexed?.anonymous(sessionID);
+      return;
+    }
     this.#live.link(sessionID, uid, request);
     this.#indexed?.live(sessionID, uid, session as SessionRecord);
   }
 
-  /** The session as the store has it now, if its user is this one. Rejects when the store cannot be read. */
+  /** The session as the store has it now, if its user is this one. Rejects when that cannot be told. */
   async lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
     const session = await this.#reader.session(sid);
-    return session && this.#reader.uidOf(session) === uid ? session : undefined;
+    return session && this.#reader.uidIn(session) === uid ? session : undefined;
   }
 
   /** Resolves when every end so far has its verdict. */
@@ -132,6 +135,7 @@ export class WatchedStore {
       operation.end(outcome);
       if (outcome === 'failed') return;
       if (uid === undefined) {
+        this.#indexed?.anonymous(sid);
         this.#live.forget(sid);
         return;
       }
@@ -201,7 +205,7 @@ export class WatchedStore {
     then: (uid: string | undefined) => MaybePromise<unknown>,
   ): MaybePromise<unknown> {
     const known = this.#live.uidOf(sid);
-    if (known === undefined ? request && !request.res.closed : !this.#endings.hasEnded(sid, known)) {
+    if (known === undefined ? request && !isClosed(request.res) : !this.#endings.hasEnded(sid, known)) {
       return then(known); // a request that still runs and knows of no user has none
     }
     const asked = this.#reader.user(sid).catch((error: unknown) => {
