@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { RedisStore } from 'connect-redis';
 import type { Request } from 'express';
-import type { Store } from 'express-session';
+import session, { type SessionData, type Store } from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceEvents,
@@ -10,6 +10,7 @@ import {
   redisSessionIndex,
   type DebateSpaceSessionOptions,
   type SessionIndexFactory,
+  type SessionRecord,
 } from 'nestjs-debate-space';
 import { createClient } from 'redis';
 import { Browser } from './support/browser.js';
@@ -152,6 +153,28 @@ describe('session.expiry, in one process', () => {
     store.fail('get', Infinity);
     await failed;
     expect(faults).toEqual(['session.expiry']);
+    await stop();
+    expect(service.received.logouts).toEqual([]);
+  });
+
+  it('waits for a uid function that fails, and tells nothing before', async () => {
+    const store = new session.MemoryStore();
+    // It keeps what has run out, and so it is the function that has to tell.
+    store.get = (_, callback) => { callback(null, { user: { uid: 'alice' } } as SessionData); }; // prettier-ignore
+    let isFailing = false;
+    const uid = ({ user }: SessionRecord): string | undefined => {
+      if (isFailing) throw new Error('a fault of the host');
+      return (user as { uid: string } | undefined)?.uid;
+    };
+    await start([store], memorySessionIndex(), { uid });
+    const failed = new Promise<void>((resolve) => {
+      hosts[0]?.app.get(DebateSpaceEvents).events$.subscribe((event) => {
+        if (event.type === 'fault') resolve();
+      });
+    });
+    await logIn(['alice']);
+    isFailing = true;
+    await failed;
     await stop();
     expect(service.received.logouts).toEqual([]);
   });

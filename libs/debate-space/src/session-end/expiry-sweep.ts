@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SessionRecord } from '../debate-space.options.js';
 import { inTime } from '../in-time.js';
-import type { IndexedSession } from '../session-index/session-index.js';
+import type { IndexedSession, SessionRemoval } from '../session-index/session-index.js';
 import type { EndRecorder } from './end-recorder.js';
 import type { SessionIndexing } from './indexed-sessions.js';
 import { nextLook } from './session-expiry.js';
@@ -84,10 +84,14 @@ export class ExpirySweep {
   async #tell({ hash, uid }: IndexedSession, sid: string): Promise<void> {
     const { index, recorder, lastOnly, fault } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
-    // Without an answer nobody knows whether it is removed, and so whether anybody will ever claim it again: told.
-    const removal = await answered(index.remove(hash, uid)).catch((error: unknown) => {
+    const remove = (): Promise<SessionRemoval> => answered(index.remove(hash, uid));
+    // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
+    const removal = await remove().catch((error: unknown) => {
       fault('session index', error);
-      return { removed: true, others: false };
+      return remove().then(
+        ({ others }) => ({ removed: true, others }),
+        () => ({ removed: true, others: false }),
+      );
     });
     await (removal.removed && !(lastOnly && removal.others) ? held?.release([]) : held?.cancel());
   }

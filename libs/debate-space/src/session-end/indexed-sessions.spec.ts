@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Secret } from '../secret.js';
+import { memorySessionIndex } from '../session-index/memory-session-index.js';
+import type { SessionIndex } from '../session-index/session-index.js';
+import { SessionSealer } from '../session-index/session-sealer.js';
+import { IndexedSessions } from './indexed-sessions.js';
+
+const key = new Secret('a secret key of a test');
+const session = {};
+let index: SessionIndex;
+let puts: string[];
+let faults: string[];
+/** What the index does before it answers. */
+let answer: () => Promise<void>;
+
+beforeEach(async () => {
+  const memory = await memorySessionIndex().open('demo');
+  [puts, faults, answer] = [[], [], () => Promise.resolve()];
+  index = {
+    durable: false,
+    put: async (indexed) => {
+      puts.push(indexed.uid);
+      await answer();
+      await memory.put(indexed);
+    },
+    renew: (indexed) => memory.renew(indexed),
+    remove: async (hash, uid) => {
+      await answer();
+      return memory.remove(hash, uid);
+    },
+    claimExpired: () => [],
+  };
+});
+
+function sessions(lastOnly: boolean): IndexedSessions {
+  const fault = (where: string): void => void faults.push(where);
+  return new IndexedSessions({
+    index,
+    sealer: new SessionSealer(key),
+    hashKey: key,
+    lastOnly,
+    sweepMs: 1,
+    fault,
+  });
+}
+
+describe('the sessions of this process in the index', () => {
+  it('are written once, however often they are used', () => {
+    const indexed = sessions(true);
+    for (let use = 0; use < 5; use += 1) indexed.live('s1', 'alice', session);
+    expect(puts).toEqual(['alice']);
+  });
+
+  it('are written again when that has failed', async () => {
+    const indexed = sessions(true);
+    answer = () => Promise.reject(new Error('the index is down'));
+    indexed.live('s1', 'alice', session);
+    await nextTurn();
+    expect(faults).toEqual(['session index']);
+    indexed.live('s1', 'alice', session);
+    expect(puts).toEqual(['alice', 'alice']);
+  });
+
+  it('are written again after they were without a user', () => {
+    const indexed = sessions(true);
+    indexed.live('s1', 'alice', session);
+    indexed.anonymous('s1');
+    indexed.live('s1', 'alice', session);
+    expect(puts).toEqual(['alice', 'alice']);
+  });
+
+  it('of a uid that the service cannot know are not written', () => {
+    sessions(true).live('s1', 'alice\0', session);
+    expect(puts).toEqual([]);
+  });
+
+  it.each([
+    { name: 'each end is told anyway', lastOnly: false },
+    { name: 'only the last one is', lastOnly: true },
+  ])('do not hold up a logout when the index never answers, and $name', async ({ lastOnly }) => {
+    const indexed = sessions(lastOnly);
+    answer = () => new Promise(() => undefined);
+    expect(await indexed.ended('s1', 'alice')).toBe(true);
+  });
+});
