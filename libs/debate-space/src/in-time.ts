@@ -14,3 +14,17 @@ export async function inTime<T, L>(promise: PromiseLike<T>, ms: number, late: L)
     clearTimeout(timer);
   }
 }
+
+/**
+ * The same for whoever cannot go on without an answer.
+ * @returns what the promise resolves to; rejects when it is late
+ */
+export async function answered<T>(answer: T | PromiseLike<T>, ms: number): Promise<T> {
+  const early = await inTime(
+    Promise.resolve(answer).then((value) => ({ value })),
+    ms,
+    undefined,
+  );
+  if (!early) throw new Error('no answer in time');
+  return early.value;
+}

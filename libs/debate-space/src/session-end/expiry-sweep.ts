@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { SessionRecord } from '../debate-space.options.js';
-import { inTime } from '../in-time.js';
+import { answered, inTime } from '../in-time.js';
 import type { IndexedSession, SessionRemoval } from '../session-index/session-index.js';
 import type { EndRecorder } from './end-recorder.js';
 import type { SessionIndexing } from './indexed-sessions.js';
@@ -17,6 +17,7 @@ interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs' | 'hashKey'
 const AT_ONCE = 50;
 /** So long nobody else looks at what this process has claimed. */
 const LEASE_MS = 60_000;
+/** Neither a store nor an index that does not answer may stop the sweep. */
 const ANSWER_WITHIN_MS = 5_000;
 /** A look that is under way may end; whatever is left has been claimed, and will be again. */
 const STOP_WITHIN_MS = 1_000;
@@ -57,7 +58,7 @@ export class ExpirySweep {
     let claimed: readonly IndexedSession[];
     do {
       try {
-        claimed = await answered(index.claimExpired(AT_ONCE, LEASE_MS));
+        claimed = await answered(index.claimExpired(AT_ONCE, LEASE_MS), ANSWER_WITHIN_MS);
       } catch (error) {
         fault('session index', error);
         return;
@@ -73,18 +74,22 @@ export class ExpirySweep {
     const { hash, uid } = session;
     const sid = sealer.open(session.sealed);
     if (sid === undefined) {
-      await answered(index.remove(hash, uid)); // of another secret key: nobody can say whether it still lives
+      await answered(index.remove(hash, uid), ANSWER_WITHIN_MS); // of another secret key: nobody can say whether it still lives
       return;
     }
-    const alive = await answered(lookUp(sid, uid));
-    if (alive) await answered(index.renew({ ...session, expiresAt: nextLook(alive, Date.now(), everyMs) }));
-    else await this.#tell(session, sid);
+    const alive = await answered(lookUp(sid, uid), ANSWER_WITHIN_MS);
+    if (!alive) {
+      await this.#tell(session, sid);
+      return;
+    }
+    const renewed = { ...session, expiresAt: nextLook(alive, Date.now(), everyMs) };
+    await answered(index.renew(renewed), ANSWER_WITHIN_MS);
   }
 
   async #tell({ hash, uid }: IndexedSession, sid: string): Promise<void> {
     const { index, recorder, lastOnly, fault } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
-    const remove = (): Promise<SessionRemoval> => answered(index.remove(hash, uid));
+    const remove = (): Promise<SessionRemoval> => answered(index.remove(hash, uid), ANSWER_WITHIN_MS);
     // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
     const removal = await remove().catch((error: unknown) => {
       fault('session index', error);
@@ -95,12 +100,4 @@ export class ExpirySweep {
     });
     await (removal.removed && !(lastOnly && removal.others) ? held?.release([]) : held?.cancel());
   }
-}
-
-/** Neither a store nor an index that does not answer may stop the sweep. */
-async function answered<T>(answer: T | PromiseLike<T>): Promise<T> {
-  const wrapped = Promise.resolve(answer).then((value) => ({ value }));
-  const inTimeOrNot = await inTime(wrapped, ANSWER_WITHIN_MS, undefined);
-  if (!inTimeOrNot) throw new Error('no answer in time');
-  return inTimeOrNot.value;
 }

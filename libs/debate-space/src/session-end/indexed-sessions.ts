@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { SessionRecord } from '../debate-space.options.js';
-import { inTime } from '../in-time.js';
+import { answered, inTime } from '../in-time.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { sessionHash } from '../session-hash.js';
@@ -136,10 +136,7 @@ export class IndexedSessions {
   async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {
     try {
       const result = work();
-      if (!isPromise(result)) return result;
-      const answer = await inTime(result.then((value) => ({ value })), ANSWER_WITHIN_MS, undefined); // prettier-ignore
-      if (!answer) throw new Error('no answer in time');
-      return answer.value;
+      return isPromise(result) ? await answered(result, ANSWER_WITHIN_MS) : result;
     } catch (error) {
       this.#options.fault('session index', error);
       return undefined;

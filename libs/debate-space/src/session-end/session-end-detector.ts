@@ -27,6 +27,8 @@ export class SessionEndDetector {
   readonly #indexed: IndexedSessions | undefined;
   readonly #sweep: ExpirySweep | undefined;
   readonly #hurry = new AbortController();
+  /** Whether there is a store that cannot be watched. */
+  #isBlind = false;
 
   constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
     this.#recorder = recorder;
@@ -72,6 +74,7 @@ export class SessionEndDetector {
       );
       this.#emit({ type: 'session-store-found', store: store.constructor.name });
     } catch (error) {
+      this.#isBlind = true;
       fault('session store', error); // frozen, or a Proxy that says no
     }
   }
@@ -96,7 +99,8 @@ export class SessionEndDetector {
 
   /** Ids are not to be guessed, so whichever store has it has the right one. */
   async #lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
-    if (this.#stores.size === 0) throw new Error('no store is watched');
+    // What is not in the stores that can be asked may be in another.
+    if (this.#isBlind || this.#stores.size === 0) throw new Error('not every store can be asked');
     const found = await Promise.all([...this.#stores.values()].map((store) => store.lookUp(sid, uid)));
     return found.find((session) => session !== undefined);
   }

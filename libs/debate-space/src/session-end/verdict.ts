@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { inTime } from '../in-time.js';
+import { answered, inTime } from '../in-time.js';
 import { orAborted } from '../linked-signal.js';
 import type { SessionRequest } from './session-request.js';
 import { settled } from './settled.js';
@@ -101,7 +101,5 @@ async function mayHave(sid: string | undefined, uid: string, context: VerdictCon
 }
 
 async function asked(sid: string, { user }: VerdictContext): Promise<string | undefined> {
-  const answer = await inTime(user(sid).then((uid) => ({ uid })), ASK_TIMEOUT_MS, undefined); // prettier-ignore
-  if (!answer) throw new Error('the store has not answered in time');
-  return answer.uid;
+  return answered(user(sid), ASK_TIMEOUT_MS);
 }
