@@ -14,15 +14,23 @@ export function cookiesSent(header: string | undefined): Cookies {
 export function cookiesAfter(sent: Cookies, setCookies: readonly string[], asked: string): Cookies {
   const cookies = Object.assign(Object.create(null), sent) as Record<string, string | undefined>;
   for (const header of setCookies) {
-    const { name, value, maxAge, expires, path = '/' } = parseSetCookie(header);
+    const { name, value, path = '/', maxAge, expires } = parseSetCookie(header);
     if (!matches(asked, path)) continue;
-    // Max-Age has the last word.
-    const gone =
-      maxAge === undefined ? expires !== undefined && expires.getTime() <= Date.now() : maxAge <= 0;
-    if (gone) Reflect.deleteProperty(cookies, name);
+    if (isOver(maxAge, expires)) Reflect.deleteProperty(cookies, name);
     else cookies[name] = value;
   }
   return cookies;
+}
+
+/** Whether a `Set-Cookie` header leaves a browser with a cookie that has this in its value. */
+export function setsCookieWith(part: string, setCookie: string): boolean {
+  const { value, maxAge, expires } = parseSetCookie(setCookie);
+  return value?.includes(part) === true && !isOver(maxAge, expires);
+}
+
+/** Max-Age has the last word. */
+function isOver(maxAge: number | undefined, expires: Date | undefined): boolean {
+  return maxAge === undefined ? expires !== undefined && expires.getTime() <= Date.now() : maxAge <= 0;
 }
 
 /** RFC 6265, section 5.1.4. */

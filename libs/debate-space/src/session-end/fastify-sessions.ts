@@ -13,7 +13,7 @@ export interface FastifyLike {
 
 interface FastifyRequest {
   readonly [WATCHED]?: true;
-  [WATCH]?: { readonly as: SessionRequest; readonly listeners: ReadonlySet<FastifySessionListener> };
+  [WATCH]?: FastifySessionRequest;
   readonly headers: IncomingHttpHeaders;
   /** Both from @fastify/session. */
   readonly sessionStore?: object | undefined;
@@ -52,7 +52,7 @@ function addListeners(fastify: FastifyLike): Set<FastifySessionListener> {
     const { sessionStore } = request;
     if (sessionStore) {
       for (const listener of listeners) listener.found(sessionStore);
-      request[WATCH] = { as: new FastifySessionRequest(request, reply), listeners };
+      request[WATCH] = new FastifySessionRequest(request, reply, listeners);
       watchSession(request);
     }
     done();
@@ -75,16 +75,16 @@ function watchSession(request: FastifyRequest): void {
  * its properties slow, and a trivial request half as expensive again (measured).
  */
 function defineSession(prototype: object): void {
-  const SESSION = Symbol('session');
+  const SESSION: unique symbol = Symbol('session');
   Object.defineProperty(prototype, WATCHED, { value: true });
   Object.defineProperty(prototype, 'session', {
     configurable: true,
     enumerable: true,
-    get(this: object) {
-      return Reflect.get(this, SESSION) as unknown;
+    get(this: { [SESSION]?: unknown }) {
+      return this[SESSION];
     },
-    set(this: FastifyRequest, value: unknown) {
-      Reflect.set(this, SESSION, value);
+    set(this: FastifyRequest & { [SESSION]?: unknown }, value: unknown) {
+      this[SESSION] = value;
       tell(this);
     },
   });
@@ -93,16 +93,18 @@ function defineSession(prototype: object): void {
 function tell(request: FastifyRequest): void {
   const { [WATCH]: watch, sessionStore } = request;
   if (!watch || !sessionStore) return;
-  for (const listener of watch.listeners) listener.loaded(sessionStore, watch.as);
+  for (const listener of watch.listeners) listener.loaded(sessionStore, watch);
 }
 
 class FastifySessionRequest implements SessionRequest {
   readonly native: FastifyRequest;
   readonly reply: FastifyReply;
+  readonly listeners: ReadonlySet<FastifySessionListener>;
 
-  constructor(request: FastifyRequest, reply: FastifyReply) {
+  constructor(request: FastifyRequest, reply: FastifyReply, listeners: ReadonlySet<FastifySessionListener>) {
     this.native = request;
     this.reply = reply;
+    this.listeners = listeners;
   }
 
   get res(): ServerResponse {

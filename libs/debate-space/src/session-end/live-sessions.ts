@@ -1,9 +1,9 @@
-import { cookiesAfter, cookiesSent } from './browser-cookies.js';
+import { cookiesAfter, cookiesSent, setsCookieWith } from './browser-cookies.js';
 import { isClosed, pathOf, setCookiesOf, type SessionRequest } from './session-request.js';
 
 interface Live {
   uid: string;
-  requests: readonly SessionRequest[];
+  readonly requests: SessionRequest[];
 }
 
 /** A request has left its browser without the session that it had loaded. */
@@ -32,7 +32,7 @@ export class LiveSessions {
   }
 
   requestsOf(sid: string): readonly SessionRequest[] {
-    return this.#sessions[sid]?.requests ?? [];
+    return [...(this.#sessions[sid]?.requests ?? [])];
   }
 
   /** Every session that is known, with its user. */
@@ -49,9 +49,8 @@ export class LiveSessions {
       this.#over(request);
       return;
     }
-    const live = known ?? { uid, requests: [] };
-    this.#sessions[sid] = live;
-    live.requests = [...live.requests, request];
+    const live = known ?? (this.#sessions[sid] = { uid, requests: [] });
+    live.requests.push(request);
     request.res.on('close', () => {
       this.#close(sid, live, request);
     });
@@ -69,6 +68,8 @@ export class LiveSessions {
     if (!res.headersSent || this.#unanswered.has(request)) return before;
     const setCookies = setCookiesOf(request);
     if (setCookies.length === 0) return before;
+    // As on every request of rolling sessions.
+    if (sessionID === before && setCookies.every((header) => setsCookieWith(before, header))) return before;
     const sent = cookiesSent(request.headers.cookie);
     const after = cookiesAfter(sent, setCookies, pathOf(request.native ?? request));
     const has = (sid: string | undefined): boolean =>
@@ -81,7 +82,7 @@ export class LiveSessions {
 
   #close(sid: string, live: Live, request: SessionRequest): void {
     this.#over(request);
-    live.requests = live.requests.filter((other) => other !== request);
+    live.requests.splice(live.requests.indexOf(request), 1);
     if (this.#sessions[sid] !== live) return;
     if (live.requests.length === 0) this.forget(sid);
     if (this.leftWith(request, sid) !== sid) this.#abandoned(sid, live.uid, request);

@@ -6,16 +6,18 @@ import { sessionRequest, type SessionRequest } from './session-request.js';
  */
 const REQUEST = Symbol('request');
 
+interface Owned {
+  readonly req?: unknown;
+  [REQUEST]?: SessionRequest;
+}
+
 /** Notes whose session it is, where the session library does not. */
 export function setOwner(session: object, request: SessionRequest): void {
-  if (request.native !== undefined) Reflect.set(session, REQUEST, request);
+  if (request.native !== undefined) (session as Owned)[REQUEST] = request;
 }
 
 /** The request that has a session; none when a job or a script has made it. */
 export function ownerOf(session: unknown): SessionRequest | undefined {
   if (typeof session !== 'object' || session === null) return undefined;
-  return (
-    sessionRequest(Reflect.get(session, 'req')) ??
-    (Reflect.get(session, REQUEST) as SessionRequest | undefined)
-  );
+  return sessionRequest((session as Owned).req) ?? (session as Owned)[REQUEST];
 }

@@ -21,7 +21,12 @@ export function sessionRequest(value: unknown): SessionRequest | undefined {
 
 /** The `Set-Cookie` headers of the answer. */
 export function setCookiesOf({ res, reply }: SessionRequest): readonly string[] {
-  return [res.getHeader('set-cookie') ?? [], reply?.getHeader('set-cookie') ?? []].flat().map(String);
+  const cookies: string[] = [];
+  for (const header of [res.getHeader('set-cookie'), reply?.getHeader('set-cookie')]) {
+    if (typeof header === 'string') cookies.push(header);
+    else if (Array.isArray(header)) cookies.push(...header.map(String));
+  }
+  return cookies;
 }
 
 /** Also of HTTP/2, whose responses have no `closed`. */

@@ -27,14 +27,18 @@ export function observedCall(
     ended('failed');
     throw error;
   }
-  const done = (): void => {
-    ended('done');
-  };
-  const failed = (): void => {
-    ended('failed');
-  };
   // A callback has the last word: an async method may resolve before its callback is called.
-  if (isPromise(returned)) returned.then(heard ? undefined : done, failed);
+  if (isPromise(returned))
+    returned.then(
+      heard
+        ? undefined
+        : () => {
+            ended('done');
+          },
+      () => {
+        ended('failed');
+      },
+    );
   else if (!heard) ended('silent');
   return returned;
 }

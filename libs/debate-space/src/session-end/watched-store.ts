@@ -121,18 +121,21 @@ export class WatchedStore {
   #set(original: StoreMethod, args: unknown[]): unknown {
     const [sid, session] = args as [string, SessionRecord];
     const request = ownerOf(session);
-    const operation = new StoreOperation();
     let uid: string | undefined;
+    let operation: StoreOperation | undefined;
     const before = (): MaybePromise<unknown> => {
       uid = this.#reader.uidOf(session, request);
+      // As on every request of rolling sessions: the user stays, and nothing ends.
+      if (uid !== undefined && this.#live.uidOf(sid) === uid && !this.#endings.hasEnded(sid, uid)) return;
+      const call = (operation = new StoreOperation());
       const reason = uid === undefined ? 'user-removed' : 'user-replaced';
       const actors = request ? [request] : this.#live.requestsOf(sid);
       const begin = (user: string | undefined): MaybePromise<unknown> =>
-        user === uid ? undefined : this.#begin(sid, user, reason, actors, operation);
+        user === uid ? undefined : this.#begin(sid, user, reason, actors, call);
       return this.#userBefore(sid, request, begin);
     };
     return this.#calls.call(original, args, sid, before, (outcome) => {
-      operation.end(outcome);
+      operation?.end(outcome);
       if (outcome === 'failed') return;
       if (uid === undefined) {
         this.#indexed?.anonymous(sid);
