@@ -7,6 +7,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
 import { Browser } from './support/browser.js';
+import { Http2Browser } from './support/http2-browser.js';
 import { act, appOf, post, sessionsIn } from './support/fastify-account.js';
 import { RunningApps } from './support/running-apps.js';
 import { startService, using } from './support/service.js';
@@ -116,6 +117,18 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
     await inject('POST', '/login?uid=alice');
     await inject('POST', `/${step}`);
     expect(await inject('GET', '/whoami')).toBe(step === 'renew' ? 'alice' : 'nobody');
+    expect(await loggedOut()).toEqual(step === 'renew' ? [] : ['alice']);
+  });
+
+  it.each(['logout', 'renew'] as const)('over HTTP/2: %s', async (step) => {
+    const instance = fastify({ http2: true }) as unknown as FastifyInstance;
+    const ours = DebateSpaceModule.forRoot(using(service));
+    const url = await apps.listen(appOf(ours, sessionsIn(new session.MemoryStore()), instance));
+    const browser = new Http2Browser(url);
+    await browser.request('POST', '/login?uid=alice');
+    await browser.request('POST', `/${step}`);
+    expect(await browser.request('GET', '/whoami')).toBe(step === 'renew' ? 'alice' : 'nobody');
+    await browser.close();
     expect(await loggedOut()).toEqual(step === 'renew' ? [] : ['alice']);
   });
 });
