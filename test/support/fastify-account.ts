@@ -83,7 +83,7 @@ export const moduleOf = (ours: DynamicModule): Type => {
 export async function appOf(
   ours: DynamicModule,
   main: (instance: FastifyInstance) => unknown = () => undefined,
-  given = fastify({ forceCloseConnections: true }),
+  given: FastifyInstance = fastify({ forceCloseConnections: true }),
 ): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter(given as never);
   const app = await NestFactory.create<NestFastifyApplication>(moduleOf(ours), adapter, {
