@@ -1,6 +1,7 @@
 const sources = {
   '^(\\.{1,2}/.*)\\.js$': '$1',
   '^nestjs-debate-space$': '<rootDir>/libs/debate-space/src/index.ts',
+  '^nestjs-debate-space/(.*)$': '<rootDir>/libs/debate-space/src/$1.ts',
   '^debate-space-simulator$': '<rootDir>/libs/debate-space-simulator/src/index.ts',
 };
 

@@ -151,8 +151,8 @@ describe('a logout on its way', () => {
     const calls: string[] = [];
     const noted = new Gate();
     const outbox: OutboxFactory = {
-      open: async () => {
-        const memory = await memoryOutbox().open();
+      open: async (context) => {
+        const memory = await memoryOutbox().open(context);
         const retry = memory.retry.bind(memory);
         return Object.assign(memory, {
           retry: async (...args: Parameters<typeof retry>): Promise<void> => {
@@ -179,8 +179,8 @@ describe('a logout on its way', () => {
     const calls: string[] = [];
     const outbox = memoryOutbox();
     const noting: OutboxFactory = {
-      open: async () => {
-        const memory = await outbox.open();
+      open: async (context) => {
+        const memory = await outbox.open(context);
         return new Proxy(memory, {
           get: (target, name) => {
             const value: unknown = Reflect.get(target, name);

@@ -153,8 +153,8 @@ describe('@EndsDebateSession()', () => {
 
   it('does not wait for an outbox that never answers', async () => {
     const outbox: OutboxFactory = {
-      open: async () => {
-        const memory = await memoryOutbox().open();
+      open: async (context) => {
+        const memory = await memoryOutbox().open(context);
         return Object.assign(memory, { hold: () => new Promise<never>(() => undefined) });
       },
     };

@@ -32,9 +32,9 @@ afterEach(async () => {
 /** The memory engine, with some of its operations replaced. */
 function engine(replaced: (memory: Outbox) => Partial<Outbox>): OutboxFactory {
   return {
-    open: async () => {
-      const memory = await memoryOutbox().open();
-      const names = ['hold', 'release', 'cancel', 'claim', 'retry', 'finish', 'park', 'counts', 'nextDueMs', 'onChange', 'close'] as const; // prettier-ignore
+    open: async (context) => {
+      const memory = await memoryOutbox().open(context);
+      const names = ['hold', 'release', 'cancel', 'claim', 'retry', 'finish', 'park', 'pause', 'counts', 'nextDueMs', 'onChange', 'close'] as const; // prettier-ignore
       const own = names.map((name) => [name, memory[name].bind(memory)]);
       const { engine: name, promise, durable } = memory;
       return { engine: name, promise, durable, ...Object.fromEntries(own), ...replaced(memory) } as Outbox;

@@ -16,7 +16,7 @@ export async function watching(store: object, slowOutbox: boolean): Promise<Watc
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') reported.push(`${event.uid}: ${event.reason}`);
   };
-  const outbox = await memoryOutbox().open();
+  const outbox = await memoryOutbox().open({ namespace: 'app', uidHash: String, keepFinishedMs: 0 });
   const hold = outbox.hold.bind(outbox);
   if (slowOutbox) outbox.hold = (...args) => nextTurn().then(() => hold(...args));
   const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);

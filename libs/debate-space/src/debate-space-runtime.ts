@@ -17,7 +17,7 @@ import { UsersApi } from './remote/users-api.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { EndRecorder } from './session-end/end-recorder.js';
 import type { SessionIndex } from './session-index/session-index.js';
-import { sessionHash } from './session-hash.js';
+import { keyedHash } from './keyed-hash.js';
 import { SessionSealer } from './session-index/session-sealer.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 
@@ -48,9 +48,14 @@ export class DebateSpaceRuntime {
     const { policy, expiry, index } = options.session;
     const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
     // Whoever has the same name and another key – another environment on the same Redis – has other sessions.
-    const namespace = `${options.applicationName}:${sessionHash(options.secretKey, 'session index')}`;
+    const namespace = `${options.applicationName}:${keyedHash(options.secretKey, 'session index', '')}`;
     const sessions = isIndexed ? await index.open(namespace) : undefined;
-    return new DebateSpaceRuntime(options, await options.outbox.open(), sessions);
+    const outbox = await options.outbox.open({
+      namespace: keyedHash(options.apiKey, 'application', options.applicationName),
+      uidHash: (uid) => keyedHash(options.secretKey, 'uid', uid),
+      keepFinishedMs: options.logout.historyMs,
+    });
+    return new DebateSpaceRuntime(options, outbox, sessions);
   }
 
   private constructor(options: ResolvedOptions, outbox: Outbox, index: SessionIndex | undefined) {

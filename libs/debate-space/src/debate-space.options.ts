@@ -117,6 +117,11 @@ export interface DebateSpaceLogoutOptions {
   concurrency?: number | undefined;
   /** How long delivery of a logout is tried before it is parked, in milliseconds. Default: 24 hours. */
   maxAgeMs?: number | undefined;
+  /**
+   * How long it is kept what became of a logout, under a keyed hash of the uid, in milliseconds. Default: 7 days. 0
+   * keeps nothing.
+   */
+  historyMs?: number | undefined;
 }
 
 export interface DebateSpaceHttpOptions {

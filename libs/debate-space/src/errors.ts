@@ -20,7 +20,8 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_NETWORK'
   | 'ERR_DEBATE_SPACE_TIMEOUT'
   | 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE'
-  | 'ERR_DEBATE_SPACE_ABORTED';
+  | 'ERR_DEBATE_SPACE_ABORTED'
+  | 'ERR_DEBATE_SPACE_OUTBOX';
 
 /** Everything of this package that is thrown derives from this class and has a stable `code`. */
 export abstract class DebateSpaceError extends Error {
@@ -46,6 +47,11 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
     // Not enumerable: the message has them all, and loggers would print them twice.
     Object.defineProperty(this, 'problems', { value: problems });
   }
+}
+
+/** The place where logouts wait for delivery cannot be used. At boot it stops the app; the message says how to mend it. */
+export class OutboxError extends DebateSpaceError {
+  readonly code = 'ERR_DEBATE_SPACE_OUTBOX';
 }
 
 export interface RequestErrorDetails {

@@ -34,11 +34,17 @@ export type {
 export { memoryOutbox } from './outbox/memory-outbox.js';
 export type {
   DeliveryProgress,
+  FinishedEntry,
   Outbox,
+  OutboxContext,
   OutboxCounts,
   OutboxEntry,
   OutboxFactory,
   OutboxJob,
+  Outcome,
+  ParkedJob,
+  UserHistory,
+  WaitingJob,
 } from './outbox/outbox.js';
 export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
@@ -51,6 +57,7 @@ export {
   InvalidArgumentError,
   InvalidUidError,
   NetworkError,
+  OutboxError,
   PermissionError,
   RateLimitedError,
   RefusedError,

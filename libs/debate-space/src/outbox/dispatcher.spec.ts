@@ -68,7 +68,8 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
 }
 
 const opened: Dispatcher[] = [];
-const memory = async (): Promise<Outbox> => memoryOutbox().open();
+const memory = async (): Promise<Outbox> =>
+  memoryOutbox().open({ namespace: 'app', uidHash: String, keepFinishedMs: 0 });
 /** An outbox in memory, with some of its methods replaced. */
 async function broken(replaced: (working: Outbox) => Partial<Outbox>): Promise<Outbox> {
   const outbox = await memory();

@@ -163,18 +163,20 @@ export class Dispatcher {
     const { id, uid } = entry;
     const cause = causeOf(answer);
     if (!answer.local) this.#pace.heard(seemsDown(answer), cause);
-    if (decision.action !== 'finish') this.#pace.pause(decision.pauseMs);
+    if (decision.action === 'finish') {
+      await this.#outbox.finish(id, attempts);
+      this.#emit({ type: 'logout-delivered', id, uid, attempts, delayMs: Date.now() - entry.endedAt });
+      return;
+    }
+    if (decision.pauseMs > 0) await this.#outbox.pause(decision.pauseMs);
+    const progress = { attempts, rejections: decision.rejections, cause };
     switch (decision.action) {
-      case 'finish':
-        await this.#outbox.finish(id);
-        this.#emit({ type: 'logout-delivered', id, uid, attempts, delayMs: Date.now() - entry.endedAt });
-        return;
       case 'retry':
-        await this.#outbox.retry(id, { attempts, rejections: decision.rejections }, decision.delayMs);
+        await this.#outbox.retry(id, progress, decision.delayMs);
         this.#emit({ type: 'logout-retrying', id, uid, attempts, cause, delayMs: decision.delayMs });
         return;
       case 'park':
-        await this.#outbox.park(id, { attempts, rejections: decision.rejections });
+        await this.#outbox.park(id, progress, decision.cure);
         this.#emit({ type: 'logout-parked', id, uid, attempts, cause, cure: decision.cure });
     }
   }

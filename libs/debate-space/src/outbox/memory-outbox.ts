@@ -1,69 +1,91 @@
 import TinyQueue from 'tinyqueue';
+import { finishedEntry, FinishedEntries } from './finished-entries.js';
 import type {
   DeliveryProgress,
   Outbox,
+  OutboxContext,
   OutboxCounts,
   OutboxEntry,
   OutboxFactory,
   OutboxJob,
+  Outcome,
+  ParkedJob,
+  UserHistory,
+  WaitingJob,
 } from './outbox.js';
 
 interface Stored {
   readonly entry: OutboxEntry;
   progress: DeliveryProgress;
   state: keyof OutboxCounts;
+  /** Both by `performance.now()`: the machine's clock may jump. */
+  dueAt: number;
   /** Changes with each new due time; an older place in the queue is void. */
   turn: number;
+  parked?: { readonly cure: string; readonly parkedAt: number };
 }
 
-interface Due {
+interface Place {
   readonly at: number;
   readonly turn: number;
   readonly id: string;
 }
 
+const FRESH: DeliveryProgress = { attempts: 0, rejections: 0 };
+const queueOf = () => new TinyQueue<Place>([], (one, other) => one.at - other.at || one.turn - other.turn);
+
 /** Keeps logouts in this process's memory: nothing to install, and a crash loses what is pending. */
 export function memoryOutbox(): OutboxFactory {
-  return { open: () => new MemoryOutbox() };
+  return { open: (context) => new MemoryOutbox(context) };
 }
 
-class MemoryOutbox implements Outbox {
+export class MemoryOutbox implements Outbox {
   readonly engine = 'memory';
   readonly promise = 'a crash or a kill loses the logouts that are not delivered yet';
   readonly durable = false;
   readonly #stored = new Map<string, Stored>();
-  readonly #queue = new TinyQueue<Due>([], (one, other) => one.at - other.at || one.turn - other.turn);
+  readonly #ofUser = new Map<string, Set<string>>();
+  readonly #counts = { held: 0, pending: 0, parked: 0 };
+  readonly #due = queueOf();
+  readonly #byAge = queueOf();
+  readonly #finished: FinishedEntries;
+  #pausedUntil = 0;
   #turns = 0;
   #changed: () => void = () => undefined;
 
+  constructor(context: OutboxContext) {
+    this.#finished = new FinishedEntries(context);
+  }
+
   hold(entry: OutboxEntry, leaseMs: number): void {
     if (this.#stored.has(entry.id)) return;
-    const stored: Stored = { entry, progress: { attempts: 0, rejections: 0 }, state: 'held', turn: 0 };
+    const stored: Stored = { entry, progress: FRESH, state: 'held', dueAt: 0, turn: 0 };
     this.#stored.set(entry.id, stored);
+    this.#counts.held += 1;
+    this.#ofUser.set(entry.uid, (this.#ofUser.get(entry.uid) ?? new Set()).add(entry.id));
     this.#schedule(stored, leaseMs);
   }
 
   release(id: string): void {
-    const stored = this.#stored.get(id);
-    if (stored?.state !== 'held') return;
-    stored.state = 'pending';
+    const stored = this.#in('held', id);
+    if (!stored) return;
+    this.#pend(stored);
     this.#schedule(stored, 0);
   }
 
   cancel(id: string): void {
-    if (this.#stored.get(id)?.state === 'held') this.#stored.delete(id);
+    const stored = this.#in('held', id);
+    if (stored) this.#remove(stored);
   }
 
   claim(limit: number, leaseMs: number): readonly OutboxJob[] {
+    const now = performance.now();
     const jobs: OutboxJob[] = [];
-    for (
-      let due = this.#next();
-      due && jobs.length < limit && due.at <= performance.now();
-      due = this.#next()
-    ) {
+    if (this.#pausedUntil > now) return jobs;
+    for (let due = this.#next(); due && jobs.length < limit && due.at <= now; due = this.#next()) {
       const stored = this.#stored.get(due.id);
       if (!stored) continue;
-      stored.state = 'pending';
+      if (stored.state === 'held') this.#pend(stored);
       this.#schedule(stored, leaseMs);
       jobs.push({ entry: stored.entry, ...stored.progress });
     }
@@ -71,54 +93,139 @@ class MemoryOutbox implements Outbox {
   }
 
   retry(id: string, progress: DeliveryProgress, delayMs: number): void {
-    const stored = this.#stored.get(id);
-    if (stored?.state !== 'pending') return;
+    const stored = this.#in('pending', id);
+    if (!stored) return;
     stored.progress = progress;
     this.#schedule(stored, delayMs);
   }
 
-  finish(id: string): void {
-    this.#stored.delete(id);
+  finish(id: string, attempts: number): void {
+    const stored = this.#stored.get(id);
+    if (stored) this.#end(stored, 'delivered', attempts);
   }
 
-  park(id: string, progress: DeliveryProgress): void {
-    const stored = this.#stored.get(id);
-    if (stored?.state !== 'pending') return;
+  park(id: string, progress: DeliveryProgress, cure: string): void {
+    const stored = this.#in('pending', id);
+    if (!stored) return;
     stored.progress = progress;
-    stored.state = 'parked';
+    stored.parked = { cure, parkedAt: Date.now() };
     stored.turn = -1;
+    this.#move(stored, 'parked');
+  }
+
+  pause(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }
 
   counts(): OutboxCounts {
-    const counts = { held: 0, pending: 0, parked: 0 };
-    for (const { state } of this.#stored.values()) counts[state] += 1;
-    return counts;
+    return { ...this.#counts };
+  }
+
+  oldestPending(): number | undefined {
+    for (let oldest = this.#byAge.peek(); oldest; oldest = this.#byAge.peek()) {
+      if (this.#in('pending', oldest.id)) return oldest.at;
+      this.#byAge.pop();
+    }
+    return undefined;
   }
 
   nextDueMs(): number | undefined {
     const due = this.#next();
-    return due && Math.max(0, due.at - performance.now());
+    return due && Math.max(0, due.at - performance.now(), this.#pausedUntil - performance.now());
   }
 
   onChange(listener: () => void): void {
     this.#changed = listener;
   }
 
+  parked(limit: number, skip = 0): readonly ParkedJob[] {
+    return [...this.#stored.values()]
+      .flatMap(({ entry, progress, parked }) => (parked ? [{ entry, ...progress, ...parked }] : []))
+      .sort((one, other) => one.parkedAt - other.parkedAt)
+      .slice(skip, skip + limit);
+  }
+
+  replay(id: string): boolean {
+    const stored = this.#in('parked', id);
+    if (!stored) return false;
+    delete stored.parked;
+    stored.progress = FRESH;
+    this.#pend(stored);
+    this.#schedule(stored, 0);
+    return true;
+  }
+
+  discard(id: string): boolean {
+    const stored = this.#in('parked', id);
+    if (stored) this.#end(stored, 'discarded', stored.progress.attempts);
+    return stored !== undefined;
+  }
+
+  ofUser(uid: string): UserHistory {
+    const skew = Date.now() - performance.now();
+    const waiting = this.#storedOf(uid).map(({ entry, progress, state, dueAt, parked }): WaitingJob => {
+      return { entry, ...progress, state, ...(parked ? { cure: parked.cure } : { dueAt: dueAt + skew }) };
+    });
+    return { waiting, finished: this.#finished.of(uid) };
+  }
+
+  supersede(uid: string, endedUntil: number): number {
+    const superseded = this.#storedOf(uid).filter(
+      ({ state, entry }) => state === 'pending' && entry.endedAt <= endedUntil,
+    );
+    for (const stored of superseded) this.#end(stored, 'superseded', stored.progress.attempts);
+    return superseded.length;
+  }
+
   close(): void {
     this.#changed = () => undefined;
   }
 
+  #in(state: keyof OutboxCounts, id: string): Stored | undefined {
+    const stored = this.#stored.get(id);
+    return stored?.state === state ? stored : undefined;
+  }
+
+  #storedOf(uid: string): readonly Stored[] {
+    return [...(this.#ofUser.get(uid) ?? [])].flatMap((id) => this.#stored.get(id) ?? []);
+  }
+
+  #pend(stored: Stored): void {
+    this.#move(stored, 'pending');
+    this.#byAge.push({ at: stored.entry.endedAt, turn: 0, id: stored.entry.id });
+  }
+
+  #move(stored: Stored, state: keyof OutboxCounts): void {
+    this.#counts[stored.state] -= 1;
+    this.#counts[state] += 1;
+    stored.state = state;
+  }
+
+  #end(stored: Stored, outcome: Outcome, attempts: number): void {
+    this.#remove(stored);
+    this.#finished.add(stored.entry.uid, finishedEntry(stored.entry, outcome, attempts));
+  }
+
+  #remove({ entry: { id, uid }, state }: Stored): void {
+    this.#stored.delete(id);
+    this.#counts[state] -= 1;
+    const ids = this.#ofUser.get(uid);
+    ids?.delete(id);
+    if (ids?.size === 0) this.#ofUser.delete(uid);
+  }
+
   #schedule(stored: Stored, delayMs: number): void {
     stored.turn = this.#turns += 1;
-    this.#queue.push({ at: performance.now() + delayMs, turn: stored.turn, id: stored.entry.id });
+    stored.dueAt = performance.now() + delayMs;
+    this.#due.push({ at: stored.dueAt, turn: stored.turn, id: stored.entry.id });
     this.#changed();
   }
 
   /** The earliest place that is not void. */
-  #next(): Due | undefined {
-    for (let due = this.#queue.peek(); due; due = this.#queue.peek()) {
+  #next(): Place | undefined {
+    for (let due = this.#due.peek(); due; due = this.#due.peek()) {
       if (this.#stored.get(due.id)?.turn === due.turn) return due;
-      this.#queue.pop();
+      this.#due.pop();
     }
     return undefined;
   }

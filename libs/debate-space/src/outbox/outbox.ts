@@ -16,10 +16,50 @@ export interface DeliveryProgress {
   readonly attempts: number;
   /** How many of them the service answered with 400. */
   readonly rejections: number;
+  /** Why the last one failed, such as `503` or `ECONNREFUSED`; absent before the first. */
+  readonly cause?: string;
 }
 
 export interface OutboxJob extends DeliveryProgress {
   readonly entry: OutboxEntry;
+}
+
+/** An entry that is delivered no more until somebody looks at it. */
+export interface ParkedJob extends OutboxJob {
+  /** What is most likely to mend it. */
+  readonly cure: string;
+  /** Milliseconds since 1970. */
+  readonly parkedAt: number;
+}
+
+/** An entry that is in the outbox, wherever it stands. */
+export interface WaitingJob extends OutboxJob {
+  readonly state: keyof OutboxCounts;
+  /** When it is due, in milliseconds since 1970; for one that is under way, when its lease ends. Not when parked. */
+  readonly dueAt?: number;
+  /** Of a parked one. */
+  readonly cure?: string;
+}
+
+/** `superseded`: the user had logged in again, and `logout.onRelogin` is `drop`. */
+export type Outcome = 'delivered' | 'discarded' | 'superseded';
+
+/** What is kept of an entry that is over: nothing personal. */
+export interface FinishedEntry {
+  readonly id: string;
+  readonly reason: EndReason;
+  readonly endedAt: number;
+  readonly attempts: number;
+  readonly outcome: Outcome;
+  /** Milliseconds since 1970. */
+  readonly finishedAt: number;
+}
+
+/** Everything about the logouts of one user. */
+export interface UserHistory {
+  readonly waiting: readonly WaitingJob[];
+  /** The earliest first. */
+  readonly finished: readonly FinishedEntry[];
 }
 
 export interface OutboxCounts {
@@ -38,6 +78,8 @@ type MaybePromise<T> = T | Promise<T>;
  * An entry is `held` before a session ends, then `released` when the end is proven or `cancelled` when it was none. A
  * hold whose lease runs out – its process died – becomes due by itself. All calls are idempotent; what does not fit the
  * entry's state – an unknown id, the cancellation of what was released, the repetition of what was parked – is ignored.
+ *
+ * Several processes may have the same outbox open. An entry that one has claimed no other gets before its lease is over.
  */
 export interface Outbox {
   readonly engine: string;
@@ -45,27 +87,65 @@ export interface Outbox {
   readonly promise: string;
   /** Whether entries outlive the process. */
   readonly durable: boolean;
+  /** What an operator should know about the place it is kept in, for the boot log. */
+  readonly warnings?: readonly string[];
 
   hold(entry: OutboxEntry, leaseMs: number): MaybePromise<void>;
   release(id: string): MaybePromise<void>;
   cancel(id: string): MaybePromise<void>;
 
-  /** Takes at most `limit` due entries, the earliest first. They are due again when the lease has run out. */
+  /** Takes at most `limit` due entries, the earliest first; none while paused. They are due again when the lease has run out. */
   claim(limit: number, leaseMs: number): MaybePromise<readonly OutboxJob[]>;
   retry(id: string, progress: DeliveryProgress, delayMs: number): MaybePromise<void>;
-  finish(id: string): MaybePromise<void>;
+  /** It is delivered. Keeps a {@link FinishedEntry} under the hash of the uid; the entry with its uid is gone. */
+  finish(id: string, attempts: number): MaybePromise<void>;
   /** Keeps the entry, and delivers it no more. */
-  park(id: string, progress: DeliveryProgress): MaybePromise<void>;
+  park(id: string, progress: DeliveryProgress, cure: string): MaybePromise<void>;
+  /** Nothing is given out for so long, to no process; never shortens a pause. */
+  pause(ms: number): MaybePromise<void>;
 
   counts(): MaybePromise<OutboxCounts>;
-  /** Milliseconds until the next entry is due; `undefined` when none is waiting. */
+  /** `endedAt` of the oldest entry that is pending; `undefined` when none is. */
+  oldestPending(): MaybePromise<number | undefined>;
+  /** Milliseconds until the next entry may be claimed; `undefined` when none is waiting. */
   nextDueMs(): MaybePromise<number | undefined>;
   /** Called whenever an entry may have become due earlier than `nextDueMs` said. */
   onChange(listener: () => void): void;
+
+  /** At most `limit` parked entries, the longest parked first. @param skip how many to leave out */
+  parked(limit: number, skip?: number): MaybePromise<readonly ParkedJob[]>;
+  /** A parked entry is pending again, due at once, as if never tried. @returns whether there was one */
+  replay(id: string): MaybePromise<boolean>;
+  /** A parked entry is given up. @returns whether there was one */
+  discard(id: string): MaybePromise<boolean>;
+  ofUser(uid: string): MaybePromise<UserHistory>;
+  /**
+   * Gives up what is pending for a user and ended no later than this; nothing that is held or parked. One that is under
+   * way may still arrive. @returns how many
+   */
+  supersede(uid: string, endedUntil: number): MaybePromise<number>;
+
+  /**
+   * For engines that many machines share: takes one of so many places in any window of so many milliseconds.
+   * @returns 0 when it has one, or the milliseconds after which to ask again
+   */
+  admit?(requests: number, perMs: number): Promise<number>;
+
   close(): MaybePromise<void>;
+}
+
+/** What an engine is told about the application it is opened for. */
+export interface OutboxContext {
+  /** Tells applications apart that share a place: `[A-Za-z0-9_-]` only. */
+  readonly namespace: string;
+  /** Keyed hash of a uid: the only trace of it that an engine keeps of what is finished. */
+  readonly uidHash: (uid: string) => string;
+  /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */
+  readonly keepFinishedMs: number;
 }
 
 /** What the option `outbox` takes: makes one outbox for one application. */
 export interface OutboxFactory {
-  open(): MaybePromise<Outbox>;
+  /** @throws {OutboxError} with the cure, when the place cannot be used */
+  open(context: OutboxContext): MaybePromise<Outbox>;
 }

@@ -4,12 +4,10 @@ import { fullJitter } from '../remote/backoff.js';
 const FIRST_PROBE_MS = 1_000;
 const MOST_PROBE_MS = 30_000;
 
-/** When the service may be sent to, and how much at a time: not while it asked for a pause, one probe while it is down. */
+/** When the service may be sent to, and how much at a time: one probe while it is down. */
 export class Pace {
   readonly #concurrency: number;
   readonly #emit: Emit;
-  /** The service asked for it. */
-  #pausedUntil = 0;
   #nextProbeAt = 0;
   /** Probes that failed since the service went down; 0 while it is up. */
   #failedProbes = 0;
@@ -21,16 +19,12 @@ export class Pace {
 
   /** Milliseconds until something may be sent; 0 or less: now. */
   get waitMs(): number {
-    return Math.max(this.#pausedUntil, this.#nextProbeAt) - performance.now();
+    return this.#nextProbeAt - performance.now();
   }
 
   /** How many may be under way at the same time. */
   get most(): number {
     return this.#failedProbes > 0 ? 1 : this.#concurrency;
-  }
-
-  pause(ms: number): void {
-    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }
 
   /** Notes whether the service serves, and spaces the probes while it does not. */

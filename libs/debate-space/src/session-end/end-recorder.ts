@@ -4,7 +4,7 @@ import { AbortedError } from '../errors.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
-import { sessionHash } from '../session-hash.js';
+import { keyedHash } from '../keyed-hash.js';
 import { isPromise } from './store-call.js';
 
 /** An end that is noted in the outbox and not proven yet. */
@@ -44,7 +44,7 @@ export class EndRecorder {
       this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
       return undefined;
     }
-    const hash = sid === undefined ? undefined : sessionHash(this.#hashKey, sid);
+    const hash = sid === undefined ? undefined : keyedHash(this.#hashKey, 'session', sid);
     const entry = { id: randomUUID(), uid, reason, endedAt: Date.now(), sessionHash: hash };
     const held: HeldEnd = {
       release: (responses) => {

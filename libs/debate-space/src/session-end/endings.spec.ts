@@ -16,7 +16,11 @@ async function endingsOf(stored: ReadonlyMap<string, string>): Promise<{
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') ended.push(event.uid);
   };
-  const recorder = new EndRecorder(await memoryOutbox().open(), new Secret('key of a hash'), emit);
+  const recorder = new EndRecorder(
+    await memoryOutbox().open({ namespace: 'app', uidHash: String, keepFinishedMs: 0 }),
+    new Secret('key of a hash'),
+    emit,
+  );
   const hurry = new AbortController().signal;
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
   const endings = new Endings(recorder, { user, leftWith: () => undefined, graceMs: 10, hurry });

@@ -3,7 +3,7 @@ import type { SessionRecord } from '../debate-space.options.js';
 import { answered, inTime } from '../in-time.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
-import { sessionHash } from '../session-hash.js';
+import { keyedHash } from '../keyed-hash.js';
 import type { IndexedSession, SessionIndex, SessionRemoval } from '../session-index/session-index.js';
 import type { SessionSealer } from '../session-index/session-sealer.js';
 import { expiryOf } from './session-expiry.js';
@@ -130,7 +130,7 @@ export class IndexedSessions {
   }
 
   #hash(sid: string): string {
-    return sessionHash(this.#options.hashKey, sid);
+    return keyedHash(this.#options.hashKey, 'session', sid);
   }
 
   async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {

@@ -100,7 +100,7 @@ interface Watching {
 async function watching(store: object, uid = defaultSessionUid): Promise<Watching> {
   const events: DebateSpaceEvent[] = [];
   const emit = (event: DebateSpaceEvent): unknown => events.push(event);
-  const outbox = await memoryOutbox().open();
+  const outbox = await memoryOutbox().open({ namespace: 'app', uidHash: String, keepFinishedMs: 0 });
   const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);
   const detector = new SessionEndDetector(recorder, { uid, graceMs: 10 }, emit);
   detector.watch(store);

@@ -1,13 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { memoryOutbox } from './memory-outbox.js';
-import type { Outbox, OutboxEntry, OutboxFactory, OutboxJob } from './outbox.js';
+import type { Outbox, OutboxContext, OutboxEntry, OutboxJob } from 'nestjs-debate-space';
+import { outboxEngines, type EnginePlaces, type OutboxEngine } from './support/outbox-engines.js';
 
-/** Every engine keeps this contract. An engine that lives elsewhere joins by one line here. */
-const engines: readonly { name: string; open: () => OutboxFactory }[] = [
-  { name: 'memory', open: memoryOutbox },
-];
-
+const context: OutboxContext = {
+  namespace: 'app',
+  uidHash: (uid) => createHash('sha256').update(uid).digest('base64url'),
+  keepFinishedMs: 60_000,
+};
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };
 const entry = (id: string, more: Partial<OutboxEntry> = {}): OutboxEntry => ({
@@ -19,13 +20,21 @@ const entry = (id: string, more: Partial<OutboxEntry> = {}): OutboxEntry => ({
 });
 const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
 
-describe.each(engines)('the $name outbox', ({ open }) => {
+/** Every engine keeps this contract. */
+const contract = (engine: OutboxEngine): void => {
+  let places: EnginePlaces;
   let outbox: Outbox;
+  beforeAll(async () => {
+    places = await engine.start();
+  });
   beforeEach(async () => {
-    outbox = await open().open();
+    outbox = await places.place().open(context);
   });
   afterEach(async () => {
     await outbox.close();
+  });
+  afterAll(async () => {
+    await places.stop();
   });
 
   async function pend(...names: string[]): Promise<void> {
@@ -140,7 +149,7 @@ describe.each(engines)('the $name outbox', ({ open }) => {
   it('forgets what is finished', async () => {
     await pend('a', 'b');
     await outbox.claim(1, LONG);
-    await outbox.finish('a');
+    await outbox.finish('a', 1);
     expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
     expect(ids(await outbox.claim(10, LONG))).toEqual(['b']);
   });
@@ -148,7 +157,7 @@ describe.each(engines)('the $name outbox', ({ open }) => {
   it('keeps what is parked, and gives it out no more', async () => {
     await pend('a');
     await outbox.claim(10, 1);
-    await outbox.park('a', { attempts: 1, rejections: 0 });
+    await outbox.park('a', { attempts: 1, rejections: 0 }, 'a cure');
     expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
     expect(await outbox.nextDueMs()).toBeUndefined();
     expect(await outbox.claim(10, LONG)).toEqual([]);
@@ -157,16 +166,16 @@ describe.each(engines)('the $name outbox', ({ open }) => {
   it('ignores what does not fit the entry’s state', async () => {
     await pend('parked', 'pending', 'finished');
     await outbox.claim(10, LONG);
-    await outbox.park('parked', none);
-    await outbox.finish('finished');
+    await outbox.park('parked', none, 'a cure');
+    await outbox.finish('finished', 1);
     await outbox.hold(entry('held'), LONG);
     for (const name of ['parked', 'finished', 'unknown', 'held']) await outbox.retry(name, none, 0);
-    for (const name of ['finished', 'unknown', 'held']) await outbox.park(name, none);
+    for (const name of ['finished', 'unknown', 'held']) await outbox.park(name, none, 'a cure');
     for (const name of ['parked', 'pending', 'finished', 'unknown']) {
       await outbox.cancel(name);
       await outbox.release(name);
     }
-    await outbox.finish('unknown');
+    await outbox.finish('unknown', 1);
     expect(await outbox.counts()).toEqual({ held: 1, pending: 1, parked: 1 });
     expect(await outbox.claim(10, LONG)).toEqual([]);
   });
@@ -181,13 +190,140 @@ describe.each(engines)('the $name outbox', ({ open }) => {
     await outbox.retry('a', { attempts: 1, rejections: 0 }, 0);
     await outbox.retry('a', { attempts: 1, rejections: 0 }, 0);
     expect(ids(await claimNext())).toEqual(['a']);
-    await outbox.park('a', none);
-    await outbox.park('a', none);
+    await outbox.park('a', none, 'a cure');
+    await outbox.park('a', none, 'a cure');
     expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
-    await outbox.finish('a');
-    await outbox.finish('a');
+    await outbox.finish('a', 1);
+    await outbox.finish('a', 1);
     await outbox.cancel('a');
     expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
+  });
+
+  it('says how old the oldest is that is pending', async () => {
+    expect(await outbox.oldestPending()).toBeUndefined();
+    for (const [name, endedAt] of [
+      ['b', 2000],
+      ['a', 1000],
+      ['c', 3000],
+    ] as const) {
+      // prettier-ignore
+      await outbox.hold(entry(name, { endedAt }), LONG);
+    }
+    expect(await outbox.oldestPending()).toBeUndefined();
+    for (const name of ['c', 'b', 'a']) await outbox.release(name);
+    expect(await outbox.oldestPending()).toBe(1000);
+    await outbox.claim(10, LONG);
+    await outbox.retry('a', none, LONG);
+    expect(await outbox.oldestPending()).toBe(1000);
+    await outbox.finish('a', 1);
+    expect(await outbox.oldestPending()).toBe(2000);
+    await outbox.park('b', none, 'a cure');
+    expect(await outbox.oldestPending()).toBe(3000);
+    await outbox.replay('b');
+    expect(await outbox.oldestPending()).toBe(2000);
+  });
+
+  it('gives out nothing while paused, and says how long that is', async () => {
+    await pend('a');
+    await outbox.pause(60);
+    await outbox.pause(1);
+    expect(await outbox.claim(10, LONG)).toEqual([]);
+    expect(await outbox.nextDueMs()).toBeGreaterThan(10);
+    expect(ids(await claimNext())).toEqual(['a']);
+  });
+
+  it('lists what is parked, the longest parked first, with what is known of it', async () => {
+    await pend('a', 'b', 'c');
+    await outbox.claim(10, LONG);
+    const before = Date.now();
+    for (const name of ['b', 'a', 'c']) {
+      await outbox.park(name, { attempts: 3, rejections: 2, cause: '400' }, `mend ${name}`);
+      await sleep(5);
+    }
+    const parked = await outbox.parked(10);
+    expect(ids(parked)).toEqual(['b', 'a', 'c']);
+    expect(parked[0]).toEqual({
+      entry: entry('b'),
+      attempts: 3,
+      rejections: 2,
+      cause: '400',
+      cure: 'mend b',
+      parkedAt: expect.any(Number),
+    });
+    expect(parked[0]?.parkedAt).toBeGreaterThanOrEqual(before);
+    expect(ids(await outbox.parked(1, 1))).toEqual(['a']);
+    expect(await outbox.parked(10, 3)).toEqual([]);
+  });
+
+  it('delivers what is replayed as if it had never been tried', async () => {
+    await pend('a', 'b');
+    await outbox.claim(10, LONG);
+    await outbox.park('a', { attempts: 3, rejections: 3, cause: '400' }, 'a cure');
+    expect(await outbox.replay('a')).toBe(true);
+    expect(await outbox.replay('a')).toBe(false);
+    expect(await outbox.replay('b')).toBe(false);
+    expect(await outbox.replay('unknown')).toBe(false);
+    expect(await outbox.parked(10)).toEqual([]);
+    expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 0 });
+    expect(await claimNext()).toEqual([{ entry: entry('a'), ...none }]);
+  });
+
+  it('gives up what is discarded', async () => {
+    await pend('a', 'b');
+    await outbox.claim(10, LONG);
+    await outbox.park('a', { attempts: 3, rejections: 3, cause: '400' }, 'a cure');
+    expect(await outbox.discard('a')).toBe(true);
+    expect(await outbox.discard('a')).toBe(false);
+    expect(await outbox.discard('b')).toBe(false);
+    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
+    const { waiting, finished } = await outbox.ofUser('user of a');
+    expect(waiting).toEqual([]);
+    expect(finished).toMatchObject([{ id: 'a', outcome: 'discarded', attempts: 3 }]);
+  });
+
+  it('tells where the logouts of a user stand, and which are over', async () => {
+    const mine = (id: string, endedAt: number): OutboxEntry => entry(id, { uid: 'alice', endedAt });
+    await pend('somebody else’s');
+    for (const [n, name] of ['done', 'retried', 'parked', 'held', 'cancelled'].entries()) {
+      await outbox.hold(mine(name, n), LONG);
+      if (n < 3) await outbox.release(name);
+    }
+    await outbox.cancel('cancelled');
+    await outbox.claim(10, LONG);
+    await outbox.finish('done', 2);
+    await outbox.retry('retried', { attempts: 1, rejections: 0, cause: '503' }, LONG);
+    await outbox.park('parked', { attempts: 1, rejections: 0, cause: '404' }, 'a cure');
+
+    const { waiting, finished } = await outbox.ofUser('alice');
+    const inOrder = [...waiting].sort((one, other) => one.entry.endedAt - other.entry.endedAt);
+    expect(inOrder).toEqual([
+      { entry: mine('retried', 1), attempts: 1, rejections: 0, cause: '503', state: 'pending', dueAt: expect.any(Number) }, // prettier-ignore
+      { entry: mine('parked', 2), attempts: 1, rejections: 0, cause: '404', state: 'parked', cure: 'a cure' },
+      { entry: mine('held', 3), ...none, state: 'held', dueAt: expect.any(Number) },
+    ]);
+    expect(Math.abs((inOrder[0]?.dueAt ?? 0) - Date.now() - LONG)).toBeLessThan(LONG / 2);
+    const over = { id: 'done', reason: 'destroyed', endedAt: 0, attempts: 2, outcome: 'delivered', finishedAt: expect.any(Number) }; // prettier-ignore
+    expect(finished).toEqual([over]);
+    expect(await outbox.ofUser('nobody')).toEqual({ waiting: [], finished: [] });
+  });
+
+  it('supersedes what is pending for a user and ended before', async () => {
+    const mine = (id: string, endedAt: number): OutboxEntry => entry(id, { uid: 'alice', endedAt });
+    for (const name of ['early', 'late', 'parked', 'held']) {
+      await outbox.hold(mine(name, name === 'late' ? 2000 : 1000), LONG);
+      if (name !== 'held') await outbox.release(name);
+    }
+    await pend('somebody else’s');
+    await outbox.claim(3, LONG);
+    await outbox.park('parked', none, 'a cure');
+    expect(await outbox.supersede('alice', 1000)).toBe(1);
+    expect(await outbox.supersede('alice', 1000)).toBe(0);
+    expect(await outbox.counts()).toEqual({ held: 1, pending: 2, parked: 1 });
+    const { waiting, finished } = await outbox.ofUser('alice');
+    expect(waiting.map(({ entry: { id } }) => id).sort()).toEqual(['held', 'late', 'parked']);
+    expect(finished).toMatchObject([{ id: 'early', outcome: 'superseded' }]);
+    await outbox.finish('early', 1); // it was under way
+    expect((await outbox.ofUser('alice')).finished).toHaveLength(1);
   });
 
   it('tells its listener whenever something may have become due earlier', async () => {
@@ -204,4 +340,10 @@ describe.each(engines)('the $name outbox', ({ open }) => {
     await outbox.claim(10, LONG);
     await tells(() => outbox.retry('a', none, 0));
   });
-});
+};
+
+for (const engine of outboxEngines) {
+  engine.describe(`the ${engine.name} outbox`, () => {
+    contract(engine);
+  });
+}

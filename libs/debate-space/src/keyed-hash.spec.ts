@@ -1,0 +1,20 @@
+import { expect, it } from '@jest/globals';
+import { keyedHash } from './keyed-hash.js';
+import { Secret } from './secret.js';
+
+const key = new Secret('a secret key of a test');
+
+it('is the same for the same value, and short', () => {
+  expect(keyedHash(key, 'session', 'sid')).toBe(keyedHash(new Secret(key.reveal()), 'session', 'sid'));
+  expect(keyedHash(key, 'session', 'sid')).toMatch(/^[\w-]{22}$/);
+});
+
+it('is another for another value, for another kind of value, and with another key', () => {
+  const hashes = [
+    keyedHash(key, 'session', 'sid'),
+    keyedHash(key, 'session', 'sid '),
+    keyedHash(key, 'uid', 'sid'),
+    keyedHash(new Secret('another key'), 'session', 'sid'),
+  ];
+  expect(new Set(hashes).size).toBe(hashes.length);
+});
