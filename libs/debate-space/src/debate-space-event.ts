@@ -43,6 +43,10 @@ export type DebateSpaceEvent =
       /** What is most likely to mend it. */
       readonly cure: string;
     })
+  /** Ends are noted in memory only, because the outbox does not take them: a crash now would lose them. */
+  | { readonly type: 'outbox-degraded'; readonly cause: string }
+  /** The outbox has everything again. */
+  | { readonly type: 'outbox-recovered' }
   | { readonly type: 'service-down'; readonly cause: string }
   | { readonly type: 'service-up' }
   /** Left when the app shut down; `lost` when the outbox keeps nothing beyond the process. */

@@ -6,7 +6,9 @@ import { inTime } from './in-time.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
 import type { DeliveryAnswer } from './outbox/delivery-policy.js';
 import { Dispatcher } from './outbox/dispatcher.js';
-import type { Outbox, OutboxEntry } from './outbox/outbox.js';
+import { MemoryOutbox } from './outbox/memory-outbox.js';
+import type { Outbox, OutboxContext, OutboxEntry } from './outbox/outbox.js';
+import { OutboxWithSpare } from './outbox/outbox-with-spare.js';
 import { AccessTokens } from './remote/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
 import { RateLimiter } from './remote/rate-limiter.js';
@@ -37,7 +39,7 @@ export class DebateSpaceRuntime {
   readonly recorder: EndRecorder;
   readonly detector: SessionEndDetector;
   readonly warnings: readonly string[];
-  readonly outbox: Outbox;
+  readonly outbox: OutboxWithSpare;
   readonly #subject = new Subject<DebateSpaceEvent>();
   readonly #closing = new AbortController();
   readonly #transport: Transport;
@@ -50,15 +52,20 @@ export class DebateSpaceRuntime {
     // Whoever has the same name and another key – another environment on the same Redis – has other sessions.
     const namespace = `${options.applicationName}:${keyedHash(options.secretKey, 'session index', '')}`;
     const sessions = isIndexed ? await index.open(namespace) : undefined;
-    const outbox = await options.outbox.open({
+    const context: OutboxContext = {
       namespace: keyedHash(options.apiKey, 'application', options.applicationName),
       uidHash: (uid) => keyedHash(options.secretKey, 'uid', uid),
       keepFinishedMs: options.logout.historyMs,
-    });
-    return new DebateSpaceRuntime(options, outbox, sessions);
+    };
+    return new DebateSpaceRuntime(options, await options.outbox.open(context), context, sessions);
   }
 
-  private constructor(options: ResolvedOptions, outbox: Outbox, index: SessionIndex | undefined) {
+  private constructor(
+    options: ResolvedOptions,
+    engine: Outbox,
+    context: OutboxContext,
+    index?: SessionIndex,
+  ) {
     const { apiKey, secretKey, authUrl, baseUrl, http, logout, session, users } = options;
     const emit = (event: DebateSpaceEvent): void => {
       this.#subject.next(event);
@@ -95,13 +102,14 @@ export class DebateSpaceRuntime {
       return route.send(token, closing);
     };
     const { concurrency, maxAgeMs } = logout;
+    const outbox = new OutboxWithSpare(engine, new MemoryOutbox(context), logout.waitMs, emit);
 
     this.outbox = outbox;
     const forgetful = session.expiry !== false && index?.durable === false ? FORGETFUL : undefined;
     const unending = index && session.expiry === false ? UNENDING : undefined;
     this.warnings = [signer.weakness, forgetful, unending].filter((warning) => warning !== undefined);
     this.events = new DebateSpaceEvents(this.#subject);
-    this.recorder = new EndRecorder(outbox, secretKey, emit);
+    this.recorder = new EndRecorder(outbox, secretKey, emit, logout.waitMs);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
     const indexing = index && {
       index,
@@ -137,8 +145,10 @@ export class DebateSpaceRuntime {
     this.recorder.close();
     await inTime(this.detector.close(), DRAIN_MS, undefined);
     const pending = await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()));
+    await this.outbox.handOver();
     if (pending > 0) {
-      this.#subject.next({ type: 'shutdown-incomplete', pending, lost: !this.outbox.durable });
+      const lost = !this.outbox.durable || this.outbox.forgettable > 0;
+      this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
     }
     this.#closing.abort();
     await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);

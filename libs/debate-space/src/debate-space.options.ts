@@ -118,6 +118,11 @@ export interface DebateSpaceLogoutOptions {
   /** How long delivery of a logout is tried before it is parked, in milliseconds. Default: 24 hours. */
   maxAgeMs?: number | undefined;
   /**
+   * How long a logout of the host may wait until the outbox has noted it, in milliseconds. Default: 250. Then the session
+   * ends anyway, the logout goes on from memory, and `outbox-degraded` says so.
+   */
+  waitMs?: number | undefined;
+  /**
    * How long it is kept what became of a logout, under a keyed hash of the uid, in milliseconds. Default: 7 days. 0
    * keeps nothing.
    */

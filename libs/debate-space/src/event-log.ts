@@ -30,6 +30,14 @@ export class EventLog {
       case 'service-up':
         this.#logger.log('the service takes logouts again');
         return;
+      case 'outbox-degraded':
+        this.#logger.error(
+          `the outbox does not take logouts (${event.cause}); they are delivered from memory, which a crash would lose`,
+        );
+        return;
+      case 'outbox-recovered':
+        this.#logger.log('the outbox takes logouts again');
+        return;
       case 'shutdown-incomplete':
         this.#shutdownIncomplete(event.pending, event.lost);
         return;

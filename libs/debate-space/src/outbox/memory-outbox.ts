@@ -18,6 +18,8 @@ interface Stored {
   readonly entry: OutboxEntry;
   progress: DeliveryProgress;
   state: keyof OutboxCounts;
+  /** Whether somebody has claimed it and not said what came of it. */
+  underWay: boolean;
   /** Both by `performance.now()`: the machine's clock may jump. */
   dueAt: number;
   /** Changes with each new due time; an older place in the queue is void. */
@@ -59,7 +61,7 @@ export class MemoryOutbox implements Outbox {
 
   hold(entry: OutboxEntry, leaseMs: number): void {
     if (this.#stored.has(entry.id)) return;
-    const stored: Stored = { entry, progress: FRESH, state: 'held', dueAt: 0, turn: 0 };
+    const stored: Stored = { entry, progress: FRESH, state: 'held', underWay: false, dueAt: 0, turn: 0 };
     this.#stored.set(entry.id, stored);
     this.#counts.held += 1;
     this.#ofUser.set(entry.uid, (this.#ofUser.get(entry.uid) ?? new Set()).add(entry.id));
@@ -87,6 +89,7 @@ export class MemoryOutbox implements Outbox {
       if (!stored) continue;
       if (stored.state === 'held') this.#pend(stored);
       this.#schedule(stored, leaseMs);
+      stored.underWay = true;
       jobs.push({ entry: stored.entry, ...stored.progress });
     }
     return jobs;
@@ -110,6 +113,7 @@ export class MemoryOutbox implements Outbox {
     stored.progress = progress;
     stored.parked = { cure, parkedAt: Date.now() };
     stored.turn = -1;
+    stored.underWay = false;
     this.#move(stored, 'parked');
   }
 
@@ -177,6 +181,23 @@ export class MemoryOutbox implements Outbox {
     return superseded.length;
   }
 
+  has(id: string): boolean {
+    return this.#stored.has(id);
+  }
+
+  /** Those that nobody is delivering. */
+  idle(): readonly OutboxEntry[] {
+    return [...this.#stored.values()].flatMap(({ entry, underWay }) => (underWay ? [] : [entry]));
+  }
+
+  /** Gives an entry away that nobody is delivering. @returns where it stood; `undefined` when there is none */
+  take(id: string): keyof OutboxCounts | undefined {
+    const stored = this.#stored.get(id);
+    if (!stored || stored.underWay) return undefined;
+    this.#remove(stored);
+    return stored.state;
+  }
+
   close(): void {
     this.#changed = () => undefined;
   }
@@ -215,6 +236,7 @@ export class MemoryOutbox implements Outbox {
   }
 
   #schedule(stored: Stored, delayMs: number): void {
+    stored.underWay = false;
     stored.turn = this.#turns += 1;
     stored.dueAt = performance.now() + delayMs;
     this.#due.push({ at: stored.dueAt, turn: stored.turn, id: stored.entry.id });

@@ -5,7 +5,7 @@ import type { Outbox } from '../outbox/outbox.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
-import { isPromise } from './store-call.js';
+import { isPromise } from '../is-promise.js';
 
 /** An end that is noted in the outbox and not proven yet. */
 export interface HeldEnd {
@@ -17,13 +17,11 @@ export interface HeldEnd {
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
-/** How long a host may wait for the outbox to note an end, in milliseconds. Users must always be able to log out. */
-export const MOST_WAIT_MS = 250;
-
 const LEASE_MS = 30_000;
 
 /** Writes ends into the outbox: held before the session ends, then released or cancelled. Nothing of it ever throws. */
 export class EndRecorder {
+  readonly waitMs: number;
   readonly #outbox: Outbox;
   readonly #hashKey: Secret;
   readonly #emit: Emit;
@@ -31,7 +29,9 @@ export class EndRecorder {
   /** Who was reported because of which request, known by its response: one notification per uid and request. */
   readonly #reported = new WeakMap<object, Set<string>>();
 
-  constructor(outbox: Outbox, hashKey: Secret, emit: Emit) {
+  /** @param waitMs how long a host may wait for the outbox to note an end. Users must always be able to log out */
+  constructor(outbox: Outbox, hashKey: Secret, emit: Emit, waitMs = 250) {
+    this.waitMs = waitMs;
     this.#outbox = outbox;
     this.#hashKey = hashKey;
     this.#emit = emit;

@@ -7,7 +7,7 @@ import { keyedHash } from '../keyed-hash.js';
 import type { IndexedSession, SessionIndex, SessionRemoval } from '../session-index/session-index.js';
 import type { SessionSealer } from '../session-index/session-sealer.js';
 import { expiryOf } from './session-expiry.js';
-import { isPromise } from './store-call.js';
+import { isPromise } from '../is-promise.js';
 
 interface Noted {
   readonly uid: string;

@@ -8,12 +8,11 @@ import {
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { from, switchMap, tap, type Observable } from 'rxjs';
 import { getDebateSpaceToken } from '../debate-space.tokens.js';
-import { inTime } from '../in-time.js';
 import { resolvedUid } from './default-session-uid.js';
-import { EndRecorder, MOST_WAIT_MS, type HeldEnd } from './end-recorder.js';
+import { EndRecorder, type HeldEnd } from './end-recorder.js';
 import { ENDS_DEBATE_SESSION, type EndsDebateSessionOptions } from './ends-debate-session.options.js';
 import { askedBy, defaultUid, userOf, type Requester } from './requester.js';
-import { isPromise } from './store-call.js';
+import { isPromise } from '../is-promise.js';
 
 /**
  * Ends the debate session of the user who asks, over HTTP, GraphQL or a WebSocket, when the handler succeeds. Bound by
@@ -48,7 +47,7 @@ export class SessionEndInterceptor implements NestInterceptor {
     // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
     const handle = (): Observable<unknown> =>
       next.handle().pipe(tap({ complete: ended, error: failed, unsubscribe: ended }));
-    return isPromise(held) ? from(inTime(held, MOST_WAIT_MS, undefined)).pipe(switchMap(handle)) : handle();
+    return isPromise(held) ? from(held).pipe(switchMap(handle)) : handle();
   }
 
   /** Notes the end before the handler runs; whatever goes wrong here is not the handler's problem. */

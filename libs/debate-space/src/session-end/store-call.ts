@@ -1,3 +1,5 @@
+import { isPromise } from '../is-promise.js';
+
 /** How a store's operation ended; `silent` when the store said nothing. */
 export type StoreOutcome = 'done' | 'failed' | 'silent';
 
@@ -86,9 +88,4 @@ export function readStore(method: StoreMethod, store: object, ...args: unknown[]
       if (result !== undefined || !takesCallback) resolve(result);
     }, reject);
   });
-}
-
-/** Also for promises of another realm, such as those that Node's own modules make for a host's tests under jest. */
-export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

@@ -18,7 +18,7 @@ function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
 function storeCalls(): { calls: StoreCalls; reached: string[]; named: (name: string) => () => number } {
   const reached: string[] = [];
   const named = (name: string) => (): number => reached.push(name);
-  return { calls: new StoreCalls({}, nothing), reached, named };
+  return { calls: new StoreCalls({}, nothing, 250), reached, named };
 }
 
 describe('calls of a store', () => {
@@ -65,14 +65,14 @@ describe('calls of a store', () => {
 
   it('are made though what has to be done before fails, and the failure is told', async () => {
     const faults: unknown[] = [];
-    const calls = new StoreCalls({}, (_, error) => faults.push(error));
+    const calls = new StoreCalls({}, (_, error) => faults.push(error), 250);
     expect(await calls.call(() => 'destroyed', [], 's1', () => Promise.reject(new Error('down')))).toBe('destroyed'); // prettier-ignore
     expect(faults).toEqual([new Error('down')]);
   });
 
   it('are made in the same tick though what has to be done before throws, and that is told', () => {
     const faults: unknown[] = [];
-    const calls = new StoreCalls({}, (_, error) => faults.push(error));
+    const calls = new StoreCalls({}, (_, error) => faults.push(error), 250);
     const before = (): never => {
       throw new Error('of ours');
     };

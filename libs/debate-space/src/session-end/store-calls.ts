@@ -1,6 +1,6 @@
 import { inTime } from '../in-time.js';
-import { MOST_WAIT_MS } from './end-recorder.js';
-import { isPromise, lateCall, observedCall, type StoreMethod, type StoreOutcome } from './store-call.js';
+import { isPromise } from '../is-promise.js';
+import { lateCall, observedCall, type StoreMethod, type StoreOutcome } from './store-call.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
@@ -9,12 +9,15 @@ type MaybePromise<T> = T | PromiseLike<T>;
  * session ends. Calls on the same session that come meanwhile wait with it, so that the store sees the host's order.
  */
 export class StoreCalls {
+  readonly #waitMs: number;
   readonly #store: object;
   readonly #fault: (where: string, error: unknown) => void;
   /** By session id: the last call that has not started. `undefined` stands for all sessions. */
   readonly #waiting = new Map<string | undefined, Promise<unknown>>();
 
-  constructor(store: object, fault: (where: string, error: unknown) => void) {
+  /** @param waitMs how long a call may be kept waiting */
+  constructor(store: object, fault: (where: string, error: unknown) => void, waitMs: number) {
+    this.#waitMs = waitMs;
     this.#store = store;
     this.#fault = fault;
   }
@@ -70,7 +73,7 @@ export class StoreCalls {
 
   async #started(ready: PromiseLike<unknown>): Promise<void> {
     try {
-      await inTime(ready, MOST_WAIT_MS, undefined);
+      await inTime(ready, this.#waitMs, undefined);
     } catch (error) {
       this.#fault('session store', error);
     }

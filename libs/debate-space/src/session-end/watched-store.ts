@@ -7,7 +7,8 @@ import { LiveSessions } from './live-sessions.js';
 import { ownerOf, setOwner } from './session-owner.js';
 import { SessionReader } from './session-reader.js';
 import { isClosed, sessionRequest, type SessionRequest } from './session-request.js';
-import { isPromise, type StoreMethod } from './store-call.js';
+import { isPromise } from '../is-promise.js';
+import { type StoreMethod } from './store-call.js';
 import { StoreCalls } from './store-calls.js';
 import { addStoreLayer } from './store-layers.js';
 import { StoreOperation } from './store-operation.js';
@@ -49,7 +50,7 @@ export class WatchedStore {
 
   constructor(store: object, { recorder, uid, graceMs, hurry, fault, indexed }: WatchedStoreOptions) {
     this.#store = store;
-    this.#calls = new StoreCalls(store, fault);
+    this.#calls = new StoreCalls(store, fault, recorder.waitMs);
     this.#reader = new SessionReader(store, uid, fault);
     this.#indexed = indexed;
     const context: VerdictContext = {

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { DebateSpaceEvent } from '../debate-space-event.js';
+import { MemoryOutbox } from './memory-outbox.js';
+import type { Outbox, OutboxContext, OutboxEntry, OutboxJob } from './outbox.js';
+import { OutboxWithSpare } from './outbox-with-spare.js';
+
+const context: OutboxContext = { namespace: 'app', uidHash: String, keepFinishedMs: 60_000 };
+const LONG = 60_000;
+const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
+const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
+const none = { held: 0, pending: 0, parked: 0 };
+
+/** An engine elsewhere, which can be made to fail or to keep silent. */
+class Elsewhere {
+  state: 'up' | 'failing' | 'silent' = 'up';
+  readonly memory = new MemoryOutbox(context);
+  readonly engine: Outbox;
+  readonly #late: (() => void)[] = [];
+
+  constructor() {
+    const { memory } = this;
+    const [hold, release, cancel, finish] = [memory.hold.bind(memory), memory.release.bind(memory), memory.cancel.bind(memory), memory.finish.bind(memory)]; // prettier-ignore
+    this.engine = Object.assign(memory as Outbox, {
+      hold: this.#answering(hold),
+      release: this.#answering(release),
+      cancel: this.#answering(cancel),
+      finish: this.#answering(finish),
+    });
+  }
+
+  /** From now on, and to what it was asked while silent. */
+  answer(): void {
+    this.state = 'up';
+    for (const work of this.#late.splice(0)) work();
+  }
+
+  #answering<A extends unknown[]>(method: (...args: A) => void): (...args: A) => Promise<void> {
+    return async (...args) => {
+      await Promise.resolve();
+      if (this.state === 'failing') throw new TypeError('out of order');
+      if (this.state === 'silent') await new Promise<void>((resolve) => this.#late.push(resolve));
+      method(...args);
+    };
+  }
+}
+
+describe('an outbox with a spare one in memory', () => {
+  let engine: Elsewhere;
+  let outbox: OutboxWithSpare;
+  let events: DebateSpaceEvent[];
+  beforeEach(() => {
+    jest.useFakeTimers();
+    engine = new Elsewhere();
+    events = [];
+    outbox = new OutboxWithSpare(engine.engine, new MemoryOutbox(context), 250, (event) =>
+      events.push(event),
+    );
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const held = async (id: string): Promise<void> => {
+    const holding = outbox.hold(entry(id), LONG);
+    await jest.advanceTimersByTimeAsync(250);
+    await holding;
+  };
+
+  it('adds nothing while the engine works, and stays in the same tick with one that does', async () => {
+    await held('a');
+    await outbox.release('a');
+    expect(engine.memory.counts()).toEqual({ ...none, pending: 1 });
+    const synchronous = new OutboxWithSpare(new MemoryOutbox(context), new MemoryOutbox(context), 250, jest.fn()); // prettier-ignore
+    expect(synchronous.hold(entry('b'), LONG)).toBeUndefined();
+    expect(events).toEqual([]);
+    expect(outbox.degraded).toBe(false);
+  });
+
+  it.each(['failing', 'silent'] as const)('delivers from memory what a %s engine does not take, and says so once', async (state) => {
+    engine.state = state;
+    await held('a');
+    await held('b');
+    const cause = state === 'silent' ? 'it did not answer in time' : 'TypeError';
+    expect(events).toEqual([{ type: 'outbox-degraded', cause }]);
+    expect(outbox.degraded).toBe(true);
+    await outbox.release('a');
+    await outbox.cancel('b');
+    expect(await outbox.counts()).toEqual({ ...none, pending: 1 });
+    expect(ids(await outbox.claim(10, LONG))).toEqual(['a']);
+    await outbox.finish('a', 1);
+    expect(await outbox.counts()).toEqual(none);
+    expect((await outbox.ofUser('user of a')).finished).toMatchObject([{ id: 'a', outcome: 'delivered' }]);
+  }); // prettier-ignore
+
+  it('waits for no more than it may', async () => {
+    engine.state = 'silent';
+    let over = false;
+    void Promise.resolve(outbox.hold(entry('a'), LONG)).then(() => (over = true));
+    await jest.advanceTimersByTimeAsync(249);
+    expect(over).toBe(false);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(over).toBe(true);
+  });
+
+  const steps = [
+    { name: 'is held', step: () => undefined, left: { ...none, held: 1 } },
+    { name: 'is released', step: () => outbox.release('a'), left: { ...none, pending: 1 } },
+    { name: 'was cancelled', step: () => outbox.cancel('a'), left: none },
+    { name: 'was delivered', step: async () => { await outbox.release('a'); await outbox.claim(1, LONG); await outbox.finish('a', 1); }, left: none }, // prettier-ignore
+  ];
+  const returns = [
+    { how: 'failed and works again', state: 'failing' as const },
+    { how: 'answers late', state: 'silent' as const },
+  ];
+  const cells = returns.flatMap((back) => steps.map((step) => ({ ...back, ...step })));
+  it.each(cells)(
+    'hands over to an engine that $how what $name, and nothing twice',
+    async ({ state, step, left }) => {
+      engine.state = state;
+      await held('a');
+      await step();
+      engine.answer();
+      await jest.advanceTimersByTimeAsync(2_000);
+      expect(engine.memory.counts()).toEqual(left);
+      expect(await outbox.counts()).toEqual(left);
+      expect(outbox.forgettable).toBe(0);
+      expect(events.map(({ type }) => type)).toEqual(['outbox-degraded', 'outbox-recovered']);
+      expect(outbox.degraded).toBe(false);
+    },
+  );
+
+  it('leaves what is under way to whoever delivers it', async () => {
+    engine.state = 'silent';
+    await held('a');
+    await outbox.release('a');
+    await outbox.claim(1, LONG);
+    engine.answer();
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(ids(await outbox.claim(10, LONG))).toEqual([]);
+    expect(outbox.forgettable).toBe(1);
+    await outbox.finish('a', 1);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(await outbox.counts()).toEqual(none);
+    expect(engine.memory.counts()).toEqual(none);
+  });
+
+  it.each(['cancel', 'finish'] as const)('tells the engine of a %s again that it did not hear', async (change) => {
+    await held('a');
+    if (change === 'finish') {
+      await outbox.release('a');
+      await outbox.claim(1, LONG);
+    }
+    engine.state = 'failing';
+    await expect(async () => outbox[change]('a', 1)).rejects.toThrow(TypeError);
+    await jest.advanceTimersByTimeAsync(10_000);
+    engine.state = 'up';
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(engine.memory.counts()).toEqual(none);
+  }); // prettier-ignore
+
+  it('lists what is parked at either place, and replays it', async () => {
+    await held('kept');
+    engine.state = 'failing';
+    await held('spare');
+    await outbox.release('spare');
+    engine.state = 'up';
+    await outbox.release('kept');
+    await outbox.claim(10, LONG);
+    for (const id of ['kept', 'spare']) await outbox.park(id, { attempts: 1, rejections: 0 }, 'a cure');
+    expect(ids(await outbox.parked(10))).toEqual(['kept', 'spare']);
+    expect(ids(await outbox.parked(1, 1))).toEqual(['spare']);
+    expect(await outbox.replay('spare')).toBe(true);
+    expect(await outbox.discard('kept')).toBe(true);
+    expect(await outbox.counts()).toEqual({ ...none, pending: 1 });
+  });
+});

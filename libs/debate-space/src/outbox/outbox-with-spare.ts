@@ -1,0 +1,245 @@
+import type { Emit } from '../debate-space-event.js';
+import { answered, inTime } from '../in-time.js';
+import { isPromise } from '../is-promise.js';
+import type { MemoryOutbox } from './memory-outbox.js';
+import type {
+  DeliveryProgress,
+  Outbox,
+  OutboxCounts,
+  OutboxEntry,
+  OutboxJob,
+  ParkedJob,
+  UserHistory,
+} from './outbox.js';
+import { OwedChanges } from './owed-changes.js';
+
+type MaybePromise<T> = T | Promise<T>;
+
+interface Failure {
+  readonly cause: string;
+}
+
+const TRY_AGAIN_MS = 2_000;
+const LEASE_MS = 30_000;
+const ANSWER_WITHIN_MS = 5_000;
+const LATE: Failure = { cause: 'it did not answer in time' };
+
+/**
+ * An engine, and memory for the times when it does not take an end: users must always be able to log out. What memory
+ * has is delivered from there, and handed over as soon as the engine answers again. `outbox-degraded` says that a crash
+ * meanwhile would lose it.
+ */
+export class OutboxWithSpare implements Outbox {
+  readonly engine: string;
+  readonly promise: string;
+  readonly durable: boolean;
+  readonly warnings: readonly string[];
+  readonly #engine: Outbox;
+  readonly #spare: MemoryOutbox;
+  readonly #waitMs: number;
+  readonly #emit: Emit;
+  readonly #owed: OwedChanges;
+  #degraded = false;
+  #handingOver: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param waitMs how long the host may wait for the engine */
+  constructor(engine: Outbox, spare: MemoryOutbox, waitMs: number, emit: Emit) {
+    this.engine = engine.engine;
+    this.promise = engine.promise;
+    this.durable = engine.durable;
+    this.warnings = engine.warnings ?? [];
+    this.#engine = engine;
+    this.#spare = spare;
+    this.#waitMs = waitMs;
+    this.#emit = emit;
+    this.#owed = new OwedChanges(() => {
+      this.#tryAgainLater();
+    });
+  }
+
+  /** Whether some of the ends are in memory only. */
+  get degraded(): boolean {
+    return this.#degraded;
+  }
+
+  hold(entry: OutboxEntry, leaseMs: number): MaybePromise<void> {
+    let stored: MaybePromise<void>;
+    try {
+      stored = this.#engine.hold(entry, leaseMs);
+    } catch (error) {
+      this.#keep(entry, leaseMs, failureOf(error));
+      return undefined;
+    }
+    return isPromise(stored) ? this.#orKeep(entry, leaseMs, stored) : undefined;
+  }
+
+  release(id: string): MaybePromise<void> {
+    return this.#having(id).release(id);
+  }
+
+  cancel(id: string): MaybePromise<void> {
+    const having = this.#having(id);
+    return this.#owed.now(id, () => having.cancel(id)); // or it would be delivered when its lease has run out
+  }
+
+  async claim(limit: number, leaseMs: number): Promise<readonly OutboxJob[]> {
+    const kept = this.#spare.claim(limit, leaseMs);
+    if (kept.length === limit) return kept;
+    try {
+      return [...kept, ...(await this.#engine.claim(limit - kept.length, leaseMs))];
+    } catch (error) {
+      if (kept.length > 0) return kept;
+      throw error;
+    }
+  }
+
+  retry(id: string, progress: DeliveryProgress, delayMs: number): MaybePromise<void> {
+    return this.#having(id).retry(id, progress, delayMs);
+  }
+
+  finish(id: string, attempts: number): MaybePromise<void> {
+    const having = this.#having(id);
+    return this.#owed.now(id, () => having.finish(id, attempts)); // or it would be delivered again
+  }
+
+  park(id: string, progress: DeliveryProgress, cure: string): MaybePromise<void> {
+    return this.#having(id).park(id, progress, cure);
+  }
+
+  async pause(ms: number): Promise<void> {
+    this.#spare.pause(ms); // holds for the engine's as well, should it not hear of it
+    await this.#engine.pause(ms);
+  }
+
+  async counts(): Promise<OutboxCounts> {
+    const [one, other] = [await this.#engine.counts(), this.#spare.counts()];
+    const { held, pending, parked } = one;
+    return { held: held + other.held, pending: pending + other.pending, parked: parked + other.parked };
+  }
+
+  async oldestPending(): Promise<number | undefined> {
+    return earliest(await this.#engine.oldestPending(), this.#spare.oldestPending());
+  }
+
+  async nextDueMs(): Promise<number | undefined> {
+    return earliest(await this.#engine.nextDueMs(), this.#spare.nextDueMs());
+  }
+
+  onChange(listener: () => void): void {
+    this.#engine.onChange(listener);
+    this.#spare.onChange(listener);
+  }
+
+  async parked(limit: number, skip = 0): Promise<readonly ParkedJob[]> {
+    const ofEngine = await this.#engine.parked(limit, skip);
+    const { parked } = await this.#engine.counts();
+    const left = limit - ofEngine.length;
+    return left > 0 ? [...ofEngine, ...this.#spare.parked(left, Math.max(0, skip - parked))] : ofEngine;
+  }
+
+  replay(id: string): MaybePromise<boolean> {
+    return this.#having(id).replay(id);
+  }
+
+  discard(id: string): MaybePromise<boolean> {
+    return this.#having(id).discard(id);
+  }
+
+  async ofUser(uid: string): Promise<UserHistory> {
+    const [one, other] = [await this.#engine.ofUser(uid), this.#spare.ofUser(uid)];
+    const finished = [...one.finished, ...other.finished];
+    return {
+      waiting: [...one.waiting, ...other.waiting],
+      finished: finished.sort((a, b) => a.finishedAt - b.finishedAt),
+    };
+  }
+
+  async supersede(uid: string, endedUntil: number): Promise<number> {
+    return this.#spare.supersede(uid, endedUntil) + (await this.#engine.supersede(uid, endedUntil));
+  }
+
+  async admit(requests: number, perMs: number): Promise<number> {
+    return (await this.#engine.admit?.(requests, perMs)) ?? 0;
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#engine.close();
+  }
+
+  /** How many of those that wait would not outlive the process. */
+  get forgettable(): number {
+    const { held, pending, parked } = this.#spare.counts();
+    return held + pending + parked;
+  }
+
+  async #orKeep(entry: OutboxEntry, leaseMs: number, stored: Promise<void>): Promise<void> {
+    const settled = stored.then(() => undefined, failureOf);
+    const failure = await inTime(settled, this.#waitMs, LATE);
+    if (!failure) return;
+    this.#keep(entry, leaseMs, failure);
+    if (failure !== LATE) return;
+    void settled.then(async (late) => {
+      if (!late) await this.#engineHas(entry.id).catch(() => undefined); // owed
+    });
+  }
+
+  #keep(entry: OutboxEntry, leaseMs: number, { cause }: Failure): void {
+    this.#spare.hold(entry, leaseMs);
+    if (!this.#degraded) this.#emit({ type: 'outbox-degraded', cause });
+    this.#degraded = true;
+    this.#tryAgainLater();
+  }
+
+  #having(id: string): Outbox {
+    return this.#spare.has(id) ? this.#spare : this.#engine;
+  }
+
+  /** The engine holds an entry that memory has, too: it goes on there, unless it is under way or over. */
+  async #engineHas(id: string): Promise<void> {
+    const state = this.#spare.take(id);
+    if (state === 'held') return;
+    await this.#owed.now(id, () => (state ? this.#engine.release(id) : this.#engine.cancel(id)));
+  }
+
+  #tryAgainLater(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.handOver();
+    }, TRY_AGAIN_MS).unref();
+  }
+
+  /** Gives the engine what it has missed, as far as it answers. Never rejects. */
+  handOver(): Promise<void> {
+    this.#handingOver ??= this.#handOverAll().finally(() => {
+      this.#handingOver = undefined;
+    });
+    return this.#handingOver;
+  }
+
+  async #handOverAll(): Promise<void> {
+    try {
+      await this.#owed.settle();
+      for (const entry of this.#spare.idle()) {
+        await answered(this.#engine.hold(entry, LEASE_MS), ANSWER_WITHIN_MS);
+        await this.#engineHas(entry.id);
+      }
+    } catch {
+      // Told of already, as outbox-degraded.
+    }
+    if (this.forgettable > 0 || this.#owed.size > 0) this.#tryAgainLater();
+    else if (this.#degraded) {
+      this.#degraded = false;
+      this.#emit({ type: 'outbox-recovered' });
+    }
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  return { cause: error instanceof Error ? error.name : typeof error };
+}
+
+function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+}
