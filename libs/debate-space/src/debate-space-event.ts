@@ -47,6 +47,8 @@ export type DebateSpaceEvent =
   | { readonly type: 'outbox-degraded'; readonly cause: string }
   /** The outbox has everything again. */
   | { readonly type: 'outbox-recovered' }
+  /** So many logouts are not sent any more, because the user has logged in again (`logout.onRelogin: 'drop'`). */
+  | { readonly type: 'logouts-superseded'; readonly uid: string; readonly count: number }
   | { readonly type: 'service-down'; readonly cause: string }
   | { readonly type: 'service-up' }
   /** Left when the app shut down; `lost` when the outbox keeps nothing beyond the process. */

@@ -109,7 +109,7 @@ export class DebateSpaceRuntime {
     const unending = index && session.expiry === false ? UNENDING : undefined;
     this.warnings = [signer.weakness, forgetful, unending].filter((warning) => warning !== undefined);
     this.events = new DebateSpaceEvents(this.#subject);
-    this.recorder = new EndRecorder(outbox, secretKey, emit, logout.waitMs);
+    this.recorder = new EndRecorder(outbox, secretKey, emit, logout);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
     const indexing = index && {
       index,

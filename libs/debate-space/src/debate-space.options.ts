@@ -118,6 +118,12 @@ export interface DebateSpaceLogoutOptions {
   /** How long delivery of a logout is tried before it is parked, in milliseconds. Default: 24 hours. */
   maxAgeMs?: number | undefined;
   /**
+   * What happens to a logout that still waits when the user logs in again. `deliver` (default): it is sent, and may close
+   * the newer debate session – the safe side. `drop`: it is not; a debate session that the user left open elsewhere then
+   * stays open.
+   */
+  onRelogin?: 'deliver' | 'drop' | undefined;
+  /**
    * How long a logout of the host may wait until the outbox has noted it, in milliseconds. Default: 250. Then the session
    * ends anyway, the logout goes on from memory, and `outbox-degraded` says so.
    */

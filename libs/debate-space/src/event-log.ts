@@ -47,6 +47,7 @@ export class EventLog {
       case 'session-ended':
       case 'logout-delivered':
       case 'logout-retrying':
+      case 'logouts-superseded':
     }
   }
 

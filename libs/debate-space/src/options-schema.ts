@@ -112,6 +112,7 @@ export const optionsSchema = z.strictObject({
         claims: functionOption<LogoutClaims>().optional(),
         concurrency: whole(1, 1000).default(8),
         maxAgeMs: milliseconds(1).default(24 * 60 * 60 * 1000),
+        onRelogin: z.enum(['deliver', 'drop'], "must be 'deliver' or 'drop'").default('deliver'),
         waitMs: milliseconds(1).default(250),
         historyMs: milliseconds(0).default(7 * 24 * 60 * 60 * 1000),
       },

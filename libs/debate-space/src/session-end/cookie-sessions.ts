@@ -43,8 +43,9 @@ export class CookieSessions {
 
   /** To be told of each request of the host, before anybody writes an answer. */
   watch(request: IncomingMessage, response: ServerResponse): void {
-    const { cookie } = request.headers;
-    if (cookie === undefined || !this.#options.cookies.some(({ name }) => cookie.includes(name))) return;
+    const { cookie = '' } = request.headers;
+    const { cookies, recorder } = this.#options;
+    if (!recorder.wantsLogins && !cookies.some(({ name }) => cookie.includes(name))) return;
     const since = performance.now();
     onHead(response, (setCookies) => {
       if (setCookies.length > 0) this.#leaving(request, response, setCookies, since);
@@ -67,7 +68,8 @@ export class CookieSessions {
     const after = cookiesAfter(sent, setCookies, pathOf(request));
     for (const cookie of this.#options.cookies) {
       const value = cookieValue(sent, cookie.name);
-      if (value === undefined || value === cookieValue(after, cookie.name)) continue;
+      if (value === cookieValue(after, cookie.name)) continue;
+      if (value === undefined && !this.#options.recorder.wantsLogins) continue;
       this.#open.add(this.#judge(cookie, { headers: request.headers, sent, after }, response, since));
     }
   }
@@ -80,20 +82,23 @@ export class CookieSessions {
     since: number,
   ): Promise<void> {
     await Promise.resolve();
+    const { recorder } = this.#options;
     const uid = await this.#userOf(cookie, { headers, cookies: sent });
-    if (uid === undefined) return;
+    if (uid === undefined && !recorder.wantsLogins) return;
     const next = await this.#userOf(cookie, {
       headers: { ...headers, cookie: stringifyCookie(after) },
       cookies: after,
     });
     if (uid === next) return;
+    if (next !== undefined) recorder.loggedIn(next);
+    if (uid === undefined) return;
     const told = createHash('sha256')
       .update(`${cookie.name}=${cookieValue(sent, cookie.name) ?? ''}`)
       .digest('base64url');
     if ((this.#told.get(told) ?? -Infinity) >= since) return;
     this.#told.set(told, performance.now());
     const reason = cookieValue(after, cookie.name) === undefined ? 'destroyed' : 'user-removed';
-    const held = await this.#options.recorder.hold(uid, next === undefined ? reason : 'user-replaced');
+    const held = await recorder.hold(uid, next === undefined ? reason : 'user-replaced');
     await held?.release([response]);
   }
 

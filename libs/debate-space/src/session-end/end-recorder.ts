@@ -6,6 +6,7 @@ import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
 import { isPromise } from '../is-promise.js';
+import { RecentLogins } from './recent-logins.js';
 
 /** An end that is noted in the outbox and not proven yet. */
 export interface HeldEnd {
@@ -19,9 +20,19 @@ type MaybePromise<T> = T | PromiseLike<T>;
 
 const LEASE_MS = 30_000;
 
+export interface EndRecorderOptions {
+  /** Default: 250. */
+  readonly waitMs?: number;
+  /** Default: `deliver`. */
+  readonly onRelogin?: 'deliver' | 'drop';
+}
+
 /** Writes ends into the outbox: held before the session ends, then released or cancelled. Nothing of it ever throws. */
 export class EndRecorder {
+  /** How long a host may wait for the outbox to note an end, in milliseconds. Users must always be able to log out. */
   readonly waitMs: number;
+  /** Only for those who drop what is pending for a user that logs in again. */
+  readonly #logins: RecentLogins | undefined;
   readonly #outbox: Outbox;
   readonly #hashKey: Secret;
   readonly #emit: Emit;
@@ -29,9 +40,9 @@ export class EndRecorder {
   /** Who was reported because of which request, known by its response: one notification per uid and request. */
   readonly #reported = new WeakMap<object, Set<string>>();
 
-  /** @param waitMs how long a host may wait for the outbox to note an end. Users must always be able to log out */
-  constructor(outbox: Outbox, hashKey: Secret, emit: Emit, waitMs = 250) {
-    this.waitMs = waitMs;
+  constructor(outbox: Outbox, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
+    this.waitMs = options.waitMs ?? 250;
+    this.#logins = options.onRelogin === 'drop' ? new RecentLogins() : undefined;
     this.#outbox = outbox;
     this.#hashKey = hashKey;
     this.#emit = emit;
@@ -51,12 +62,24 @@ export class EndRecorder {
         if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
         const released = this.#contained(() => this.#outbox.release(entry.id));
         this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
-        return released;
+        const login = this.#logins?.since(uid, entry.endedAt);
+        if (login === undefined) return released;
+        return Promise.resolve(released).then(() => this.#supersede(uid, login));
       },
       cancel: () => this.#contained(() => this.#outbox.cancel(entry.id)),
     };
     const stored = this.#contained(() => this.#outbox.hold(entry, LEASE_MS));
     return isPromise(stored) ? stored.then(() => held) : held;
+  }
+
+  /** Whether logins have to be told of. */
+  get wantsLogins(): boolean {
+    return this.#logins !== undefined;
+  }
+
+  /** A user has logged in: what is pending from before would close the newer debate session. */
+  loggedIn(uid: string): void {
+    if (this.#logins) void this.#supersede(uid, this.#logins.add(uid));
   }
 
   /** From now on only what the sessions tell of is recorded. */
@@ -74,6 +97,13 @@ export class EndRecorder {
     await this.#outbox.hold(entry, LEASE_MS);
     await this.#outbox.release(entry.id);
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
+  }
+
+  async #supersede(uid: string, until: number): Promise<void> {
+    await this.#contained(async () => {
+      const count = await this.#outbox.supersede(uid, until);
+      if (count > 0) this.#emit({ type: 'logouts-superseded', uid, count });
+    });
   }
 
   #claimReport(uid: string, responses: readonly object[]): boolean {

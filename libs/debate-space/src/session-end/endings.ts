@@ -65,6 +65,11 @@ export class Endings {
     return this.#ended.has(keyOf(sid, uid));
   }
 
+  /** Whether this session has ended for this user, or may be ending. */
+  concerns(sid: string, uid: string): boolean {
+    return this.hasEnded(sid, uid) || this.#undecided.has(keyOf(sid, uid));
+  }
+
   /** The session was saved with this user: it may end again. */
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
     if (this.#ended.size === 0 && this.#undecided.size === 0) return; // on every request of rolling sessions

@@ -32,6 +32,7 @@ type MaybePromise<T> = T | PromiseLike<T>;
  */
 export class WatchedStore {
   readonly #store: object;
+  readonly #recorder: EndRecorder;
   readonly #calls: StoreCalls;
   readonly #reader: SessionReader;
   readonly #live = new LiveSessions((sid, uid, request) => {
@@ -50,6 +51,7 @@ export class WatchedStore {
 
   constructor(store: object, { recorder, uid, graceMs, hurry, fault, indexed }: WatchedStoreOptions) {
     this.#store = store;
+    this.#recorder = recorder;
     this.#calls = new StoreCalls(store, fault, recorder.waitMs);
     this.#reader = new SessionReader(store, uid, fault);
     this.#indexed = indexed;
@@ -124,6 +126,7 @@ export class WatchedStore {
     const request = ownerOf(session);
     let uid: string | undefined;
     let operation: StoreOperation | undefined;
+    let login = false;
     const before = (): MaybePromise<unknown> => {
       uid = this.#reader.uidOf(session, request);
       // As on every request of rolling sessions: the user stays, and nothing ends.
@@ -131,8 +134,12 @@ export class WatchedStore {
       const call = (operation = new StoreOperation());
       const reason = uid === undefined ? 'user-removed' : 'user-replaced';
       const actors = request ? [request] : this.#live.requestsOf(sid);
-      const begin = (user: string | undefined): MaybePromise<unknown> =>
-        user === uid ? undefined : this.#begin(sid, user, reason, actors, call);
+      const begin = (user: string | undefined): MaybePromise<unknown> => {
+        if (user === uid) return undefined;
+        // Saved back after its end, it is nobody who has come.
+        login = uid !== undefined && !this.#endings.concerns(sid, uid);
+        return this.#begin(sid, user, reason, actors, call);
+      };
       return this.#userBefore(sid, request, begin);
     };
     return this.#calls.call(original, args, sid, before, (outcome) => {
@@ -146,6 +153,7 @@ export class WatchedStore {
       this.#live.link(sid, uid, request);
       this.#indexed?.live(sid, uid, session);
       this.#endings.saved(sid, uid, request);
+      if (login) this.#recorder.loggedIn(uid);
     });
   }
 

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import session from 'express-session';
+import { filter, firstValueFrom } from 'rxjs';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { DebateSpaceEvents, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { Browser } from './support/browser.js';
+import { cookieHosts } from './support/cookie-hosts.js';
+import type { EndingHost } from './support/endings.js';
+import { sessionsIn } from './support/fastify-account.js';
+import { FastifyHost } from './support/fastify-host.js';
+import { Gate } from './support/gate.js';
+import { startService, using } from './support/service.js';
+import { SessionHost, sessionStacks, type Act } from './support/session-host.js';
+
+interface Stack {
+  readonly name: string;
+  readonly start: (debateSpace: DebateSpaceModuleOptions) => Promise<EndingHost>;
+}
+
+const destroy: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
+interface FastifySession {
+  user?: { uid: string };
+  destroy(): Promise<void>;
+}
+const stacks: readonly Stack[] = [
+  ...sessionStacks.map((stack) => ({
+    name: stack,
+    start: (debateSpace: DebateSpaceModuleOptions) => SessionHost.start({ stack, act: destroy, debateSpace }),
+  })),
+  {
+    name: '@fastify/session',
+    start: (debateSpace) =>
+      FastifyHost.start({
+        debateSpace,
+        act: ({ request }) => (request.session as FastifySession).destroy(),
+        login: {
+          register: (app) => sessionsIn(new session.MemoryStore())(app.getHttpAdapter().getInstance()),
+          logIn: ({ request }, uid) => {
+            (request.session as FastifySession).user = { uid };
+          },
+          uidIn: ({ request }) => (request.session as FastifySession).user?.uid,
+        },
+      }),
+  },
+  ...cookieHosts.map(({ name, start }) => ({
+    name,
+    start: (debateSpace: DebateSpaceModuleOptions) => start({ debateSpace }),
+  })),
+];
+
+let service: DebateSpaceSimulator;
+let host: EndingHost | undefined;
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await host?.stop();
+  host = undefined;
+  await service.stop();
+});
+
+async function loggedOut(): Promise<readonly string[]> {
+  await service.comeBack();
+  await host?.stop(); // delivers what there is
+  host = undefined;
+  return service.received.logouts;
+}
+
+const policies = [
+  { onRelogin: 'deliver', told: ['alice'] },
+  { onRelogin: 'drop', told: [] },
+] as const;
+const cells = stacks.flatMap((stack) => policies.map((policy) => ({ ...stack, ...policy })));
+
+describe('a user who logs in again while the logout still waits', () => {
+  it.each(cells)('on $name, with $onRelogin: told of is $told', async ({ start, onRelogin, told }) => {
+    host = await start(using(service, { logout: { onRelogin } }));
+    await service.goDown();
+    const browser = new Browser(host.url);
+    await browser.post('/login', { uid: 'alice' });
+    await browser.post('/act');
+    expect(await browser.get('/whoami')).toBe('nobody');
+    await browser.post('/login', { uid: 'alice' });
+    expect(await browser.get('/whoami')).toBe('alice');
+    expect(await loggedOut()).toEqual(told);
+  });
+
+  it.each(stacks)('on $name: the login of somebody else cancels nothing', async ({ start }) => {
+    host = await start(using(service, { logout: { onRelogin: 'drop' } }));
+    await service.goDown();
+    const browser = new Browser(host.url);
+    await browser.post('/login', { uid: 'alice' });
+    await browser.post('/act');
+    await browser.post('/login', { uid: 'bob' });
+    await browser.get('/whoami');
+    expect(await loggedOut()).toEqual(['alice']);
+  });
+
+  it('is told of even before the end is proven', async () => {
+    const [left, answer] = [new Gate(), new Gate()];
+    const act: Act = async (request, response, store) => {
+      await destroy(request, response, store);
+      left.open();
+      await answer.passed;
+    };
+    const running = await SessionHost.start({ act, debateSpace: using(service, { logout: { onRelogin: 'drop' } }) }); // prettier-ignore
+    host = running;
+    const dropped = firstValueFrom(running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logouts-superseded'))); // prettier-ignore
+    await service.goDown();
+    const browser = new Browser(host.url);
+    await browser.post('/login', { uid: 'alice' });
+    const leaving = browser.post('/act');
+    await left.passed;
+    await new Browser(host.url).post('/login', { uid: 'alice' });
+    answer.open();
+    await leaving;
+    expect(await dropped).toEqual({ type: 'logouts-superseded', uid: 'alice', count: 1 });
+    expect(await loggedOut()).toEqual([]);
+  });
+
+  const orders = [
+    { order: 'while the end is undecided', before: true },
+    { order: 'when the end is told already', before: false },
+  ];
+  it.each(orders)('is not who saves an ended session back $order', async ({ before }) => {
+    const [loaded, saveBack, left, answer] = [new Gate(), new Gate(), new Gate(), new Gate()];
+    const act: Act = async (request, response, store) => {
+      if (request.query.slow !== undefined) {
+        loaded.open();
+        await saveBack.passed;
+        Object.assign(request.session, { basket: 1 });
+        return;
+      }
+      await destroy(request, response, store);
+      left.open();
+      await answer.passed;
+    };
+    const debateSpace = using(service, { logout: { onRelogin: 'drop' }, session: { graceMs: 1 } });
+    const running = await SessionHost.start({ act, debateSpace });
+    host = running;
+    const ended = firstValueFrom(running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'session-ended'))); // prettier-ignore
+    await service.goDown();
+    const browser = new Browser(host.url);
+    await browser.post('/login', { uid: 'alice' });
+    const slow = browser.post('/act?slow=1');
+    await loaded.passed;
+    const leaving = browser.post('/act');
+    await left.passed;
+    if (!before) {
+      answer.open();
+      await leaving;
+      await ended;
+    }
+    saveBack.open();
+    await slow;
+    answer.open();
+    await leaving;
+    await ended;
+    expect(await loggedOut()).toEqual(['alice']);
+  });
+});
