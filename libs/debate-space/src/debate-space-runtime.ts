@@ -1,6 +1,8 @@
 import { Subject } from 'rxjs';
 import type { DebateSpaceEvent } from './debate-space-event.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
+import { DebateSpaceHealth } from './debate-space-health.js';
+import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
 import { inTime } from './in-time.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
@@ -36,6 +38,8 @@ const LEAST_DRAIN_MS = 1_000;
 export class DebateSpaceRuntime {
   readonly service: DebateSpaceService;
   readonly events: DebateSpaceEvents;
+  readonly operators: DebateSpaceOutbox;
+  readonly health: DebateSpaceHealth;
   readonly recorder: EndRecorder;
   readonly detector: SessionEndDetector;
   readonly warnings: readonly string[];
@@ -107,7 +111,9 @@ export class DebateSpaceRuntime {
     this.outbox = outbox;
     const forgetful = session.expiry !== false && index?.durable === false ? FORGETFUL : undefined;
     const unending = index && session.expiry === false ? UNENDING : undefined;
-    this.warnings = [signer.weakness, forgetful, unending].filter((warning) => warning !== undefined);
+    this.warnings = [signer.weakness, forgetful, unending, ...outbox.warnings].filter(
+      (warning) => warning !== undefined,
+    );
     this.events = new DebateSpaceEvents(this.#subject);
     this.recorder = new EndRecorder(outbox, secretKey, emit, logout);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
@@ -126,6 +132,8 @@ export class DebateSpaceRuntime {
       { concurrency, maxAgeMs, leaseMs: 3 * http.timeoutMs },
       emit,
     );
+    this.operators = new DebateSpaceOutbox(outbox, this.#dispatcher);
+    this.health = new DebateSpaceHealth(this.operators);
   }
 
   start(): void {

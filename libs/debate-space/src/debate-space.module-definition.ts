@@ -7,6 +7,8 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { DebateSpaceEvents } from './debate-space-events.js';
+import { DebateSpaceHealth } from './debate-space-health.js';
+import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import type { DebateSpaceModuleOptions } from './debate-space.options.js';
@@ -36,9 +38,13 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
         ...definition,
         global: isGlobal ?? true,
         providers: [...(definition.providers ?? []).map(sealed), ...providersOf(name)],
-        exports: [DebateSpaceService, DebateSpaceEvents, EndRecorder].map((provided) =>
-          getDebateSpaceToken<unknown>(name, provided),
-        ),
+        exports: [
+          DebateSpaceService,
+          DebateSpaceEvents,
+          DebateSpaceOutbox,
+          DebateSpaceHealth,
+          EndRecorder,
+        ].map((provided) => getDebateSpaceToken<unknown>(name, provided)),
       }),
     )
     .build();
@@ -86,6 +92,8 @@ function providersOf(name: string | undefined): Provider[] {
     },
     part(DebateSpaceService, ({ service }) => service),
     part(DebateSpaceEvents, ({ events }) => events),
+    part(DebateSpaceOutbox, ({ operators }) => operators),
+    part(DebateSpaceHealth, ({ health }) => health),
     part(EndRecorder, ({ recorder }) => recorder),
     {
       provide: getDebateSpaceToken<unknown>(name, DebateSpaceLifecycle),

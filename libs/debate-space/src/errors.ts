@@ -1,5 +1,6 @@
-/** A call to the service, as errors and events name it (service-interface.md, section 4). */
-export type DebateSpaceOperation = 'token' | 'anonymizeUser' | 'deleteUser' | 'listUsers' | 'logoutUser';
+/** A call to the service (service-interface.md, section 4), or of the outbox, as errors and events name it. */
+export type DebateSpaceOperation =
+  'token' | 'anonymizeUser' | 'deleteUser' | 'listUsers' | 'logoutUser' | 'explain' | 'parked';
 
 /**
  * What is known of the effect of a failed call: `not-sent` – the service cannot have seen it; `refused` – the
@@ -91,7 +92,7 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
 export class InvalidUidError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
 }
-/** `page`, `perPage` or a filter is not usable. Nothing was sent. */
+/** `page`, `perPage`, a filter, `limit` or `skip` is not usable. Nothing was sent. */
 export class InvalidArgumentError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_ARGUMENT';
 }

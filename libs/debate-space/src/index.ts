@@ -22,6 +22,19 @@ export type { DebateSpaceEvent, EndReason } from './debate-space-event.js';
 export { EndsDebateSession } from './session-end/ends-debate-session.decorator.js';
 export type { EndsDebateSessionOptions } from './session-end/ends-debate-session.options.js';
 export { SessionEndInterceptor } from './session-end/session-end.interceptor.js';
+export {
+  DebateSpaceHealth,
+  type DebateSpaceHealthOptions,
+  type DebateSpaceHealthReport,
+  type HealthIndicatorResult,
+  type HealthState,
+} from './debate-space-health.js';
+export {
+  DebateSpaceOutbox,
+  type ExplainedLogout,
+  type OutboxStats,
+  type ParkedLogout,
+} from './debate-space-outbox.js';
 export { memorySessionIndex } from './session-index/memory-session-index.js';
 export { redisSessionIndex, type RedisSessionIndexOptions } from './session-index/redis-session-index.js';
 export type { SendCommand } from './session-index/redis-script.js';

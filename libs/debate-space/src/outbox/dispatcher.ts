@@ -40,6 +40,11 @@ export class Dispatcher {
     this.#pace = new Pace(options.concurrency, emit);
   }
 
+  /** Whether the service did not serve when it was last tried. */
+  get serviceDown(): boolean {
+    return this.#pace.down;
+  }
+
   start(): void {
     this.#running = true;
     this.#outbox.onChange(() => {

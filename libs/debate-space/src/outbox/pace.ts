@@ -22,6 +22,11 @@ export class Pace {
     return this.#nextProbeAt - performance.now();
   }
 
+  /** Whether the last that was heard of the service is that it does not serve. */
+  get down(): boolean {
+    return this.#failedProbes > 0;
+  }
+
   /** How many may be under way at the same time. */
   get most(): number {
     return this.#failedProbes > 0 ? 1 : this.#concurrency;

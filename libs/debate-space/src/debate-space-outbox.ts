@@ -1,0 +1,161 @@
+import { InvalidArgumentError } from './errors.js';
+import type { Dispatcher } from './outbox/dispatcher.js';
+import type { FinishedEntry, OutboxCounts, WaitingJob } from './outbox/outbox.js';
+import type { OutboxWithSpare } from './outbox/outbox-with-spare.js';
+import type { EndReason } from './debate-space-event.js';
+import { assertUid } from './remote/uid.js';
+
+/** How the logouts of this application stand. No personal data. */
+export interface OutboxStats extends OutboxCounts {
+  readonly engine: string;
+  /** Whether what waits outlives the process. */
+  readonly durable: boolean;
+  /** Whether ends are noted in memory only, because the engine does not take them. */
+  readonly degraded: boolean;
+  /** Whether this process has seen the service fail last. */
+  readonly serviceDown: boolean;
+  /** How long ago the session of the oldest pending logout ended, in milliseconds; absent when none is pending. */
+  readonly oldestPendingMs?: number;
+}
+
+/** A logout that is sent no more until somebody looks at it. */
+export interface ParkedLogout {
+  readonly id: string;
+  /** Personal data: not for logs or metrics. */
+  readonly uid: string;
+  readonly reason: EndReason;
+  readonly endedAt: Date;
+  readonly parkedAt: Date;
+  readonly attempts: number;
+  /** The last answer's status, or why there was none. */
+  readonly cause: string;
+  /** What is most likely to mend it. */
+  readonly cure: string;
+}
+
+/** One logout of a user: where it stands, or what became of it. */
+export interface ExplainedLogout {
+  readonly id: string;
+  readonly state: 'held' | 'pending' | 'parked' | FinishedEntry['outcome'];
+  readonly reason: EndReason;
+  readonly endedAt: Date;
+  readonly attempts: number;
+  /** Why the last attempt failed. */
+  readonly cause?: string;
+  /** Of a parked one: what is most likely to mend it. */
+  readonly cure?: string;
+  /** Of one that waits: when it is sent, at the earliest. */
+  readonly dueAt?: Date;
+  /** Of one that is over. */
+  readonly finishedAt?: Date;
+}
+
+const MOST_LISTED = 1000;
+
+/** What operators ask the outbox, and tell it. Injectable. */
+export class DebateSpaceOutbox {
+  readonly #outbox: OutboxWithSpare;
+  readonly #dispatcher: Dispatcher;
+
+  constructor(outbox: OutboxWithSpare, dispatcher: Dispatcher) {
+    this.#outbox = outbox;
+    this.#dispatcher = dispatcher;
+  }
+
+  /** @throws what the engine throws when it cannot be reached */
+  async stats(): Promise<OutboxStats> {
+    const { engine, durable, degraded } = this.#outbox;
+    const counts = await this.#outbox.counts();
+    const oldest = await this.#outbox.oldestPending();
+    const oldestPendingMs = oldest === undefined ? undefined : Math.max(0, Date.now() - oldest);
+    return {
+      engine,
+      durable,
+      degraded,
+      serviceDown: this.#dispatcher.serviceDown,
+      ...counts,
+      oldestPendingMs,
+    };
+  }
+
+  /**
+   * The parked logouts, the longest parked first.
+   * @param page `limit`: 1 to 1000, default 100; `skip`: how many to leave out, default 0
+   * @throws {InvalidArgumentError} before anything is read
+   */
+  async parked({ limit = 100, skip = 0 }: { readonly limit?: number; readonly skip?: number } = {}): Promise<
+    readonly ParkedLogout[]
+  > {
+    // prettier-ignore
+    if (!Number.isInteger(limit) || limit < 1 || limit > MOST_LISTED) {
+      throw invalid(`limit must be a whole number from 1 to ${MOST_LISTED}`);
+    }
+    if (!Number.isInteger(skip) || skip < 0) throw invalid('skip must be a whole number from 0');
+    const jobs = await this.#outbox.parked(limit, skip);
+    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', cure }) => ({
+      id,
+      uid,
+      reason,
+      endedAt: new Date(endedAt),
+      parkedAt: new Date(parkedAt),
+      attempts,
+      cause,
+      cure,
+    }));
+  }
+
+  /**
+   * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyMs`.
+   * The earliest end first. The secret key is part of how they are found: those of before it was changed are not.
+   * @throws {InvalidUidError}
+   */
+  async explain(uid: string): Promise<readonly ExplainedLogout[]> {
+    assertUid(uid, 'explain');
+    const { waiting, finished } = await this.#outbox.ofUser(uid);
+    const all = [...waiting.map(explainWaiting), ...finished.map(explainFinished)];
+    return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
+  }
+
+  /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
+  async replay(id: string): Promise<boolean> {
+    return this.#outbox.replay(id);
+  }
+
+  /** Gives up a parked logout. @returns whether there was one of this id */
+  async discard(id: string): Promise<boolean> {
+    return this.#outbox.discard(id);
+  }
+}
+
+function explainWaiting({ entry, state, attempts, cause, cure, dueAt }: WaitingJob): ExplainedLogout {
+  const { id, reason, endedAt } = entry;
+  const due = dueAt === undefined ? undefined : new Date(dueAt);
+  return { id, state, reason, endedAt: new Date(endedAt), attempts, cause, cure, dueAt: due };
+}
+
+function explainFinished({
+  id,
+  outcome,
+  reason,
+  endedAt,
+  attempts,
+  finishedAt,
+}: FinishedEntry): ExplainedLogout {
+  return {
+    id,
+    state: outcome,
+    reason,
+    endedAt: new Date(endedAt),
+    attempts,
+    finishedAt: new Date(finishedAt),
+  };
+}
+
+function invalid(message: string): InvalidArgumentError {
+  return new InvalidArgumentError(message, {
+    operation: 'parked',
+    retryable: false,
+    outcome: 'not-sent',
+    attempts: 0,
+  });
+}

@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { filter, firstValueFrom, take, toArray } from 'rxjs';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceEvents,
+  DebateSpaceHealth,
+  DebateSpaceModule,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  InvalidArgumentError,
+  InvalidUidError,
+  memoryOutbox,
+  type DebateSpaceEvent,
+  type DebateSpaceModuleOptions,
+} from 'nestjs-debate-space';
+import { startService, using } from './support/service.js';
+
+@Controller()
+class HealthController {
+  constructor(
+    private readonly terminus: HealthCheckService,
+    private readonly debateSpace: DebateSpaceHealth,
+  ) {}
+
+  @Get('health')
+  check(): unknown {
+    return this.terminus.check([() => this.debateSpace.indicator()]);
+  }
+}
+Reflect.defineMetadata('design:paramtypes', [HealthCheckService, DebateSpaceHealth], HealthController);
+
+let service: DebateSpaceSimulator;
+let app: INestApplication;
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await app.close();
+  await service.stop();
+});
+
+async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<void> {
+  @Module({
+    imports: [DebateSpaceModule.forRoot(using(service, options)), TerminusModule.forRoot({ logger: false })],
+    controllers: [HealthController],
+  })
+  class App {}
+  app = await NestFactory.create(App, { logger: false, abortOnError: false });
+  await app.listen(0, '127.0.0.1');
+}
+
+const outbox = (): DebateSpaceOutbox => app.get(DebateSpaceOutbox);
+const logOut = (uid: string): Promise<void> => app.get(DebateSpaceService).logoutUser(uid);
+async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): Promise<void> {
+  const all = app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type), take(uids.length), toArray()); // prettier-ignore
+  const told = firstValueFrom(all);
+  for (const uid of uids) await logOut(uid);
+  await told;
+}
+
+describe('what operators see of the outbox', () => {
+  it('is empty at first', async () => {
+    await start();
+    expect(await outbox().stats()).toEqual({ engine: 'memory', durable: false, degraded: false, serviceDown: false, held: 0, pending: 0, parked: 0 }); // prettier-ignore
+    expect(await outbox().parked()).toEqual([]);
+    expect(await outbox().explain('alice')).toEqual([]);
+  });
+
+  it('shows what waits while the service is down, and how long', async () => {
+    await start();
+    await service.goDown();
+    await logOutUntil('logout-retrying', 'alice');
+    expect(await outbox().stats()).toMatchObject({ pending: 1, serviceDown: true, oldestPendingMs: expect.any(Number) }); // prettier-ignore
+    expect(await outbox().explain('alice')).toEqual([
+      {
+        id: expect.any(String),
+        state: 'pending',
+        reason: 'requested',
+        endedAt: expect.any(Date),
+        attempts: 1,
+        cause: 'ECONNREFUSED',
+        dueAt: expect.any(Date),
+      },
+    ]);
+    expect(await outbox().explain('bob')).toEqual([]);
+  });
+
+  it('tells what became of a user’s logouts after they are over', async () => {
+    await start();
+    await logOutUntil('logout-delivered', 'alice', 'bob');
+    const [told, ...more] = await outbox().explain('alice');
+    expect(told).toMatchObject({ state: 'delivered', reason: 'requested', attempts: 1, finishedAt: expect.any(Date) }); // prettier-ignore
+    expect(more).toEqual([]);
+  });
+
+  it('tells nothing afterwards when logout.historyMs is 0', async () => {
+    await start({ logout: { historyMs: 0 } });
+    await logOutUntil('logout-delivered', 'alice');
+    expect(await outbox().explain('alice')).toEqual([]);
+  });
+
+  it('lists what is parked with the cure, and replays or discards it', async () => {
+    await start();
+    service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 2 });
+    await logOutUntil('logout-parked', 'alice', 'bob');
+    const parked = await outbox().parked();
+    expect(parked.map(({ uid }) => uid).sort()).toEqual(['alice', 'bob']);
+    expect(parked[0]).toMatchObject({ reason: 'requested', cause: '401', attempts: 1, cure: expect.stringContaining('secretKey') }); // prettier-ignore
+    expect(await outbox().parked({ limit: 1, skip: 2 })).toEqual([]);
+
+    const idOf = (uid: string): string => parked.find((logout) => logout.uid === uid)?.id ?? '';
+    expect(await outbox().discard(idOf('bob'))).toBe(true);
+    expect(await outbox().replay(idOf('bob'))).toBe(false);
+    expect(await outbox().replay(idOf('alice'))).toBe(true);
+    await service.received.waitFor('logout', { count: 3 });
+    expect(service.received.logouts).toEqual(['alice']);
+    expect(await outbox().explain('bob')).toMatchObject([{ state: 'discarded' }]);
+  });
+
+  it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])('refuses %j', async (page) => {
+    await start();
+    await expect(outbox().parked(page)).rejects.toThrow(InvalidArgumentError);
+  });
+
+  it('refuses to explain what is no uid', async () => {
+    await start();
+    await expect(outbox().explain('')).rejects.toThrow(InvalidUidError);
+  });
+});
+
+describe('the health', () => {
+  const health = async (): Promise<{ status: number; body: string }> => {
+    const response = await fetch(`${await app.getUrl()}/health`);
+    return { status: response.status, body: await response.text() };
+  };
+
+  it('is up when nothing waits', async () => {
+    await start();
+    expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'up', problems: [] });
+    expect(await health()).toMatchObject({ status: 200, body: expect.stringContaining('"state":"up"') });
+  });
+
+  it('is degraded, and healthy for a load balancer, while the service is down', async () => {
+    await start();
+    await service.goDown();
+    await logOutUntil('logout-retrying', 'alice');
+    const { state, problems } = await app.get(DebateSpaceHealth).check();
+    expect({ state, problems }).toEqual({
+      state: 'degraded',
+      problems: ['the service does not take logouts'],
+    });
+    const answer = await health();
+    expect(answer).toMatchObject({ status: 200, body: expect.stringContaining('"state":"degraded"') });
+    expect(answer.body).not.toContain('alice');
+  });
+
+  it('is degraded when something is parked', async () => {
+    await start();
+    service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
+    await logOutUntil('logout-parked', 'alice');
+    const { state, problems } = await app.get(DebateSpaceHealth).check();
+    expect({ state, problems }).toEqual({ state: 'degraded', problems: [expect.stringContaining('1 logouts are parked')] }); // prettier-ignore
+  });
+
+  it('is down when a logout has waited too long', async () => {
+    await start();
+    await service.goDown();
+    await logOutUntil('logout-retrying', 'alice');
+    const aged = { degradedAfterMs: -1, downAfterMs: -1 };
+    const { state, problems } = await app.get(DebateSpaceHealth).check(aged);
+    expect(state).toBe('down');
+    expect(problems[0]).toMatch(/^the oldest logout has waited for \d+ s$/);
+    expect(await app.get(DebateSpaceHealth).indicator('mine', aged)).toMatchObject({ mine: { status: 'down' } }); // prettier-ignore
+  });
+
+  it('is down when the outbox cannot be read', async () => {
+    const counts = (): Promise<never> => Promise.reject(new Error('gone'));
+    await start({
+      outbox: { open: async (context) => Object.assign(await memoryOutbox().open(context), { counts }) },
+    });
+    expect(await app.get(DebateSpaceHealth).check()).toEqual({ state: 'down', problems: ['the outbox cannot be read'] }); // prettier-ignore
+    expect((await health()).status).toBe(503);
+  });
+});
