@@ -11,7 +11,7 @@ import {
   type OutboxFactory,
 } from 'nestjs-debate-space';
 import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
+import { keys, startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
 
 let service: DebateSpaceSimulator;
@@ -115,6 +115,43 @@ describe('a logout on its way', () => {
     expect(service.received.of('logout').map(({ accepted }) => accepted)).toEqual([false, false, false]);
     expect(types().at(-1)).toBe('logout-parked');
     expect(log.join('\n')).toContain('secretKey');
+  });
+
+  it('is signed with the key of the moment when a function knows it, and waits while that fails', async () => {
+    const [right, wrong] = [keys.secretKey, 'another secret, as long as the right one is'];
+    const answers = [() => right, () => wrong, () => { throw new Error(wrong); }]; // prettier-ignore
+    const debateSpace = await start({ secretKey: () => (answers.shift() ?? (() => right))() });
+    await debateSpace.logoutUser('alice');
+    await service.received.waitFor('logout', { count: 2, timeoutMs: 20_000 });
+    await host?.stop();
+    expect(service.received.of('logout').map(({ accepted }) => accepted)).toEqual([false, true]);
+    expect(events).toMatchObject([
+      { type: 'session-ended' },
+      { type: 'logout-retrying', cause: '400' },
+      { type: 'logout-retrying', cause: 'secretKey failed' },
+      { type: 'logout-delivered', attempts: 3 },
+    ]);
+    expect(log.join('\n')).not.toContain(wrong);
+  });
+
+  it('stops the boot when the function that knows the key fails', async () => {
+    const failing = start({ secretKey: () => Promise.reject(new TypeError('vault')) });
+    await expect(failing).rejects.toThrow('secretKey cannot be had: the function failed (TypeError)');
+  });
+
+  it('lets user operations fail with the cause, and nothing sent, while the key cannot be had', async () => {
+    let asked = 0;
+    const secretKey = (): string => {
+      if ((asked += 1) > 1) throw new TypeError('vault');
+      return keys.secretKey;
+    };
+    const debateSpace = await start({ secretKey });
+    await expect(debateSpace.anonymizeUser('alice')).rejects.toMatchObject({
+      code: 'ERR_DEBATE_SPACE_AUTHENTICATION',
+      outcome: 'not-sent',
+      message: expect.stringContaining('secretKey cannot be had'),
+    });
+    expect(service.received.all).toEqual([]);
   });
 
   it('is delivered before the app has shut down', async () => {

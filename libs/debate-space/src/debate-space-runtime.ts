@@ -1,4 +1,5 @@
 import { Subject } from 'rxjs';
+import { KeyProblem } from './asked-key.js';
 import type { DebateSpaceEvent } from './debate-space-event.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceHealth } from './debate-space-health.js';
@@ -19,6 +20,8 @@ import { TokenRoute } from './remote/token-route.js';
 import { Transport } from './remote/transport.js';
 import { UsersApi } from './remote/users-api.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import type { KeySource, Secret } from './secret.js';
+import { DebateSpaceOptionsError } from './errors.js';
 import { EndRecorder } from './session-end/end-recorder.js';
 import type { SessionIndex } from './session-index/session-index.js';
 import { keyedHash } from './keyed-hash.js';
@@ -54,18 +57,20 @@ export class DebateSpaceRuntime {
     const { policy, expiry, index } = options.session;
     const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
     // Whoever has the same name and another key – another environment on the same Redis – has other sessions.
-    const namespace = `${options.applicationName}:${keyedHash(options.secretKey, 'session index', '')}`;
+    const hashKey = await firstKey(options.secretKey);
+    const namespace = `${options.applicationName}:${keyedHash(hashKey, 'session index', '')}`;
     const sessions = isIndexed ? await index.open(namespace) : undefined;
     const context: OutboxContext = {
       namespace: keyedHash(options.apiKey, 'application', options.applicationName),
-      uidHash: (uid) => keyedHash(options.secretKey, 'uid', uid),
+      uidHash: (uid) => keyedHash(hashKey, 'uid', uid),
       keepFinishedMs: options.logout.historyMs,
     };
-    return new DebateSpaceRuntime(options, await options.outbox.open(context), context, sessions);
+    return new DebateSpaceRuntime(options, hashKey, await options.outbox.open(context), context, sessions);
   }
 
   private constructor(
     options: ResolvedOptions,
+    hashKey: Secret,
     engine: Outbox,
     context: OutboxContext,
     index?: SessionIndex,
@@ -99,8 +104,10 @@ export class DebateSpaceRuntime {
       let token: string | undefined;
       try {
         token = await inTime(signer.sign(entry), http.timeoutMs, undefined);
-      } catch {
-        return { reason: 'logout.claims failed', local: true }; // the host's function; it may do better next time
+      } catch (error) {
+        // A function of the host's; it may do better next time.
+        const reason = error instanceof KeyProblem ? 'secretKey failed' : 'logout.claims failed';
+        return { reason, local: true };
       }
       if (token === undefined) return { reason: 'logout.claims did not answer', local: true };
       return route.send(token, closing);
@@ -111,16 +118,16 @@ export class DebateSpaceRuntime {
     this.outbox = outbox;
     const forgetful = session.expiry !== false && index?.durable === false ? FORGETFUL : undefined;
     const unending = index && session.expiry === false ? UNENDING : undefined;
-    this.warnings = [signer.weakness, forgetful, unending, ...outbox.warnings].filter(
+    this.warnings = [signer.weakness(hashKey), forgetful, unending, ...outbox.warnings].filter(
       (warning) => warning !== undefined,
     );
     this.events = new DebateSpaceEvents(this.#subject);
-    this.recorder = new EndRecorder(outbox, secretKey, emit, logout);
+    this.recorder = new EndRecorder(outbox, hashKey, emit, logout);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
     const indexing = index && {
       index,
-      sealer: new SessionSealer(secretKey),
-      hashKey: secretKey,
+      sealer: new SessionSealer(hashKey),
+      hashKey,
       lastOnly: session.policy === 'last',
       sweepMs: session.expiry === false ? undefined : session.expiry.sweepMs,
     };
@@ -163,5 +170,16 @@ export class DebateSpaceRuntime {
     this.#transport.close();
     await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();
+  }
+}
+
+/** What hashes and seals stays the same for as long as the app runs, even if the key is rotated meanwhile. */
+async function firstKey(source: KeySource): Promise<Secret> {
+  try {
+    return await source.current();
+  } catch (error) {
+    throw new DebateSpaceOptionsError([
+      error instanceof KeyProblem ? error.message : 'secretKey cannot be had',
+    ]);
   }
 }

@@ -6,8 +6,11 @@ import type { SessionIndexFactory } from './session-index/session-index.js';
 export interface DebateSpaceModuleOptions {
   /** The API key of the administration panel, Configuration > General. It is the `client_id` of section 4.1. */
   apiKey: string;
-  /** The secret key beside it: the `client_secret` of section 4.1, and what signs the logout token (section 5). */
-  secretKey: string;
+  /**
+   * The secret key beside it: the `client_secret` of section 4.1, and what signs the logout token (section 5). A function
+   * is asked at boot and again for each attempt, so that a key may be rotated while the app runs; it should cache.
+   */
+  secretKey: string | (() => string | Promise<string>);
   /** The name of the client application: the last part of the logout route (section 4.5). */
   applicationName: string;
   /** {auth_url}, the host root of the service. Default: the environment's `DEBATE_SPACE_AUTH_URL`. */

@@ -52,7 +52,12 @@ const index = z.custom<SessionIndexFactory>(
 /** What each option must be, its default, and the cure when it is not so. */
 export const optionsSchema = z.strictObject({
   apiKey: text(PANEL),
-  secretKey: text(PANEL),
+  secretKey: z.union(
+    [text(`${PANEL}, or give a function that knows it`), functionOption<() => string | Promise<string>>()],
+    {
+      error: ({ errors }) => errors[0]?.[0]?.message,
+    },
+  ),
   applicationName: text(
     'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}',
   ).refine((name) => name !== '.' && name !== '..', 'must not be a dot segment: it is a part of a path'),

@@ -23,9 +23,12 @@ function problems(options: Record<string, unknown>, environment: NodeJS.ProcessE
 }
 
 describe('the options', () => {
-  it('are completed', () => {
+  it('are completed', async () => {
     const { apiKey, secretKey, ...rest } = resolveOptions(required, {});
-    expect([apiKey.reveal(), secretKey.reveal()]).toEqual([required.apiKey, required.secretKey]);
+    expect([apiKey.reveal(), (await secretKey.current()).reveal()]).toEqual([
+      required.apiKey,
+      required.secretKey,
+    ]);
     expect(rest).toMatchObject({
       applicationName: 'demo',
       authUrl: 'https://debate.example',

@@ -1,17 +1,18 @@
 import type { z } from 'zod';
+import { AskedKey } from './asked-key.js';
 import { DebateSpaceOptionsError } from './errors.js';
 import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
-import { Secret } from './secret.js';
+import { Secret, type KeySource } from './secret.js';
+import { secretKeyProblem } from './secret-key-problem.js';
 import { apiPathProblem, serviceUrl, serviceUrlProblem } from './service-url.js';
 
 const MOST_SHOWN = 12;
 const GROUPS = new Set(['session', 'logout', 'audience']);
-const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2,3}={0,2})?$/;
 
 /** The options, complete and frozen, with the keys locked away. */
 export type ResolvedOptions = Readonly<Omit<CheckedOptions, 'apiKey' | 'secretKey' | 'baseUrl'>> & {
   readonly apiKey: Secret;
-  readonly secretKey: Secret;
+  readonly secretKey: KeySource;
   readonly baseUrl: string;
 };
 
@@ -35,9 +36,9 @@ export function resolveOptions(
     if (problem !== undefined) problems.push(`${option} ${problem}`);
   }
   const { secretKeyEncoding, secretKey: key } = options;
-  if (secretKeyEncoding === 'base64' && typeof key === 'string' && !BASE64.test(key)) {
-    problems.push("secretKey is not Base64; leave out secretKeyEncoding: 'base64', or copy the whole key");
-  }
+  const isEmpty = typeof key !== 'string' || key.trim() === ''; // named by the schema already
+  const keyProblem = isEmpty || secretKeyEncoding !== 'base64' ? undefined : secretKeyProblem(key, 'base64');
+  if (keyProblem !== undefined) problems.push(`secretKey ${keyProblem}`);
   for (const place of placesOf(key, { ...options, secretKey: undefined })) {
     problems.push(`${place} has the value of secretKey, and would be sent or logged; give it its own`);
   }
@@ -52,7 +53,10 @@ function completed({ apiKey, secretKey, ...checked }: CheckedOptions): ResolvedO
   return Object.freeze({
     ...checked,
     apiKey: new Secret(apiKey),
-    secretKey: new Secret(secretKey),
+    secretKey:
+      typeof secretKey === 'string'
+        ? new Secret(secretKey)
+        : new AskedKey(secretKey, checked.secretKeyEncoding),
     authUrl,
     baseUrl: checked.baseUrl === undefined ? `${authUrl}/api/v1` : serviceUrl(checked.baseUrl),
   });

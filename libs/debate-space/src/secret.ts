@@ -1,7 +1,12 @@
 import { inspect } from 'node:util';
 
+/** Where a key comes from, asked whenever it is needed. */
+export interface KeySource {
+  current(): Promise<Secret>;
+}
+
 /** A value that cannot be printed: `util.inspect`, `String()` and `JSON.stringify` all show `[secret]`. */
-export class Secret {
+export class Secret implements KeySource {
   readonly #value: string;
 
   constructor(value: string) {
@@ -12,6 +17,11 @@ export class Secret {
   /** The value itself. Call it where the value is sent or imported, and keep the result in no property. */
   reveal(): string {
     return this.#value;
+  }
+
+  /** It never changes. */
+  current(): Promise<Secret> {
+    return Promise.resolve(this);
   }
 
   toString(): string {

@@ -153,20 +153,22 @@ describe('the warning for a weak key', () => {
     ['HS512', 63, true],
     ['HS512', 64, false],
   ] as const)('for %s with %d bytes is given: %s', (algorithm, bytes, given) => {
-    const weakness = signer({ algorithm, key: 'x'.repeat(bytes) }).weakness;
+    const weakness = signer({ algorithm }).weakness(new Secret('x'.repeat(bytes)));
     expect(weakness !== undefined).toBe(given);
     if (given) expect(weakness).toContain(`${bytes} bytes; ${algorithm} wants at least ${bytes + 1}`);
   });
 
   it('counts bytes, not characters, and decoded ones for Base64', () => {
-    expect(signer({ key: 'ü'.repeat(16) }).weakness).toBeUndefined();
-    expect(signer({ key: 'A'.repeat(40), secretKeyEncoding: 'base64' }).weakness).toContain('30 bytes');
+    expect(signer().weakness(new Secret('ü'.repeat(16)))).toBeUndefined();
+    expect(signer({ secretKeyEncoding: 'base64' }).weakness(new Secret('A'.repeat(40)))).toContain(
+      '30 bytes',
+    );
   });
 
   it('does not show the key', () => {
     expect(inspect(signer({ key: 'short-key' }), { depth: Infinity, showHidden: true })).not.toContain(
       'short-key',
     );
-    expect(signer({ key: 'short-key' }).weakness).not.toContain('short-key');
+    expect(signer().weakness(new Secret('short-key'))).not.toContain('short-key');
   });
 });

@@ -1,12 +1,12 @@
 import { randomUUID, webcrypto } from 'node:crypto';
 import { SignJWT } from 'jose';
 import type { LogoutClaims } from '../debate-space.options.js';
-import type { Secret } from '../secret.js';
+import type { KeySource, Secret } from '../secret.js';
 
 const BACKCHANNEL_LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 export interface LogoutTokenOptions {
-  readonly secretKey: Secret;
+  readonly secretKey: KeySource;
   readonly secretKeyEncoding: 'utf8' | 'base64';
   readonly algorithm: 'HS256' | 'HS384' | 'HS512';
   readonly issuer: string;
@@ -21,22 +21,19 @@ export interface LogoutTokenOptions {
  */
 export class LogoutTokenSigner {
   readonly #options: LogoutTokenOptions;
-  readonly #bytes: number;
-  readonly #key: Promise<webcrypto.CryptoKey>;
+  /** Imported once, for as long as the key stays the same. */
+  #imported: { readonly from: string; readonly key: Promise<webcrypto.CryptoKey> } | undefined;
 
   constructor(options: LogoutTokenOptions) {
     this.#options = options;
-    const key = Buffer.from(options.secretKey.reveal(), options.secretKeyEncoding);
-    const algorithm = { name: 'HMAC', hash: `SHA-${options.algorithm.slice(2)}` };
-    this.#bytes = key.length;
-    this.#key = webcrypto.subtle.importKey('raw', key, algorithm, false, ['sign']);
   }
 
   /** A warning for a key shorter than the hash (RFC 7518, section 3.2), or `undefined`. */
-  get weakness(): string | undefined {
+  weakness(key: Secret): string | undefined {
     const wanted = Number(this.#options.algorithm.slice(2)) / 8;
-    if (this.#bytes >= wanted) return undefined;
-    return `the secret key has ${this.#bytes} bytes; ${this.#options.algorithm} wants at least ${wanted} (RFC 7518, section 3.2)`;
+    const { length } = this.#bytesOf(key);
+    if (length >= wanted) return undefined;
+    return `the secret key has ${length} bytes; ${this.#options.algorithm} wants at least ${wanted} (RFC 7518, section 3.2)`;
   }
 
   /**
@@ -46,6 +43,7 @@ export class LogoutTokenSigner {
    */
   async sign({ uid, id }: { readonly uid: string; readonly id: string }): Promise<string> {
     const { algorithm, issuer, audience, lifetimeSeconds, claims } = this.#options;
+    const key = await this.#options.secretKey.current();
     const additional = { ...(await claims?.({ uid })) };
     delete additional.nonce; // section 2.4: a logout token must not be taken for an ID token
     const issuedAt = Math.floor(Date.now() / 1000); // after the host's function, which may have taken its time
@@ -61,6 +59,20 @@ export class LogoutTokenSigner {
       events: { [BACKCHANNEL_LOGOUT_EVENT]: {} },
     })
       .setProtectedHeader({ alg: algorithm, typ: 'logout+jwt' })
-      .sign(await this.#key);
+      .sign(await this.#import(key));
+  }
+
+  #import(secret: Secret): Promise<webcrypto.CryptoKey> {
+    const from = secret.reveal();
+    if (this.#imported?.from !== from) {
+      const algorithm = { name: 'HMAC', hash: `SHA-${this.#options.algorithm.slice(2)}` };
+      const key = webcrypto.subtle.importKey('raw', this.#bytesOf(secret), algorithm, false, ['sign']);
+      this.#imported = { from, key };
+    }
+    return this.#imported.key;
+  }
+
+  #bytesOf(key: Secret): Buffer<ArrayBuffer> {
+    return Buffer.from(key.reveal(), this.#options.secretKeyEncoding);
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { KeyProblem } from '../asked-key.js';
 import { AuthenticationError, UnexpectedResponseError } from '../errors.js';
-import type { Secret } from '../secret.js';
+import type { KeySource, Secret } from '../secret.js';
 import type { IssuedToken, Scope } from './access-tokens.js';
 import {
   jsonBody,
@@ -24,7 +25,7 @@ const tokenBody = z.object({
 export interface TokenRouteOptions {
   readonly authUrl: string;
   readonly apiKey: Secret;
-  readonly secretKey: Secret;
+  readonly secretKey: KeySource;
   readonly policy: RetryPolicy;
 }
 
@@ -40,13 +41,13 @@ export class TokenRoute {
 
   /** @throws AuthenticationError when the keys are wrong; any other request error when the service does not answer well */
   async fetch(scope: Scope, signal: AbortSignal): Promise<IssuedToken> {
-    const { authUrl, apiKey, secretKey, policy } = this.#options;
+    const { authUrl, apiKey, policy } = this.#options;
     const ready = (): Promise<void> => Promise.resolve();
     return retrying('token', policy, signal, ready, async (_, { leftMs }) => {
       const body = new URLSearchParams({
         grant_type: 'client_credentials',
         client_id: apiKey.reveal(),
-        client_secret: secretKey.reveal(),
+        client_secret: (await this.#key()).reveal(),
         scope,
       }).toString();
       const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -59,6 +60,16 @@ export class TokenRoute {
       if ('failure' in exchange) return { failure: transportFailure(exchange.failure) };
       return issuedToken(exchange.reply);
     });
+  }
+
+  async #key(): Promise<Secret> {
+    try {
+      return await this.#options.secretKey.current();
+    } catch (error) {
+      const message = error instanceof KeyProblem ? error.message : 'secretKey cannot be had';
+      const details = { operation: 'token', outcome: 'not-sent', retryable: true, attempts: 0 } as const;
+      throw new AuthenticationError(message, details);
+    }
   }
 }
 
