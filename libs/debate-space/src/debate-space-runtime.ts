@@ -15,6 +15,7 @@ import { OutboxWithSpare } from './outbox/outbox-with-spare.js';
 import { AccessTokens } from './remote/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
 import { RateLimiter } from './remote/rate-limiter.js';
+import { SharedRateLimiter } from './remote/shared-rate-limiter.js';
 import { ServiceClient } from './remote/service-client.js';
 import { TokenRoute } from './remote/token-route.js';
 import { Transport } from './remote/transport.js';
@@ -84,7 +85,9 @@ export class DebateSpaceRuntime {
     const transport = new Transport(http.timeoutMs);
     const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });
     const tokens = new AccessTokens((scope) => tokenRoute.fetch(scope, closing));
-    const limiter = new RateLimiter(http.rateLimit, http.deadlineMs);
+    const own = new RateLimiter(http.rateLimit, http.deadlineMs);
+    const admit = engine.admit?.bind(engine);
+    const limiter = admit && http.rateLimit ? new SharedRateLimiter(own, admit, http.rateLimit) : own;
     const client = new ServiceClient({ transport, tokens, limiter, policy, closing });
     const api = new UsersApi(client, {
       baseUrl,

@@ -159,10 +159,6 @@ export class OutboxWithSpare implements Outbox {
     return this.#spare.supersede(uid, endedUntil) + (await this.#engine.supersede(uid, endedUntil));
   }
 
-  async admit(requests: number, perMs: number): Promise<number> {
-    return (await this.#engine.admit?.(requests, perMs)) ?? 0;
-  }
-
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#engine.close();

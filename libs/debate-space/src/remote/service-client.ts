@@ -27,7 +27,7 @@ export interface ServiceCall<T> {
 export interface ServiceClientParts {
   readonly transport: Transport;
   readonly tokens: AccessTokens;
-  readonly limiter: RateLimiter;
+  readonly limiter: Pick<RateLimiter, 'turn' | 'pause'>;
   readonly policy: RetryPolicy;
   /** Aborted when the app shuts down. */
   readonly closing: AbortSignal;

@@ -1,0 +1,45 @@
+import { describe, expect, it } from '@jest/globals';
+import { RateLimiter, type Turn } from './rate-limiter.js';
+import { SharedRateLimiter } from './shared-rate-limiter.js';
+
+const limit = { requests: 2, perMs: 60_000 };
+const never = new AbortController().signal;
+
+describe('a rate limit over all instances', () => {
+  it('lets a call through when there is a place, and asks again when there is none', async () => {
+    const answers = [5, 5, 0];
+    const asked: number[][] = [];
+    const admit = (...limits: number[]): Promise<number> => {
+      asked.push(limits);
+      return Promise.resolve(answers.shift() ?? 0);
+    };
+    const turn = await new SharedRateLimiter(new RateLimiter(limit), admit, limit).turn(never);
+    expect(turn).toHaveProperty('done');
+    expect(asked).toEqual([1, 2, 3].map(() => [2, 61_000]));
+  });
+
+  it('keeps the limit of its own process when the others cannot be asked', async () => {
+    const shared = new SharedRateLimiter(new RateLimiter(limit), () => Promise.reject(new Error('gone')), limit); // prettier-ignore
+    const turns = (await Promise.all([shared.turn(never), shared.turn(never)])) as Turn[];
+    const third = shared.turn(never);
+    turns[0]?.done(false); // a place that was not used
+    expect(await third).toHaveProperty('done');
+  });
+
+  it('gives its place back when the caller gives up', async () => {
+    const own = new RateLimiter({ requests: 1, perMs: 60_000 });
+    const aborting = new AbortController();
+    const admit = (): Promise<number> => {
+      aborting.abort();
+      return Promise.resolve(60_000);
+    };
+    await expect(new SharedRateLimiter(own, admit, limit).turn(aborting.signal)).rejects.toThrow();
+    expect(await own.turn(never)).toHaveProperty('done');
+  });
+
+  it('passes on that the service has asked for a longer pause than a call may wait', async () => {
+    const shared = new SharedRateLimiter(new RateLimiter(limit, 10), () => Promise.resolve(0), limit);
+    shared.pause(60_000);
+    expect(await shared.turn(never)).toHaveProperty('pausedMs');
+  });
+});
