@@ -19,26 +19,30 @@ interface LogoutEvent {
   readonly uid: string;
 }
 
+interface AttemptEvent extends LogoutEvent {
+  /** How many attempts there were, this one included. */
+  readonly attempts: number;
+  /** How long this attempt took, in milliseconds. */
+  readonly tookMs: number;
+}
+
 /** What happened. No event holds a key, a token, a cookie or a session id. */
 export type DebateSpaceEvent =
   | (LogoutEvent & { readonly type: 'session-ended'; readonly reason: EndReason })
-  | (LogoutEvent & {
+  | (AttemptEvent & {
       readonly type: 'logout-delivered';
-      readonly attempts: number;
       /** From the end of the session to the service's answer. */
       readonly delayMs: number;
     })
-  | (LogoutEvent & {
+  | (AttemptEvent & {
       readonly type: 'logout-retrying';
-      readonly attempts: number;
       /** The answer's status, or why there was none. */
       readonly cause: string;
       /** Until the next attempt, at the earliest; while the service is down, one logout at a time is tried. */
       readonly delayMs: number;
     })
-  | (LogoutEvent & {
+  | (AttemptEvent & {
       readonly type: 'logout-parked';
-      readonly attempts: number;
       readonly cause: string;
       /** What is most likely to mend it. */
       readonly cure: string;

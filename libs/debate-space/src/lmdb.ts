@@ -5,7 +5,8 @@ import type { OutboxFactory } from './outbox/outbox.js';
 export interface LmdbOutboxOptions {
   /**
    * A folder on a disk of this machine, made when it is missing. Every application has a folder of its own in it, which
-   * nobody else may read; several processes may share it. Not a network file system.
+   * nobody else may read; several processes may share it. Not a network file system. LMDB does not wipe what it frees: the
+   * uids of a burst that was delivered can stay in unused parts of the file until these are used again.
    */
   readonly path: string;
 }

@@ -161,16 +161,25 @@ export class Dispatcher {
   async #attempt(job: OutboxJob): Promise<void> {
     const { entry } = job;
     this.#sent.add(entry.id);
+    const begun = performance.now();
     const answer = await this.#deliver(entry).finally(() => this.#sent.delete(entry.id));
     if (answer.aborted) return;
     const decision = decide(answer, job, this.#options.maxAgeMs);
     const attempts = job.attempts + 1;
+    const tookMs = performance.now() - begun;
     const { id, uid } = entry;
     const cause = causeOf(answer);
     if (!answer.local) this.#pace.heard(seemsDown(answer), cause);
     if (decision.action === 'finish') {
       await this.#outbox.finish(id, attempts);
-      this.#emit({ type: 'logout-delivered', id, uid, attempts, delayMs: Date.now() - entry.endedAt });
+      this.#emit({
+        type: 'logout-delivered',
+        id,
+        uid,
+        attempts,
+        tookMs,
+        delayMs: Date.now() - entry.endedAt,
+      });
       return;
     }
     if (decision.pauseMs > 0) await this.#outbox.pause(decision.pauseMs);
@@ -178,11 +187,11 @@ export class Dispatcher {
     switch (decision.action) {
       case 'retry':
         await this.#outbox.retry(id, progress, decision.delayMs);
-        this.#emit({ type: 'logout-retrying', id, uid, attempts, cause, delayMs: decision.delayMs });
+        this.#emit({ type: 'logout-retrying', id, uid, attempts, tookMs, cause, delayMs: decision.delayMs });
         return;
       case 'park':
         await this.#outbox.park(id, progress, decision.cure);
-        this.#emit({ type: 'logout-parked', id, uid, attempts, cause, cure: decision.cure });
+        this.#emit({ type: 'logout-parked', id, uid, attempts, tookMs, cause, cure: decision.cure });
     }
   }
 }

@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { MemoryStore } from 'express-session';
+import { filter, firstValueFrom } from 'rxjs';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceEvents,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  type DebateSpaceEvent,
+} from 'nestjs-debate-space';
+import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
+import { startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+
+let service: DebateSpaceSimulator;
+let host: SessionHost;
+let stop: () => void;
+let metrics: InMemoryMetricExporter;
+let spans: InMemorySpanExporter;
+let meters: MeterProvider;
+
+beforeEach(async () => {
+  service = await startService();
+  host = await SessionHost.start({ store: new MemoryStore(), debateSpace: using(service) });
+  metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  spans = new InMemorySpanExporter();
+  meters = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter: metrics })] });
+  const tracers = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+  stop = observeDebateSpace({
+    events: host.app.get(DebateSpaceEvents),
+    outbox: host.app.get(DebateSpaceOutbox),
+    application: 'demo',
+    meter: meters.getMeter('test'),
+    tracer: tracers.getTracer('test'),
+  });
+});
+afterEach(async () => {
+  stop();
+  await meters.shutdown();
+  await host.stop();
+  await service.stop();
+});
+
+async function logOutUntil(type: DebateSpaceEvent['type'], uid: string): Promise<void> {
+  const told = firstValueFrom(host.app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type))); // prettier-ignore
+  await host.app.get(DebateSpaceService).logoutUser(uid);
+  await told;
+}
+
+/** The last value of each series, by name and by what tells it from others of this name. */
+async function exported(): Promise<Record<string, unknown>> {
+  await meters.forceFlush();
+  const scopes = metrics.getMetrics().at(-1)?.scopeMetrics ?? [];
+  const series = scopes.flatMap((scope) => scope.metrics).flatMap(({ descriptor, dataPoints }) =>
+    dataPoints.map(({ attributes, value }) => {
+      expect(attributes['debate_space.application']).toBe('demo');
+      return [[descriptor.name, attributes.outcome ?? attributes.state].filter(Boolean).join(' '), value];
+    }),
+  ); // prettier-ignore
+  return Object.fromEntries(series) as Record<string, unknown>;
+}
+
+describe('telemetry', () => {
+  it('counts logouts by what became of them, and times their delivery', async () => {
+    service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
+    await logOutUntil('logout-delivered', 'alice');
+    service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
+    await logOutUntil('logout-parked', 'bob');
+    expect(await exported()).toEqual({
+      'debate_space.logouts ended': 2,
+      'debate_space.logouts retried': 1,
+      'debate_space.logouts delivered': 1,
+      'debate_space.logouts parked': 1,
+      'debate_space.logout.delay': expect.objectContaining({ count: 1 }),
+      'debate_space.outbox.entries held': 0,
+      'debate_space.outbox.entries pending': 0,
+      'debate_space.outbox.entries parked': 1,
+      'debate_space.outbox.oldest_pending': 0,
+      'debate_space.outbox.degraded': 0,
+      'debate_space.service.down': 0,
+    });
+  });
+
+  it('shows an outage as it is', async () => {
+    await service.goDown();
+    await logOutUntil('logout-retrying', 'alice');
+    expect(await exported()).toMatchObject({
+      'debate_space.outbox.entries pending': 1,
+      'debate_space.service.down': 1,
+    });
+  });
+
+  it('has a span for each attempt', async () => {
+    service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
+    await logOutUntil('logout-delivered', 'alice');
+    const seen = spans.getFinishedSpans().map(({ name, status, attributes, duration }) => {
+      expect(duration[0] + duration[1]).toBeGreaterThan(0);
+      return { name, message: status.message, outcome: attributes['debate_space.outcome'] };
+    });
+    expect(seen).toEqual([
+      { name: 'debate_space.logout', message: '503', outcome: 'retried' },
+      { name: 'debate_space.logout', message: undefined, outcome: 'delivered' },
+    ]);
+  });
+
+  it('holds nothing personal', async () => {
+    await logOutUntil('logout-delivered', 'alice');
+    expect(Object.keys(await exported())).toContain('debate_space.logouts delivered');
+    const all = [metrics.getMetrics(), spans.getFinishedSpans().map(({ attributes, status }) => ({ attributes, status }))]; // prettier-ignore
+    expect(JSON.stringify(all)).not.toContain('alice');
+  });
+
+  it('ends when it is stopped', async () => {
+    await logOutUntil('logout-delivered', 'alice');
+    const before = await exported();
+    stop();
+    await logOutUntil('logout-delivered', 'alice');
+    const after = await exported();
+    expect(after['debate_space.logouts delivered']).toEqual(before['debate_space.logouts delivered']);
+    expect(after).not.toHaveProperty('debate_space.service.down');
+    expect(spans.getFinishedSpans()).toHaveLength(1);
+  });
+});
