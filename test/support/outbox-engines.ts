@@ -1,5 +1,12 @@
 import { describe } from '@jest/globals';
+import { mkdtempSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { memoryOutbox, type OutboxFactory } from 'nestjs-debate-space';
+import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
+import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { redisServer, startRedis } from './redis.js';
 
 /** An engine that the contract is run over. */
 export interface OutboxEngine {
@@ -21,5 +28,28 @@ export const outboxEngines: readonly OutboxEngine[] = [
     name: 'memory',
     describe,
     start: () => Promise.resolve({ place: memoryOutbox, stop: () => Promise.resolve() }),
+  },
+  {
+    name: 'lmdb',
+    describe,
+    start: async () => {
+      const root = await mkdtemp(join(tmpdir(), 'lmdb-'));
+      return {
+        place: () => lmdbOutbox({ path: mkdtempSync(join(root, 'place-')) }),
+        stop: () => rm(root, { recursive: true }),
+      };
+    },
+  },
+  {
+    name: 'BullMQ',
+    describe: redisServer.describe,
+    start: async () => {
+      const redis = await startRedis();
+      let places = 0;
+      return {
+        place: () => bullmqOutbox({ connection: redis.url, prefix: `place-${(places += 1)}` }),
+        stop: () => redis.stop(),
+      };
+    },
   },
 ];

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { createServer } from 'node:http';
 import {
   createServer as createTcpServer,
@@ -7,11 +7,15 @@ import {
   type Server as NetServer,
   type Socket,
 } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import axios from 'axios';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
+import { Transport } from './transport.js';
 
 const { simulator, scripted, client } = serviceClients();
+const never = new AbortController().signal;
+setMaxListeners(0, never);
 const TEN_MIB = 10 * 1024 * 1024;
 const open = { http: { allowInsecureHttp: true, rateLimit: false, attempts: 1 } } as const;
 
@@ -48,16 +52,39 @@ describe('the way to the service', () => {
     expect((error as Error).message).toContain('larger than 10 MiB');
   });
 
-  it('takes one of 10 MiB, and compressed ones', async () => {
-    const whole = `[]${' '.repeat(TEN_MIB - 2)}`;
-    const service = await scripted(({ index }) =>
-      index === 0
-        ? { body: whole }
-        : { headers: { 'content-encoding': 'gzip' }, body: gzipSync('[{"uid":"ü"}]') },
-    );
-    const debate = await client(service);
-    expect((await debate.listUsers()).users).toEqual([]);
-    expect((await debate.listUsers()).users).toEqual([{ uid: 'ü' }]);
+  it('takes one of 10 MiB', async () => {
+    const service = await scripted(() => ({ body: `[]${' '.repeat(TEN_MIB - 2)}` }));
+    expect((await (await client(service)).listUsers()).users).toEqual([]);
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ])('takes an answer compressed with %s', async (encoding, compress) => {
+    const headers = { 'content-encoding': encoding };
+    const service = await scripted(() => ({ headers, body: compress('[{"uid":"ü"}]') }));
+    expect((await (await client(service)).listUsers()).users).toEqual([{ uid: 'ü' }]);
+  });
+
+  it('takes no half of a compressed answer', async () => {
+    const headers = { 'content-encoding': 'gzip' };
+    const service = await scripted(() => ({ headers, body: gzipSync('[{"uid":"ü"}]').subarray(0, -9) }));
+    const error = await errorOf((await client(service, open)).listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'unknown' });
+  });
+
+  it('reads UTF-8 across the pieces in which it comes', async () => {
+    const server = createServer((_request, response) => {
+      const bytes = Buffer.from('\uFEFF["李🦊"]');
+      response.write(bytes.subarray(0, 7));
+      setTimeout(() => response.end(bytes.subarray(7)), 20);
+    });
+    const transport = new Transport(5000);
+    const get = { method: 'GET', url: await listening(server), headers: {} } as const;
+    expect(await transport.exchange(get, never)).toMatchObject({ reply: { body: '["李🦊"]' } });
+    transport.close();
+    server.close();
   });
 
   it('has one time-out from the connection to the last byte of the body', async () => {
@@ -76,6 +103,41 @@ describe('the way to the service', () => {
     for (let call = 0; call < 5; call += 1) await debate.listUsers();
     expect(service.requests).toHaveLength(5);
     expect(service.connections).toBe(1);
+  });
+
+  it('leaves connections alone that the server is about to close', async () => {
+    const server = createServer((request, response) => {
+      request.resume().once('end', () => response.end());
+    });
+    server.keepAliveTimeout = 1000;
+    const post = { method: 'POST', url: await listening(server), headers: {}, body: 'a=b' } as const;
+    const pairs = Array.from({ length: 40 }, async (_, n) => {
+      const transport = new Transport(5000);
+      const first = await transport.exchange(post, never);
+      await setTimeoutAsync(900 + 5 * n); // the second comes just before, while or just after it does
+      const second = await transport.exchange(post, never);
+      transport.close();
+      return [first, second];
+    });
+    for (const answer of (await Promise.all(pairs)).flat())
+      expect(answer).toMatchObject({ reply: { status: 200 } });
+    server.close();
+  });
+
+  it('sends no header that is none', async () => {
+    const service = await scripted(() => ({}));
+    const transport = new Transport(5000);
+    const request = { method: 'GET', url: service.url, headers: { 'X-Name': 'Zoë 李' } } as const;
+    expect(await transport.exchange(request, never)).toMatchObject({
+      failure: { kind: 'network', sent: false },
+    });
+    transport.close();
+    expect(service.requests).toEqual([]);
+  });
+
+  it('leaves the dispatcher of the host’s fetch as it is', () => {
+    for (const version of [1, 2])
+      expect(Symbol.for(`undici.globalDispatcher.${version}`) in globalThis).toBe(false);
   });
 
   it('knows that a request to a name that does not exist was not sent', async () => {

@@ -1,8 +1,5 @@
-import http from 'node:http';
-import https from 'node:https';
-import type { Socket } from 'node:net';
-import { Axios, isAxiosError, type AxiosResponse } from 'axios';
-import { withLinkedSignal } from '../linked-signal.js';
+import { Axios, type AxiosResponse } from 'axios';
+import { UndiciAdapter } from './undici-adapter.js';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -28,34 +25,24 @@ export interface TransportFailure {
 export type Exchange = { readonly reply: HttpReply } | { readonly failure: TransportFailure };
 
 const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
-const NEVER_CONNECTED =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPROTO|ERR_(TLS|SSL)_.*|.*CERT.*|.*_SIGNATURE)$/;
+const USER_AGENT = 'nestjs-debate-space';
 
 /**
  * One HTTP exchange, once, with no retry and no redirect. An `AxiosError` holds the request with its keys and tokens,
- * so none leaves this file; neither do the agents, whose sockets remember the last header sent.
+ * so none leaves this file.
  */
 export class Transport {
-  readonly #agents: { readonly httpAgent: http.Agent; readonly httpsAgent: https.Agent };
+  readonly #adapter: UndiciAdapter;
   readonly #axios: Axios;
   readonly #timeoutMs: number;
-  readonly #connecting = new WeakSet<Socket>();
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
-    // Without `timeout`, Node's agent ignores the server's keep-alive hint and writes to sockets about to be closed.
-    const keepAlive = { keepAlive: true, timeout: 30_000 };
-    this.#agents = { httpAgent: new http.Agent(keepAlive), httpsAgent: new https.Agent(keepAlive) };
-    this.#noteConnecting(this.#agents.httpAgent, 'connect');
-    this.#noteConnecting(this.#agents.httpsAgent, 'secureConnect');
+    this.#adapter = new UndiciAdapter(timeoutMs);
     // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
     this.#axios = new Axios({
-      ...this.#agents,
-      adapter: 'http',
-      maxRedirects: 0,
+      adapter: this.#adapter.send,
       maxContentLength: MAX_RESPONSE_BYTES,
-      responseType: 'text',
-      validateStatus: null,
     });
   }
 
@@ -63,47 +50,24 @@ export class Transport {
   async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<Exchange> {
     if (signal.aborted) return { failure: { kind: 'aborted', reason: 'ABORTED', sent: false } };
     const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, limitMs));
-    return withLinkedSignal([signal], timeoutMs, async (linked) => {
-      try {
-        const response: AxiosResponse<string> = await this.#axios.request({
-          method: request.method,
-          url: request.url,
-          headers: { Accept: 'application/json', ...request.headers },
-          data: request.body,
-          signal: linked.signal,
-        });
-        if (request.url.startsWith('https:') && !isEncrypted(response.request)) {
-          // A proxy that opens no tunnel answers in the service's stead.
-          return { failure: { kind: 'network', reason: `PROXY_${response.status}`, sent: false } };
-        }
-        return { reply: replyOf(response) };
-      } catch (error) {
-        const sent = this.#mayBeSent(error);
-        if (linked.timedOut) return { failure: { kind: 'timeout', reason: 'TIMEOUT', sent } };
-        return { failure: failureOf(error, sent) };
-      }
-    });
+    try {
+      const response: AxiosResponse<string> = await this.#axios.request({
+        method: request.method,
+        url: request.url,
+        headers: { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers },
+        data: request.body,
+        signal,
+        timeout: timeoutMs,
+      });
+      return { reply: replyOf(response) };
+    } catch (error) {
+      return { failure: failureOf(error) };
+    }
   }
 
-  /** Nothing has been sent on a connection that never came about. What goes through a proxy is not known. */
-  #mayBeSent(error: unknown): boolean {
-    const socket = (error as { request?: { socket?: Socket | null } }).request?.socket;
-    return !socket || !this.#connecting.has(socket);
-  }
-
-  #noteConnecting(agent: http.Agent, connected: 'connect' | 'secureConnect'): void {
-    const createConnection = agent.createConnection.bind(agent);
-    agent.createConnection = (options, callback) => {
-      const socket = createConnection(options, callback) as Socket;
-      this.#connecting.add(socket);
-      return socket.once(connected, () => this.#connecting.delete(socket));
-    };
-  }
-
-  /** Closes the idle connections. */
+  /** Closes the connections. */
   close(): void {
-    this.#agents.httpAgent.destroy();
-    this.#agents.httpsAgent.destroy();
+    this.#adapter.close();
   }
 }
 
@@ -119,16 +83,12 @@ function replyOf(response: AxiosResponse<string>): HttpReply {
   };
 }
 
-function isEncrypted(request: unknown): boolean {
-  return (request as { socket?: { encrypted?: boolean } } | undefined)?.socket?.encrypted === true;
-}
-
-function failureOf(error: unknown, sent: boolean): TransportFailure {
-  const code = isAxiosError(error) ? (error.code ?? '') : '';
+function failureOf(error: unknown): TransportFailure {
+  const { code, request } = error as { code?: unknown; request?: { sent?: boolean } };
+  const sent = request?.sent === true;
+  if (code === 'ECONNABORTED') return { kind: 'timeout', reason: 'TIMEOUT', sent };
   if (code === 'ERR_CANCELED') return { kind: 'aborted', reason: 'ABORTED', sent };
-  if (isAxiosError(error) && error.message.startsWith('maxContentLength')) {
-    return { kind: 'too-large', reason: 'TOO_LARGE', sent: true };
-  }
-  const reason = /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'UNKNOWN';
-  return { kind: 'network', reason, sent: sent && !NEVER_CONNECTED.test(reason) };
+  if (code === 'ERR_BUFFER_TOO_LARGE') return { kind: 'too-large', reason: 'TOO_LARGE', sent };
+  const isCode = typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code);
+  return { kind: 'network', reason: isCode ? code : 'UNKNOWN', sent };
 }
