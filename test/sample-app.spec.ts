@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
@@ -23,9 +26,12 @@ import { startSimulatedService } from '../sample-app/src/simulated-service.js';
 
 let sim: DebateSpaceSimulator;
 let app: NestExpressApplication;
+let outbox: string;
 
 beforeEach(async () => {
   sim = await startSimulatedService(0);
+  outbox = await mkdtemp(join(tmpdir(), 'sample-app-'));
+  process.env.OUTBOX_PATH = outbox;
   app = await createApp({ logger: false, abortOnError: false, forceCloseConnections: true });
   await app.listen(0, '127.0.0.1');
 });
@@ -33,6 +39,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await app.close();
   await sim.stop();
+  await rm(outbox, { recursive: true });
 });
 
 async function visitor(): Promise<Browser> {

@@ -4,6 +4,7 @@ import { ConfigModule, ConfigService } from '@nestjs/config';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { PassportModule } from '@nestjs/passport';
 import { DebateSpaceModule } from 'nestjs-debate-space';
+import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
 import { SingleSignOnStandIn } from './debate/single-sign-on-stand-in.js';
 import { MeController } from './erasure/me.controller.js';
 import { LocalStrategy } from './login/local.strategy.js';
@@ -15,12 +16,14 @@ import { HttpExceptionFilter } from './problems/http-exception.filter.js';
 import { CsrfGuard } from './session/csrf.guard.js';
 import { UserListController } from './users/user-list.controller.js';
 
+/** Beside package.json, whichever folder the app is started from. */
+const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
+
 @Module({
   imports: [
     ConfigModule.forRoot({
       isGlobal: true,
-      // Beside package.json, whichever folder the app is started from.
-      envFilePath: fileURLToPath(new URL('../.env', import.meta.url)),
+      envFilePath: beside('.env'),
     }),
     DebateSpaceModule.forRootAsync({
       inject: [ConfigService],
@@ -28,6 +31,8 @@ import { UserListController } from './users/user-list.controller.js';
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
         secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
+        // What waits for delivery survives a crash. By itself, the library keeps it in memory.
+        outbox: lmdbOutbox({ path: config.get<string>('OUTBOX_PATH') ?? beside('.outbox') }),
         // authUrl is left out: the library reads DEBATE_SPACE_AUTH_URL, and says so when it is missing.
       }),
     }),

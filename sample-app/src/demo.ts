@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createApp } from './create-app.js';
 import { erasureSteps } from './demo/erasure-steps.js';
 import { logoutSteps } from './demo/logout-steps.js';
@@ -9,6 +12,8 @@ const DEADLINE_MS = 50_000;
 
 /** Shows, without a window, what the app and the debate space do together. Exit code 0, or 1 when something is wrong. */
 async function demo(report: Report): Promise<void> {
+  const outbox = await mkdtemp(join(tmpdir(), 'debate-space-demo-'));
+  process.env.OUTBOX_PATH = outbox;
   await using simulator = await startSimulatedService(0);
   const app = await createApp({ logger: false, abortOnError: false, forceCloseConnections: true });
   try {
@@ -21,6 +26,7 @@ async function demo(report: Report): Promise<void> {
   } finally {
     // Delivers the logouts that are still under way.
     await app.close();
+    await rm(outbox, { recursive: true });
   }
   report.heading('In the end');
   const logouts = simulator.received.logouts.sort().join(', ');

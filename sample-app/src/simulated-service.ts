@@ -4,11 +4,11 @@ import { DEMO_USERS } from './login/demo-users.js';
 
 /**
  * Starts a debate space in this process, with the demo users in it, and puts its address and keys where the app looks
- * for them. Keys that the environment has are kept, others are made up for this run.
+ * for them. Keys that the environment has are kept; otherwise the secret is made up for this run.
  */
 export async function startSimulatedService(port: number): Promise<DebateSpaceSimulator> {
   const { env } = process;
-  env.DEBATE_SPACE_API_KEY ??= randomBytes(16).toString('hex');
+  env.DEBATE_SPACE_API_KEY ??= 'sample-app-on-this-machine'; // the next start finds the outbox of this one by it
   env.DEBATE_SPACE_SECRET_KEY ??= randomBytes(32).toString('hex');
   env.DEBATE_SPACE_APPLICATION_NAME ??= 'sample-app';
   const simulator = await DebateSpaceSimulator.start({

@@ -1,0 +1,86 @@
+import type { OutboxJob } from '../outbox.js';
+import type { LmdbDatabases, Place } from './lmdb-databases.js';
+import type { Decide, LmdbEntries } from './lmdb-entries.js';
+import type { LmdbFile } from './lmdb-file.js';
+import { UNREADABLE_CURE, type StoredEntry } from './stored-entry.js';
+
+interface Candidate {
+  readonly place: Place;
+  readonly from: 'held' | 'pending';
+}
+
+/** What is due or will be: the pending entries, and the held ones whose process must have died by then. */
+export class DueEntries {
+  readonly #file: LmdbFile;
+  readonly #entries: LmdbEntries;
+
+  constructor(file: LmdbFile, entries: LmdbEntries) {
+    this.#file = file;
+    this.#entries = entries;
+  }
+
+  /** When the first is due. */
+  get firstAt(): number | undefined {
+    return this.#candidates(1)[0]?.place[0];
+  }
+
+  /**
+   * Takes at most so many of those that are due.
+   * @param lease what becomes of one that is taken
+   */
+  async take(
+    limit: number,
+    now: number,
+    lease: (before: StoredEntry) => StoredEntry,
+  ): Promise<readonly OutboxJob[]> {
+    const jobs: OutboxJob[] = [];
+    while (jobs.length < limit) {
+      const candidates = this.#candidates(limit - jobs.length).filter(({ place: [at] }) => at <= now);
+      if (candidates.length === 0) break;
+      const taken = await Promise.all(candidates.map((candidate) => this.#takeOne(candidate, lease)));
+      jobs.push(...taken.filter((job) => job !== undefined));
+    }
+    return jobs;
+  }
+
+  async #takeOne(
+    { place, from }: Candidate,
+    lease: (before: StoredEntry) => StoredEntry,
+  ): Promise<OutboxJob | undefined> {
+    const [at, turn, id] = place;
+    let job: OutboxJob | undefined;
+    const decide: Decide = (before, { now }) => {
+      job = undefined;
+      const also = () => void this.#file.databases[from].remove(place);
+      // It has no entry, or leads to one that cannot be read: neither may keep the others waiting.
+      if (!before) return { also };
+      if (before.state === 'unreadable') {
+        const parked = { cure: UNREADABLE_CURE, parkedAt: Date.now() };
+        return { after: { ...before, state: 'parked', at: now, parked }, also };
+      }
+      if (before.state !== from || before.at !== at || before.turn !== turn) {
+        return this.#file.databases[from].doesExist(place) ? { after: before, also } : undefined;
+      }
+      const { entry, attempts, rejections, cause } = before;
+      job = { entry, attempts, rejections, cause };
+      return { after: lease(before) };
+    };
+    await this.#entries.change(id, decide);
+    return job;
+  }
+
+  /** The earliest of both. */
+  #candidates(limit: number): readonly Candidate[] {
+    const { databases } = this.#file;
+    const first = (from: 'held' | 'pending'): Candidate[] =>
+      [...databases[from].getKeys({ limit })].map((place) => ({ place, from }));
+    return [...first('held'), ...first('pending')]
+      .sort(({ place: one }, { place: other }) => one[0] - other[0] || one[1] - other[1])
+      .slice(0, limit);
+  }
+}
+
+/** `endedAt` of the oldest that is pending. */
+export function oldestPending({ pendingByAge }: LmdbDatabases): number | undefined {
+  return [...pendingByAge.getKeys({ limit: 1 })][0]?.[0];
+}
