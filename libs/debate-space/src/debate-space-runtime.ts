@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Subject } from 'rxjs';
 import { KeyProblem } from './asked-key.js';
 import type { DebateSpaceEvent } from './debate-space-event.js';
@@ -81,6 +82,7 @@ export class DebateSpaceRuntime {
       this.#subject.next(event);
     };
     const closing = this.#closing.signal;
+    setMaxListeners(0, closing); // every call that is under way listens
     const policy = { attempts: http.attempts, deadlineMs: http.deadlineMs };
     const transport = new Transport(http.timeoutMs);
     const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });

@@ -1,0 +1,97 @@
+import { setMaxListeners } from 'node:events';
+import type { AxiosAdapter, InternalAxiosRequestConfig } from 'axios';
+import type { Dispatcher } from 'undici';
+import Agent from 'undici/lib/dispatcher/agent.js';
+import { ACCEPTED_ENCODINGS } from './compressed-body.js';
+import { proxyFromEnv } from './proxy-from-env.js';
+import { proxyAuthorization, proxyTunnel } from './proxy-tunnel.js';
+import { UndiciExchange } from './undici-exchange.js';
+
+/** Where requests to one origin go. */
+interface Route {
+  readonly dispatcher: Dispatcher;
+  readonly origin: string;
+  /** The request line holds the whole URL: for a proxy that reads it. */
+  readonly wholeUrl: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * axios on undici: two to three times the requests of axios's own adapter. Of the request config it takes what
+ * Transport sets: `method`, `url`, `headers`, `data` as a string, `timeout` – for the whole exchange –, `signal`,
+ * `maxContentLength`. It follows no redirect, and no status is an error.
+ */
+export class UndiciAdapter {
+  readonly #timeoutMs: number;
+  readonly #closing = new AbortController();
+  readonly #direct: Agent;
+  readonly #agents: Agent[] = [];
+  readonly #routes = new Map<string, Route>();
+
+  /** @param timeoutMs how long a connection may take that nobody waits for any more */
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+    setMaxListeners(0, this.#closing.signal); // every connection listens
+    // undici's clock for this is coarse, and must not ring before the caller's.
+    this.#direct = this.#agent({ timeout: timeoutMs + 1000, signal: this.#closing.signal });
+  }
+
+  readonly send: AxiosAdapter = (config) => {
+    const url = new URL(config.url ?? '');
+    const { dispatcher, origin, wholeUrl, headers } = this.#routeTo(url);
+    const exchange = new UndiciExchange(config);
+    dispatcher.dispatch(
+      {
+        origin,
+        path: wholeUrl ? url.href : url.pathname + url.search,
+        method: (config.method ?? 'get').toUpperCase(),
+        headers: { ...headersOf(config), ...headers },
+        body: config.data as string | undefined,
+      },
+      exchange,
+    );
+    return exchange.response;
+  };
+
+  #routeTo(url: URL): Route {
+    const known = this.#routes.get(url.origin);
+    if (known) return known;
+    const route = this.#newRoute(url);
+    this.#routes.set(url.origin, route);
+    return route;
+  }
+
+  #newRoute(url: URL): Route {
+    const direct = { dispatcher: this.#direct, origin: url.origin, wholeUrl: false, headers: {} };
+    const proxy = proxyFromEnv(url);
+    if (proxy === undefined) return direct;
+    if (url.protocol === 'https:') {
+      const tunnel = proxyTunnel(proxy, this.#timeoutMs, this.#closing.signal);
+      return { ...direct, dispatcher: this.#agent(tunnel) };
+    }
+    const headers = { host: url.host, ...proxyAuthorization(proxy) };
+    return { ...direct, origin: proxy.origin, wholeUrl: true, headers };
+  }
+
+  #agent(connect: Agent.Options['connect']): Agent {
+    const agent = new Agent({
+      connect,
+      pipelining: 1,
+      keepAliveMaxTimeout: 30_000, // some firewalls forget connections long before servers do
+      headersTimeout: 0, // the caller's signal is the only time-out
+      bodyTimeout: 0,
+    });
+    this.#agents.push(agent);
+    return agent;
+  }
+
+  /** Closes every connection, those that are being opened included. */
+  close(): void {
+    this.#closing.abort();
+    for (const agent of this.#agents) void agent.destroy();
+  }
+}
+
+function headersOf({ headers }: InternalAxiosRequestConfig): Record<string, string> {
+  return { 'accept-encoding': ACCEPTED_ENCODINGS, ...headers.toJSON(true) };
+}
