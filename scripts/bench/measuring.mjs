@@ -1,0 +1,28 @@
+/**
+ * What each subject reaches: the median over its rounds, which alternate in order; one round before is for warming up.
+ * @param subjects functions that do one round and say what came of it
+ */
+export async function inTurn(subjects, rounds, turned) {
+  const measured = subjects.map(() => []);
+  for (let round = -1; round < rounds; round += 1) {
+    const order = [...subjects.keys()];
+    if ((round % 2 === 0) !== turned) order.reverse();
+    for (const index of order) {
+      const value = await subjects[index]();
+      if (round >= 0) measured[index].push(value);
+    }
+  }
+  return measured.map(median);
+}
+
+export function median(values) {
+  const sorted = values.toSorted((one, other) => one - other);
+  const middle = sorted.length / 2;
+  return (sorted[Math.ceil(middle - 1)] + sorted[Math.floor(middle)]) / 2;
+}
+
+/** Ratios as `median   (lowest to highest)`. */
+export function spread(ratios) {
+  const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)];
+  return `${middle.toFixed(3)}   (${low.toFixed(3)} to ${high.toFixed(3)})`;
+}
