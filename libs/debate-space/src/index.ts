@@ -37,7 +37,7 @@ export {
 } from './debate-space-outbox.js';
 export { memorySessionIndex } from './session-index/memory-session-index.js';
 export { redisSessionIndex, type RedisSessionIndexOptions } from './session-index/redis-session-index.js';
-export type { SendCommand } from './session-index/redis-script.js';
+export type { SendCommand } from './redis-script.js';
 export type {
   IndexedSession,
   SessionIndex,

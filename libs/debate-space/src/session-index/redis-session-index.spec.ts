@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { createClient, RESP_TYPES } from 'redis';
 import { redisServer, startRedis, type RunningRedis } from '../../../../test/support/redis.js';
-import type { SendCommand } from './redis-script.js';
+import type { SendCommand } from '../redis-script.js';
 import { redisSessionIndex } from './redis-session-index.js';
 import { FORGOTTEN_AFTER_MS, type IndexedSession, type SessionIndex } from './session-index.js';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { RedisScript, type SendCommand } from './redis-script.js';
+import { RedisScript, type SendCommand } from '../redis-script.js';
 import { CLAIM, PUT, REMOVE } from './redis-session-scripts.js';
 import {
   FORGOTTEN_AFTER_MS,

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { Job, Queue, WorkerOptions } from 'bullmq';
+import { inTime } from '../../in-time.js';
+import type { DeliveryProgress, OutboxEntry } from '../outbox.js';
+import { loadBullmq } from './optional-packages.js';
+
+export interface LogoutJobData {
+  readonly entry: OutboxEntry;
+  readonly progress: DeliveryProgress;
+  readonly parked?: { readonly cure: string; readonly parkedAt: number };
+}
+export type LogoutJob = Job<LogoutJobData> & { id: string };
+
+export const FRESH: DeliveryProgress = { attempts: 0, rejections: 0 };
+/** How often a process looks after what others left. */
+export const TICK_MS = 5_000;
+const LOCK_MS = 10_000;
+const CLOSE_MS = 500;
+
+/**
+ * The jobs in BullMQ. One that is claimed does not stay active, but is delayed until its lease is over: BullMQ gives it
+ * out again by itself then, to the millisecond. For an active one it would need two rounds of its check for stalled jobs.
+ */
+export class LogoutJobs {
+  readonly #queue: Queue<LogoutJobData>;
+  readonly #token = randomUUID();
+
+  private constructor(queue: Queue<LogoutJobData>) {
+    this.#queue = queue;
+    queue.on('error', () => undefined); // the link tells whoever calls
+  }
+
+  static async open(client: Redis, prefix: string, namespace: string): Promise<LogoutJobs> {
+    const { Queue } = await loadBullmq();
+    const options: WorkerOptions = {
+      connection: client,
+      prefix,
+      skipVersionCheck: true, // it would write to the host's console
+      skipWaitingForReady: true,
+      lockDuration: LOCK_MS,
+      stalledInterval: TICK_MS,
+      maxStalledCount: Number.MAX_SAFE_INTEGER, // or a worker of BullMQ's own would let it fail after two deaths
+    };
+    return new LogoutJobs(new Queue<LogoutJobData>(`logouts-${namespace}`, options));
+  }
+
+  /** Digits alone BullMQ refuses, a colon too; and without the beginning it might be the name of one of BullMQ's keys. */
+  idOf(entryId: string): string {
+    return `logout-${encodeURIComponent(entryId)}`;
+  }
+
+  /** The whole name in Redis of a job, or of `delayed`, `wait`, `active` and `meta`. */
+  key(name: string): string {
+    return this.#queue.toKey(name);
+  }
+
+  /** Due when the lease is over. Ignored when there is such a job. */
+  async add(id: string, entry: OutboxEntry, leaseMs: number): Promise<void> {
+    const options = { jobId: id, delay: leaseMs, removeOnFail: false };
+    await this.#queue.add('logout', { entry, progress: FRESH }, options);
+  }
+
+  async get(id: string): Promise<LogoutJob | undefined> {
+    return (await this.#queue.getJob(id)) as LogoutJob | undefined;
+  }
+
+  /** The next that is due, locked for a moment; {@link postpone} it before anything else. */
+  async next(): Promise<{ readonly id: string; readonly data: LogoutJobData } | undefined> {
+    const [job, id] = (await this.#queue.getBackend().moveToActive(this.#token)) as [
+      { readonly data: string } | null | undefined,
+      string,
+    ];
+    return job ? { id, data: JSON.parse(job.data) as LogoutJobData } : undefined;
+  }
+
+  /** What {@link next} gave is due again after so long. @returns whether it was still there */
+  async postpone(id: string, ms: number): Promise<boolean> {
+    const backend = this.#queue.getBackend();
+    return fits(backend.moveToDelayed(id, Date.now(), ms, this.#token, { skipAttempt: true }));
+  }
+
+  /** What is delayed is due after so long, as of now. @returns whether it was delayed */
+  async delay(id: string, ms: number): Promise<boolean> {
+    return fits(this.#queue.getBackend().changeDelay(id, ms));
+  }
+
+  async promote(id: string): Promise<boolean> {
+    return fits(this.#queue.getBackend().promote(id));
+  }
+
+  async update(job: LogoutJob, data: LogoutJobData): Promise<boolean> {
+    return fits(job.updateData(data));
+  }
+
+  /** What is active fails, and stays. `0` is BullMQ's word for a job that nobody has locked. */
+  async fail(job: LogoutJob, reason: string): Promise<boolean> {
+    return fits(this.#queue.getBackend().moveToFailed(job, reason, false, '0', false));
+  }
+
+  /** What has failed is due at once. @returns whether it had */
+  async again(job: LogoutJob): Promise<boolean> {
+    return fits(this.#queue.getBackend().retryFinishedJob(job, 'failed'));
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#queue.getBackend().remove(id, false);
+  }
+
+  /** Makes what a process had taken and not postponed, because it died, wait again. */
+  async recover(): Promise<void> {
+    await this.#queue.getBackend().moveStalledJobsToWait();
+  }
+
+  async close(): Promise<void> {
+    await inTime(this.#queue.close().catch(() => undefined), CLOSE_MS, undefined); // prettier-ignore
+  }
+}
+
+/** BullMQ rejects with a number when a job is gone, locked or in another state: somebody else was faster. */
+async function fits(change: Promise<unknown>): Promise<boolean> {
+  try {
+    await change;
+    return true;
+  } catch (error) {
+    if (typeof (error as { code?: unknown }).code === 'number') return false;
+    throw error;
+  }
+}
