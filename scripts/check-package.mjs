@@ -11,12 +11,17 @@ const hosts = [
   { nest: '11', type: 'commonjs', express: '5' },
   { nest: '12', type: 'module', express: '5' },
 ];
+const { peerDependencies } = JSON.parse(readFileSync(join(root, 'libs/debate-space/package.json'), 'utf8'));
+const ENGINE_PACKAGES = ['lmdb', 'bullmq', 'ioredis'].map((name) => `${name}@${peerDependencies[name]}`);
 const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env/;
 
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-package-'));
 try {
   const tarballs = await pack();
-  for (const host of hosts) bootIn(host, tarballs);
+  for (const host of hosts) {
+    bootIn(host, tarballs);
+    tryEnginesIn(host);
+  }
   testIn(join(folder, 'nest-10'), '10', ['jest@29', 'ts-jest@29', 'typescript@5']);
   testIn(join(folder, 'nest-11'), '11', ['jest@30', 'ts-jest@29', 'typescript@5']);
   const shell = run(join(folder, 'nest-12/node_modules/.bin/debate-space-simulator'), ['--version'], folder);
@@ -72,6 +77,16 @@ function bootIn({ nest, type, express }, tarballs) {
     run(process.execPath, ['-p', "JSON.stringify(require('@nestjs/core/package.json'))"], place),
   );
   console.log(`✓ a NestJS ${version} app (${type}) compiles, boots, lists users and tells of one logout`);
+}
+
+/** Without the packages that the engines need, and with them. */
+function tryEnginesIn({ nest }) {
+  const place = join(folder, `nest-${nest}`);
+  cpSync(join(root, 'scripts/check-package/engines.cjs'), join(place, 'engines.cjs'));
+  run(process.execPath, ['engines.cjs'], place);
+  install(place, ENGINE_PACKAGES);
+  run(process.execPath, ['engines.cjs', 'installed'], place);
+  console.log(`✓ there, lmdbOutbox and bullmqOutbox say what they lack, and load when they have it`);
 }
 
 /** Runs a host's own jest in CommonJS mode, with the line that the README gives for it. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Emit } from '../debate-space-event.js';
 import type { SessionCookie, SessionRecord, SessionUid } from '../debate-space.options.js';
@@ -34,6 +35,7 @@ export class SessionEndDetector {
     this.#recorder = recorder;
     this.#options = options;
     this.#emit = emit;
+    setMaxListeners(0, this.#hurry.signal); // every verdict that is open listens
     const fault = this.#fault.bind(this);
     this.#cookies = new CookieSessions({ cookies: options.cookies ?? [], recorder, fault });
     if (!options.indexing) return;

@@ -1,0 +1,99 @@
+// The proof that no logout is lost: apps under load are killed at random, started again, and what the service received
+// is compared with what was promised to the browsers. Exit code 0: every invariant holds.
+import { parseArgs } from 'node:util';
+import { planted } from './test-crash/planted.mjs';
+import { scenarios } from './test-crash/scenarios.mjs';
+import { Skipped } from './test-crash/skipped.mjs';
+import { table, violations } from './test-crash/table.mjs';
+import { Trial } from './test-crash/trial.mjs';
+import { places } from './test-crash/turns.mjs';
+
+const { values } = parseArgs({
+  options: {
+    scenario: { type: 'string', multiple: true },
+    kills: { type: 'string' },
+    endings: { type: 'string' },
+    seed: { type: 'string' },
+    full: { type: 'boolean' },
+    planted: { type: 'boolean' },
+  },
+});
+const seed = Number(values.seed ?? Date.now() % 1_000_000);
+/** One for each CPU of the smallest machine that runs this; the waiting afterwards costs nothing. */
+const inTurn = places(2);
+
+const unknown = (values.scenario ?? []).filter(
+  (name) => !scenarios.some((scenario) => scenario.name === name),
+);
+if (unknown.length > 0) {
+  console.error(
+    `no such scenario: ${unknown.join(', ')}; there are ${scenarios.map(({ name }) => name).join(', ')}`,
+  );
+  process.exit(1);
+}
+const chosen = scenarios.filter(({ name }) => values.scenario?.includes(name) ?? true);
+
+console.log(`seed ${seed}`);
+const isRight = values.planted ? await plantAll() : await proveAll();
+process.exit(isRight ? 0 : 1);
+
+async function proveAll() {
+  const outcomes = await Promise.all(
+    chosen.map(async (scenario) => {
+      const outcome = await play(scenario);
+      console.log(`${verdict(outcome)}  ${scenario.name}: ${scenario.what}`);
+      return outcome;
+    }),
+  );
+  report(outcomes);
+  return outcomes.every(({ wrong }) => wrong.length === 0);
+}
+
+/** Each fault under the scenario that is to find it. */
+async function plantAll() {
+  const outcomes = await Promise.all(
+    planted.map(async ({ name, under, size }) => {
+      const scenario = scenarios.find((candidate) => candidate.name === under);
+      const faulty = { ...scenario, name: `${name} (${under})`, planted: name, size: size ?? scenario.size };
+      const outcome = await play(faulty);
+      const { lost = 0, waiting = 0 } = outcome.result ?? {};
+      return { ...outcome, isCaught: lost + waiting > 0 };
+    }),
+  );
+  report(outcomes);
+  for (const { scenario, isCaught } of outcomes)
+    console.log(`${isCaught ? 'caught' : 'NOT CAUGHT'}  ${scenario.name}`);
+  return outcomes.every(({ isCaught }) => isCaught);
+}
+
+/** Never rejects. */
+async function play(scenario) {
+  const usual = values.full ? scenario.full : scenario.size;
+  const size = {
+    kills: Number(values.kills ?? usual.kills),
+    endings: Number(values.endings ?? usual.endings),
+  };
+  const trial = new Trial(scenario, size, seed);
+  const { notes } = trial;
+  try {
+    const result = await trial.run(inTurn);
+    return { scenario, result, notes, wrong: [...trial.trouble, ...violations(scenario, result)] };
+  } catch (error) {
+    if (error instanceof Skipped && !error.isFailure)
+      return { scenario, notes: [`SKIPPED: ${error.message}`], wrong: [], isSkipped: true };
+    return { scenario, notes, wrong: [...trial.trouble, error.stack] };
+  }
+}
+
+function verdict({ wrong, isSkipped }) {
+  if (isSkipped) return 'SKIPPED';
+  return wrong.length === 0 ? 'ok' : 'FAILED';
+}
+
+function report(outcomes) {
+  console.log(`\n${table(outcomes.flatMap(({ result }) => result ?? []))}\n`);
+  for (const { scenario, notes } of outcomes)
+    for (const note of notes) console.log(`${scenario.name}: ${note}`);
+  for (const { scenario, wrong } of outcomes)
+    for (const word of wrong) console.log(`${scenario.name}: ${word}`);
+}

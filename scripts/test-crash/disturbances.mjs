@@ -1,0 +1,108 @@
+// What happens to the apps, to their engine and to the service while browsers log out.
+import { clearInterval, setInterval } from 'node:timers';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const MOST_BOOT_MS = 1_000;
+const SHUTDOWN_WITHIN_MS = 20_000;
+/** Three refusals, with what is waited between them. */
+const PARKED_WITHIN_MS = 8_000;
+
+/** `kill -9` of every app at moments of its own; now and then while it boots. */
+export async function killAtRandom(trial) {
+  const { hosts, ledger, random, size } = trial;
+  const perHost = Math.ceil(size.kills / hosts.length);
+  const most = Math.floor((1.6 * size.endings) / perHost); // on average a little less than there is
+  const kill = async (host) => {
+    trial.kills += 1;
+    await host.end();
+  };
+  const plague = async (host) => {
+    for (let kills = 0; kills < perHost; kills += 1) {
+      await ledger.reaches(ledger.acknowledged + random.from(0, most));
+      await sleep(random.from(0, 30));
+      await kill(host);
+      if (random.next() < 1 / 10 && kills + 1 < perHost) {
+        kills += 1;
+        void host.start(trial.clock);
+        await sleep(random.from(0, MOST_BOOT_MS));
+        await kill(host);
+      }
+      trial.beforeStart?.();
+      await host.start(trial.clock);
+    }
+  };
+  await Promise.all(hosts.map(plague));
+}
+
+/** SIGTERM, and what the shutdown left undelivered is the next start's. */
+export async function shutDownAtRandom(trial) {
+  const { hosts, ledger, random, size } = trial;
+  const [host] = hosts;
+  for (let ends = 0; ends < size.kills; ends += 1) {
+    await ledger.reaches(ledger.acknowledged + random.from(1, Math.floor(size.endings / size.kills)));
+    trial.kills += 1;
+    const inTime = sleep(SHUTDOWN_WITHIN_MS, true, { ref: false });
+    if (await Promise.race([host.end('SIGTERM'), inTime])) {
+      trial.trouble.push(`SIGTERM did not end the app within ${SHUTDOWN_WITHIN_MS} ms`);
+      await host.end();
+    }
+    trial.notes.push(
+      `shutdown ${ends + 1} left ${trial.compare().missing.length} acknowledged logouts to the next start`,
+    );
+    await host.start(trial.clock);
+  }
+}
+
+/** Redis goes without a word, and comes back a moment later. */
+export async function killRedisAtRandom(trial) {
+  const { ledger, random, size, redis } = trial;
+  for (let kills = 0; kills < size.kills; kills += 1) {
+    await ledger.reaches(ledger.acknowledged + random.from(1, Math.floor(size.endings / size.kills)));
+    trial.kills += 1;
+    await redis.kill();
+    await sleep(random.from(100, 1_500));
+    await redis.start();
+  }
+}
+
+/** The app's clock is that of the service again, and an operator has everything that is parked sent anew. */
+export async function setRightAndReplay(trial) {
+  const [host] = trial.hosts;
+  await sleep(PARKED_WITHIN_MS);
+  await host.end();
+  trial.clock = undefined;
+  await host.start();
+  const replayed = await host.ask({ replay: true });
+  trial.notes.push(`${replayed} parked logouts were replayed`);
+  if (!(replayed > 0)) trial.trouble.push('nothing was parked');
+}
+
+/** Everything an overloaded service and a bad line do, until the answer to `storm()` is called. */
+export function storm({ service, random }) {
+  const headers = { 'retry-after': '2' };
+  const kinds = [
+    { kind: 'status', status: 429, headers },
+    { kind: 'status', status: 429 },
+    { kind: 'status', status: 503 },
+    { kind: 'reset-after-apply' },
+    { kind: 'cut-body' },
+    { kind: 'outage' },
+  ];
+  const timer = setInterval(() => {
+    service.faults.add({ ...random.oneOf(kinds), operation: 'logout', times: random.from(1, 4) });
+  }, 60);
+  return () => {
+    clearInterval(timer);
+    service.faults.clear();
+  };
+}
+
+/** From now on time passes so many times as fast, for the apps that are started and for the service. */
+export function hurry(trial, speed) {
+  const since = Date.now();
+  trial.clock = { speed, since };
+  const timer = setInterval(() => {
+    trial.service.clockOffsetSeconds = ((Date.now() - since) * (speed - 1)) / 1000;
+  }, 20);
+  timer.unref();
+}

@@ -1,0 +1,16 @@
+/** Random numbers that are the same for the same seed. How the processes interleave is not theirs to repeat. */
+export function seeded(seed) {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state * 1_103_515_245 + 12_345) & 0x7fffffff;
+    return state / 0x80000000;
+  };
+  for (let warmUp = 0; warmUp < 8; warmUp += 1) next(); // neighbouring seeds begin alike
+  return {
+    /** From 0 to 1. */
+    next,
+    /** A whole number, from `least` to `most`. */
+    from: (least, most) => least + Math.floor(next() * (most - least + 1)),
+    oneOf: (list) => list[Math.floor(next() * list.length)],
+  };
+}

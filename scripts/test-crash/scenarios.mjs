@@ -1,0 +1,230 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fillTheDisk } from './disk-full.mjs';
+import {
+  hurry,
+  killAtRandom,
+  killRedisAtRandom,
+  setRightAndReplay,
+  shutDownAtRandom,
+  storm,
+} from './disturbances.mjs';
+import { openLater } from './file-format.mjs';
+import { smallDisk, temporaryFolder } from './places.mjs';
+import { RedisServer } from './redis.mjs';
+
+const DAY_MS = 24 * 60 * 60_000;
+/** So many times as fast, two hours are half a minute. */
+const OUTAGE_SPEED = 240;
+const STORM_SPEED = 20;
+
+/**
+ * An app waits for the outbox for as long as it takes: what is proven is that an entry that was noted is not lost. An end
+ * that goes on from memory, because this machine is busy with something else, a kill may lose.
+ */
+const patient = { http: { timeoutMs: 1_000 }, logout: { waitMs: 20_000 } };
+/** As patient when time passes faster. Nothing of this is a promise about time. */
+const hurried = (speed) => ({
+  http: { timeoutMs: 1_000 * speed },
+  logout: { waitMs: 20_000 * speed, maxAgeMs: 7 * DAY_MS },
+});
+const impatient = { http: { timeoutMs: 1_000 } };
+
+const folder = () => temporaryFolder();
+const redis = (appendfsync) => async (trial) => {
+  trial.redis = new RedisServer(appendfsync);
+  await trial.redis.start();
+  return trial.redis.url;
+};
+const ofDurable = { size: { kills: 12, endings: 600 }, full: { kills: 100, endings: 5_000 } };
+
+const ofRedis = {
+  engine: 'bullmq',
+  apps: 2,
+  options: impatient,
+  size: { kills: 4, endings: 500 },
+  full: { kills: 40, endings: 5_000 },
+  disturb: killRedisAtRandom,
+};
+
+/** In the order in which they begin; those that take longest begin first. */
+export const scenarios = [
+  {
+    name: 'long-outage',
+    what: `lmdb; the service is away for two hours (half a minute at ${OUTAGE_SPEED} times the speed), the app is killed meanwhile`,
+    engine: 'lmdb',
+    place: async (trial) => {
+      hurry(trial, OUTAGE_SPEED);
+      await trial.service.goDown();
+      return folder();
+    },
+    options: hurried(OUTAGE_SPEED),
+    size: { kills: 2, endings: 300 },
+    full: { kills: 10, endings: 2_000 },
+    disturb: killAtRandom,
+    afterwards: async (trial) => {
+      await sleep(7_200_000 / OUTAGE_SPEED);
+      await trial.service.comeBack();
+    },
+  },
+  {
+    name: 'shutdown',
+    what: 'lmdb; SIGTERM instead of SIGKILL, with a service so slow that five seconds do not suffice',
+    engine: 'lmdb',
+    place: folder,
+    options: patient,
+    size: { kills: 3, endings: 1_200 },
+    full: { kills: 10, endings: 5_000 },
+    disturb: async (trial) => {
+      const mend = trial.service.faults.add({ operation: 'logout', kind: 'latency', ms: 400 });
+      await shutDownAtRandom(trial);
+      mend();
+    },
+  },
+  {
+    name: 'lmdb',
+    what: 'lmdb; one app, killed at random',
+    engine: 'lmdb',
+    place: folder,
+    options: patient,
+    ...ofDurable,
+    disturb: killAtRandom,
+  },
+  {
+    name: 'lmdb-two',
+    what: 'lmdb; two apps on one folder, both killed at random',
+    engine: 'lmdb',
+    apps: 2,
+    place: folder,
+    options: patient,
+    ...ofDurable,
+    disturb: killAtRandom,
+  },
+  {
+    name: 'bullmq-two',
+    what: 'BullMQ; two apps on one Redis with an append-only file, both killed at random',
+    engine: 'bullmq',
+    apps: 2,
+    place: redis('everysec'),
+    options: patient,
+    ...ofDurable,
+    disturb: killAtRandom,
+  },
+  {
+    name: 'redis-killed',
+    what: 'BullMQ; Redis itself killed and started again (appendfsync always), two apps live on',
+    place: redis('always'),
+    ...ofRedis,
+  },
+  {
+    name: 'redis-everysec',
+    what: 'BullMQ; the same with appendfsync everysec: what Redis had answered and not written yet is counted',
+    place: redis('everysec'),
+    mayLose: true,
+    ...ofRedis,
+  },
+  {
+    name: 'clock-jumps',
+    what: 'lmdb; the clock of the app, and of the service with it, a day ahead, a day behind or right after each kill',
+    engine: 'lmdb',
+    place: folder,
+    options: patient,
+    size: { kills: 6, endings: 300 },
+    full: { kills: 40, endings: 2_000 },
+    disturb: async (trial) => {
+      const set = (offsetMs) => {
+        trial.clock = { offsetMs };
+        trial.service.clockOffsetSeconds = offsetMs / 1000;
+      };
+      trial.beforeStart = () => set(trial.random.oneOf([-DAY_MS, 0, DAY_MS]));
+      await killAtRandom(trial);
+      await trial.hosts[0].end();
+      set(0);
+      await trial.hosts[0].start(trial.clock);
+    },
+  },
+  {
+    name: 'clock-wrong',
+    what: 'lmdb; the clock of the app alone is a day ahead, so that the service refuses and logouts are parked; set right, they are replayed',
+    engine: 'lmdb',
+    place: (trial) => {
+      trial.clock = { offsetMs: DAY_MS };
+      return temporaryFolder();
+    },
+    options: patient,
+    size: { kills: 2, endings: 150 },
+    full: { kills: 10, endings: 1_000 },
+    disturb: killAtRandom,
+    afterwards: setRightAndReplay,
+  },
+  {
+    name: 'storm',
+    what: `lmdb; 429, 503, cut answers and answers lost after they were applied, and kills, at ${STORM_SPEED} times the speed`,
+    engine: 'lmdb',
+    place: (trial) => {
+      hurry(trial, STORM_SPEED);
+      return folder();
+    },
+    options: hurried(STORM_SPEED),
+    size: { kills: 4, endings: 400 },
+    full: { kills: 40, endings: 3_000 },
+    disturb: async (trial) => {
+      const calm = storm(trial);
+      await killAtRandom(trial);
+      await trial.ledger.reaches(trial.size.endings);
+      calm();
+    },
+  },
+  {
+    name: 'disk-full',
+    what: 'lmdb; the disk is full while the service is away: logouts go on from memory, and are handed over afterwards',
+    engine: 'lmdb',
+    place: (trial) => {
+      trial.disk = smallDisk('16m');
+      return join(trial.disk, 'outbox');
+    },
+    options: impatient,
+    pauseMs: 2,
+    size: { kills: 1, endings: 1_000 },
+    full: { kills: 1, endings: 5_000 },
+    disturb: fillTheDisk,
+  },
+  {
+    name: 'file-format',
+    what: 'lmdb; a file in the format of a later version is refused and left alone, one of this version is read',
+    engine: 'lmdb',
+    place: async (trial) => {
+      await trial.service.goDown();
+      return (trial.folder = temporaryFolder());
+    },
+    options: patient,
+    size: { kills: 1, endings: 100 },
+    full: { kills: 1, endings: 500 },
+    disturb: async (trial) => {
+      await trial.ledger.reaches(trial.size.endings);
+      trial.kills += 1;
+      await trial.hosts[0].end();
+      trial.trouble.push(...(await openLater(trial.folder)));
+      await trial.service.comeBack();
+      await trial.hosts[0].start();
+    },
+  },
+  {
+    name: 'memory',
+    what: 'memory; one app, killed at random: what it loses is counted',
+    engine: 'memory',
+    mayLose: true,
+    options: patient,
+    size: { kills: 6, endings: 400 },
+    full: { kills: 40, endings: 2_000 },
+    disturb: killAtRandom,
+  },
+  {
+    name: 'memory-unharmed',
+    what: 'memory; one app, no kills: nothing is lost',
+    engine: 'memory',
+    options: patient,
+    size: { kills: 0, endings: 400 },
+    full: { kills: 0, endings: 2_000 },
+  },
+];
