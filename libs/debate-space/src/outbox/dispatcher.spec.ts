@@ -123,6 +123,16 @@ describe('the dispatcher', () => {
     expect(bench.calls).toHaveLength(30);
   });
 
+  it('notes what came of an attempt even when the pause cannot be noted', async () => {
+    const outbox = await broken(() => ({ pause: () => Promise.reject(new TypeError('gone')) }));
+    const bench = new Bench(outbox, () => ({ status: 429 }));
+    await bench.add('a');
+    bench.dispatcher.start();
+    await bench.until('logout-retrying');
+    expect(bench.of('fault')).toMatchObject([{ where: 'outbox', error: 'TypeError' }]);
+    expect(await bench.outbox.claim(10, LONG)).toEqual([]);
+  });
+
   it('pauses the whole queue when the service answers 429', async () => {
     const bench = new Bench(
       await memory(),

@@ -158,6 +158,15 @@ export class Dispatcher {
     this.#underWay.add(attempt);
   }
 
+  /** What came of the attempt has to be noted, whether the pause was or not. */
+  async #pause(ms: number): Promise<void> {
+    try {
+      await this.#outbox.pause(ms);
+    } catch (error) {
+      this.#fault(error);
+    }
+  }
+
   async #attempt(job: OutboxJob): Promise<void> {
     const { entry } = job;
     this.#sent.add(entry.id);
@@ -182,7 +191,7 @@ export class Dispatcher {
       });
       return;
     }
-    if (decision.pauseMs > 0) await this.#outbox.pause(decision.pauseMs);
+    if (decision.pauseMs > 0) await this.#pause(decision.pauseMs);
     const progress = { attempts, rejections: decision.rejections, cause };
     switch (decision.action) {
       case 'retry':

@@ -144,6 +144,19 @@ describe('an outbox with a spare one in memory', () => {
     expect(engine.memory.counts()).toEqual(none);
   });
 
+  it('gives up on an engine that says nothing when it is asked for work, and gives out what memory has', async () => {
+    engine.engine.claim = () => new Promise<never>(() => undefined);
+    const nothing = expect(outbox.claim(10, LONG)).rejects.toThrow('no answer in time');
+    await jest.advanceTimersByTimeAsync(5_000);
+    await nothing;
+    engine.state = 'failing';
+    await held('a');
+    await outbox.release('a');
+    const claimed = outbox.claim(10, LONG);
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(ids(await claimed)).toEqual(['a']);
+  });
+
   it.each(['cancel', 'finish'] as const)('tells the engine of a %s again that it did not hear', async (change) => {
     await held('a');
     if (change === 'finish') {

@@ -87,7 +87,7 @@ export class OutboxWithSpare implements Outbox {
     const kept = this.#spare.claim(limit, leaseMs);
     if (kept.length === limit) return kept;
     try {
-      return [...kept, ...(await this.#engine.claim(limit - kept.length, leaseMs))];
+      return [...kept, ...(await spoken(this.#engine.claim(limit - kept.length, leaseMs)))];
     } catch (error) {
       if (kept.length > 0) return kept;
       throw error;
@@ -109,21 +109,21 @@ export class OutboxWithSpare implements Outbox {
 
   async pause(ms: number): Promise<void> {
     this.#spare.pause(ms); // holds for the engine's as well, should it not hear of it
-    await this.#engine.pause(ms);
+    await spoken(this.#engine.pause(ms));
   }
 
   async counts(): Promise<OutboxCounts> {
-    const [one, other] = [await this.#engine.counts(), this.#spare.counts()];
+    const [one, other] = [await spoken(this.#engine.counts()), this.#spare.counts()];
     const { held, pending, parked } = one;
     return { held: held + other.held, pending: pending + other.pending, parked: parked + other.parked };
   }
 
   async oldestPending(): Promise<number | undefined> {
-    return earliest(await this.#engine.oldestPending(), this.#spare.oldestPending());
+    return earliest(await spoken(this.#engine.oldestPending()), this.#spare.oldestPending());
   }
 
   async nextDueMs(): Promise<number | undefined> {
-    return earliest(await this.#engine.nextDueMs(), this.#spare.nextDueMs());
+    return earliest(await spoken(this.#engine.nextDueMs()), this.#spare.nextDueMs());
   }
 
   onChange(listener: () => void): void {
@@ -230,6 +230,11 @@ export class OutboxWithSpare implements Outbox {
       this.#emit({ type: 'outbox-recovered' });
     }
   }
+}
+
+/** An engine that keeps silent must not stop delivery for good: what it gives out too late is due again in time. */
+function spoken<T>(answer: MaybePromise<T>): MaybePromise<T> {
+  return isPromise(answer) ? answered(answer, ANSWER_WITHIN_MS) : answer;
 }
 
 function failureOf(error: unknown): Failure {
