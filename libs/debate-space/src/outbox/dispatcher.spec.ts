@@ -124,6 +124,7 @@ describe('the dispatcher', () => {
   });
 
   it('notes what came of an attempt even when the pause cannot be noted', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(1);
     const outbox = await broken(() => ({ pause: () => Promise.reject(new TypeError('gone')) }));
     const bench = new Bench(outbox, () => ({ status: 429 }));
     await bench.add('a');
