@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { OutboxError, type Outbox, type OutboxContext, type OutboxEntry } from 'nestjs-debate-space';
 import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
-import { programOf } from './support/program.js';
 
 const context: OutboxContext = {
   namespace: 'app',
@@ -360,41 +358,6 @@ describe('the outbox in an LMDB file', () => {
         });
       });
       jest.unstable_unmockModule('lmdb');
-    });
-  });
-
-  // The limit of a process on the size of its files does what a full disk does, and needs no disk.
-  const prlimit = programOf('prlimit', 'util-linux');
-  prlimit.describe('on a full disk', () => {
-    const limit = (bytes: number | 'unlimited'): void => {
-      execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
-    };
-    afterEach(() => {
-      limit('unlimited');
-    });
-
-    it('takes nothing new, delivers what it has, and goes on when there is room again', async () => {
-      const outbox = await start();
-      limit((await fileSize()) + 1_000_000);
-      let refused: unknown;
-      let taken = 0;
-      while (refused === undefined && taken < 50_000) {
-        const results = await Promise.allSettled(
-          numbered(`at ${taken}`, 50).map(async (name) => outbox.hold(entry(name), 1)),
-        );
-        taken += results.filter(({ status }) => status === 'fulfilled').length;
-        refused = results.find((result) => result.status === 'rejected')?.reason;
-      }
-      expect(refused).toMatchObject({
-        name: 'OutboxError',
-        message: expect.stringContaining('the disk is full'),
-      });
-      expect(await outbox.counts()).toMatchObject({ held: taken });
-      await sleep(2);
-      expect(await deliverAll(outbox)).toBe(taken);
-      limit('unlimited');
-      await pend(outbox, numbered('later', 200));
-      expect(await deliverAll(outbox)).toBe(200);
     });
   });
 });

@@ -1,0 +1,56 @@
+// A process whose disk is full for a while: what its lmdb outbox takes, refuses and delivers. The limit of a process on
+// the size of its files does what a full disk does, and needs no disk; it would hit a test runner's own files as well.
+import { execFileSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+
+const [path] = process.argv.slice(2);
+const outbox = await lmdbOutbox({ path }).open({
+  namespace: 'app',
+  uidHash: String,
+  keepFinishedMs: 60_000,
+});
+const limit = (bytes) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
+const holdSome = (prefix, count, leaseMs) => {
+  const hold = (_, n) =>
+    outbox.hold({ id: `${prefix}-${n}`, uid: 'alice', reason: 'destroyed', endedAt: 1 }, leaseMs);
+  return Promise.allSettled(Array.from({ length: count }, hold));
+};
+
+async function deliverAll() {
+  let count = 0;
+  for (;;) {
+    const jobs = await outbox.claim(500, 60_000);
+    if (jobs.length === 0) return count;
+    await Promise.all(jobs.map((job) => outbox.finish(job.entry.id, 1)));
+    count += jobs.length;
+  }
+}
+
+limit(statSync(join(path, 'app', 'data.mdb')).size + 1_000_000);
+let refused;
+let taken = 0;
+while (refused === undefined && taken < 50_000) {
+  const results = await holdSome(`at ${taken}`, 50, 1);
+  taken += results.filter(({ status }) => status === 'fulfilled').length;
+  refused = results.find(({ status }) => status === 'rejected')?.reason;
+}
+const { held } = outbox.counts();
+await sleep(2);
+const delivered = await deliverAll();
+limit('unlimited');
+await holdSome('later', 200, 1);
+await sleep(2);
+const later = await deliverAll();
+await outbox.close();
+const { name, message } = refused ?? {};
+console.log(
+  JSON.stringify({
+    refused: { name, message },
+    isKept: held === taken,
+    isDelivered: delivered === taken,
+    later,
+  }),
+);
