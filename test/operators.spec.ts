@@ -176,12 +176,17 @@ describe('the health', () => {
     expect(await app.get(DebateSpaceHealth).indicator('mine', aged)).toMatchObject({ mine: { status: 'down' } }); // prettier-ignore
   });
 
-  it('is down when the outbox cannot be read', async () => {
+  it('is degraded when the outbox cannot be read, and down when that lasts', async () => {
     const counts = (): Promise<never> => Promise.reject(new Error('gone'));
     await start({
       outbox: { open: async (context) => Object.assign(await memoryOutbox().open(context), { counts }) },
     });
-    expect(await app.get(DebateSpaceHealth).check()).toEqual({ state: 'down', problems: ['the outbox cannot be read'] }); // prettier-ignore
-    expect((await health()).status).toBe(503);
+    const unreadable = {
+      problems: ['the outbox cannot be read'],
+      stats: { unreadableMs: expect.any(Number) },
+    };
+    expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'degraded', ...unreadable });
+    expect((await health()).status).toBe(200);
+    expect(await app.get(DebateSpaceHealth).check({ downAfterMs: -1 })).toMatchObject({ state: 'down', ...unreadable }); // prettier-ignore
   });
 });

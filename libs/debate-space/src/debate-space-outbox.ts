@@ -16,6 +16,8 @@ export interface OutboxStats extends OutboxCounts {
   readonly serviceDown: boolean;
   /** How long ago the session of the oldest pending logout ended, in milliseconds; absent when none is pending. */
   readonly oldestPendingMs?: number;
+  /** For how long the engine could not be read, in milliseconds, as far as this was asked; absent when it can. */
+  readonly unreadableMs?: number;
 }
 
 /** A logout that is sent no more until somebody looks at it. */
@@ -56,26 +58,29 @@ const MOST_LISTED = 1000;
 export class DebateSpaceOutbox {
   readonly #outbox: OutboxWithSpare;
   readonly #dispatcher: Dispatcher;
+  #unreadableSince: number | undefined;
 
   constructor(outbox: OutboxWithSpare, dispatcher: Dispatcher) {
     this.#outbox = outbox;
     this.#dispatcher = dispatcher;
   }
 
-  /** @throws what the engine throws when it cannot be reached */
+  /** Never rejects: of an engine that cannot be read it tells what memory has. */
   async stats(): Promise<OutboxStats> {
-    const { engine, durable, degraded } = this.#outbox;
-    const counts = await this.#outbox.counts();
-    const oldest = await this.#outbox.oldestPending();
-    const oldestPendingMs = oldest === undefined ? undefined : Math.max(0, Date.now() - oldest);
-    return {
-      engine,
-      durable,
-      degraded,
-      serviceDown: this.#dispatcher.serviceDown,
-      ...counts,
-      oldestPendingMs,
-    };
+    const { engine, durable, degraded, kept } = this.#outbox;
+    const { serviceDown } = this.#dispatcher;
+    const known = { engine, durable, degraded, serviceDown };
+    try {
+      const counts = await this.#outbox.counts();
+      const oldest = await this.#outbox.oldestPending();
+      this.#unreadableSince = undefined;
+      return { ...known, ...counts, ...ageOf(oldest) };
+    } catch {
+      this.#unreadableSince ??= performance.now();
+      const { oldestPending, ...counts } = kept;
+      const unreadableMs = performance.now() - this.#unreadableSince;
+      return { ...known, ...counts, ...ageOf(oldestPending), unreadableMs };
+    }
   }
 
   /**
@@ -125,6 +130,10 @@ export class DebateSpaceOutbox {
   async discard(id: string): Promise<boolean> {
     return this.#outbox.discard(id);
   }
+}
+
+function ageOf(endedAt: number | undefined): Pick<OutboxStats, 'oldestPendingMs'> {
+  return endedAt === undefined ? {} : { oldestPendingMs: Math.max(0, Date.now() - endedAt) };
 }
 
 function explainWaiting({ entry, state, attempts, cause, cure, dueAt }: WaitingJob): ExplainedLogout {

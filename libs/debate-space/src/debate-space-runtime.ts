@@ -164,14 +164,15 @@ export class DebateSpaceRuntime {
     const deadline = performance.now() + DRAIN_MS;
     this.recorder.close();
     await inTime(this.detector.close(), DRAIN_MS, undefined);
-    const pending = await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()));
-    await this.outbox.handOver();
+    const left = await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()));
+    this.#closing.abort();
+    await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);
+    await inTime(this.outbox.handOver(), DRAIN_MS, undefined);
+    const pending = Math.max(left, this.outbox.forgettable);
     if (pending > 0) {
       const lost = !this.outbox.durable || this.outbox.forgettable > 0;
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
     }
-    this.#closing.abort();
-    await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);
     this.#transport.close();
     await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();

@@ -96,6 +96,7 @@ function traceAttempt(tracer: Tracer, event: Attempted, attributes: Record<strin
   const outcome = OUTCOMES[event.type];
   const span = tracer.startSpan('debate_space.logout', {
     kind: SpanKind.CLIENT,
+    root: true,
     startTime: endTime - event.tookMs,
     attributes: { ...attributes, 'debate_space.attempt': event.attempts, 'debate_space.outcome': outcome },
   });

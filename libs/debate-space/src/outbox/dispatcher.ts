@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { Emit } from '../debate-space-event.js';
 import { inTime } from '../in-time.js';
 import { causeOf, decide, seemsDown, type DeliveryAnswer } from './delivery-policy.js';
@@ -47,8 +48,10 @@ export class Dispatcher {
 
   start(): void {
     this.#running = true;
+    // Not as part of the host's request that brought the change: its context is none of what is sent here.
+    const context = new AsyncResource('DebateSpaceDispatcher');
     this.#outbox.onChange(() => {
-      this.#wake();
+      context.runInAsyncScope(() => { this.#wake(); }); // prettier-ignore
     });
     this.#wake();
   }
@@ -59,22 +62,28 @@ export class Dispatcher {
    */
   async drain(deadlineMs: number): Promise<number> {
     const deadline = performance.now() + deadlineMs;
-    let pending = 0;
     try {
       for (;;) {
-        const counts = await inTime(Promise.resolve(this.#outbox.counts()), deadlineMs, undefined);
-        if (!counts) throw new Error('the outbox does not answer');
-        ({ pending } = counts);
+        const pending = await this.#pending(deadline - performance.now());
         const leftMs = deadline - performance.now();
         if (pending === 0 || leftMs <= 0) return pending;
         await this.#progress(leftMs);
       }
-    } catch (error) {
-      this.#fault(error);
-      return pending;
     } finally {
       this.#running = false;
       clearTimeout(this.#timer);
+    }
+  }
+
+  /** As far as it can be said: of an engine that is away, nobody knows. */
+  async #pending(withinMs: number): Promise<number> {
+    try {
+      const counts = await inTime(Promise.resolve(this.#outbox.counts()), withinMs, undefined);
+      if (counts) return counts.pending;
+      throw new Error('the outbox does not answer');
+    } catch (error) {
+      this.#fault(error);
+      return this.#outbox.kept?.pending ?? 0;
     }
   }
 
@@ -172,7 +181,11 @@ export class Dispatcher {
     this.#sent.add(entry.id);
     const begun = performance.now();
     const answer = await this.#deliver(entry).finally(() => this.#sent.delete(entry.id));
-    if (answer.aborted) return;
+    if (answer.aborted) {
+      const { attempts, rejections, cause } = job;
+      await this.#outbox.retry(entry.id, { attempts, rejections, cause }, 0); // none at all: the next start need not wait for the lease
+      return;
+    }
     const decision = decide(answer, job, this.#options.maxAgeMs);
     const attempts = job.attempts + 1;
     const tookMs = performance.now() - begun;

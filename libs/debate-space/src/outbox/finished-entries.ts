@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { FinishedEntry, OutboxContext, OutboxEntry, Outcome } from './outbox.js';
 
 const MOST_USERS = 10_000;
+const MOST_OF_ONE = 100;
 
 /** What a process remembers of the entries that are over, by the hash of their uid. */
 export class FinishedEntries {
@@ -16,7 +17,8 @@ export class FinishedEntries {
   }
 
   add(uid: string, finished: FinishedEntry): void {
-    if (this.#keepMs > 0) this.#entries.set(this.#uidHash(uid), [...this.of(uid), finished]);
+    if (this.#keepMs > 0)
+      this.#entries.set(this.#uidHash(uid), [...this.of(uid).slice(1 - MOST_OF_ONE), finished]);
   }
 
   /** The earliest first. */

@@ -34,7 +34,12 @@ interface Place {
 }
 
 const FRESH: DeliveryProgress = { attempts: 0, rejections: 0 };
-const queueOf = () => new TinyQueue<Place>([], (one, other) => one.at - other.at || one.turn - other.turn);
+/** So many void places are never worth a new queue. */
+const FEW = 1024;
+const queueOf = (places: Place[] = []) =>
+  new TinyQueue<Place>(places, (one, other) => one.at - other.at || one.turn - other.turn);
+const ageOf = ({ entry: { id, endedAt } }: Stored): Place => ({ at: endedAt, turn: 0, id });
+const isIdle = ({ state, underWay }: Stored): boolean => state !== 'parked' && !underWay;
 
 /** Keeps logouts in this process's memory: nothing to install, and a crash loses what is pending. */
 export function memoryOutbox(): OutboxFactory {
@@ -49,7 +54,7 @@ export class MemoryOutbox implements Outbox {
   readonly #ofUser = new Map<string, Set<string>>();
   readonly #counts = { held: 0, pending: 0, parked: 0 };
   readonly #due = queueOf();
-  readonly #byAge = queueOf();
+  #byAge = queueOf();
   readonly #finished: FinishedEntries;
   #pausedUntil = 0;
   #turns = 0;
@@ -185,15 +190,20 @@ export class MemoryOutbox implements Outbox {
     return this.#stored.has(id);
   }
 
-  /** Those that nobody is delivering. */
-  idle(): readonly OutboxEntry[] {
-    return [...this.#stored.values()].flatMap(({ entry, underWay }) => (underWay ? [] : [entry]));
+  /** For how long nothing is given out. */
+  get pausedMs(): number {
+    return Math.max(0, this.#pausedUntil - performance.now());
   }
 
-  /** Gives an entry away that nobody is delivering. @returns where it stood; `undefined` when there is none */
+  /** Those that wait, and nobody is delivering. */
+  idle(): readonly OutboxEntry[] {
+    return [...this.#stored.values()].flatMap((stored) => (isIdle(stored) ? [stored.entry] : []));
+  }
+
+  /** Gives away an entry that is idle. @returns where it stood; `undefined` when there is none */
   take(id: string): keyof OutboxCounts | undefined {
     const stored = this.#stored.get(id);
-    if (!stored || stored.underWay) return undefined;
+    if (!stored || !isIdle(stored)) return undefined;
     this.#remove(stored);
     return stored.state;
   }
@@ -213,7 +223,12 @@ export class MemoryOutbox implements Outbox {
 
   #pend(stored: Stored): void {
     this.#move(stored, 'pending');
-    this.#byAge.push({ at: stored.entry.endedAt, turn: 0, id: stored.entry.id });
+    this.#byAge.push(ageOf(stored));
+    // Those that are over lie behind the oldest that is not.
+    if (this.#byAge.length > 2 * this.#counts.pending + FEW) {
+      const pending = [...this.#stored.values()].filter(({ state }) => state === 'pending');
+      this.#byAge = queueOf(pending.map(ageOf));
+    }
   }
 
   #move(stored: Stored, state: keyof OutboxCounts): void {

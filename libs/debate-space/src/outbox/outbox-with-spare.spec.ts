@@ -12,7 +12,7 @@ const none = { held: 0, pending: 0, parked: 0 };
 
 /** An engine elsewhere, which can be made to fail or to keep silent. */
 class Elsewhere {
-  state: 'up' | 'failing' | 'silent' = 'up';
+  state: 'up' | 'failing' | 'silent' | 'cut off' = 'up';
   readonly memory = new MemoryOutbox(context);
   readonly engine: Outbox;
   readonly #late: (() => void)[] = [];
@@ -40,6 +40,7 @@ class Elsewhere {
       if (this.state === 'failing') throw new TypeError('out of order');
       if (this.state === 'silent') await new Promise<void>((resolve) => this.#late.push(resolve));
       method(...args);
+      if (this.state === 'cut off') throw new TypeError('the answer was lost');
     };
   }
 }
@@ -128,6 +129,69 @@ describe('an outbox with a spare one in memory', () => {
       expect(outbox.degraded).toBe(false);
     },
   );
+
+  it.each([100, 1_700, 1_800, 2_500, 6_000])(
+    'loses no end that is undecided when an engine answers after %d ms more, and proven after it is handed over',
+    async (ms) => {
+      engine.state = 'silent';
+      await held('a');
+      await jest.advanceTimersByTimeAsync(ms);
+      engine.answer();
+      await jest.advanceTimersByTimeAsync(4_000);
+      expect(outbox.forgettable).toBe(0);
+      await outbox.release('a');
+      await jest.advanceTimersByTimeAsync(4_000);
+      expect(engine.memory.counts()).toEqual({ ...none, pending: 1 });
+    },
+  );
+
+  it.each(['cancel', 'finish'] as const)(
+    'has the engine hear of a %s although its answer to the hold was lost',
+    async (change) => {
+      engine.state = 'cut off';
+      await held('a');
+      if (change === 'finish') {
+        await outbox.release('a');
+        await outbox.claim(1, LONG);
+      }
+      await outbox[change]('a', 1);
+      engine.state = 'up';
+      await jest.advanceTimersByTimeAsync(4_000);
+      expect(engine.memory.counts()).toEqual(none);
+      expect(events.map(({ type }) => type)).toEqual(['outbox-degraded', 'outbox-recovered']);
+    },
+  );
+
+  it('gives out nothing that was cancelled while the engine was away, though its lease is over', async () => {
+    const holding = outbox.hold(entry('a'), 1_000);
+    await holding;
+    engine.state = 'failing';
+    await expect(async () => outbox.cancel('a')).rejects.toThrow(TypeError);
+    await jest.advanceTimersByTimeAsync(1_500);
+    engine.state = 'up';
+    expect(await outbox.claim(10, LONG)).toEqual([]);
+    expect(engine.memory.counts()).toEqual(none);
+  });
+
+  it('keeps what is parked in memory parked', async () => {
+    engine.state = 'failing';
+    await held('a');
+    await outbox.release('a');
+    await outbox.claim(1, LONG);
+    await outbox.park('a', { attempts: 1, rejections: 0 }, 'a cure');
+    engine.state = 'up';
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(await outbox.counts()).toEqual({ ...none, parked: 1 });
+    expect(engine.memory.counts()).toEqual(none);
+  });
+
+  it('asks a closed engine nothing', async () => {
+    await held('a');
+    engine.state = 'failing';
+    await outbox.close();
+    await expect(async () => outbox.cancel('a')).rejects.toThrow(TypeError);
+    expect(jest.getTimerCount()).toBe(0);
+  });
 
   it('leaves what is under way to whoever delivers it', async () => {
     engine.state = 'silent';

@@ -39,6 +39,9 @@ export class OutboxWithSpare implements Outbox {
   readonly #waitMs: number;
   readonly #emit: Emit;
   readonly #owed: OwedChanges;
+  /** Those that the engine may still come to hold, from before the host stopped waiting. */
+  readonly #late = new Set<string>();
+  #closed = false;
   #degraded = false;
   #handingOver: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -75,18 +78,21 @@ export class OutboxWithSpare implements Outbox {
   }
 
   release(id: string): MaybePromise<void> {
-    return this.#having(id).release(id);
+    return spoken(this.#having(id).release(id));
   }
 
   cancel(id: string): MaybePromise<void> {
-    const having = this.#having(id);
-    return this.#owed.now(id, () => having.cancel(id)); // or it would be delivered when its lease has run out
+    if (!this.#spare.has(id)) return this.#owed.now(id, () => this.#engine.cancel(id));
+    this.#spare.cancel(id);
+    this.#endInEngine(id);
   }
 
+  /** What is owed comes first: or the engine would give out what was cancelled or delivered meanwhile. */
   async claim(limit: number, leaseMs: number): Promise<readonly OutboxJob[]> {
     const kept = this.#spare.claim(limit, leaseMs);
-    if (kept.length === limit) return kept;
+    if (kept.length === limit || this.#spare.pausedMs > 0) return kept;
     try {
+      if (this.#owed.size > 0) await this.#owed.settle();
       return [...kept, ...(await spoken(this.#engine.claim(limit - kept.length, leaseMs)))];
     } catch (error) {
       if (kept.length > 0) return kept;
@@ -95,21 +101,27 @@ export class OutboxWithSpare implements Outbox {
   }
 
   retry(id: string, progress: DeliveryProgress, delayMs: number): MaybePromise<void> {
-    return this.#having(id).retry(id, progress, delayMs);
+    return spoken(this.#having(id).retry(id, progress, delayMs));
   }
 
   finish(id: string, attempts: number): MaybePromise<void> {
-    const having = this.#having(id);
-    return this.#owed.now(id, () => having.finish(id, attempts)); // or it would be delivered again
+    if (!this.#spare.has(id)) return this.#owed.now(id, () => this.#engine.finish(id, attempts));
+    this.#spare.finish(id, attempts);
+    this.#endInEngine(id);
   }
 
   park(id: string, progress: DeliveryProgress, cure: string): MaybePromise<void> {
-    return this.#having(id).park(id, progress, cure);
+    return spoken(this.#having(id).park(id, progress, cure));
   }
 
   async pause(ms: number): Promise<void> {
-    this.#spare.pause(ms); // holds for the engine's as well, should it not hear of it
+    this.#spare.pause(ms); // holds here for the engine's as well, should it not hear of it
     await spoken(this.#engine.pause(ms));
+  }
+
+  /** What can be said of memory alone, when the engine cannot be asked. */
+  get kept(): OutboxCounts & { readonly oldestPending: number | undefined } {
+    return { ...this.#spare.counts(), oldestPending: this.#spare.oldestPending() };
   }
 
   async counts(): Promise<OutboxCounts> {
@@ -132,23 +144,25 @@ export class OutboxWithSpare implements Outbox {
   }
 
   async parked(limit: number, skip = 0): Promise<readonly ParkedJob[]> {
-    const ofEngine = await this.#engine.parked(limit, skip);
-    const { parked } = await this.#engine.counts();
+    const ofEngine = await spoken(this.#engine.parked(limit, skip));
+    const { parked } = await spoken(this.#engine.counts());
     const left = limit - ofEngine.length;
     return left > 0 ? [...ofEngine, ...this.#spare.parked(left, Math.max(0, skip - parked))] : ofEngine;
   }
 
   replay(id: string): MaybePromise<boolean> {
-    return this.#having(id).replay(id);
+    return spoken(this.#having(id).replay(id));
   }
 
   discard(id: string): MaybePromise<boolean> {
-    return this.#having(id).discard(id);
+    return spoken(this.#having(id).discard(id));
   }
 
   async ofUser(uid: string): Promise<UserHistory> {
-    const [one, other] = [await this.#engine.ofUser(uid), this.#spare.ofUser(uid)];
-    const finished = [...one.finished, ...other.finished];
+    const [one, other] = [await spoken(this.#engine.ofUser(uid)), this.#spare.ofUser(uid)];
+    // Memory knows of it, too, when the engine heard of its end later.
+    const more = other.finished.filter(({ id }) => !one.finished.some((known) => known.id === id));
+    const finished = [...one.finished, ...more];
     return {
       waiting: [...one.waiting, ...other.waiting],
       finished: finished.sort((a, b) => a.finishedAt - b.finishedAt),
@@ -156,10 +170,11 @@ export class OutboxWithSpare implements Outbox {
   }
 
   async supersede(uid: string, endedUntil: number): Promise<number> {
-    return this.#spare.supersede(uid, endedUntil) + (await this.#engine.supersede(uid, endedUntil));
+    return this.#spare.supersede(uid, endedUntil) + (await spoken(this.#engine.supersede(uid, endedUntil)));
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     clearTimeout(this.#timer);
     await this.#engine.close();
   }
@@ -176,8 +191,11 @@ export class OutboxWithSpare implements Outbox {
     if (!failure) return;
     this.#keep(entry, leaseMs, failure);
     if (failure !== LATE) return;
-    void settled.then(async (late) => {
-      if (!late) await this.#engineHas(entry.id).catch(() => undefined); // owed
+    this.#late.add(entry.id);
+    void settled.then(() => {
+      this.#late.delete(entry.id);
+      // Ended in memory before the engine had it; what memory still has is handed over in time.
+      if (!this.#spare.has(entry.id)) this.#endInEngine(entry.id);
     });
   }
 
@@ -192,14 +210,13 @@ export class OutboxWithSpare implements Outbox {
     return this.#spare.has(id) ? this.#spare : this.#engine;
   }
 
-  /** The engine holds an entry that memory has, too: it goes on there, unless it is under way or over. */
-  async #engineHas(id: string): Promise<void> {
-    const state = this.#spare.take(id);
-    if (state === 'held') return;
-    await this.#owed.now(id, () => (state ? this.#engine.release(id) : this.#engine.cancel(id)));
+  /** It is over. The engine may hold it none the less: that its answer did not come says nothing of what it did. */
+  #endInEngine(id: string): void {
+    void Promise.resolve(this.#owed.now(id, () => this.#engine.cancel(id))).catch(() => undefined); // owed
   }
 
   #tryAgainLater(): void {
+    if (this.#closed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       void this.handOver();
@@ -217,10 +234,7 @@ export class OutboxWithSpare implements Outbox {
   async #handOverAll(): Promise<void> {
     try {
       await this.#owed.settle();
-      for (const entry of this.#spare.idle()) {
-        await answered(this.#engine.hold(entry, LEASE_MS), ANSWER_WITHIN_MS);
-        await this.#engineHas(entry.id);
-      }
+      for (const entry of this.#spare.idle()) if (!this.#late.has(entry.id)) await this.#move(entry);
     } catch {
       // Told of already, as outbox-degraded.
     }
@@ -229,6 +243,20 @@ export class OutboxWithSpare implements Outbox {
       this.#degraded = false;
       this.#emit({ type: 'outbox-recovered' });
     }
+  }
+
+  /** Only here an entry goes from memory to the engine: whoever finds it in neither place knows that it is over. */
+  async #move(entry: OutboxEntry): Promise<void> {
+    const { id } = entry;
+    try {
+      await answered(this.#engine.hold(entry, LEASE_MS), ANSWER_WITHIN_MS);
+    } catch (error) {
+      if (!this.#spare.has(id)) this.#endInEngine(id);
+      throw error;
+    }
+    const state = this.#spare.take(id);
+    if (state === 'pending') await this.#owed.now(id, () => this.#engine.release(id));
+    else if (state === undefined && !this.#spare.has(id)) this.#endInEngine(id);
   }
 }
 

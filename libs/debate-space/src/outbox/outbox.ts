@@ -105,6 +105,8 @@ export interface Outbox {
   pause(ms: number): MaybePromise<void>;
 
   counts(): MaybePromise<OutboxCounts>;
+  /** What can be said at once, when an engine elsewhere cannot be asked. */
+  readonly kept?: OutboxCounts;
   /** `endedAt` of the oldest entry that is pending; `undefined` when none is. */
   oldestPending(): MaybePromise<number | undefined>;
   /** Milliseconds until the next entry may be claimed; `undefined` when none is waiting. */

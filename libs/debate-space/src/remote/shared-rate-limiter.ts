@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { orAborted } from '../linked-signal.js';
 import type { Pause, RateLimit, RateLimiter, Turn } from './rate-limiter.js';
 
 /**
@@ -18,6 +19,8 @@ export class SharedRateLimiter {
   readonly #own: RateLimiter;
   readonly #admit: Admit;
   readonly #limit: RateLimit;
+  /** Over when the last one in the row has its place. */
+  #last: Promise<void> = Promise.resolve();
 
   constructor(own: RateLimiter, admit: Admit, limit: RateLimit) {
     this.#own = own;
@@ -29,13 +32,19 @@ export class SharedRateLimiter {
   async turn(signal: AbortSignal): Promise<Turn | Pause> {
     const turn = await this.#own.turn(signal);
     if ('pausedMs' in turn) return turn;
+    const ahead = this.#last;
+    let done: () => void = () => undefined;
+    this.#last = new Promise((resolve) => (done = resolve));
     try {
+      await orAborted(ahead, signal);
       for (let waitMs = await this.#ask(); waitMs > 0; waitMs = await this.#ask()) {
         await pause(waitMs, undefined, { signal });
       }
     } catch (error) {
       turn.done(false);
       throw error;
+    } finally {
+      void ahead.then(done); // who gives up does not let the next one overtake
     }
     return turn;
   }

@@ -90,7 +90,9 @@ export class CookieSessions {
       cookies: after,
     });
     if (uid === next) return;
-    if (next !== undefined) recorder.loggedIn(next);
+    // A cookie that was nobody's any more is renewed, most likely.
+    const hadOne = cookieValue(sent, cookie.name) !== undefined;
+    if (next !== undefined && (uid !== undefined || !hadOne)) recorder.loggedIn(next);
     if (uid === undefined) return;
     const told = createHash('sha256')
       .update(`${cookie.name}=${cookieValue(sent, cookie.name) ?? ''}`)

@@ -57,14 +57,14 @@ export class EndRecorder {
     }
     const hash = sid === undefined ? undefined : keyedHash(this.#hashKey, 'session', sid);
     const entry = { id: randomUUID(), uid, reason, endedAt: Date.now(), sessionHash: hash };
+    const heldAt = performance.now();
     const held: HeldEnd = {
       release: (responses) => {
         if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
         const released = this.#contained(() => this.#outbox.release(entry.id));
         this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
-        const login = this.#logins?.since(uid, entry.endedAt);
-        if (login === undefined) return released;
-        return Promise.resolve(released).then(() => this.#supersede(uid, login));
+        if (!this.#logins?.hasSince(uid, heldAt)) return released;
+        return Promise.resolve(released).then(() => this.#supersede(uid, entry.endedAt));
       },
       cancel: () => this.#contained(() => this.#outbox.cancel(entry.id)),
     };
@@ -79,7 +79,9 @@ export class EndRecorder {
 
   /** A user has logged in: what is pending from before would close the newer debate session. */
   loggedIn(uid: string): void {
-    if (this.#logins) void this.#supersede(uid, this.#logins.add(uid));
+    if (!this.#logins) return;
+    this.#logins.add(uid);
+    void this.#supersede(uid, Date.now());
   }
 
   /** From now on only what the sessions tell of is recorded. */

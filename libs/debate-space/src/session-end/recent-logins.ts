@@ -6,15 +6,12 @@ const MOST_REMEMBERED = 10_000;
 export class RecentLogins {
   readonly #at = new LRUCache<string, number>({ max: MOST_REMEMBERED });
 
-  add(uid: string): number {
-    const now = Date.now();
-    this.#at.set(uid, now);
-    return now;
+  add(uid: string): void {
+    this.#at.set(uid, performance.now()); // the machine's clock may be put back
   }
 
-  /** When this user logged in, if that was after this time; milliseconds since 1970. */
-  since(uid: string, endedAt: number): number | undefined {
-    const at = this.#at.get(uid);
-    return at !== undefined && at >= endedAt ? at : undefined;
+  /** Whether this user has logged in after this moment, by `performance.now()`. */
+  hasSince(uid: string, moment: number): boolean {
+    return (this.#at.get(uid) ?? -Infinity) > moment;
   }
 }

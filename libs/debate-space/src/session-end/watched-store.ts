@@ -43,6 +43,8 @@ export class WatchedStore {
   });
   readonly #endings: Endings;
   readonly #indexed: IndexedSessions | undefined;
+  /** Whose session a request had at first; kept only for those who ask who has logged in. */
+  readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
 
@@ -83,8 +85,14 @@ export class WatchedStore {
       this.#indexed?.anonymous(sessionID);
       return;
     }
+    if (this.#recorder.wantsLogins) this.#loadedAs.set(request, uid);
     this.#live.link(sessionID, uid, request);
     this.#indexed?.live(sessionID, uid, session as SessionRecord);
+  }
+
+  /** Not who was there before – whose session is renewed, or saved back after its end – and no job without a user. */
+  #hasCome(uid: string, request: SessionRequest | undefined): boolean {
+    return request !== undefined && this.#loadedAs.get(request) !== uid;
   }
 
   /** The session as the store has it now, if its user is this one. Rejects when that cannot be told. */
@@ -136,8 +144,7 @@ export class WatchedStore {
       const actors = request ? [request] : this.#live.requestsOf(sid);
       const begin = (user: string | undefined): MaybePromise<unknown> => {
         if (user === uid) return undefined;
-        // Saved back after its end, it is nobody who has come.
-        login = uid !== undefined && !this.#endings.concerns(sid, uid);
+        login = uid !== undefined && this.#hasCome(uid, request) && !this.#endings.concerns(sid, uid);
         return this.#begin(sid, user, reason, actors, call);
       };
       return this.#userBefore(sid, request, begin);
