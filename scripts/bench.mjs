@@ -6,9 +6,15 @@ import { parseArgs } from 'node:util';
 const suites = {
   session: () => import('./bench/session.mjs'),
   delivery: () => import('./bench/delivery.mjs'),
+  logout: () => import('./bench/logout.mjs'),
+  outbox: () => import('./bench/outbox.mjs'),
 };
 const { values, positionals } = parseArgs({
-  options: { pairs: { type: 'string', default: '4' }, rounds: { type: 'string', default: '6' } },
+  options: {
+    pairs: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '6' },
+    pending: { type: 'string', default: '1000000' },
+  },
   allowPositionals: true,
 });
 const [suite = 'session'] = positionals;
@@ -17,4 +23,8 @@ if (!Object.hasOwn(suites, suite)) {
 }
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}`);
 const { default: run } = await suites[suite]();
-await run({ pairs: Number(values.pairs), rounds: Number(values.rounds) });
+await run({
+  pairs: Number(values.pairs),
+  rounds: Number(values.rounds),
+  pending: Number(values.pending),
+});

@@ -26,3 +26,9 @@ export function spread(ratios) {
   const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)];
   return `${middle.toFixed(3)}   (${low.toFixed(3)} to ${high.toFixed(3)})`;
 }
+
+/** The value that such a share of all lies at or below; 0.5 and 0.99 are p50 and p99. */
+export function quantile(values, share) {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
+}
