@@ -343,6 +343,17 @@ redisServer.describe('the outbox on BullMQ', () => {
     expect(await everything()).not.toContain('alice');
   });
 
+  it('leaves no entry behind that comes before, and ends after, a change of the secret key', async () => {
+    const before = await open();
+    await pend(before, 'a');
+    const after = await open({}, { ...context, uidHash: (uid) => `another hash of ${uid}` });
+    await after.claim(10, LONG);
+    await after.finish('a', 1);
+    expect((await before.ofUser(entry('a').uid)).waiting).toEqual([]);
+    expect(await client.keys('*:user:*')).toEqual([]);
+    expect((await before.ofUser(entry('a').uid)).finished).toHaveLength(1);
+  });
+
   /** All keys of Redis with what they hold. */
   async function everything(): Promise<string> {
     const texts: string[] = [];

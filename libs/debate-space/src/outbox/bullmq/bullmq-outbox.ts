@@ -72,8 +72,9 @@ export class BullmqOutbox implements Outbox {
   async hold(entry: OutboxEntry, leaseMs: number): Promise<void> {
     const id = this.#jobs.idOf(entry.id);
     await this.#change(async () => {
-      const isNew = await this.#index.hold(id, entry.endedAt, this.#context.uidHash(entry.uid));
-      if (isNew) await this.#jobs.add(id, entry, Math.ceil(leaseMs));
+      const uidHash = this.#context.uidHash(entry.uid);
+      const isNew = await this.#index.hold(id, entry.endedAt, uidHash);
+      if (isNew) await this.#jobs.add(id, entry, uidHash, Math.ceil(leaseMs));
     });
   }
 
@@ -114,7 +115,7 @@ export class BullmqOutbox implements Outbox {
       if (!found) return;
       const { id, job } = found;
       await Promise.all([
-        this.#jobs.update(job, { entry: job.data.entry, progress }),
+        this.#jobs.update(job, { ...job.data, progress }),
         this.#jobs.delay(id, Math.ceil(delayMs)),
       ]);
     });
@@ -135,7 +136,7 @@ export class BullmqOutbox implements Outbox {
       const { job } = found;
       const parked = { cure, parkedAt: Date.now() };
       await Promise.all([
-        this.#jobs.update(job, { entry: job.data.entry, progress, parked }),
+        this.#jobs.update(job, { ...job.data, progress, parked }),
         this.#jobs.fail(job, cure),
       ]);
     });
@@ -182,8 +183,8 @@ export class BullmqOutbox implements Outbox {
       const found = await this.#find(this.#jobs.idOf(entryId), 'parked');
       if (!found) return false;
       const { id, job } = found;
-      const { entry } = job.data;
-      await this.#jobs.update(job, { entry, progress: FRESH });
+      const { entry, uidHash } = job.data;
+      await this.#jobs.update(job, { entry, uidHash, progress: FRESH });
       return (await this.#jobs.again(job)) && this.#index.pend(id, entry.endedAt);
     });
   }
@@ -278,9 +279,8 @@ export class BullmqOutbox implements Outbox {
     outcome?: Outcome,
     attempts = 0,
   ): Promise<boolean> {
-    const { entry } = job.data;
+    const { entry, uidHash } = job.data;
     const record: FinishedEntry | undefined = outcome && finishedEntry(entry, outcome, attempts);
-    const uidHash = this.#context.uidHash(entry.uid);
     return this.#index.end(id, from, uidHash, record, this.#context.keepFinishedMs);
   }
 }

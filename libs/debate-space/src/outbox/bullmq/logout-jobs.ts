@@ -7,6 +7,8 @@ import { loadBullmq } from './optional-packages.js';
 
 export interface LogoutJobData {
   readonly entry: OutboxEntry;
+  /** As it was when the entry came: after a change of the secret key it would be another. */
+  readonly uidHash: string;
   readonly progress: DeliveryProgress;
   readonly parked?: { readonly cure: string; readonly parkedAt: number };
 }
@@ -56,9 +58,9 @@ export class LogoutJobs {
   }
 
   /** Due when the lease is over. Ignored when there is such a job. */
-  async add(id: string, entry: OutboxEntry, leaseMs: number): Promise<void> {
+  async add(id: string, entry: OutboxEntry, uidHash: string, leaseMs: number): Promise<void> {
     const options = { jobId: id, delay: leaseMs, removeOnFail: false };
-    await this.#queue.add('logout', { entry, progress: FRESH }, options);
+    await this.#queue.add('logout', { entry, uidHash, progress: FRESH }, options);
   }
 
   async get(id: string): Promise<LogoutJob | undefined> {

@@ -54,7 +54,11 @@ export class OutboxIndex {
   /** @returns whether there was no such job */
   async hold(id: string, endedAt: number, uidHash: string): Promise<boolean> {
     return isOne(
-      await this.#onSets(this.#scripts.hold, [this.#user(uidHash), this.#jobs.key(id)], [id, endedAt]),
+      await this.#onSets(
+        this.#scripts.hold,
+        [this.#user(uidHash), this.#jobs.key(id), `${this.#tag}:adding:${id}`],
+        [id, endedAt],
+      ),
     );
   }
 
@@ -98,7 +102,11 @@ export class OutboxIndex {
 
   async glance(tickMs: number): Promise<Glance> {
     const keys = [...['delayed', 'wait', 'meta'].map(this.#keyOf), `${this.#tag}:pause`];
-    const answer = await this.#onSets(this.#scripts.glance, keys, [this.#jobs.key(''), tickMs]);
+    const answer = await this.#onSets(this.#scripts.glance, keys, [
+      this.#jobs.key(''),
+      tickMs,
+      `${this.#tag}:adding:`,
+    ]);
     const [held, pending, parked, oldest, waiting, first, pausedMs] = answer as [number, number, number, string, number, string, number]; // prettier-ignore
     const dueAt = first === '' ? undefined : timeOf(first);
     return {

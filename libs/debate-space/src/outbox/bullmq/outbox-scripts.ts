@@ -14,13 +14,18 @@ local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 `;
 
-/** `…sets, user, job | id, endedAt`. Before the job is added: whoever adds it again must not hold what was released. */
+/**
+ * `…sets, user, job, adding | id, endedAt`. Before the job is added: whoever adds it again must not hold what was
+ * released. `adding` tells the others that the job is about to come; `user` outlives what a crash leaves in it.
+ */
 export const HOLD = String.raw`${SETS}
-local user, job = KEYS[4], KEYS[5]
+local user, job, adding = KEYS[4], KEYS[5], KEYS[6]
 local id, endedAt = unpack(ARGV)
 if redis.call('EXISTS', job) == 1 then return 0 end
+redis.call('SET', adding, '1', 'PX', 60000)
 redis.call('ZADD', held, endedAt, id)
 redis.call('SADD', user, id)
+redis.call('PEXPIRE', user, 90 * 24 * 60 * 60 * 1000)
 return 1
 `;
 
@@ -88,17 +93,17 @@ return states
 `;
 
 /**
- * `…sets, delayed, wait, meta, pause | the beginning of job keys, tick` → the three counts, the oldest pending one's
+ * `…sets, delayed, wait, meta, pause | the beginning of job keys, tick, the beginning of `adding` keys` → the three counts, the oldest pending one's
  * `endedAt`, how many are waiting, the first score in `delayed`, and for how long nothing is given out.
  * Forgets on the way what has lost its job, to an operator's hand perhaps; a hold may be about to get it.
  */
-export const GLANCE = String.raw`${SETS}${NOW}
+export const GLANCE = String.raw`${SETS}
 local delayed, wait, meta, pause = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
-local jobs, tick = unpack(ARGV)
+local jobs, tick, adding = unpack(ARGV)
 for _, set in ipairs({ held, pending, parked }) do
-  local newest = set == held and nowUs / 1000 - 60000 or '+inf'
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', set, '-inf', newest, 'LIMIT', 0, 20)) do
-    if redis.call('EXISTS', jobs .. id) == 0 then redis.call('ZREM', set, id) end
+  for _, id in ipairs(redis.call('ZRANGE', set, 0, 19)) do
+    local isComing = set == held and redis.call('EXISTS', adding .. id) == 1
+    if not isComing and redis.call('EXISTS', jobs .. id) == 0 then redis.call('ZREM', set, id) end
   end
 end
 local pausedMs = redis.call('PTTL', pause)
