@@ -1,0 +1,65 @@
+// One outbox in a process of its own, for the benchmark: is filled, appends, is opened again. Nobody delivers.
+import { createHmac, randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { outboxFactory } from './outbox-engines.mjs';
+
+const LEASE_MS = 30_000;
+const FILLING_AT_ONCE = 500;
+const [engine, place, namespace] = process.argv.slice(2);
+const hash = (text) => createHmac('sha256', 'a key').update(text).digest('base64url');
+const entry = () => {
+  const [id, uid] = [randomUUID(), `user-${randomUUID()}`];
+  return { id, uid, reason: 'destroyed', endedAt: Date.now(), sessionHash: hash(uid) };
+};
+
+const factory = await outboxFactory(engine, place);
+const begun = performance.now();
+const outbox = await factory.open({ namespace, uidHash: hash, keepFinishedMs: 0 });
+const openMs = performance.now() - begun;
+
+async function inParallel(entries, atOnce, work) {
+  const left = entries.values();
+  const workInTurn = async () => {
+    for (const one of left) await work(one);
+  };
+  await Promise.all(Array.from({ length: atOnce }, workInTurn));
+}
+
+async function append(entries, atOnce) {
+  const times = [];
+  await inParallel(entries, atOnce, async (one) => {
+    const from = performance.now();
+    await outbox.hold(one, LEASE_MS);
+    await outbox.release(one.id);
+    times.push(performance.now() - from);
+  });
+  return times;
+}
+
+const tasks = {
+  fill: async ({ count }) => {
+    for (let missing = count; missing > 0; missing -= 10_000) {
+      await append(Array.from({ length: Math.min(10_000, missing) }, entry), FILLING_AT_ONCE);
+    }
+    return { pending: (await outbox.counts()).pending };
+  },
+  /** Appends so many, measured, and takes them out again, not measured. */
+  append: async ({ count, atOnce }) => {
+    const entries = Array.from({ length: count }, entry);
+    const from = performance.now();
+    const times = await append(entries, atOnce);
+    const eachMs = (performance.now() - from) / count;
+    await inParallel(entries, 16, ({ id }) => outbox.finish(id, 1));
+    await outbox.nextDueMs();
+    return { eachMs, times };
+  },
+  claim: async () => {
+    const from = performance.now();
+    const jobs = await outbox.claim(1, LEASE_MS);
+    return { claimed: jobs.length, recoveryMs: openMs + performance.now() - from };
+  },
+};
+
+process.on('message', async ({ task, ...options }) => process.send(await tasks[task](options)));
+process.once('disconnect', () => process.exit());
+process.send({});

@@ -1,0 +1,86 @@
+// npm run bench -- outbox: whether an append gets slower the more is pending, and how long a process that starts after a
+// crash needs to its first entry. One process for each size, in turn.
+import { once } from 'node:events';
+import { inTurn, median, quantile, spread } from './measuring.mjs';
+import { kill, start, startRedis, temporaryFolder, versions } from './outbox-places.mjs';
+
+const SOME = 10_000;
+const WARMING_UP = 5_000;
+/** In a round: so many appends one after another, and so many with 16 under way. */
+const engines = {
+  memory: { counts: { 1: 20_000, 16: 20_000 }, share: 1, outlives: false },
+  lmdb: { counts: { 1: 100, 16: 800 }, share: 1, outlives: true },
+  bullmq: { counts: { 1: 200, 16: 800 }, share: 0.1, outlives: true },
+};
+
+export default async function outbox({ pairs, rounds: roundsOfPair, pending }) {
+  const rounds = pairs * roundsOfPair;
+  const redis = await startRedis();
+  console.log(`${versions(redis)}\n${rounds} rounds, in turn; an append is hold and release, both awaited`);
+  const places = { memory: '', lmdb: temporaryFolder(), bullmq: redis?.url };
+  for (const [name, engine] of Object.entries(engines)) {
+    if (places[name] === undefined) continue;
+    // In BullMQ a million would only take its time to be put there.
+    const sizes = new Set([0, Math.min(SOME, pending), Math.round(pending * engine.share)]);
+    const boxes = [...sizes].map((size) => ({ size, args: [name, places[name], `pending-${size}`] }));
+    console.log(`\n${name}`);
+    for (const box of boxes) {
+      box.process = await start('./outbox-process.mjs', box.args);
+      await ask(box.process.child, { task: 'append', count: WARMING_UP, atOnce: 16 });
+      const filled = await ask(box.process.child, { task: 'fill', count: box.size });
+      if (filled.pending !== box.size) throw new Error(`${filled.pending} are pending, not ${box.size}`);
+    }
+    for (const [atOnce, count] of Object.entries(engine.counts)) {
+      await reportAppends(boxes, Number(atOnce), count, rounds);
+    }
+    for (const box of boxes) await kill(box.process.child);
+    if (engine.outlives) await reportRecovery(boxes.slice(1), rounds);
+  }
+  process.exit();
+}
+
+async function reportAppends(boxes, atOnce, count, rounds) {
+  console.log(`  append, ${atOnce} at a time`);
+  const results = boxes.map(() => []);
+  const subjects = boxes.map(({ process: { child } }, index) => async () => {
+    const result = await ask(child, { task: 'append', count, atOnce });
+    results[index].push(result);
+    return result.eachMs;
+  });
+  await inTurn(subjects, rounds, false);
+  const measured = results.map((each) => each.slice(1)); // the first round is for warming up
+  for (const [index, { size }] of boxes.entries()) {
+    if (index === 0) continue;
+    const ratios = measured[index].map(({ eachMs }, round) => eachMs / measured[0][round].eachMs);
+    console.log(`    ${`${size} pending ÷ empty`.padEnd(26)} ${spread(ratios)}`);
+  }
+  for (const [index, { size }] of boxes.entries()) {
+    const times = measured[index].flatMap((each) => each.times);
+    const [p50, p99] = [0.5, 0.99].map((share) => quantile(times, share).toFixed(3));
+    const rate = Math.round(1000 / median(measured[index].map(({ eachMs }) => eachMs)));
+    console.log(`    ${`${size} pending`.padEnd(26)} p50 ${p50} ms, p99 ${p99} ms; ${rate} appends/s`);
+  }
+}
+
+/** In new processes, after those that had the outbox have been killed. */
+async function reportRecovery(boxes, rounds) {
+  console.log('  from opening to the first claimed entry, after kill -9 of the process before, ms');
+  const subjects = boxes.map((box) => async () => {
+    const { child } = await start('./outbox-process.mjs', box.args);
+    const { claimed, recoveryMs } = await ask(child, { task: 'claim' });
+    await kill(child);
+    if (claimed !== 1) throw new Error('nothing was there to claim');
+    (box.recoveries ??= []).push(recoveryMs);
+    return recoveryMs;
+  });
+  await inTurn(subjects, rounds, false);
+  for (const { size, recoveries } of boxes) {
+    console.log(`    ${`${size} pending`.padEnd(26)} ${spread(recoveries.slice(1))}`);
+  }
+}
+
+async function ask(child, message) {
+  child.send(message);
+  const [answer] = await once(child, 'message');
+  return answer;
+}
