@@ -84,20 +84,18 @@ export class OutboxWithSpare implements Outbox {
   cancel(id: string): MaybePromise<void> {
     if (!this.#spare.has(id)) return this.#owed.now(id, () => this.#engine.cancel(id));
     this.#spare.cancel(id);
-    this.#endInEngine(id);
+    void this.#endInEngine(id);
   }
 
-  /** What is owed comes first: or the engine would give out what was cancelled or delivered meanwhile. */
+  /**
+   * What memory has waits for no engine. What is owed comes first: or the engine would give out what was cancelled or
+   * delivered meanwhile.
+   */
   async claim(limit: number, leaseMs: number): Promise<readonly OutboxJob[]> {
     const kept = this.#spare.claim(limit, leaseMs);
-    if (kept.length === limit || this.#spare.pausedMs > 0) return kept;
-    try {
-      if (this.#owed.size > 0) await this.#owed.settle();
-      return [...kept, ...(await spoken(this.#engine.claim(limit - kept.length, leaseMs)))];
-    } catch (error) {
-      if (kept.length > 0) return kept;
-      throw error;
-    }
+    if (kept.length > 0 || this.#spare.pausedMs > 0) return kept;
+    if (this.#owed.size > 0) await this.#owed.settle();
+    return spoken(this.#engine.claim(limit, leaseMs));
   }
 
   retry(id: string, progress: DeliveryProgress, delayMs: number): MaybePromise<void> {
@@ -107,7 +105,7 @@ export class OutboxWithSpare implements Outbox {
   finish(id: string, attempts: number): MaybePromise<void> {
     if (!this.#spare.has(id)) return this.#owed.now(id, () => this.#engine.finish(id, attempts));
     this.#spare.finish(id, attempts);
-    this.#endInEngine(id);
+    void this.#endInEngine(id);
   }
 
   park(id: string, progress: DeliveryProgress, cure: string): MaybePromise<void> {
@@ -195,7 +193,7 @@ export class OutboxWithSpare implements Outbox {
     void settled.then(() => {
       this.#late.delete(entry.id);
       // Ended in memory before the engine had it; what memory still has is handed over in time.
-      if (!this.#spare.has(entry.id)) this.#endInEngine(entry.id);
+      if (!this.#spare.has(entry.id)) void this.#endInEngine(entry.id);
     });
   }
 
@@ -211,8 +209,12 @@ export class OutboxWithSpare implements Outbox {
   }
 
   /** It is over. The engine may hold it none the less: that its answer did not come says nothing of what it did. */
-  #endInEngine(id: string): void {
-    void Promise.resolve(this.#owed.now(id, () => this.#engine.cancel(id))).catch(() => undefined); // owed
+  async #endInEngine(id: string): Promise<void> {
+    try {
+      await this.#owed.now(id, () => this.#engine.cancel(id));
+    } catch {
+      // Owed now. Nobody waits for it: a rejection would be the host's to handle.
+    }
   }
 
   #tryAgainLater(): void {
@@ -251,12 +253,12 @@ export class OutboxWithSpare implements Outbox {
     try {
       await answered(this.#engine.hold(entry, LEASE_MS), ANSWER_WITHIN_MS);
     } catch (error) {
-      if (!this.#spare.has(id)) this.#endInEngine(id);
+      if (!this.#spare.has(id)) void this.#endInEngine(id);
       throw error;
     }
     const state = this.#spare.take(id);
     if (state === 'pending') await this.#owed.now(id, () => this.#engine.release(id));
-    else if (state === undefined && !this.#spare.has(id)) this.#endInEngine(id);
+    else if (state === undefined && !this.#spare.has(id)) void this.#endInEngine(id);
   }
 }
 
