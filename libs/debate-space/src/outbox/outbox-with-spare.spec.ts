@@ -145,6 +145,28 @@ describe('an outbox with a spare one in memory', () => {
     },
   );
 
+  it('loses no end that is undecided when the engine answers everything else before the hold', async () => {
+    engine.state = 'silent';
+    await held('a');
+    engine.state = 'up';
+    await jest.advanceTimersByTimeAsync(4_000);
+    engine.answer();
+    await jest.advanceTimersByTimeAsync(4_000);
+    await outbox.release('a');
+    expect(engine.memory.counts()).toEqual({ ...none, pending: 1 });
+  });
+
+  it('leaves nothing in an engine that hears of the cancel before the hold', async () => {
+    engine.state = 'silent';
+    await held('a');
+    engine.state = 'up';
+    await outbox.cancel('a');
+    await jest.advanceTimersByTimeAsync(4_000);
+    engine.answer();
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(engine.memory.counts()).toEqual(none);
+  });
+
   it.each(['cancel', 'finish'] as const)(
     'has the engine hear of a %s although its answer to the hold was lost',
     async (change) => {
