@@ -98,6 +98,51 @@ describe('a user who logs in again while the logout still waits', () => {
     expect(await loggedOut(1)).toEqual(['alice']);
   });
 
+  const comings: readonly { name: string; come: Act }[] = [
+    {
+      name: 'whose session is renewed on another device',
+      come: async (request) => {
+        await new Promise((resolve) => request.session.regenerate(resolve));
+        request.session.user = { uid: 'alice' };
+      },
+    },
+    {
+      name: 'whose session a job copies',
+      come: (request, _, store) =>
+        new Promise<void>((resolve) => {
+          const copied = { cookie: request.session.cookie, user: { uid: 'alice' } };
+          store.set('a copy', copied, () => {
+            resolve();
+          });
+        }),
+    },
+  ];
+  it.each(comings)('is not one $name', async ({ come }) => {
+    const act: Act = (request, ...rest) =>
+      request.query.come === undefined ? destroy(request, ...rest) : come(request, ...rest);
+    host = await SessionHost.start({ act, debateSpace: using(service, { logout: { onRelogin: 'drop' } }) });
+    await service.goDown();
+    const [one, other] = [new Browser(host.url), new Browser(host.url)];
+    for (const browser of [one, other]) await browser.post('/login', { uid: 'alice' });
+    await one.post('/act');
+    await other.post('/act?come=1');
+    expect(await other.get('/whoami')).toBe('alice');
+    expect(await loggedOut(1)).toEqual(['alice']);
+  });
+
+  it('is not one whose cookie was nobody’s any more and is renewed', async () => {
+    const kind = cookieHosts.find(({ name }) => name === 'Express, cookie-session');
+    host = await kind?.start({ debateSpace: using(service, { logout: { onRelogin: 'drop' } }) });
+    await service.goDown();
+    const url = host?.url ?? '';
+    const browser = new Browser(url);
+    await browser.post('/login', { uid: 'alice' });
+    await browser.post('/act');
+    const body = new URLSearchParams({ uid: 'alice' });
+    await fetch(`${url}/login`, { method: 'POST', headers: { cookie: 'session=run-out' }, body });
+    expect(await loggedOut(1)).toEqual(['alice']);
+  });
+
   it('is told of even before the end is proven', async () => {
     const [left, answer] = [new Gate(), new Gate()];
     const act: Act = async (request, response, store) => {
