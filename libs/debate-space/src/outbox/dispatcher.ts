@@ -1,9 +1,9 @@
-import { AsyncResource } from 'node:async_hooks';
 import type { Emit } from '../debate-space-event.js';
 import { inTime } from '../in-time.js';
 import { causeOf, decide, seemsDown, type DeliveryAnswer } from './delivery-policy.js';
 import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
 import { Pace } from './pace.js';
+import { WorkLoop } from './work-loop.js';
 
 export interface DispatcherOptions {
   readonly concurrency: number;
@@ -15,8 +15,6 @@ export interface DispatcherOptions {
 /** One attempt: a fresh token, one request. Never rejects. */
 export type Deliver = (entry: OutboxEntry) => Promise<DeliveryAnswer>;
 
-const AFTER_A_FAULT_MS = 1_000;
-
 /** Takes what is due out of the outbox and delivers it, at the pace that the service allows. */
 export class Dispatcher {
   readonly #outbox: Outbox;
@@ -27,10 +25,12 @@ export class Dispatcher {
   readonly #underWay = new Set<Promise<void>>();
   /** The ids of those that wait for an answer. */
   readonly #sent = new Set<string>();
-  #timer: NodeJS.Timeout | undefined;
-  #filling = false;
-  #again = false;
-  #running = false;
+  readonly #loop = new WorkLoop(
+    () => this.#claimAndDeliver(),
+    (error) => {
+      this.#fault(error);
+    },
+  );
   #settled: () => void = () => undefined;
 
   constructor(outbox: Outbox, deliver: Deliver, options: DispatcherOptions, emit: Emit) {
@@ -47,13 +47,10 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.#running = true;
-    // Not as part of the host's request that brought the change: its context is none of what is sent here.
-    const context = new AsyncResource('DebateSpaceDispatcher');
     this.#outbox.onChange(() => {
-      context.runInAsyncScope(() => { this.#wake(); }); // prettier-ignore
+      this.#loop.wake();
     });
-    this.#wake();
+    this.#loop.start();
   }
 
   /**
@@ -70,8 +67,7 @@ export class Dispatcher {
         await this.#progress(leftMs);
       }
     } finally {
-      this.#running = false;
-      clearTimeout(this.#timer);
+      this.#loop.stop();
     }
   }
 
@@ -87,6 +83,12 @@ export class Dispatcher {
     }
   }
 
+  /** Whether a logout is being delivered or due. */
+  async busy(): Promise<boolean> {
+    if (this.#underWay.size > 0) return true;
+    return ((await this.#outbox.nextDueMs()) ?? Infinity) <= 0;
+  }
+
   /** Resolves when no attempt is under way any more. */
   async idle(): Promise<void> {
     await Promise.all(this.#underWay);
@@ -100,14 +102,7 @@ export class Dispatcher {
         clearTimeout(timer);
         resolve();
       };
-      this.#wake();
-    });
-  }
-
-  #wake(): void {
-    this.#fill().catch((error: unknown) => {
-      this.#fault(error);
-      this.#wakeIn(AFTER_A_FAULT_MS);
+      this.#loop.wake();
     });
   }
 
@@ -116,31 +111,11 @@ export class Dispatcher {
     this.#emit({ type: 'fault', where: 'outbox', error: name });
   }
 
-  #wakeIn(ms: number): void {
-    clearTimeout(this.#timer);
-    // Never keeps the host's process alive.
-    this.#timer = setTimeout(() => { this.#wake(); }, Math.min(ms, 2 ** 31 - 1)).unref(); // prettier-ignore
-  }
-
-  /** Claims as much as may be under way now; called again while it runs, it runs once more. */
-  async #fill(): Promise<void> {
-    this.#again = true;
-    if (this.#filling) return;
-    this.#filling = true;
-    try {
-      while (this.#again && this.#running) {
-        this.#again = false;
-        await this.#claimAndDeliver();
-      }
-    } finally {
-      this.#filling = false;
-    }
-  }
-
+  /** Claims as much as may be under way now. */
   async #claimAndDeliver(): Promise<void> {
     const { waitMs, most } = this.#pace;
     if (waitMs > 0) {
-      this.#wakeIn(Math.ceil(waitMs));
+      this.#loop.wakeIn(waitMs);
       return;
     }
     const free = most - this.#underWay.size;
@@ -150,7 +125,7 @@ export class Dispatcher {
       if (!this.#sent.has(job.entry.id)) this.#begin(job);
     }
     const dueMs = await this.#outbox.nextDueMs();
-    if (dueMs !== undefined && this.#underWay.size < most) this.#wakeIn(Math.ceil(dueMs));
+    if (dueMs !== undefined && this.#underWay.size < most) this.#loop.wakeIn(dueMs);
   }
 
   #begin(job: OutboxJob): void {
@@ -162,7 +137,7 @@ export class Dispatcher {
       .finally(() => {
         this.#underWay.delete(attempt);
         this.#settled();
-        this.#wake();
+        this.#loop.wake();
       });
     this.#underWay.add(attempt);
   }

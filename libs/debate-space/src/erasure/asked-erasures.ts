@@ -1,0 +1,36 @@
+import { InvalidArgumentError } from '../errors.js';
+import type { ErasureMode } from './erasure.js';
+import type { AskedErasures } from './erasure-ledger.js';
+
+const LONGEST = { reference: 128, requestedBy: 256 } as const;
+const MODES: readonly unknown[] = ['anonymize', 'delete'] satisfies readonly ErasureMode[];
+
+/**
+ * Checks what a request says beside the uids.
+ * @throws {InvalidArgumentError}
+ */
+export function askedErasures({ reference, mode, requestedBy }: AskedErasures): AskedErasures {
+  if (!MODES.includes(mode)) throw invalid("mode must be 'anonymize' or 'delete'");
+  assertText('reference', reference);
+  if (requestedBy === undefined) return { reference, mode };
+  assertText('requestedBy', requestedBy);
+  return { reference, mode, requestedBy };
+}
+
+function assertText(name: keyof typeof LONGEST, value: unknown): void {
+  const most = LONGEST[name];
+  if (typeof value === 'string' && value !== '' && value.length <= most) {
+    if (value.isWellFormed() && !/\p{Cc}/u.test(value)) return;
+    throw invalid(`${name} must not have control characters or lone surrogates`);
+  }
+  throw invalid(`${name} must be a text of 1 to ${most} characters`);
+}
+
+function invalid(problem: string): InvalidArgumentError {
+  return new InvalidArgumentError(problem, {
+    operation: 'requestErasure',
+    retryable: false,
+    outcome: 'not-sent',
+    attempts: 0,
+  });
+}

@@ -1,0 +1,194 @@
+import type { Emit } from '../debate-space-event.js';
+import { inTime } from '../in-time.js';
+import type { Pace } from '../outbox/pace.js';
+import { WorkLoop } from '../outbox/work-loop.js';
+import { fullJitter } from '../remote/backoff.js';
+import type { AttemptResult, ErasureAttempt } from './erasure-attempt.js';
+import type { ClaimedErasure, ErasureEnd, ErasureQueue } from './erasure-queue.js';
+import type { ErasureRecords } from './erasure-records.js';
+import type { ErasureUpkeep } from './erasure-upkeep.js';
+
+export interface ErasureDispatcherParts {
+  readonly records: ErasureRecords;
+  readonly queue: ErasureQueue;
+  readonly upkeep: ErasureUpkeep;
+  readonly attempt: ErasureAttempt;
+  readonly pace: Pace;
+  /** Whether logouts wait: they go first. */
+  readonly logoutsWait: () => Promise<boolean>;
+  /** Gives up what still waits for a user who is no more. */
+  readonly forget: (uid: string) => Promise<void>;
+  readonly emit: Emit;
+}
+
+export interface ErasureDispatcherOptions {
+  /** After how long an erasure that fails is parked, in milliseconds. */
+  readonly parkAfterMs: number;
+  /** Longer than any attempt can take, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** How often is looked after what other processes left, and what is overdue. */
+const TICK_MS = 5_000;
+const LOOK_AGAIN_MS = 100;
+/** So long erasures let logouts go first; then one goes between. */
+const MOST_PATIENCE_MS = 5_000;
+const FIRST_DELAY_MS = 1_000;
+const MOST_DELAY_MS = 5 * 60_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Carries out what is due, behind waiting logouts and at the pace that the service allows. */
+export class ErasureDispatcher {
+  readonly #parts: ErasureDispatcherParts;
+  readonly #options: ErasureDispatcherOptions;
+  readonly #underWay = new Set<Promise<void>>();
+  readonly #loop: WorkLoop;
+  #tick: NodeJS.Timeout | undefined;
+  #stopListening: () => void = () => undefined;
+  #patientSince: number | undefined;
+  #lookAfterAll = false;
+
+  constructor(parts: ErasureDispatcherParts, options: ErasureDispatcherOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#loop = new WorkLoop(
+      () => this.#work(),
+      (error) => {
+        this.#fault(error);
+      },
+    );
+  }
+
+  start(): void {
+    this.#stopListening = this.#parts.records.onChange(() => {
+      this.#loop.wake();
+    });
+    this.#lookAfterAll = true;
+    this.#tick = setInterval(() => {
+      this.#lookAfterAll = true;
+      this.#loop.wake();
+    }, TICK_MS).unref();
+    this.#loop.start();
+  }
+
+  /** Begins nothing any more. */
+  stop(): void {
+    this.#stopListening();
+    clearInterval(this.#tick);
+    this.#loop.stop();
+  }
+
+  /** Resolves when no attempt is under way any more, or the time is over. */
+  async idle(withinMs: number): Promise<void> {
+    await inTime(Promise.all(this.#underWay), withinMs, undefined);
+  }
+
+  #fault(error: unknown): void {
+    const name = error instanceof Error ? error.name : typeof error;
+    this.#parts.emit({ type: 'fault', where: 'erasures', error: name });
+  }
+
+  async #work(): Promise<void> {
+    if (this.#lookAfterAll) await this.#lookAfter();
+    const { pace, queue } = this.#parts;
+    while (this.#loop.running && this.#underWay.size < pace.most) {
+      const waitMs = pace.waitMs > 0 ? pace.waitMs : (await this.#isPatient()) ? LOOK_AGAIN_MS : 0;
+      if (waitMs > 0) {
+        this.#loop.wakeIn(waitMs);
+        return;
+      }
+      const claimed = await queue.claim(this.#options.leaseMs);
+      if (!claimed) {
+        const dueMs = await queue.nextDueMs();
+        if (dueMs !== undefined) this.#loop.wakeIn(Math.max(0, dueMs));
+        return;
+      }
+      this.#begin(claimed);
+    }
+  }
+
+  /** Whether logouts go first now. */
+  async #isPatient(): Promise<boolean> {
+    const waits = (await this.#parts.queue.nextDueMs()) ?? Infinity;
+    if (waits > 0 || !(await this.#parts.logoutsWait())) {
+      this.#patientSince = undefined;
+      return false;
+    }
+    this.#patientSince ??= performance.now();
+    if (performance.now() - this.#patientSince < MOST_PATIENCE_MS) return true;
+    this.#patientSince = undefined;
+    return false;
+  }
+
+  async #lookAfter(): Promise<void> {
+    this.#lookAfterAll = false;
+    const { upkeep, emit } = this.#parts;
+    for (let late = await upkeep.nextOverdue(); late; late = await upkeep.nextOverdue()) {
+      const { reference, mode, waiting, failed, askedAt } = late;
+      const days = Math.floor((Date.now() - askedAt.getTime()) / DAY_MS);
+      emit({ type: 'erasure-overdue', reference, mode, waiting: waiting + failed, days });
+    }
+    if (await upkeep.prune()) this.#lookAfterAll = true;
+  }
+
+  #begin(claimed: ClaimedErasure): void {
+    const attempt = this.#attempt(claimed)
+      .catch((error: unknown) => {
+        this.#fault(error); // it is due again when its lease is over
+      })
+      .finally(() => {
+        this.#underWay.delete(attempt);
+        this.#loop.wake();
+      });
+    this.#underWay.add(attempt);
+  }
+
+  async #attempt(claimed: ClaimedErasure): Promise<void> {
+    const result = await this.#parts.attempt.make(claimed);
+    if (result.end) await this.#finish(claimed, result.end);
+    else await this.#again(claimed, result);
+  }
+
+  async #finish(claimed: ClaimedErasure, end: ErasureEnd): Promise<void> {
+    const { queue, pace, emit, forget } = this.#parts;
+    const { uid, uidHash, mode, attempts } = claimed;
+    const { outcome, answer, loggedOut, reason = '' } = end;
+    if (outcome !== 'vetoed') {
+      pace.heard(false, '');
+      if (uid !== undefined) await forget(uid);
+    }
+    const finished = await queue.finish(claimed, end);
+    if (finished.length > 0) this.#lookAfterAll = true;
+    for (const reference of claimed.references) {
+      const which = { reference, mode, uidHash };
+      if (outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
+      else emit({ type: 'erasure-done', ...which, outcome, attempts, answer, loggedOut });
+    }
+    for (const { reference, total, done, alreadyGone, vetoed, cancelled } of finished) {
+      emit({ type: 'erasure-finished', reference, mode, total, done, alreadyGone, vetoed, cancelled });
+    }
+  }
+
+  async #again(claimed: ClaimedErasure, result: Extract<AttemptResult, { end?: undefined }>): Promise<void> {
+    const { queue, pace, emit } = this.#parts;
+    const { setback, concernsAll, aborted, cure } = result;
+    const { uidHash, mode, attempts, since, uid } = claimed;
+    if (aborted) {
+      await queue.retry(claimed, setback, 0); // the next start need not wait for the lease
+      return;
+    }
+    const { cause } = setback;
+    if (concernsAll) pace.heard(true, cause);
+    const [reference = ''] = claimed.references;
+    const which = { reference, mode, uidHash, attempts, cause };
+    if (uid === undefined || Date.now() >= since + this.#options.parkAfterMs) {
+      await queue.park(claimed, setback);
+      emit({ type: 'erasure-parked', ...which, cure });
+      return;
+    }
+    const jitter = fullJitter(claimed.failures + 1, FIRST_DELAY_MS, MOST_DELAY_MS);
+    const delayMs = Math.max(jitter, result.retryAfterMs);
+    await queue.retry(claimed, setback, delayMs);
+    emit({ type: 'erasure-retrying', ...which, delayMs });
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * `anonymize` erases the personal data and keeps the contributions (service-interface.md, section 4.2); `delete` removes
+ * the user with all contributions (section 4.3). Neither can be undone.
+ */
+export type ErasureMode = 'anonymize' | 'delete';
+
+/** One user to be erased. */
+export interface ErasureRequest {
+  /** The uid under which the user was registered in the service. */
+  readonly uid: string;
+  readonly mode: ErasureMode;
+  /**
+   * The name of this erasure – a ticket, a case number –, 1 to 128 characters. It is kept with the receipt: no personal
+   * data. Default: a random UUID.
+   */
+  readonly reference?: string | undefined;
+  /** Who asked, in words of your own, at most 256 characters. Kept with the receipt: rather a role than a name. */
+  readonly requestedBy?: string | undefined;
+}
+
+/**
+ * `waiting`: nothing was done yet; `overdue`: waiting for longer than the first of `erasure.warnAfterMs`, or with some
+ * that failed for good; `done` and `cancelled`: nothing more will be done.
+ */
+export type ErasureState = 'waiting' | 'running' | 'paused' | 'done' | 'overdue' | 'cancelled';
+
+/** How the erasures of one reference stand. No personal data. `total` is the sum of all the counts after it. */
+export interface ErasureStatus {
+  readonly reference: string;
+  readonly mode: ErasureMode;
+  readonly requestedBy?: string;
+  readonly state: ErasureState;
+  /** Whether the list was read to its end. Before that nothing is carried out; the same call goes on reading it. */
+  readonly complete: boolean;
+  readonly askedAt: Date;
+  readonly finishedAt?: Date;
+  readonly total: number;
+  /** The service has erased them. */
+  readonly done: number;
+  /** The service did not know them (any more). */
+  readonly alreadyGone: number;
+  /** `erasure.beforeErase` forbade it. */
+  readonly vetoed: number;
+  readonly cancelled: number;
+  /** Given up after `erasure.parkAfterMs`; `resume` tries them again. */
+  readonly failed: number;
+  readonly waiting: number;
+}
+
+/** What `request` answers. */
+export interface RequestedErasure extends ErasureStatus {
+  /** Whether the same was asked for already, and is not done yet: it is done once. */
+  readonly alreadyUnderWay: boolean;
+}
+
+/** How far the work is. */
+export interface ErasureProgress extends ErasureStatus {
+  /** Users a minute, over the last minute at most; 0 while nothing was done. */
+  readonly perMinute: number;
+  /** Until the end at this rate, in milliseconds; absent while there is no rate. */
+  readonly msLeft?: number;
+}
+
+/** `already-gone`: the service did not know the uid. */
+export type ErasureOutcome = 'erased' | 'already-gone' | 'vetoed';
+
+/** What is kept of an erasure that is over: nothing personal. */
+export interface ErasureReceipt {
+  readonly reference: string;
+  readonly mode: ErasureMode;
+  readonly requestedBy?: string;
+  /** Keyed hash of the uid: whoever has the key and the uid can tell that this is its receipt. */
+  readonly uidHash: string;
+  readonly askedAt: Date;
+  readonly doneAt: Date;
+  /** How many requests were begun, those of processes that died among them; none when vetoed at once. */
+  readonly attempts: number;
+  readonly outcome: ErasureOutcome;
+  /** The HTTP status of the service's answer; 404 with `erased`: an earlier attempt had done it, and its answer was lost. */
+  readonly answer?: number;
+  /** Whether the service took the logout that goes before the erasure. */
+  readonly loggedOut: boolean;
+  /** Of a veto, in the host's words. */
+  readonly reason?: string;
+}
+
+/** What `erasure.beforeErase` is asked about. */
+export interface PendingErasure {
+  readonly uid: string;
+  readonly mode: ErasureMode;
+  readonly reference: string;
+  readonly requestedBy?: string;
+}
+
+/**
+ * Asked immediately before a user is erased – at each attempt –, on whichever instance does it. `{ veto }` forbids it for
+ * good, with a reason that is kept with the receipt: no personal data. When it throws or does not answer within 30
+ * seconds, nothing is erased and it is asked again later.
+ */
+export type BeforeErase = (erasure: PendingErasure) => BeforeEraseAnswer | Promise<BeforeEraseAnswer>;
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a hook that returns nothing agrees
+export type BeforeEraseAnswer = void | undefined | { readonly veto: string };

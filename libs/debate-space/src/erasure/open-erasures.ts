@@ -1,0 +1,77 @@
+import { DebateSpaceErasures } from '../debate-space-erasures.js';
+import type { Emit } from '../debate-space-event.js';
+import type { Deliver, Dispatcher } from '../outbox/dispatcher.js';
+import type { OutboxContext } from '../outbox/outbox.js';
+import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
+import { Pace } from '../outbox/pace.js';
+import type { UsersApi } from '../remote/users-api.js';
+import { walkUsers } from '../remote/user-walk.js';
+import type { ResolvedOptions } from '../resolve-options.js';
+import type { ErasureMode } from './erasure.js';
+import { ErasureAttempt, HOOK_WITHIN_MS } from './erasure-attempt.js';
+import { ErasureDispatcher } from './erasure-dispatcher.js';
+import { ErasureLedger } from './erasure-ledger.js';
+import { ErasureQueue } from './erasure-queue.js';
+import { ErasureRecords } from './erasure-records.js';
+import { ErasureUpkeep } from './erasure-upkeep.js';
+import { forgetUser } from './forget-user.js';
+
+export interface ErasuresAround {
+  readonly outbox: OutboxWithSpare;
+  readonly context: OutboxContext;
+  readonly options: ResolvedOptions;
+  readonly users: UsersApi;
+  /** One request. @returns the status of the answer, 404 when the service does not know the user */
+  readonly erase: (uid: string, mode: ErasureMode, withinMs: number) => Promise<number>;
+  readonly logOut: Deliver;
+  readonly logouts: Dispatcher;
+  readonly emit: Emit;
+}
+
+export interface OpenErasures {
+  readonly erasures: DebateSpaceErasures;
+  /** None for an outbox engine that keeps no records. */
+  readonly dispatcher: ErasureDispatcher | undefined;
+}
+
+const PER_PAGE = 100;
+
+/** The erasures of one application, put together. */
+export function openErasures(around: ErasuresAround): OpenErasures {
+  const { outbox, context, options, users, erase, logOut, logouts, emit } = around;
+  const { erasure, http, logout } = options;
+  if (!outbox.records) return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined };
+  const records = new ErasureRecords(outbox.records, context);
+  const { concurrency, parkAfterMs, keepReceiptsMs, beforeErase } = erasure;
+  const warnAfterMs = [...erasure.warnAfterMs, parkAfterMs].toSorted((one, other) => one - other);
+  const [overdueAfterMs = parkAfterMs] = warnAfterMs;
+  const ledger = new ErasureLedger(records, overdueAfterMs);
+  // Of the hook, the token, the logout and the operation each has its own limit; the rest waits for the rate limit.
+  const attemptMs = 2 * http.deadlineMs;
+  const attempt = new ErasureAttempt({
+    beforeErase,
+    logOut: logout.mode === 'direct' ? logOut : undefined,
+    erase: (uid, mode) => erase(uid, mode, attemptMs),
+    emit,
+  });
+  const pace = new Pace(concurrency, (event) => {
+    if (event.type === 'service-down') emit({ type: 'erasures-held-up', cause: event.cause });
+    if (event.type === 'service-up') emit({ type: 'erasures-go-on' });
+  });
+  const dispatcher = new ErasureDispatcher(
+    {
+      records,
+      queue: new ErasureQueue(records),
+      upkeep: new ErasureUpkeep(records, { warnAfterMs, keepReceiptsMs }),
+      attempt,
+      pace,
+      logoutsWait: () => logouts.busy(),
+      forget: (uid) => forgetUser(outbox, uid, emit),
+      emit,
+    },
+    { parkAfterMs, leaseMs: HOOK_WITHIN_MS + attemptMs + 3 * http.timeoutMs },
+  );
+  const walk = (signal: AbortSignal | undefined) =>
+    walkUsers((page) => users.list({ page, perPage: PER_PAGE }, signal));
+  return { erasures: new DebateSpaceErasures({ ledger, records, users: walk, emit }), dispatcher };
+}

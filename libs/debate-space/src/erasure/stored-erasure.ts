@@ -1,0 +1,68 @@
+import type { ErasureMode, ErasureOutcome } from './erasure.js';
+
+/** What is kept of all erasures of one reference. Moments are milliseconds since 1970. */
+export interface StoredBatch {
+  readonly mode: ErasureMode;
+  readonly requestedBy?: string;
+  readonly askedAt: number;
+  complete: boolean;
+  paused: boolean;
+  cancelling: boolean;
+  startedAt?: number;
+  finishedAt?: number;
+  /** Under which it stands in the schedule; absent when it does not. */
+  dueAt?: number;
+  /** How many of the warnings have been given, and when the next one is. */
+  warnings: number;
+  warnAt?: number;
+  total: number;
+  done: number;
+  alreadyGone: number;
+  vetoed: number;
+  cancelled: number;
+  failed: number;
+}
+
+/** One user's erasure that is not over. */
+export interface StoredEntry {
+  /** The uid, encrypted. */
+  readonly sealed: string;
+  /** All references that ask for it; it is done once. */
+  references: string[];
+  /** From when on `erasure.parkAfterMs` counts. */
+  since: number;
+  /** When it is due; while it is under way, when its lease ends. */
+  dueAt: number;
+  attempts: number;
+  /** How often in a row it came to nothing; from the last time that somebody resumed it. */
+  failures: number;
+  /** Whether one of the attempts may have been carried out. */
+  unknown: boolean;
+  /** How many of the logouts before it the service has answered with 400. */
+  rejections: number;
+  parked: boolean;
+  cause?: string;
+}
+
+/** What stands under `r/`, beside what the reference's batch has. */
+export interface StoredReceipt {
+  readonly askedAt: number;
+  readonly doneAt: number;
+  readonly attempts: number;
+  readonly outcome: ErasureOutcome;
+  readonly answer?: number;
+  readonly loggedOut: boolean;
+  readonly reason?: string;
+}
+
+/** How many are neither over nor given up. */
+export function waitingOf({
+  total,
+  done,
+  alreadyGone,
+  vetoed,
+  cancelled,
+  failed,
+}: Omit<StoredBatch, 'mode'>): number {
+  return total - done - alreadyGone - vetoed - cancelled - failed;
+}

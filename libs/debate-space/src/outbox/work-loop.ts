@@ -1,0 +1,68 @@
+import { AsyncResource } from 'node:async_hooks';
+
+const AFTER_A_FAULT_MS = 1_000;
+const MOST_MS = 2 ** 31 - 1;
+
+/**
+ * Does a piece of work whenever it is woken, never twice at the same time: woken while it works, it works once more. A
+ * fault is told, and the work tried again a second later. Its timer never keeps the host's process alive.
+ */
+export class WorkLoop {
+  readonly #work: () => Promise<void>;
+  readonly #fault: (error: unknown) => void;
+  /** Not as part of the host's request that brought the change: its context is none of what is sent from here. */
+  readonly #context = new AsyncResource('DebateSpaceWork');
+  #timer: NodeJS.Timeout | undefined;
+  #running = false;
+  #working = false;
+  #again = false;
+
+  constructor(work: () => Promise<void>, fault: (error: unknown) => void) {
+    this.#work = work;
+    this.#fault = fault;
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.wake();
+  }
+
+  wake(): void {
+    this.#again = true;
+    if (this.#working || !this.#running) return;
+    this.#working = true;
+    this.#context.runInAsyncScope(() => {
+      void this.#run();
+    });
+  }
+
+  /** Instead of any time that was given before. */
+  wakeIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => { this.wake(); }, Math.min(Math.ceil(ms), MOST_MS)).unref(); // prettier-ignore
+  }
+
+  /** What is at work goes on to its end. */
+  stop(): void {
+    this.#running = false;
+    clearTimeout(this.#timer);
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#again && this.#running) {
+        this.#again = false;
+        await this.#work();
+      }
+    } catch (error) {
+      this.#fault(error);
+      this.wakeIn(AFTER_A_FAULT_MS);
+    } finally {
+      this.#working = false;
+    }
+  }
+}

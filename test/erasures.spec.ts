@@ -1,0 +1,420 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Module, type INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Readable } from 'node:stream';
+import { filter, firstValueFrom, lastValueFrom, take, toArray, type Observable } from 'rxjs';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceModule,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  type BeforeErase,
+  type DebateSpaceEvent,
+  type DebateSpaceModuleOptions,
+  type ErasureReceipt,
+  type OutboxFactory,
+} from 'nestjs-debate-space';
+import { outboxEngines, type EnginePlaces } from './support/outbox-engines.js';
+import { startService, using } from './support/service.js';
+
+const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
+
+for (const engine of outboxEngines) {
+  engine.describe(`erasures in the outbox: ${engine.name}`, () => {
+    let places: EnginePlaces;
+    let place: OutboxFactory;
+    let service: DebateSpaceSimulator;
+    const apps: INestApplication[] = [];
+    beforeAll(async () => {
+      places = await engine.start();
+    });
+    afterAll(async () => {
+      await places.stop();
+    });
+    beforeEach(async () => {
+      place = places.place();
+      service = await startService({ rateLimit: false });
+    });
+    afterEach(async () => {
+      for (const app of apps.splice(0)) await app.close();
+      await service.stop();
+    });
+
+    async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplication> {
+      const defaults = { outbox: place, http: { rateLimit: false as const } };
+      @Module({ imports: [DebateSpaceModule.forRoot(using(service, { ...defaults, ...options }))] })
+      class App {}
+      const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+      apps.push(await app.init());
+      return app;
+    }
+    const erasuresOf = (app: INestApplication): DebateSpaceErasures => app.get(DebateSpaceErasures);
+    function told<T extends DebateSpaceEvent['type']>(app: INestApplication, type: T, count = 1) {
+      const { events$ } = app.get(DebateSpaceEvents);
+      const those = events$ as Observable<Extract<DebateSpaceEvent, { type: T }>>;
+      return firstValueFrom(
+        those.pipe(
+          filter((event) => event.type === type),
+          take(count),
+          toArray(),
+        ),
+      );
+    }
+    async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+      const found: T[] = [];
+      for await (const item of items) found.push(item);
+      return found;
+    }
+    const register = (uids: readonly string[]): void => {
+      for (const uid of uids) service.users.add({ uid });
+    };
+
+    it('logs the user out, then erases, and leaves a receipt without the uid', async () => {
+      const app = await start();
+      const finished = told(app, 'erasure-finished');
+      const requested = await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'case 1/2 ü', requestedBy: 'the user' }); // prettier-ignore
+      expect(requested).toMatchObject({ reference: 'case 1/2 ü', mode: 'delete', complete: true, total: 1, alreadyUnderWay: false }); // prettier-ignore
+      await finished;
+
+      const operations = service.received.all.filter(({ uid }) => uid === 'alice').map((r) => r.operation);
+      expect(operations).toEqual(['logout', 'delete']);
+      expect(service.users.has('alice')).toBe(false);
+      expect(await erasuresOf(app).status('case 1/2 ü')).toMatchObject({ state: 'done', total: 1, done: 1, waiting: 0, finishedAt: expect.any(Date) }); // prettier-ignore
+      const receipts = await all(erasuresOf(app).receipts('case 1/2 ü'));
+      expect(receipts).toEqual([
+        {
+          reference: 'case 1/2 ü',
+          mode: 'delete',
+          requestedBy: 'the user',
+          uidHash: expect.any(String),
+          askedAt: requested.askedAt,
+          doneAt: expect.any(Date),
+          attempts: 1,
+          outcome: 'erased',
+          answer: 200,
+          loggedOut: true,
+        },
+      ]);
+      expect(JSON.stringify(receipts)).not.toContain('alice');
+    });
+
+    it('shows for a given uid that it was erased, and when', async () => {
+      const app = await start();
+      const finished = told(app, 'erasure-finished', 2);
+      await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'one' });
+      await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'two' });
+      await finished;
+      const [receipt, ...others] = await all(erasuresOf(app).receiptsOf('alice'));
+      expect(receipt).toMatchObject({ reference: 'one', mode: 'anonymize', outcome: 'erased' });
+      expect(others).toEqual([]);
+      expect(await all(erasuresOf(app).receiptsOf('carol'))).toEqual([]);
+    });
+
+    it('is asked for twice and done once', async () => {
+      const app = await start();
+      await service.goDown();
+      const first = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+      const second = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+      const third = await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'of its own' });
+      expect(first.alreadyUnderWay).toBe(false);
+      expect(second).toMatchObject({ alreadyUnderWay: true, reference: first.reference });
+      expect(third).toMatchObject({ alreadyUnderWay: true, reference: 'of its own', total: 1 });
+      const finished = told(app, 'erasure-finished', 2);
+      await service.comeBack();
+      await finished;
+      expect(service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
+      expect(await all(erasuresOf(app).receiptsOf('alice'))).toHaveLength(2);
+    });
+
+    it('calls a user that the service does not know already gone', async () => {
+      const app = await start();
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
+      await finished;
+      expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, alreadyGone: 1 });
+      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([{ outcome: 'already-gone', answer: 404 }]); // prettier-ignore
+    });
+
+    it('calls it erased when an answer was lost, and the next one says 404', async () => {
+      const app = await start();
+      service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'lost' });
+      await finished;
+      expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([{ outcome: 'erased', answer: 404, attempts: 2 }]); // prettier-ignore
+    });
+
+    it('is not taken in by a web page that says 404', async () => {
+      const app = await start();
+      const page = { status: 404, contentType: 'text/html', body: '<html>not here</html>' };
+      service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
+      const retrying = told(app, 'erasure-retrying');
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
+      expect(await retrying).toMatchObject([{ cause: '404', attempts: 1 }]);
+      await finished;
+      expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', answer: 200 }]);
+    });
+
+    it('deletes first when a user is to be deleted and anonymised', async () => {
+      const app = await start();
+      await service.goDown();
+      const heldUp = told(app, 'erasures-held-up');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'a' });
+      await heldUp;
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'd' });
+      const finished = told(app, 'erasure-finished');
+      await service.comeBack();
+      expect(await finished).toMatchObject([{ reference: 'd', done: 1 }]);
+      expect(service.received.of('anonymize')).toEqual([]);
+    });
+
+    it('goes on with the operation when the service refuses the logout for good', async () => {
+      const app = await start();
+      service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'refused' });
+      await finished;
+      expect(await all(erasuresOf(app).receipts('refused'))).toMatchObject([{ outcome: 'erased', loggedOut: false }]); // prettier-ignore
+    });
+
+    it('forgets the logouts that still wait for the user', async () => {
+      const app = await start();
+      service.faults.add({ kind: 'status', status: 404, operation: 'logout', times: 1 });
+      const parked = told(app, 'logout-parked');
+      await app.get(DebateSpaceService).logoutUser('alice');
+      await parked;
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+      await finished;
+      expect(await app.get(DebateSpaceOutbox).parked()).toEqual([]);
+    });
+
+    it('asks the host before, and keeps its veto', async () => {
+      const asked: unknown[] = [];
+      const app = await start({
+        erasure: {
+          beforeErase: (erasure) => {
+            asked.push(erasure);
+            return erasure.uid === 'alice' ? { veto: 'legal hold' } : undefined;
+          },
+        },
+      });
+      const vetoed = told(app, 'erasure-vetoed');
+      const finished = told(app, 'erasure-finished', 2);
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
+      await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'w' });
+      expect(await vetoed).toMatchObject([{ reference: 'v', reason: 'legal hold' }]);
+      await finished;
+      expect(asked).toContainEqual({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
+      expect(service.received.all.filter(({ uid }) => uid === 'alice')).toEqual([]);
+      expect(await erasuresOf(app).status('v')).toMatchObject({ state: 'done', vetoed: 1, done: 0 });
+      expect(await all(erasuresOf(app).receipts('v'))).toMatchObject([{ outcome: 'vetoed', reason: 'legal hold' }]); // prettier-ignore
+      expect(service.users.has('alice')).toBe(true);
+      expect(service.users.has('bob')).toBe(false);
+    });
+
+    for (const failure of ['throws', 'answers nonsense'] as const) {
+      it(`erases nobody without the host's word when it ${failure}`, async () => {
+        let calls = 0;
+        const app = await start({
+          erasure: {
+            beforeErase: () => {
+              calls += 1;
+              if (calls > 1) return undefined;
+              if (failure === 'throws') throw new RangeError('of the host');
+              return 'no' as never;
+            },
+          },
+        });
+        const retrying = told(app, 'erasure-retrying');
+        const finished = told(app, 'erasure-finished');
+        await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'x' });
+        expect(await retrying).toMatchObject([{ cause: 'beforeErase failed' }]);
+        await finished;
+        expect(await all(erasuresOf(app).receipts('x'))).toMatchObject([{ outcome: 'erased', attempts: 1 }]);
+      });
+    }
+
+    it('takes many from an array, an iterable and a stream, each once', async () => {
+      const app = await start();
+      const uids = uidsOf(600);
+      register(uids);
+      const csv = ['name,uid', ...uids.slice(400).map((uid) => `"=x",${uid}`)].join('\n');
+      const sources = [
+        { source: uids.slice(0, 300) },
+        { source: Readable.from(uids.slice(200, 500)) },
+        { source: Readable.from([csv], { objectMode: false }), format: 'csv' },
+      ] as const;
+      const finished = told(app, 'erasure-finished', 3);
+      const [one, two, three] = await Promise.all(
+        sources.map(({ source, ...format }, n) =>
+          erasuresOf(app).requestMany(source, { mode: 'delete', reference: `part ${n}`, ...format }),
+        ),
+      );
+      expect([one?.total, two?.total, three?.total]).toEqual([300, 300, 200]);
+      await finished;
+      expect(service.received.of('delete').map(({ uid }) => uid).toSorted()).toEqual(uids.toSorted()); // prettier-ignore
+      expect(await erasuresOf(app).status('part 1')).toMatchObject({ state: 'done', done: 300, total: 300 });
+    });
+
+    it('begins with none before all are durable, and goes on reading after a crash', async () => {
+      const app = await start();
+      const uids = uidsOf(700);
+      register(uids);
+      function* dying(): Generator<string> {
+        yield* uids.slice(0, 600);
+        throw new Error('the source died');
+      }
+      const bulk = { mode: 'delete', reference: 'bulk' } as const;
+      await expect(erasuresOf(app).requestMany(dying(), bulk)).rejects.toThrow('the source died');
+      expect(await erasuresOf(app).status('bulk')).toMatchObject({ state: 'waiting', complete: false, total: 500 }); // prettier-ignore
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+      await finished;
+      expect(service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
+
+      const all = told(app, 'erasure-finished');
+      expect(await erasuresOf(app).requestMany(uids, bulk)).toMatchObject({ complete: true, total: 700 });
+      expect(await all).toMatchObject([{ total: 700, done: 700 }]);
+      const again = await erasuresOf(app).requestMany(uids, bulk);
+      expect(again).toMatchObject({ state: 'done', total: 700, done: 700 });
+    });
+
+    it('pauses, goes on and is cancelled, over all instances', async () => {
+      const [one, other] = [await start(), engine.name === 'memory' ? undefined : await start()];
+      const uids = uidsOf(50);
+      register(uids);
+      const erasures = erasuresOf(other ?? one);
+      service.faults.add({ kind: 'latency', ms: 20, operation: 'delete' });
+      await erasuresOf(one).requestMany(uids, { mode: 'delete', reference: 'stop and go' });
+      await service.received.waitFor('delete', { count: 8 });
+      expect(await erasures.pause('stop and go')).toMatchObject({ state: 'paused' });
+      const quiet = await settled(() => service.received.count);
+      expect(quiet).toBeLessThan(50);
+      await erasures.resume('stop and go');
+      await service.received.waitFor('delete', { count: 20 });
+      await erasures.cancel('stop and go');
+      const ended = await lastValueFrom(erasures.progress('stop and go'));
+      expect(ended).toMatchObject({ state: 'cancelled', waiting: 0, total: 50, failed: 0 });
+      expect(ended.cancelled).toBeGreaterThan(0);
+      expect(ended.done + ended.cancelled).toBe(50);
+      expect(service.received.of('delete')).toHaveLength(ended.done);
+      await expect(erasures.requestMany(uids, { mode: 'delete', reference: 'stop and go' })).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' }); // prettier-ignore
+    });
+
+    it('tells of progress until the work ends', async () => {
+      const app = await start();
+      register(uidsOf(30));
+      await erasuresOf(app).requestMany(uidsOf(40), { mode: 'anonymize', reference: 'p' });
+      const seen = await firstValueFrom(erasuresOf(app).progress('p').pipe(toArray()));
+      expect(seen.at(-1)).toMatchObject({ state: 'done', total: 40, done: 30, alreadyGone: 10, waiting: 0 });
+      const sums = seen.map(({ done, alreadyGone, waiting }) => done + alreadyGone + waiting);
+      expect(new Set(sums)).toEqual(new Set([40]));
+    });
+
+    it('says what a list would come to, and touches nobody', async () => {
+      const none: BeforeErase = () => {
+        throw new Error('not now');
+      };
+      const app = await start({ erasure: { beforeErase: none } });
+      register(uidsOf(120));
+      await erasuresOf(app).requestMany(['user-3', 'user-149'], { mode: 'delete', reference: 'd' });
+      const list = [...uidsOf(150), 'user-1', 'user-2', ''];
+      const counts = await erasuresOf(app).dryRun(list, { mode: 'delete' });
+      expect(counts).toEqual({ total: 153, distinct: 150, duplicates: 2, invalid: 1, known: 120, unknown: 30, underWay: 2 }); // prettier-ignore
+      expect(service.received.all.every(({ operation }) => ['list', 'token'].includes(operation))).toBe(true);
+    });
+
+    it('waits while the service is away, and leaves the service time', async () => {
+      const app = await start();
+      await service.goDown();
+      const heldUp = told(app, 'erasures-held-up');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
+      await heldUp;
+      const [finished, goOn] = [told(app, 'erasure-finished'), told(app, 'erasures-go-on')];
+      await service.comeBack();
+      await Promise.all([finished, goOn]);
+      expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ attempts: 1 }]);
+    });
+
+    it('warns of what is overdue, gives up in the end, and goes on when it is told to', async () => {
+      service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
+      const app = await start({ erasure: { warnAfterMs: [1], parkAfterMs: 2 } });
+      const [overdue, parked] = [told(app, 'erasure-overdue'), told(app, 'erasure-parked')];
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'o' });
+      expect(await parked).toMatchObject([{ reference: 'o', cause: '422', cure: expect.any(String) }]);
+      expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
+      expect(await overdue).toMatchObject([{ reference: 'o', waiting: 1, days: 0 }]);
+      expect(await lastValueFrom(erasuresOf(app).progress('o'))).toMatchObject({ failed: 1 });
+      service.faults.clear();
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).resume('o');
+      await finished;
+      expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'done', failed: 0, done: 1 });
+    });
+
+    it('keeps receipts for as long as it was told to', async () => {
+      const app = await start({ erasure: { keepReceiptsMs: 0 } });
+      const finished = told(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'short' });
+      await finished;
+      await until(async () => (await all<ErasureReceipt>(erasuresOf(app).receiptsOf('alice'))).length === 0);
+      await until(async () => (await all(erasuresOf(app).list())).length === 0);
+    });
+
+    it('lists the references, the newest first', async () => {
+      const app = await start({ dispatch: engine.name === 'memory' });
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'first' });
+      await new Promise((resolve) => setTimeout(resolve, 2)); // another millisecond
+      await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'second' });
+      expect((await all(erasuresOf(app).list())).map(({ reference }) => reference)).toEqual(['second', 'first']); // prettier-ignore
+    });
+
+    it('refuses what cannot be, before anything is stored', async () => {
+      const app = await start();
+      const erasures = erasuresOf(app);
+      const one = { uid: 'alice', mode: 'delete' } as const;
+      const refusals: readonly (readonly [unknown, string])[] = [
+        [{ ...one, uid: '..' }, 'ERR_DEBATE_SPACE_INVALID_UID'],
+        [{ ...one, mode: 'erase' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+        [{ ...one, reference: '' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+        [{ ...one, reference: 'x'.repeat(129) }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+        [{ ...one, requestedBy: 'a\nb' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+      ];
+      for (const [request, code] of refusals) {
+        await expect(erasures.request(request as typeof one)).rejects.toMatchObject({ code });
+      }
+      await expect(erasures.status('none')).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' }); // prettier-ignore
+      await expect(all(erasures.receipts('none'))).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' }); // prettier-ignore
+      expect(await all(erasures.list())).toEqual([]);
+      await erasures.request({ ...one, reference: 'mine' });
+      await expect(erasures.request({ uid: 'bob', mode: 'anonymize', reference: 'mine' })).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' }); // prettier-ignore
+    });
+  });
+}
+
+/** Resolves with a number when it has stopped changing. */
+async function settled(read: () => number): Promise<number> {
+  for (let before = read(); ; before = read()) {
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    if (read() === before) return before;
+  }
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+describe('a process that does not dispatch', () => {
+  it('is refused when what it notes would be in its memory only', async () => {
+    const service = await startService();
+    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { dispatch: false }))] })
+    class App {}
+    const starting = NestFactory.create(App, { logger: false, abortOnError: false });
+    await expect(starting).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_OPTIONS' });
+    await service.stop();
+  });
+});
