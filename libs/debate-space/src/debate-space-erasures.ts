@@ -14,6 +14,8 @@ import type {
 } from './erasure/erasure.js';
 import { AT_ONCE, type AskedErasures, type ErasureLedger } from './erasure/erasure-ledger.js';
 import { watchProgress } from './erasure/erasure-progress.js';
+import type { ErasureControl } from './erasure/erasure-control.js';
+import type { ErasureReceipts } from './erasure/erasure-receipts.js';
 import type { ErasureRecords } from './erasure/erasure-records.js';
 import { readRows, readUids, type UidSource, type UidSourceOptions } from './erasure/uid-source.js';
 import { assertUid } from './remote/uid.js';
@@ -36,6 +38,8 @@ export interface DryRunOptions extends UidSourceOptions {
 
 export interface ErasuresParts {
   readonly ledger: ErasureLedger;
+  readonly control: ErasureControl;
+  readonly receipts: ErasureReceipts;
   readonly records: ErasureRecords;
   readonly users: (signal: AbortSignal | undefined) => AsyncIterable<DebateSpaceUser>;
   readonly emit: Emit;
@@ -125,8 +129,10 @@ export class DebateSpaceErasures {
   }
 
   /** The receipts of a reference, in no particular order, a few at a time. @throws {ErasureError} from the loop */
-  receipts(reference: string): AsyncIterable<ErasureReceipt> {
-    return this.#there().ledger.receipts(reference);
+  async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
+    const { ledger, receipts } = this.#there();
+    await ledger.status(reference);
+    yield* receipts.of(reference);
   }
 
   /**
@@ -135,19 +141,19 @@ export class DebateSpaceErasures {
    */
   receiptsOf(uid: string): AsyncIterable<ErasureReceipt> {
     assertUid(uid, 'requestErasure');
-    return this.#there().ledger.receiptsOf(uid);
+    return this.#there().receipts.ofUser(uid);
   }
 
   /** Begins no further one, on no instance; those under way come to their end. @throws {ErasureError} */
   async pause(reference: string): Promise<ErasureStatus> {
-    const status = await this.#there().ledger.pause(reference);
+    const status = await this.#there().control.pause(reference);
     this.#there().emit({ type: 'erasure-paused', reference, mode: status.mode });
     return status;
   }
 
   /** Goes on after a pause, and tries those again that were given up. @throws {ErasureError} */
   async resume(reference: string): Promise<ErasureStatus> {
-    const status = await this.#there().ledger.resume(reference);
+    const status = await this.#there().control.resume(reference);
     this.#there().emit({ type: 'erasure-resumed', reference, mode: status.mode });
     return status;
   }
@@ -157,8 +163,8 @@ export class DebateSpaceErasures {
    * @throws {ErasureError}
    */
   async cancel(reference: string): Promise<ErasureStatus> {
-    const { ledger, emit } = this.#there();
-    const status = await ledger.cancel(reference);
+    const { control, emit } = this.#there();
+    const status = await control.cancel(reference);
     emit({ type: 'erasure-cancelled', reference, mode: status.mode, count: status.cancelled });
     return status;
   }

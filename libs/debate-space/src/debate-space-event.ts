@@ -1,5 +1,7 @@
+import type { ErasureMode, ErasureOutcome, ErasureStatus } from './erasure/erasure.js';
+
 /**
- * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `expired`: it ran out; `requested`: by `logoutUser`;
+ * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `expired`: it ran out; `requested`: by `logoutUser`; `erasure`: ahead of it;
  * `explicit`: by `@EndsDebateSession()`.
  */
 export type EndReason =
@@ -10,7 +12,8 @@ export type EndReason =
   | 'abandoned'
   | 'expired'
   | 'explicit'
-  | 'requested';
+  | 'requested'
+  | 'erasure';
 
 interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */
@@ -24,6 +27,16 @@ interface AttemptEvent extends LogoutEvent {
   readonly attempts: number;
   /** How long this attempt took, in milliseconds. */
   readonly tookMs: number;
+}
+
+interface ErasureEvent {
+  readonly reference: string;
+  readonly mode: ErasureMode;
+}
+
+interface UserErasureEvent extends ErasureEvent {
+  /** Keyed hash of the uid, as in the receipt. */
+  readonly uidHash: string;
 }
 
 /** What happened. No event holds a key, a token, a cookie or a session id. */
@@ -53,6 +66,49 @@ export type DebateSpaceEvent =
   | { readonly type: 'outbox-recovered' }
   /** So many logouts are not sent any more, because the user has logged in again (`logout.onRelogin: 'drop'`). */
   | { readonly type: 'logouts-superseded'; readonly uid: string; readonly count: number }
+  /** So many users are to be erased; they are durable. */
+  | (ErasureEvent & {
+      readonly type: 'erasure-requested';
+      readonly requestedBy?: string | undefined;
+      readonly total: number;
+    })
+  | (UserErasureEvent & {
+      readonly type: 'erasure-done';
+      readonly outcome: ErasureOutcome;
+      readonly attempts: number;
+      /** The status of the service's answer. */
+      readonly answer?: number | undefined;
+      /** Whether the service took the logout that goes first. */
+      readonly loggedOut: boolean;
+    })
+  /** `erasure.beforeErase` forbade it. */
+  | (UserErasureEvent & { readonly type: 'erasure-vetoed'; readonly reason: string })
+  | (UserErasureEvent & {
+      readonly type: 'erasure-retrying';
+      readonly attempts: number;
+      readonly cause: string;
+      readonly delayMs: number;
+    })
+  /** Given up until somebody resumes it. */
+  | (UserErasureEvent & {
+      readonly type: 'erasure-parked';
+      readonly attempts: number;
+      readonly cause: string;
+      readonly cure: string;
+    })
+  /** So many users of a reference are not erased yet, so many whole days after it was asked for. */
+  | (ErasureEvent & { readonly type: 'erasure-overdue'; readonly waiting: number; readonly days: number })
+  | (ErasureEvent & { readonly type: 'erasure-paused' | 'erasure-resumed' })
+  /** So many of a reference are given up; nothing was sent of them. */
+  | (ErasureEvent & { readonly type: 'erasure-cancelled'; readonly count: number })
+  /** Nothing of the reference is left to do. */
+  | (ErasureEvent &
+      Pick<ErasureStatus, 'total' | 'done' | 'alreadyGone' | 'vetoed' | 'cancelled'> & {
+        readonly type: 'erasure-finished';
+      })
+  /** The service does not erase anybody at the moment; they wait. */
+  | { readonly type: 'erasures-held-up'; readonly cause: string }
+  | { readonly type: 'erasures-go-on' }
   | { readonly type: 'service-down'; readonly cause: string }
   | { readonly type: 'service-up' }
   /** Left when the app shut down; `lost` when the outbox keeps nothing beyond the process. */

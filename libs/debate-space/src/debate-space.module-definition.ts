@@ -6,6 +6,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { DebateSpaceErasures } from './debate-space-erasures.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceHealth } from './debate-space-health.js';
 import { DebateSpaceOutbox } from './debate-space-outbox.js';
@@ -40,6 +41,7 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
         providers: [...(definition.providers ?? []).map(sealed), ...providersOf(name)],
         exports: [
           DebateSpaceService,
+          DebateSpaceErasures,
           DebateSpaceEvents,
           DebateSpaceOutbox,
           DebateSpaceHealth,
@@ -91,6 +93,7 @@ function providersOf(name: string | undefined): Provider[] {
       inject: [MODULE_OPTIONS_TOKEN, ModulesContainer],
     },
     part(DebateSpaceService, ({ service }) => service),
+    part(DebateSpaceErasures, ({ erasures }) => erasures),
     part(DebateSpaceEvents, ({ events }) => events),
     part(DebateSpaceOutbox, ({ operators }) => operators),
     part(DebateSpaceHealth, ({ health }) => health),

@@ -1,6 +1,15 @@
-/** A call to the service (service-interface.md, section 4), or of the outbox, as errors and events name it. */
+/** A call to the service (service-interface.md, section 4), or of this package, as errors and events name it. */
 export type DebateSpaceOperation =
-  'token' | 'anonymizeUser' | 'deleteUser' | 'listUsers' | 'logoutUser' | 'explain' | 'parked';
+  | 'token'
+  | 'anonymizeUser'
+  | 'deleteUser'
+  | 'listUsers'
+  | 'findUser'
+  | 'exportUsers'
+  | 'requestErasure'
+  | 'logoutUser'
+  | 'explain'
+  | 'parked';
 
 /**
  * What is known of the effect of a failed call: `not-sent` – the service cannot have seen it; `refused` – the
@@ -22,7 +31,9 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_TIMEOUT'
   | 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE'
   | 'ERR_DEBATE_SPACE_ABORTED'
-  | 'ERR_DEBATE_SPACE_OUTBOX';
+  | 'ERR_DEBATE_SPACE_OUTBOX'
+  | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
+  | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
 
 /** Everything of this package that is thrown derives from this class and has a stable `code`. */
 export abstract class DebateSpaceError extends Error {
@@ -53,6 +64,16 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
 /** The place where logouts wait for delivery cannot be used. At boot it stops the app; the message says how to mend it. */
 export class OutboxError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OUTBOX';
+}
+
+/** There is no erasure of this reference, or the reference stands for something else. */
+export class ErasureError extends DebateSpaceError {
+  readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
+
+  constructor(code: ErasureError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
 }
 
 export interface RequestErrorDetails {
@@ -92,7 +113,7 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
 export class InvalidUidError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
 }
-/** `page`, `perPage`, a filter, `limit` or `skip` is not usable. Nothing was sent. */
+/** An argument – a page, a filter, a format, a row of a list of uids – is not usable. Nothing was sent. */
 export class InvalidArgumentError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_ARGUMENT';
 }

@@ -22,13 +22,32 @@ export class EventLog {
         this.#logger.log(`session store found: ${event.store}`);
         return;
       case 'logout-parked':
-        this.#parked(event.id, `after attempt ${event.attempts} (${event.cause}): ${event.cure}`);
+        this.#parked('logout', event.id, `after attempt ${event.attempts} (${event.cause}): ${event.cure}`);
         return;
       case 'service-down':
         this.#logger.warn(`the service does not take logouts (${event.cause}); they wait in the outbox`);
         return;
       case 'service-up':
         this.#logger.log('the service takes logouts again');
+        return;
+      case 'erasures-held-up':
+        this.#logger.warn(`the service does not erase users (${event.cause}); they wait in the outbox`);
+        return;
+      case 'erasures-go-on':
+        this.#logger.log('the service erases users again');
+        return;
+      case 'erasure-overdue':
+        this.#logger.error(
+          `${event.waiting} users are not erased ${event.days} days after erasure ${event.reference} was asked for`,
+        );
+        return;
+      case 'erasure-parked':
+        this.#parked('erasure', `of ${event.reference}`, `(${event.cause}): ${event.cure}; then resume it`);
+        return;
+      case 'erasure-finished':
+        this.#logger.log(
+          `erasure ${event.reference} is finished: ${event.done} done, ${event.alreadyGone} already gone, ${event.vetoed} vetoed, ${event.cancelled} cancelled`,
+        );
         return;
       case 'outbox-degraded':
         this.#logger.error(
@@ -48,16 +67,25 @@ export class EventLog {
       case 'logout-delivered':
       case 'logout-retrying':
       case 'logouts-superseded':
+      case 'erasure-requested':
+      case 'erasure-done':
+      case 'erasure-vetoed':
+      case 'erasure-retrying':
+      case 'erasure-paused':
+      case 'erasure-resumed':
+      case 'erasure-cancelled':
     }
   }
 
   /** A wrong secret parks every logout: those for the same reason are told of as the 1st, 10th, 100th … */
-  #parked(id: string, why: string): void {
+  #parked(kind: 'logout' | 'erasure', which: string, why: string): void {
     const count = (this.#parkedFor.get(why) ?? 0) + 1;
     if (this.#parkedFor.size < MOST_REASONS || this.#parkedFor.has(why)) this.#parkedFor.set(why, count);
     if (!/^10*$/.test(String(count))) return;
     this.#logger.error(
-      count === 1 ? `logout ${id} is parked ${why}` : `${count} logouts are parked, the last ${id}, ${why}`,
+      count === 1
+        ? `${kind} ${which} is parked ${why}`
+        : `${count} ${kind}s are parked, the last ${which}, ${why}`,
     );
   }
 

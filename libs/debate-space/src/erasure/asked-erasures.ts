@@ -17,13 +17,21 @@ export function askedErasures({ reference, mode, requestedBy }: AskedErasures): 
   return { reference, mode, requestedBy };
 }
 
+/** Whether there can be an erasure of this reference. */
+export function isReference(value: unknown): value is string {
+  return isText(value, LONGEST.reference);
+}
+
 function assertText(name: keyof typeof LONGEST, value: unknown): void {
   const most = LONGEST[name];
-  if (typeof value === 'string' && value !== '' && value.length <= most) {
-    if (value.isWellFormed() && !/\p{Cc}/u.test(value)) return;
-    throw invalid(`${name} must not have control characters or lone surrogates`);
-  }
-  throw invalid(`${name} must be a text of 1 to ${most} characters`);
+  if (isText(value, most)) return;
+  throw invalid(
+    `${name} must be a text of 1 to ${most} characters, without control characters or lone surrogates`,
+  );
+}
+
+function isText(value: unknown, most: number): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= most && value.isWellFormed() && !/\p{Cc}/u.test(value); // prettier-ignore
 }
 
 function invalid(problem: string): InvalidArgumentError {

@@ -13,8 +13,8 @@ export type AttemptResult =
   | {
       readonly end?: undefined;
       readonly setback: Setback;
-      /** Whether all the others would fare alike: the service is away, or the keys are wrong. */
-      readonly concernsAll: boolean;
+      /** What it says of all the others: the service wants fewer requests, or it is away, or the keys are wrong. */
+      readonly others: 'unaffected' | 'slower' | 'held-up';
       /** Broken off because the app shuts down. */
       readonly aborted: boolean;
       readonly retryAfterMs: number;
@@ -107,13 +107,13 @@ function failed(
   { cause, cure }: { readonly cause: string; readonly cure: string },
 ): AttemptResult {
   const setback = { ...NOT_SENT, cause, rejections };
-  return { setback, concernsAll: false, aborted: false, retryAfterMs: 0, cure };
+  return { setback, others: 'unaffected', aborted: false, retryAfterMs: 0, cure };
 }
 
 function afterLogout(answer: DeliveryAnswer, rejections: number, retryAfterMs: number): AttemptResult {
   return {
     setback: { ...NOT_SENT, cause: `logout: ${causeOf(answer)}`, rejections },
-    concernsAll: answer.local !== true && answer.status !== 400,
+    others: answer.local === true || answer.status === 400 ? 'unaffected' : othersAfter(answer.status),
     aborted: answer.aborted ?? false,
     retryAfterMs: answer.aborted ? 0 : retryAfterMs,
     cure: 'see that the service is up, and run `npx debate-space doctor`',
@@ -124,7 +124,13 @@ function afterError({ rejections }: ClaimedErasure, error: unknown): AttemptResu
   if (!(error instanceof DebateSpaceRequestError)) {
     const cause = error instanceof Error ? error.name : typeof error;
     const setback = { unknown: true, sent: true, cause, rejections };
-    return { setback, concernsAll: false, aborted: false, retryAfterMs: 0, cure: 'an error of this plugin' };
+    return {
+      setback,
+      others: 'unaffected',
+      aborted: false,
+      retryAfterMs: 0,
+      cure: 'an error of this plugin',
+    };
   }
   const { outcome, status, code, retryAfterMs = 0 } = error;
   const refusedAlone = code === 'ERR_DEBATE_SPACE_REFUSED';
@@ -135,11 +141,15 @@ function afterError({ rejections }: ClaimedErasure, error: unknown): AttemptResu
       sent: outcome !== 'not-sent',
       rejections,
     },
-    concernsAll: !refusedAlone,
+    others: refusedAlone ? 'unaffected' : othersAfter(status),
     aborted: error.name === 'AbortError',
     retryAfterMs,
     cure: refusedAlone
       ? 'the service refuses to erase this user; ask its operator'
       : error.message.replace(/^\w+: /, ''),
   };
+}
+
+function othersAfter(status: number | undefined): 'slower' | 'held-up' {
+  return status === 429 ? 'slower' : 'held-up';
 }

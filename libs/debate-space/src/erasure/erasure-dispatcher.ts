@@ -171,14 +171,17 @@ export class ErasureDispatcher {
 
   async #again(claimed: ClaimedErasure, result: Extract<AttemptResult, { end?: undefined }>): Promise<void> {
     const { queue, pace, emit } = this.#parts;
-    const { setback, concernsAll, aborted, cure } = result;
+    const { setback, others, aborted, cure } = result;
     const { uidHash, mode, attempts, since, uid } = claimed;
     if (aborted) {
       await queue.retry(claimed, setback, 0); // the next start need not wait for the lease
       return;
     }
     const { cause } = setback;
-    if (concernsAll) pace.heard(true, cause);
+    const jitter = fullJitter(claimed.failures + 1, FIRST_DELAY_MS, MOST_DELAY_MS);
+    const delayMs = Math.max(jitter, result.retryAfterMs);
+    if (others === 'held-up') pace.heard(true, cause);
+    if (others === 'slower') pace.rest(delayMs);
     const [reference = ''] = claimed.references;
     const which = { reference, mode, uidHash, attempts, cause };
     if (uid === undefined || Date.now() >= since + this.#options.parkAfterMs) {
@@ -186,8 +189,6 @@ export class ErasureDispatcher {
       emit({ type: 'erasure-parked', ...which, cure });
       return;
     }
-    const jitter = fullJitter(claimed.failures + 1, FIRST_DELAY_MS, MOST_DELAY_MS);
-    const delayMs = Math.max(jitter, result.retryAfterMs);
     await queue.retry(claimed, setback, delayMs);
     emit({ type: 'erasure-retrying', ...which, delayMs });
   }

@@ -1,7 +1,7 @@
 import type { ErasureMode } from './erasure.js';
 
 /** A reference as part of a key: ASCII, and no slash. */
-const part = (reference: string): string => encodeURIComponent(reference);
+const part = (reference: string): string => encodeURIComponent(reference.toWellFormed());
 /** So that the order of texts is the order of moments. */
 const moment = (at: number): string => String(Math.max(0, Math.floor(at))).padStart(15, '0');
 const LAST_MOMENT = 999_999_999_999_999;

@@ -42,7 +42,7 @@ export class ErasureRecords {
       const keys = await this.keys([next, to], atOnce);
       if (keys.length > 0) yield keys;
       if (keys.length < atOnce) return;
-      next = `${keys.at(-1) ?? ''}\0`; // the first key that may follow it
+      next = `${keys.at(-1) ?? ''} `; // no key has a blank, and every character of one comes after it
     }
   }
 

@@ -9,9 +9,11 @@ import { walkUsers } from '../remote/user-walk.js';
 import type { ResolvedOptions } from '../resolve-options.js';
 import type { ErasureMode } from './erasure.js';
 import { ErasureAttempt, HOOK_WITHIN_MS } from './erasure-attempt.js';
+import { ErasureControl } from './erasure-control.js';
 import { ErasureDispatcher } from './erasure-dispatcher.js';
 import { ErasureLedger } from './erasure-ledger.js';
 import { ErasureQueue } from './erasure-queue.js';
+import { ErasureReceipts } from './erasure-receipts.js';
 import { ErasureRecords } from './erasure-records.js';
 import { ErasureUpkeep } from './erasure-upkeep.js';
 import { forgetUser } from './forget-user.js';
@@ -46,8 +48,11 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const warnAfterMs = [...erasure.warnAfterMs, parkAfterMs].toSorted((one, other) => one - other);
   const [overdueAfterMs = parkAfterMs] = warnAfterMs;
   const ledger = new ErasureLedger(records, overdueAfterMs);
+  const control = new ErasureControl(records, ledger);
+  const receipts = new ErasureReceipts(records);
   // Of the hook, the token, the logout and the operation each has its own limit; the rest waits for the rate limit.
   const attemptMs = 2 * http.deadlineMs;
+  const hookMs = beforeErase ? HOOK_WITHIN_MS : 0;
   const attempt = new ErasureAttempt({
     beforeErase,
     logOut: logout.mode === 'direct' ? logOut : undefined,
@@ -69,9 +74,12 @@ export function openErasures(around: ErasuresAround): OpenErasures {
       forget: (uid) => forgetUser(outbox, uid, emit),
       emit,
     },
-    { parkAfterMs, leaseMs: HOOK_WITHIN_MS + attemptMs + 3 * http.timeoutMs },
+    { parkAfterMs, leaseMs: hookMs + attemptMs + 3 * http.timeoutMs },
   );
   const walk = (signal: AbortSignal | undefined) =>
     walkUsers((page) => users.list({ page, perPage: PER_PAGE }, signal));
-  return { erasures: new DebateSpaceErasures({ ledger, records, users: walk, emit }), dispatcher };
+  return {
+    erasures: new DebateSpaceErasures({ ledger, control, receipts, records, users: walk, emit }),
+    dispatcher,
+  };
 }

@@ -32,11 +32,17 @@ export class Pace {
     return this.#failedProbes > 0 ? 1 : this.#concurrency;
   }
 
+  /** Nothing is sent for so long: the service serves, and wants fewer requests. */
+  rest(ms: number): void {
+    this.#nextProbeAt = Math.max(this.#nextProbeAt, performance.now() + ms);
+  }
+
   /** Notes whether the service serves, and spaces the probes while it does not. */
   heard(down: boolean, cause: string): void {
     const now = performance.now();
     if (!down) {
-      if (this.#failedProbes > 0) this.#emit({ type: 'service-up' });
+      if (this.#failedProbes === 0) return;
+      this.#emit({ type: 'service-up' });
       this.#failedProbes = 0;
       this.#nextProbeAt = 0;
       return;
