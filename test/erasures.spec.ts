@@ -240,12 +240,12 @@ for (const engine of outboxEngines) {
 
     it('takes many from an array, an iterable and a stream, each once', async () => {
       const app = await start();
-      const uids = uidsOf(600);
+      const uids = uidsOf(300);
       register(uids);
-      const csv = ['name,uid', ...uids.slice(400).map((uid) => `"=x",${uid}`)].join('\n');
+      const csv = ['name,uid', ...uids.slice(200).map((uid) => `"=x",${uid}`)].join('\n');
       const sources = [
-        { source: uids.slice(0, 300) },
-        { source: Readable.from(uids.slice(200, 500)) },
+        { source: uids.slice(0, 270) },
+        { source: Readable.from(uids.slice(20, 290)) },
         { source: Readable.from([csv], { objectMode: false }), format: 'csv' },
       ] as const;
       const finished = told(app, 'erasure-finished', 3);
@@ -254,33 +254,33 @@ for (const engine of outboxEngines) {
           erasuresOf(app).requestMany(source, { mode: 'delete', reference: `part ${n}`, ...format }),
         ),
       );
-      expect([one?.total, two?.total, three?.total]).toEqual([300, 300, 200]);
+      expect([one?.total, two?.total, three?.total]).toEqual([270, 270, 100]);
       await finished;
       expect(service.received.of('delete').map(({ uid }) => uid).toSorted()).toEqual(uids.toSorted()); // prettier-ignore
-      expect(await erasuresOf(app).status('part 1')).toMatchObject({ state: 'done', done: 300, total: 300 });
+      expect(await erasuresOf(app).status('part 1')).toMatchObject({ state: 'done', done: 270, total: 270 });
     });
 
     it('begins with none before all are durable, and goes on reading after a crash', async () => {
       const app = await start();
-      const uids = uidsOf(700);
+      const uids = uidsOf(300);
       register(uids);
       function* dying(): Generator<string> {
-        yield* uids.slice(0, 600);
+        yield* uids.slice(0, 280);
         throw new Error('the source died');
       }
       const bulk = { mode: 'delete', reference: 'bulk' } as const;
       await expect(erasuresOf(app).requestMany(dying(), bulk)).rejects.toThrow('the source died');
-      expect(await erasuresOf(app).status('bulk')).toMatchObject({ state: 'waiting', complete: false, total: 500 }); // prettier-ignore
+      expect(await erasuresOf(app).status('bulk')).toMatchObject({ state: 'waiting', complete: false, total: 250 }); // prettier-ignore
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       await finished;
       expect(service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
 
       const all = told(app, 'erasure-finished');
-      expect(await erasuresOf(app).requestMany(uids, bulk)).toMatchObject({ complete: true, total: 700 });
-      expect(await all).toMatchObject([{ total: 700, done: 700 }]);
+      expect(await erasuresOf(app).requestMany(uids, bulk)).toMatchObject({ complete: true, total: 300 });
+      expect(await all).toMatchObject([{ total: 300, done: 300 }]);
       const again = await erasuresOf(app).requestMany(uids, bulk);
-      expect(again).toMatchObject({ state: 'done', total: 700, done: 700 });
+      expect(again).toMatchObject({ state: 'done', total: 300, done: 300 });
     });
 
     it('pauses, goes on and is cancelled, over all instances', async () => {
@@ -407,6 +407,44 @@ async function settled(read: () => number): Promise<number> {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
+
+describe('what operators read of erasures', () => {
+  it('is one line for each change, with the cure, and nothing personal', async () => {
+    const service = await startService({ rateLimit: false });
+    const lines: string[] = [];
+    const note = (level: string) => (text: string) => void lines.push(`${level} ${text}`);
+    const erasure = { warnAfterMs: [1], parkAfterMs: 2 };
+    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { erasure }))] })
+    class App {}
+    const logger = { log: note('log'), warn: note('warn'), error: note('error') };
+    const app = await NestFactory.create(App, { logger, abortOnError: false });
+    await app.init();
+    const { events$ } = app.get(DebateSpaceEvents);
+    const told = (type: DebateSpaceEvent['type']) =>
+      firstValueFrom(events$.pipe(filter((event) => event.type === type)));
+    const erasures = app.get(DebateSpaceErasures);
+
+    service.faults.add({ kind: 'status', status: 503, operation: 'delete', times: 1 });
+    const [overdue, goOn] = [told('erasure-overdue'), told('erasures-go-on')];
+    const parked = told('erasure-parked');
+    await erasures.request({ uid: 'alice', mode: 'delete', reference: 'case-1' });
+    await parked;
+    await overdue;
+    const finished = told('erasure-finished');
+    await erasures.resume('case-1');
+    await Promise.all([finished, goOn]);
+    expect(lines.filter((line) => /eras/.test(line))).toEqual([
+      'warn the service does not erase users (503); they wait in the outbox',
+      expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then resume it$/),
+      'error erasure case-1 is overdue: 1 not done after 0 days',
+      'log the service erases users again',
+      'log erasure case-1 is finished: 1 done, 0 already gone, 0 vetoed, 0 cancelled',
+    ]);
+    expect(lines.join()).not.toContain('alice');
+    await app.close();
+    await service.stop();
+  });
+});
 
 describe('a process that does not dispatch', () => {
   it('is refused when what it notes would be in its memory only', async () => {

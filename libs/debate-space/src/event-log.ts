@@ -38,7 +38,7 @@ export class EventLog {
         return;
       case 'erasure-overdue':
         this.#logger.error(
-          `${event.waiting} users are not erased ${event.days} days after erasure ${event.reference} was asked for`,
+          `erasure ${event.reference} is overdue: ${event.waiting} not done after ${event.days} days`,
         );
         return;
       case 'erasure-parked':

@@ -29,7 +29,7 @@ export class ErasureBatch {
     warnAt: number | undefined,
   ): ErasureBatch {
     const counts = { total: 0, done: 0, alreadyGone: 0, vetoed: 0, cancelled: 0, failed: 0 };
-    const flags = { complete: false, paused: false, cancelling: false, warnings: 0 };
+    const flags = { complete: false, paused: false, cancelling: false };
     const batch = new ErasureBatch(draft, reference, {
       mode,
       requestedBy,

@@ -186,6 +186,7 @@ export class ErasureDispatcher {
     const which = { reference, mode, uidHash, attempts, cause };
     if (uid === undefined || Date.now() >= since + this.#options.parkAfterMs) {
       await queue.park(claimed, setback);
+      this.#lookAfterAll = true;
       emit({ type: 'erasure-parked', ...which, cure });
       return;
     }

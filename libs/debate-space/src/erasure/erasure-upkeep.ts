@@ -31,9 +31,9 @@ export class ErasureUpkeep {
       const { at, reference } = keys.atAndReference(key);
       const batch = await ErasureBatch.find(draft, reference);
       if (batch?.stored.warnAt !== at) return undefined;
-      batch.stored.warnings += 1;
-      const next = this.#options.warnAfterMs[batch.stored.warnings];
-      batch.warnAt(next === undefined ? undefined : batch.stored.askedAt + next);
+      const { askedAt } = batch.stored;
+      const next = this.#options.warnAfterMs.find((ms) => askedAt + ms > now); // what was missed is told of once
+      batch.warnAt(next === undefined ? undefined : askedAt + next);
       batch.save(now);
       return statusOf(reference, batch.stored, 0, now);
     });

@@ -12,8 +12,7 @@ export interface StoredBatch {
   finishedAt?: number;
   /** Under which it stands in the schedule; absent when it does not. */
   dueAt?: number;
-  /** How many of the warnings have been given, and when the next one is. */
-  warnings: number;
+  /** When it is told of as overdue, if it is not finished by then. */
   warnAt?: number;
   total: number;
   done: number;

@@ -46,6 +46,17 @@ describe('the pace of delivery', () => {
     expect(pace.waitMs).toBeGreaterThan(200);
   });
 
+  it('rests when the service wants fewer requests, and does not call it down', () => {
+    jest.useFakeTimers();
+    const pace = newPace();
+    pace.rest(5000);
+    pace.rest(1000);
+    pace.heard(false, '200'); // of those that were under way
+    expect(pace.waitMs).toBe(5000);
+    expect(pace.most).toBe(8);
+    expect(events).toEqual([]);
+  });
+
   it('is full again when the service answers', () => {
     jest.useFakeTimers();
     const pace = newPace();
