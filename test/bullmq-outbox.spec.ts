@@ -1,27 +1,18 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import {
-  OutboxError,
-  type Outbox,
-  type OutboxContext,
-  type OutboxEntry,
-  type OutboxJob,
-} from 'nestjs-debate-space';
+import { OutboxError, type Outbox, type OutboxEntry, type OutboxJob } from 'nestjs-debate-space';
 import { bullmqOutbox, type BullmqOutboxOptions } from 'nestjs-debate-space/bullmq';
 import { freePort } from './support/free-port.js';
+import { outboxContext } from './support/outbox-context.js';
 import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { keysOf } from './support/traces.js';
 
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };
-const context: OutboxContext = {
-  namespace: 'app',
-  uidHash: (uid) => createHash('sha256').update(uid).digest('base64url'),
-  keepFinishedMs: LONG,
-};
+const context = outboxContext();
 const entry = (id: string): OutboxEntry => ({
   id,
   uid: `user of ${id}`,
@@ -323,14 +314,14 @@ redisServer.describe('the outbox on BullMQ', () => {
     await careless.stop();
   });
 
-  it('leaves no trace of the uid in Redis when all is over', async () => {
+  it('leaves nothing of an entry in Redis when all is over', async () => {
     const outbox = await open();
     const uid = 'alice@example.com';
     for (const name of ['finished', 'superseded', 'discarded', 'cancelled']) {
       await outbox.hold({ ...entry(name), uid }, LONG);
       if (name !== 'cancelled') await outbox.release(name);
     }
-    expect(await everything()).toContain(uid);
+    expect(String(await keysOf(client))).toContain('sealed');
     await outbox.cancel('cancelled');
     await outbox.claim(10, LONG);
     await outbox.retry('finished', { attempts: 1, rejections: 0, cause: '503' }, LONG);
@@ -340,10 +331,10 @@ redisServer.describe('the outbox on BullMQ', () => {
     await outbox.supersede(uid, Date.now());
     expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
     expect((await outbox.ofUser(uid)).finished).toHaveLength(3);
-    expect(await everything()).not.toContain('alice');
+    expect(String(await keysOf(client))).not.toContain('sealed');
   });
 
-  it('leaves no entry behind that comes before, and ends after, a change of the secret key', async () => {
+  it('leaves no entry behind that comes before, and ends after, a change of the storage key', async () => {
     const before = await open();
     await pend(before, 'a');
     const after = await open({}, { ...context, uidHash: (uid) => `another hash of ${uid}` });
@@ -354,22 +345,28 @@ redisServer.describe('the outbox on BullMQ', () => {
     expect((await before.ofUser(entry('a').uid)).finished).toHaveLength(1);
   });
 
-  /** All keys of Redis with what they hold. */
-  async function everything(): Promise<string> {
-    const texts: string[] = [];
-    for (const key of await client.keys('*')) {
-      const value: Record<string, () => Promise<unknown>> = {
-        string: () => client.get(key),
-        hash: () => client.hgetall(key),
-        list: () => client.lrange(key, 0, -1),
-        set: () => client.smembers(key),
-        zset: () => client.zrange(key, 0, -1),
-        stream: () => client.xrange(key, '-', '+'),
-      };
-      texts.push(key, JSON.stringify(await value[await client.type(key)]?.()));
-    }
-    return texts.join('\n');
-  }
+  it.each([
+    ['is no JSON', '{"entry":'],
+    ['is nothing', 'null'],
+    ['is of somebody else', '{"entry":{"id":"b","sealed":"b"},"uidHash":"b","progress":{"attempts":0}}'],
+    [
+      'has a uid that can be read',
+      '{"entry":{"id":"a","uid":"alice"},"uidHash":"a","progress":{"attempts":0}}',
+    ],
+  ])('parks a job whose data %s, and delivers the others', async (_what, data) => {
+    const outbox = await open();
+    await pend(outbox, 'a', 'b', 'c');
+    await client.hset('debate-space:logouts-app:logout-a', 'data', data);
+    expect(ids(await outbox.claim(3, LONG)).toSorted()).toEqual(['b', 'c']);
+    expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 1 });
+    expect(await outbox.parked(10)).toMatchObject([
+      { entry: { id: 'a', uid: '' }, cure: expect.stringContaining('damaged') },
+    ]);
+    expect(String(await keysOf(client))).not.toContain('alice');
+    expect(await outbox.replay('a')).toBe(false);
+    expect(await outbox.discard('a')).toBe(true);
+    expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 0 });
+  });
 
   it('forgets in time what it kept of finished ones', async () => {
     const outbox = await open({}, { ...context, keepFinishedMs: 40 });

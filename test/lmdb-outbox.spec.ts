@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createHash } from 'node:crypto';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,12 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { open, type RootDatabase } from 'lmdb';
 import { OutboxError, type Outbox, type OutboxContext, type OutboxEntry } from 'nestjs-debate-space';
 import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { outboxContext } from './support/outbox-context.js';
 
-const context: OutboxContext = {
-  namespace: 'app',
-  uidHash: (uid) => createHash('sha256').update(uid).digest('base64url'),
-  keepFinishedMs: 60_000,
-};
+const context = outboxContext();
 const LONG = 60_000;
 const DAY = 24 * 60 * 60_000;
 const none = { attempts: 0, rejections: 0 };
@@ -271,12 +267,18 @@ describe('the outbox in an LMDB file', () => {
     expect(await outbox.claim(1, LONG)).toHaveLength(1);
   });
 
-  it('parks an entry that was damaged, and delivers the others', async () => {
+  it.each([
+    ['was damaged', '{"entry":'],
+    [
+      'has a uid that can be read',
+      '{"entry":{"id":"a","uid":"alice"},"uidHash":"a","state":"pending","at":1,"turn":1}',
+    ],
+  ])('parks an entry that %s, and delivers the others', async (_what, damaged) => {
     const outbox = await start();
     await pend(outbox, ['a', 'b', 'c']);
     await inside(async (file) => {
       const entries = file.openDB<string, string>('entries', { encoding: 'string', useVersions: true });
-      await entries.put('a', '{"entry":', 7);
+      await entries.put('a', damaged, 7);
       await entries.remove('b');
     });
     expect(await outbox.claim(1, LONG)).toMatchObject([{ entry: { id: 'c' } }]);

@@ -1,14 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outbox, OutboxContext, OutboxEntry, OutboxJob } from 'nestjs-debate-space';
+import type { Outbox, OutboxEntry, OutboxJob } from 'nestjs-debate-space';
+import { outboxContext } from './support/outbox-context.js';
 import { outboxEngines, type EnginePlaces, type OutboxEngine } from './support/outbox-engines.js';
 
-const context: OutboxContext = {
-  namespace: 'app',
-  uidHash: (uid) => createHash('sha256').update(uid).digest('base64url'),
-  keepFinishedMs: 60_000,
-};
+const context = outboxContext();
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };
 const entry = (id: string, more: Partial<OutboxEntry> = {}): OutboxEntry => ({

@@ -13,10 +13,11 @@ import { errorOf } from './support/service-clients.js';
 // With characters that look different in a URL.
 const apiKey = 'planted/api+key=é 7f3a';
 const secretKey = 'planted/secret+key=ü 9c1e, long enough for HS256';
+const storageKey = 'planted/storage+key=ö 4b2d';
 const uid = 'planted-uid-of-somebody';
 
 /** Everything secret that was there so far: the keys, and each token that was fetched or signed. */
-const planted = new Set([apiKey, secretKey]);
+const planted = new Set([apiKey, secretKey, storageKey]);
 
 /** A value as it stands and as it would stand in a URL, a header or a dump. */
 function forms(value: string): string[] {
@@ -98,6 +99,7 @@ describe('nothing secret leaves', () => {
     const app = await NestFactory.create(
       DebateSpaceModule.forRoot({
         apiKey,
+        storageKey,
         secretKey,
         applicationName: 'demo',
         authUrl: service.url,

@@ -1,11 +1,14 @@
 // One outbox in a process of its own, for the benchmark: is filled, appends, is opened again. Nobody delivers.
 import { createHmac, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { Sealer } from '../../libs/debate-space/dist/sealer.js';
+import { Secret } from '../../libs/debate-space/dist/secret.js';
 import { outboxFactory } from './outbox-engines.mjs';
 
 const LEASE_MS = 30_000;
 const FILLING_AT_ONCE = 500;
 const [engine, place, namespace] = process.argv.slice(2);
+const uids = new Sealer(new Secret('a key'), 'uids');
 const hash = (text) => createHmac('sha256', 'a key').update(text).digest('base64url');
 const entry = () => {
   const [id, uid] = [randomUUID(), `user-${randomUUID()}`];
@@ -14,7 +17,13 @@ const entry = () => {
 
 const factory = await outboxFactory(engine, place);
 const begun = performance.now();
-const outbox = await factory.open({ namespace, uidHash: hash, keepFinishedMs: 0 });
+const outbox = await factory.open({
+  namespace,
+  uidHash: hash,
+  seal: (uid) => uids.seal(uid),
+  unseal: (sealed) => uids.open(sealed),
+  keepFinishedMs: 0,
+});
 const openMs = performance.now() - begun;
 
 async function inParallel(entries, atOnce, work) {

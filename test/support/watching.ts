@@ -4,6 +4,7 @@ import { Secret } from '../../libs/debate-space/src/secret.js';
 import { defaultSessionUid } from '../../libs/debate-space/src/session-end/default-session-uid.js';
 import { EndRecorder } from '../../libs/debate-space/src/session-end/end-recorder.js';
 import { SessionEndDetector } from '../../libs/debate-space/src/session-end/session-end-detector.js';
+import { outboxContext } from './outbox-context.js';
 
 export interface Watching {
   /** Has every verdict fall, and says who was reported, and why. The store is not watched any more. */
@@ -16,7 +17,7 @@ export async function watching(store: object, slowOutbox: boolean): Promise<Watc
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') reported.push(`${event.uid}: ${event.reason}`);
   };
-  const outbox = await memoryOutbox().open({ namespace: 'app', uidHash: String, keepFinishedMs: 0 });
+  const outbox = await memoryOutbox().open(outboxContext());
   const hold = outbox.hold.bind(outbox);
   if (slowOutbox) outbox.hold = (...args) => nextTurn().then(() => hold(...args));
   const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);

@@ -2,11 +2,15 @@ import { setMaxListeners } from 'node:events';
 import { Subject } from 'rxjs';
 import { KeyProblem } from './asked-key.js';
 import type { DebateSpaceEvent } from './debate-space-event.js';
+import type { DebateSpaceErasures } from './debate-space-erasures.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceHealth } from './debate-space-health.js';
 import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
+import type { ErasureDispatcher } from './erasure/erasure-dispatcher.js';
+import { openErasures } from './erasure/open-erasures.js';
 import { inTime } from './in-time.js';
+import { withLinkedSignal } from './linked-signal.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
 import type { DeliveryAnswer } from './outbox/delivery-policy.js';
 import { Dispatcher } from './outbox/dispatcher.js';
@@ -26,8 +30,9 @@ import type { KeySource, Secret } from './secret.js';
 import { DebateSpaceOptionsError } from './errors.js';
 import { EndRecorder } from './session-end/end-recorder.js';
 import type { SessionIndex } from './session-index/session-index.js';
+import { SessionSeal } from './session-index/session-seal.js';
 import { keyedHash } from './keyed-hash.js';
-import { SessionSealer } from './session-index/session-sealer.js';
+import { Sealer } from './sealer.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 
 const FORGETFUL =
@@ -35,6 +40,8 @@ const FORGETFUL =
   'run out; redisSessionIndex() remembers them';
 const UNENDING =
   "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out over there";
+const UNDELIVERED =
+  'dispatch: with false nobody would ever deliver what is in memory; give an outbox that a delivering process shares';
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
 const LEAST_DRAIN_MS = 1_000;
@@ -43,6 +50,7 @@ const LEAST_DRAIN_MS = 1_000;
 export class DebateSpaceRuntime {
   readonly service: DebateSpaceService;
   readonly events: DebateSpaceEvents;
+  readonly erasures: DebateSpaceErasures;
   readonly operators: DebateSpaceOutbox;
   readonly health: DebateSpaceHealth;
   readonly recorder: EndRecorder;
@@ -52,7 +60,9 @@ export class DebateSpaceRuntime {
   readonly #subject = new Subject<DebateSpaceEvent>();
   readonly #closing = new AbortController();
   readonly #transport: Transport;
+  readonly #dispatches: boolean;
   readonly #dispatcher: Dispatcher;
+  readonly #erasureDispatcher: ErasureDispatcher | undefined;
   #closed: Promise<void> | undefined;
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
@@ -62,12 +72,20 @@ export class DebateSpaceRuntime {
     const hashKey = await firstKey(options.secretKey);
     const namespace = `${options.applicationName}:${keyedHash(hashKey, 'session index', '')}`;
     const sessions = isIndexed ? await index.open(namespace) : undefined;
+    const uids = new Sealer(options.storageKey, 'uids');
     const context: OutboxContext = {
       namespace: keyedHash(options.apiKey, 'application', options.applicationName),
-      uidHash: (uid) => keyedHash(hashKey, 'uid', uid),
+      uidHash: (uid) => keyedHash(options.storageKey, 'uid', uid),
+      seal: (uid) => uids.seal(uid),
+      unseal: (sealed) => uids.open(sealed),
       keepFinishedMs: options.logout.historyMs,
     };
-    return new DebateSpaceRuntime(options, hashKey, await options.outbox.open(context), context, sessions);
+    const engine = await options.outbox.open(context);
+    if (!options.dispatch && !engine.durable) {
+      await engine.close();
+      throw new DebateSpaceOptionsError([UNDELIVERED]);
+    }
+    return new DebateSpaceRuntime(options, hashKey, engine, context, sessions);
   }
 
   private constructor(
@@ -90,7 +108,8 @@ export class DebateSpaceRuntime {
     const own = new RateLimiter(http.rateLimit, http.deadlineMs);
     const admit = engine.admit?.bind(engine);
     const limiter = admit && http.rateLimit ? new SharedRateLimiter(own, admit, http.rateLimit) : own;
-    const client = new ServiceClient({ transport, tokens, limiter, policy, closing });
+    const parts = { transport, tokens, limiter, closing };
+    const client = new ServiceClient({ ...parts, policy });
     const api = new UsersApi(client, {
       baseUrl,
       listApiKey: users.listAuth === 'apiKey' ? apiKey : undefined,
@@ -131,25 +150,44 @@ export class DebateSpaceRuntime {
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
     const indexing = index && {
       index,
-      sealer: new SessionSealer(hashKey),
-      hashKey,
+      seal: new SessionSeal(hashKey),
       lastOnly: session.policy === 'last',
       sweepMs: session.expiry === false ? undefined : session.expiry.sweepMs,
     };
     this.detector = new SessionEndDetector(this.recorder, { ...session, indexing }, emit);
     this.#transport = transport;
+    this.#dispatches = options.dispatch;
     this.#dispatcher = new Dispatcher(
       outbox,
       deliver,
       { concurrency, maxAgeMs, leaseMs: 3 * http.timeoutMs },
       emit,
     );
+    const once = new UsersApi(new ServiceClient({ ...parts, policy: { ...policy, attempts: 1 } }), {
+      baseUrl,
+    });
+    const { erasures, dispatcher } = openErasures({
+      outbox,
+      context,
+      options,
+      users: api,
+      erase: (uid, mode, withinMs) =>
+        withLinkedSignal([closing], withinMs, ({ signal }) => once.eraseKnownOrNot(uid, mode, signal)),
+      logOut: deliver,
+      logouts: this.#dispatcher,
+      emit,
+    });
+    this.erasures = erasures;
+    this.#erasureDispatcher = dispatcher;
     this.operators = new DebateSpaceOutbox(outbox, this.#dispatcher);
     this.health = new DebateSpaceHealth(this.operators);
   }
 
   start(): void {
-    this.#dispatcher.start();
+    if (this.#dispatches) {
+      this.#dispatcher.start();
+      this.#erasureDispatcher?.start();
+    }
     this.detector.start();
   }
 
@@ -164,9 +202,13 @@ export class DebateSpaceRuntime {
     const deadline = performance.now() + DRAIN_MS;
     this.recorder.close();
     await inTime(this.detector.close(), DRAIN_MS, undefined);
-    const left = await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()));
+    this.#erasureDispatcher?.stop();
+    const left = this.#dispatches
+      ? await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()))
+      : 0;
     this.#closing.abort();
     await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);
+    await this.#erasureDispatcher?.idle(DRAIN_MS);
     await inTime(this.outbox.handOver(), DRAIN_MS, undefined);
     const pending = Math.max(left, this.outbox.forgettable);
     if (pending > 0) {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { BeforeErase } from './erasure/erasure.js';
 import type { OutboxFactory } from './outbox/outbox.js';
 import type { SessionIndexFactory } from './session-index/session-index.js';
 
@@ -19,10 +20,22 @@ export interface DebateSpaceModuleOptions {
   baseUrl?: string | undefined;
   /** How the secret key becomes the signing key: its UTF-8 bytes (default), or Base64 decoded. */
   secretKeyEncoding?: 'utf8' | 'base64' | undefined;
+  /**
+   * Key under which uids are encrypted where the outbox keeps them, and hashed in history and receipts; at least 16
+   * characters. Default: the API key, so that a rotated secret key changes nothing. Must not change while entries wait or
+   * receipts are kept: what was kept under another key is parked or not found.
+   */
+  storageKey?: string | undefined;
   session?: DebateSpaceSessionOptions | undefined;
   logout?: DebateSpaceLogoutOptions | undefined;
-  /** Where logouts wait for delivery. Default: `memoryOutbox()`. */
+  /** Where logouts wait for delivery, and erasures until they are done. Default: `memoryOutbox()`. */
   outbox?: OutboxFactory | undefined;
+  /**
+   * Whether this process delivers what waits in the outbox. Default: true. `false` for one that only notes and asks – a
+   * script, the web part of an app whose worker does the rest –, with an outbox that both share.
+   */
+  dispatch?: boolean | undefined;
+  erasure?: DebateSpaceErasureOptions | undefined;
   http?: DebateSpaceHttpOptions | undefined;
   users?: DebateSpaceUsersOptions | undefined;
 }
@@ -136,6 +149,19 @@ export interface DebateSpaceLogoutOptions {
    * keeps nothing.
    */
   historyMs?: number | undefined;
+}
+
+export interface DebateSpaceErasureOptions {
+  /** Asked before each erasure; may veto it. Default: none. */
+  beforeErase?: BeforeErase | undefined;
+  /** How many erasures this process may have under way at the same time. Default: 4. */
+  concurrency?: number | undefined;
+  /** After how long a reference that is not finished is told of as `erasure-overdue`, in milliseconds. Default: 7 and 21 days. */
+  warnAfterMs?: readonly number[] | undefined;
+  /** After how long an erasure that still fails is given up until somebody resumes it, in milliseconds. Default: 28 days. */
+  parkAfterMs?: number | undefined;
+  /** For how long the receipts of a finished reference are kept, in milliseconds. Default: three years of 365 days. */
+  keepReceiptsMs?: number | undefined;
 }
 
 export interface DebateSpaceHttpOptions {

@@ -5,8 +5,8 @@ import type { OutboxFactory } from './outbox/outbox.js';
 export interface LmdbOutboxOptions {
   /**
    * A folder on a disk of this machine, made when it is missing. Every application has a folder of its own in it, which
-   * nobody else may read; several processes may share it. Not a network file system. LMDB does not wipe what it frees: the
-   * uids of a burst that was delivered can stay in unused parts of the file until these are used again.
+   * nobody else may read; several processes may share it. Not a network file system. Uids are encrypted in it, with
+   * `storageKey`: LMDB does not wipe what it frees.
    */
   readonly path: string;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { DebateSpaceModuleOptions, LogoutClaims, SessionCookie } from './debate-space.options.js';
 import { memoryOutbox } from './outbox/memory-outbox.js';
+import type { BeforeErase } from './erasure/erasure.js';
 import type { OutboxFactory } from './outbox/outbox.js';
 import { defaultSessionUid } from './session-end/default-session-uid.js';
 import { memorySessionIndex } from './session-index/memory-session-index.js';
@@ -10,6 +11,8 @@ import type { SessionIndexFactory } from './session-index/session-index.js';
 export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
 
 const PANEL = 'copy it from the administration panel, Configuration > General';
+
+const STORAGE_KEY = 'leave it out for the API key';
 
 const AUDIENCE = 'must be a string, or strings in an array, and none empty';
 
@@ -21,6 +24,9 @@ const whole = (least: number, most: number, of = '') => {
   return z.int(message).min(least, message).max(most, message);
 };
 const milliseconds = (least: number) => whole(least, MOST_MS, ' of milliseconds');
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** For what is no timer but a difference of moments. */
+const long = (least: number) => whole(least, 1000 * 365 * DAY_MS, ' of milliseconds');
 const EXPIRY = 'must be true, false or { sweepMs }, a whole number of milliseconds';
 const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
 const GROUP = 'must be an object; see the table of options in the README';
@@ -66,6 +72,7 @@ export const optionsSchema = z.strictObject({
   ),
   baseUrl: z.string('must be a URL').optional(),
   secretKeyEncoding: z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'").default('utf8'),
+  storageKey: text(STORAGE_KEY).min(16, `must have at least 16 characters; ${STORAGE_KEY}`).optional(),
   session: z
     .strictObject(
       {
@@ -125,6 +132,21 @@ export const optionsSchema = z.strictObject({
     )
     .prefault({}),
   outbox: outbox.default(() => memoryOutbox()),
+  dispatch: z.boolean('must be true or false').default(true),
+  erasure: z
+    .strictObject(
+      {
+        beforeErase: functionOption<BeforeErase>().optional(),
+        concurrency: whole(1, 100).default(4),
+        warnAfterMs: z
+          .array(long(1), 'must be an array of milliseconds')
+          .default(() => [7 * DAY_MS, 21 * DAY_MS]),
+        parkAfterMs: long(1).default(28 * DAY_MS),
+        keepReceiptsMs: long(0).default(3 * 365 * DAY_MS),
+      },
+      GROUP,
+    )
+    .prefault({}),
   http: z
     .strictObject(
       {

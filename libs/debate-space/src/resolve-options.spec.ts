@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
 import { DebateSpaceOptionsError } from './errors.js';
 import { memoryOutbox } from './outbox/memory-outbox.js';
 import { memorySessionIndex } from './session-index/memory-session-index.js';
@@ -51,6 +52,19 @@ describe('the options', () => {
       },
       users: { listAuth: 'bearer' },
     });
+  });
+
+  it('keep uids under the API key, or under a key of their own', () => {
+    const storageKey = 'a key for what is kept';
+    expect(resolveOptions(required, {}).storageKey.reveal()).toBe(required.apiKey);
+    expect(resolveOptions({ ...required, storageKey }, {}).storageKey.reveal()).toBe(storageKey);
+  });
+
+  it('show no key', () => {
+    const options = resolveOptions({ ...required, storageKey: 'a key for what is kept' }, {});
+    const shown = inspect(options, { depth: Infinity, showHidden: true, getters: true });
+    for (const key of [required.apiKey, required.secretKey, 'a key for what is kept'])
+      expect(shown + JSON.stringify(options)).not.toContain(key);
   });
 
   it('are frozen, and leave the host’s own alone', () => {
@@ -157,6 +171,10 @@ describe('the options', () => {
       { secretKeyEncoding: 'base64', secretKey: 'no Base64' },
       "secretKey is not Base64; leave out secretKeyEncoding: 'base64'",
     ],
+    [{ storageKey: 'fifteen-letters' }, 'storageKey must have at least 16 characters; leave it out for the API key (found a string of 15'], // prettier-ignore
+    [{ storageKey: '' }, 'storageKey must not be empty or have blanks around it; leave it out for the API key'], // prettier-ignore
+    [{ storageKey: 16 }, 'storageKey must be a string; leave it out for the API key'],
+    [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
     [{ session: 'none' }, 'session '],
     [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
     [{ session: { store: {} } }, 'session.store must be a session store, or several in an array'],
@@ -273,6 +291,8 @@ describe('the options', () => {
     ['in place of an encoding', { secretKeyEncoding: planted }],
     ['in place of a number', { http: { timeoutMs: planted } }],
     ['in place of a store', { session: { store: planted } }],
+    ['that is too short to store with', { storageKey: 'pLanted-' }],
+    ['that is to store with, as a name', { storageKey: planted, [`x${planted}`]: 1 }],
     ['as authUrl', { authUrl: planted }],
     ['as a scheme', { authUrl: `${planted}:x@debate.example` }],
     ['as a password', { authUrl: `https://me:${planted}@debate.example` }],

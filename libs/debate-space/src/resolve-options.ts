@@ -10,8 +10,11 @@ const MOST_SHOWN = 12;
 const GROUPS = new Set(['session', 'logout', 'audience']);
 
 /** The options, complete and frozen, with the keys locked away. */
-export type ResolvedOptions = Readonly<Omit<CheckedOptions, 'apiKey' | 'secretKey' | 'baseUrl'>> & {
+export type ResolvedOptions = Readonly<
+  Omit<CheckedOptions, 'apiKey' | 'secretKey' | 'storageKey' | 'baseUrl'>
+> & {
   readonly apiKey: Secret;
+  readonly storageKey: Secret;
   readonly secretKey: KeySource;
   readonly baseUrl: string;
 };
@@ -40,15 +43,27 @@ export function resolveOptions(
   const keyProblem = isEmpty || secretKeyEncoding !== 'base64' ? undefined : secretKeyProblem(key, 'base64');
   if (keyProblem !== undefined) problems.push(`secretKey ${keyProblem}`);
   for (const place of placesOf(key, { ...options, secretKey: undefined })) {
-    problems.push(`${place} has the value of secretKey, and would be sent or logged; give it its own`);
+    problems.push(
+      `${place} has the value of secretKey, and would be sent, logged or left behind by a rotation; give it its own`,
+    );
   }
   if (!result.success || problems.length > 0) throw new DebateSpaceOptionsError(problems);
   return completed(result.data);
 }
 
-function completed({ apiKey, secretKey, ...checked }: CheckedOptions): ResolvedOptions {
-  const { session, logout, http, users } = checked;
-  for (const part of [session, logout, logout.audience, http, http.rateLimit, users]) Object.freeze(part);
+function completed({ apiKey, secretKey, storageKey = apiKey, ...checked }: CheckedOptions): ResolvedOptions {
+  const { session, logout, http, users, erasure } = checked;
+  for (const part of [
+    session,
+    logout,
+    logout.audience,
+    http,
+    http.rateLimit,
+    users,
+    erasure,
+    erasure.warnAfterMs,
+  ])
+    Object.freeze(part);
   const authUrl = serviceUrl(checked.authUrl);
   return Object.freeze({
     ...checked,
@@ -57,6 +72,7 @@ function completed({ apiKey, secretKey, ...checked }: CheckedOptions): ResolvedO
       typeof secretKey === 'string'
         ? new Secret(secretKey)
         : new AskedKey(secretKey, checked.secretKeyEncoding),
+    storageKey: new Secret(storageKey),
     authUrl,
     baseUrl: checked.baseUrl === undefined ? `${authUrl}/api/v1` : serviceUrl(checked.baseUrl),
   });
@@ -70,16 +86,18 @@ function sentence(issue: z.core.$ZodIssue, options: Readonly<Record<string, unkn
       return `${names.join(', ')}: not for the factory to give; put it beside useFactory, useClass or useExisting`;
     return `${names.join(', ')}: no such option; see the table of options in the README`;
   }
-  const hidden = [options.apiKey, options.secretKey].includes(issue.input);
+  const hidden = keysOf(options).includes(issue.input);
   return `${issue.path.join('.') || 'options'} ${issue.message} (found ${found(issue.input, hidden)})`;
 }
 
 /** The name of an unknown option – which may be a key that stands in the wrong place. */
-function shown(name: string, { apiKey, secretKey }: Readonly<Record<string, unknown>>): string {
-  const isKey = [apiKey, secretKey].some(
-    (key) => typeof key === 'string' && key !== '' && name.includes(key),
-  );
+function shown(name: string, options: Readonly<Record<string, unknown>>): string {
+  const isKey = keysOf(options).some((key) => typeof key === 'string' && key !== '' && name.includes(key));
   return isKey ? '(a key as a name)' : name;
+}
+
+function keysOf({ apiKey, secretKey, storageKey }: Readonly<Record<string, unknown>>): readonly unknown[] {
+  return [apiKey, secretKey, storageKey];
 }
 
 /** The paths at which a value stands in the options and in their groups. */

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { outboxContext } from '../../../../test/support/outbox-context.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import type { DeliveryAnswer } from './delivery-policy.js';
 import { Dispatcher, type DispatcherOptions } from './dispatcher.js';
@@ -68,8 +69,7 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
 }
 
 const opened: Dispatcher[] = [];
-const memory = async (): Promise<Outbox> =>
-  memoryOutbox().open({ namespace: 'app', uidHash: String, keepFinishedMs: 0 });
+const memory = async (): Promise<Outbox> => memoryOutbox().open(outboxContext());
 /** An outbox in memory, with some of its methods replaced. */
 async function broken(replaced: (working: Outbox) => Partial<Outbox>): Promise<Outbox> {
   const outbox = await memory();

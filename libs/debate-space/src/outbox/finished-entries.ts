@@ -29,7 +29,7 @@ export class FinishedEntries {
 }
 
 export function finishedEntry(
-  { id, reason, endedAt }: OutboxEntry,
+  { id, reason, endedAt }: Omit<OutboxEntry, 'uid'>,
   outcome: Outcome,
   attempts: number,
 ): FinishedEntry {

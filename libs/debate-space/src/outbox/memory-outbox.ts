@@ -1,4 +1,5 @@
 import TinyQueue from 'tinyqueue';
+import { MemoryRecords } from '../erasure/memory-records.js';
 import { finishedEntry, FinishedEntries } from './finished-entries.js';
 import type {
   DeliveryProgress,
@@ -50,6 +51,7 @@ export class MemoryOutbox implements Outbox {
   readonly engine = 'memory';
   readonly promise = 'a crash or a kill loses the logouts that are not delivered yet';
   readonly durable = false;
+  readonly records = new MemoryRecords();
   readonly #stored = new Map<string, Stored>();
   readonly #ofUser = new Map<string, Set<string>>();
   readonly #counts = { held: 0, pending: 0, parked: 0 };

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { outboxContext } from '../../../../test/support/outbox-context.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { MemoryOutbox } from './memory-outbox.js';
-import type { Outbox, OutboxContext, OutboxEntry, OutboxJob } from './outbox.js';
+import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
 import { OutboxWithSpare } from './outbox-with-spare.js';
 
-const context: OutboxContext = { namespace: 'app', uidHash: String, keepFinishedMs: 60_000 };
+const context = outboxContext();
 const LONG = 60_000;
 const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
 const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);

@@ -1,6 +1,7 @@
 import type { Emit } from '../debate-space-event.js';
 import { answered, inTime } from '../in-time.js';
 import { isPromise } from '../is-promise.js';
+import type { Records } from '../erasure/records.js';
 import type { MemoryOutbox } from './memory-outbox.js';
 import type {
   DeliveryProgress,
@@ -59,6 +60,11 @@ export class OutboxWithSpare implements Outbox {
     this.#owed = new OwedChanges(() => {
       this.#tryAgainLater();
     });
+  }
+
+  /** Of the engine alone: who asks for an erasure can wait, and must know that it is durable. */
+  get records(): Records | undefined {
+    return this.#engine.records;
   }
 
   /** Whether some of the ends are in memory only. */

@@ -1,4 +1,5 @@
 import type { EndReason } from '../debate-space-event.js';
+import type { Records } from '../erasure/records.js';
 
 /** The intent to log a user out: never a token (they live two minutes), never a session id. */
 export interface OutboxEntry {
@@ -24,7 +25,7 @@ export interface OutboxJob extends DeliveryProgress {
   readonly entry: OutboxEntry;
 }
 
-/** An entry that is delivered no more until somebody looks at it. */
+/** An entry that is delivered no more until somebody looks at it. Its uid is empty when it cannot be read any more. */
 export interface ParkedJob extends OutboxJob {
   /** What is most likely to mend it. */
   readonly cure: string;
@@ -133,6 +134,9 @@ export interface Outbox {
    */
   admit?(requests: number, perMs: number): Promise<number>;
 
+  /** Where the erasures are kept; without it there are none. */
+  readonly records?: Records;
+
   close(): MaybePromise<void>;
 }
 
@@ -140,8 +144,15 @@ export interface Outbox {
 export interface OutboxContext {
   /** Tells applications apart that share a place: `[A-Za-z0-9_-]` only. */
   readonly namespace: string;
-  /** Keyed hash of a uid: the only trace of it that an engine keeps of what is finished. */
+  /**
+   * Keyed hash of a uid: what its entries are found by, and the only trace of it that an engine keeps of what is
+   * finished. `[A-Za-z0-9_-]` only.
+   */
   readonly uidHash: (uid: string) => string;
+  /** Encrypts a uid, differently each time: the only form in which it may leave memory. `[A-Za-z0-9_-]` only. */
+  readonly seal: (uid: string) => string;
+  /** @returns the uid; `undefined` when it was sealed with another storage key, or is damaged */
+  readonly unseal: (sealed: string) => string | undefined;
   /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */
   readonly keepFinishedMs: number;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
+import { outboxContext } from '../../../../test/support/outbox-context.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { memoryOutbox } from '../outbox/memory-outbox.js';
 import { Secret } from '../secret.js';
@@ -17,7 +18,7 @@ async function endingsOf(stored: ReadonlyMap<string, string>): Promise<{
     if (event.type === 'session-ended') ended.push(event.uid);
   };
   const recorder = new EndRecorder(
-    await memoryOutbox().open({ namespace: 'app', uidHash: String, keepFinishedMs: 0 }),
+    await memoryOutbox().open(outboxContext()),
     new Secret('key of a hash'),
     emit,
   );

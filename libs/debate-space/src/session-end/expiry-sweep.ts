@@ -6,7 +6,7 @@ import type { EndRecorder } from './end-recorder.js';
 import type { SessionIndexing } from './indexed-sessions.js';
 import { nextLook } from './session-expiry.js';
 
-interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs' | 'hashKey'> {
+interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs'> {
   readonly recorder: EndRecorder;
   /** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
   readonly lookUp: (sid: string, uid: string) => Promise<SessionRecord | undefined>;
@@ -70,26 +70,27 @@ export class ExpirySweep {
   }
 
   async #look(session: IndexedSession): Promise<void> {
-    const { index, sealer, lookUp, everyMs } = this.#options;
-    const { hash, uid } = session;
-    const sid = sealer.open(session.sealed);
-    if (sid === undefined) {
-      await answered(index.remove(hash, uid), ANSWER_WITHIN_MS); // of another secret key: nobody can say whether it still lives
+    const { index, seal, lookUp, everyMs } = this.#options;
+    const { hash, uidHash } = session;
+    const opened = seal.open(session.sealed);
+    if (!opened) {
+      await answered(index.remove(hash, uidHash), ANSWER_WITHIN_MS); // of another secret key: nobody can say whether it still lives
       return;
     }
+    const { sid, uid } = opened;
     const alive = await answered(lookUp(sid, uid), ANSWER_WITHIN_MS);
     if (!alive) {
-      await this.#tell(session, sid);
+      await this.#tell(session, sid, uid);
       return;
     }
     const renewed = { ...session, expiresAt: nextLook(alive, Date.now(), everyMs) };
     await answered(index.renew(renewed), ANSWER_WITHIN_MS);
   }
 
-  async #tell({ hash, uid }: IndexedSession, sid: string): Promise<void> {
+  async #tell({ hash, uidHash }: IndexedSession, sid: string, uid: string): Promise<void> {
     const { index, recorder, lastOnly, fault } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
-    const remove = (): Promise<SessionRemoval> => answered(index.remove(hash, uid), ANSWER_WITHIN_MS);
+    const remove = (): Promise<SessionRemoval> => answered(index.remove(hash, uidHash), ANSWER_WITHIN_MS);
     // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
     const removal = await remove().catch((error: unknown) => {
       fault('session index', error);

@@ -3,10 +3,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Secret } from '../secret.js';
 import { memorySessionIndex } from '../session-index/memory-session-index.js';
 import type { SessionIndex } from '../session-index/session-index.js';
-import { SessionSealer } from '../session-index/session-sealer.js';
+import { SessionSeal } from '../session-index/session-seal.js';
 import { IndexedSessions } from './indexed-sessions.js';
 
-const key = new Secret('a secret key of a test');
+const seal = new SessionSeal(new Secret('a secret key of a test'));
 const session = {};
 let index: SessionIndex;
 let puts: string[];
@@ -20,7 +20,7 @@ beforeEach(async () => {
   index = {
     durable: false,
     put: async (indexed) => {
-      puts.push(indexed.uid);
+      puts.push(seal.open(indexed.sealed)?.uid ?? '');
       await answer();
       await memory.put(indexed);
     },
@@ -37,8 +37,7 @@ function sessions(lastOnly: boolean): IndexedSessions {
   const fault = (where: string): void => void faults.push(where);
   return new IndexedSessions({
     index,
-    sealer: new SessionSealer(key),
-    hashKey: key,
+    seal,
     lastOnly,
     sweepMs: 1,
     fault,

@@ -2,10 +2,8 @@ import { LRUCache } from 'lru-cache';
 import type { SessionRecord } from '../debate-space.options.js';
 import { answered, inTime } from '../in-time.js';
 import { uidProblem } from '../remote/uid.js';
-import type { Secret } from '../secret.js';
-import { keyedHash } from '../keyed-hash.js';
 import type { IndexedSession, SessionIndex, SessionRemoval } from '../session-index/session-index.js';
-import type { SessionSealer } from '../session-index/session-sealer.js';
+import type { SessionSeal } from '../session-index/session-seal.js';
 import { expiryOf } from './session-expiry.js';
 import { isPromise } from '../is-promise.js';
 
@@ -19,8 +17,7 @@ type Write = (index: SessionIndex, session: IndexedSession) => void | PromiseLik
 /** What it takes to know every live session, over all instances. */
 export interface SessionIndexing {
   readonly index: SessionIndex;
-  readonly sealer: SessionSealer;
-  readonly hashKey: Secret;
+  readonly seal: SessionSeal;
   /** Whether an end counts only if the user has no other live session. */
   readonly lastOnly: boolean;
   /** How often to look for sessions that have run out; `undefined`: never. */
@@ -54,7 +51,7 @@ export class IndexedSessions {
 
   /** The session is in the store with this user: it was loaded, or saved. */
   live(sid: string, uid: string, session: SessionRecord): void {
-    if (this.#owed.size > 0) this.#owed.delete(this.#hash(sid));
+    if (this.#owed.size > 0) this.#owed.delete(this.#options.seal.hash(sid));
     this.#note(sid, uid, session, (index, indexed) => index.put(indexed));
   }
 
@@ -82,18 +79,19 @@ export class IndexedSessions {
   /** The session is no more: it has ended, or the user has gone on with another. */
   async forget(sid: string, uid: string): Promise<SessionRemoval | undefined> {
     this.#noted.delete(sid);
-    const hash = this.#hash(sid);
-    const ofUser = [...this.#owed].filter(([, user]) => user === uid);
-    await Promise.all(ofUser.map(([earlier]) => this.#remove(earlier, uid)));
-    const removal = await this.#remove(hash, uid);
+    const hash = this.#options.seal.hash(sid);
+    const uidHash = this.#options.seal.uidHash(uid);
+    const ofUser = [...this.#owed].filter(([, user]) => user === uidHash);
+    await Promise.all(ofUser.map(([earlier]) => this.#remove(earlier, uidHash)));
+    const removal = await this.#remove(hash, uidHash);
     if (removal) void this.#settle();
     return removal;
   }
 
-  async #remove(hash: string, uid: string): Promise<SessionRemoval | undefined> {
-    const removal = await this.#contained(() => this.#options.index.remove(hash, uid));
+  async #remove(hash: string, uidHash: string): Promise<SessionRemoval | undefined> {
+    const removal = await this.#contained(() => this.#options.index.remove(hash, uidHash));
     if (removal) this.#owed.delete(hash);
-    else this.#owed.set(hash, uid);
+    else this.#owed.set(hash, uidHash);
     return removal;
   }
 
@@ -101,8 +99,8 @@ export class IndexedSessions {
   async #settle(): Promise<void> {
     if (this.#settling) return;
     this.#settling = true;
-    for (const [hash, uid] of [...this.#owed]) {
-      if (this.#owed.get(hash) === uid && !(await this.#remove(hash, uid))) break;
+    for (const [hash, uidHash] of [...this.#owed]) {
+      if (this.#owed.get(hash) === uidHash && !(await this.#remove(hash, uidHash))) break;
     }
     this.#settling = false;
   }
@@ -113,11 +111,9 @@ export class IndexedSessions {
     if (noted?.uid === uid && Math.abs(expiresAt - noted.expiresAt) < NOTE_EVERY_MS) return;
     if (uidProblem(uid) !== undefined) return;
     this.#noted.set(sid, { uid, expiresAt });
-    void this.#written(
-      write,
-      { hash: this.#hash(sid), uid, expiresAt, sealed: this.#options.sealer.seal(sid) },
-      sid,
-    );
+    const { seal } = this.#options;
+    const sealed = seal.seal(sid, uid);
+    void this.#written(write, { hash: seal.hash(sid), uidHash: seal.uidHash(uid), expiresAt, sealed }, sid);
   }
 
   async #written(write: Write, session: IndexedSession, sid: string): Promise<void> {
@@ -127,10 +123,6 @@ export class IndexedSessions {
     });
     if (done) void this.#settle();
     else this.#noted.delete(sid); // tried again with the next request
-  }
-
-  #hash(sid: string): string {
-    return keyedHash(this.#options.hashKey, 'session', sid);
   }
 
   async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {

@@ -2,7 +2,7 @@ import { afterEach, expect, it, jest } from '@jest/globals';
 import TinyQueue from 'tinyqueue';
 import { memorySessionIndex } from './memory-session-index.js';
 
-const session = (hash: string) => ({ hash, uid: 'alice', expiresAt: Date.now() + 60_000, sealed: '' });
+const session = (hash: string) => ({ hash, uidHash: 'alice', expiresAt: Date.now() + 60_000, sealed: '' });
 
 const lengthOf = (queue: unknown) => (queue instanceof TinyQueue ? queue.length : Infinity);
 

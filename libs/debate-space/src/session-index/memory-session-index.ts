@@ -29,24 +29,24 @@ class MemorySessionIndex implements SessionIndex {
   #queue = queueOf([]);
 
   put(session: IndexedSession): void {
-    const { hash, uid, expiresAt } = session;
+    const { hash, uidHash, expiresAt } = session;
     const known = this.#places.get(hash);
     if (known) this.#drop(known);
     const long = Date.now() - FORGOTTEN_AFTER_MS;
     for (let next = this.#next(); next && next.dueAt <= long; next = this.#next()) this.#drop(next);
-    this.#hashes.set(uid, (this.#hashes.get(uid) ?? new Set()).add(hash));
+    this.#hashes.set(uidHash, (this.#hashes.get(uidHash) ?? new Set()).add(hash));
     this.#schedule({ session, dueAt: expiresAt });
   }
 
   renew(session: IndexedSession): void {
-    if (this.#places.get(session.hash)?.session.uid === session.uid) this.put(session);
+    if (this.#places.get(session.hash)?.session.uidHash === session.uidHash) this.put(session);
   }
 
-  remove(hash: string, uid: string): SessionRemoval {
+  remove(hash: string, uidHash: string): SessionRemoval {
     const place = this.#places.get(hash);
-    const removed = place?.session.uid === uid;
+    const removed = place?.session.uidHash === uidHash;
     if (removed) this.#drop(place);
-    return { removed, others: this.#hasLive(uid) };
+    return { removed, others: this.#hasLive(uidHash) };
   }
 
   claimExpired(limit: number, leaseMs: number): readonly IndexedSession[] {
@@ -61,20 +61,20 @@ class MemorySessionIndex implements SessionIndex {
     return due.map(({ session }) => session);
   }
 
-  #hasLive(uid: string): boolean {
+  #hasLive(uidHash: string): boolean {
     const now = Date.now();
-    for (const hash of this.#hashes.get(uid) ?? []) {
+    for (const hash of this.#hashes.get(uidHash) ?? []) {
       const place = this.#places.get(hash);
       if (place && place.session.expiresAt > now) return true;
     }
     return false;
   }
 
-  #drop({ session: { hash, uid } }: Place): void {
+  #drop({ session: { hash, uidHash } }: Place): void {
     this.#places.delete(hash);
-    const hashes = this.#hashes.get(uid);
+    const hashes = this.#hashes.get(uidHash);
     hashes?.delete(hash);
-    if (hashes?.size === 0) this.#hashes.delete(uid);
+    if (hashes?.size === 0) this.#hashes.delete(uidHash);
   }
 
   #schedule(place: Place): void {

@@ -8,7 +8,7 @@ import { FORGOTTEN_AFTER_MS, type IndexedSession, type SessionIndex } from './se
 const HOUR = 60 * 60 * 1000;
 const session = (hash: string, hours: number): IndexedSession => ({
   hash,
-  uid: 'Zoë 🦊',
+  uidHash: 'Zoë 🦊',
   expiresAt: Date.now() + hours * HOUR,
   sealed: 'sealed',
 });
@@ -87,7 +87,7 @@ redisServer.describe('the session index on Redis', () => {
 
   it('leaves nothing but a short memory of who removed the last session', async () => {
     await index.put(session('a', 1));
-    await index.put({ ...session('a', -1), uid: 'somebody else' });
+    await index.put({ ...session('a', -1), uidHash: 'somebody else' });
     await index.claimExpired(10, HOUR);
     await index.remove('a', 'somebody else');
     const [key = '', ...more] = await client.keys('*');
@@ -102,7 +102,7 @@ redisServer.describe('the session index on Redis', () => {
     const gone = session('a', -1);
     await buffered.put(gone);
     expect(await buffered.claimExpired(10, HOUR)).toEqual([gone]);
-    expect(await buffered.remove('a', gone.uid)).toEqual({ removed: true, others: false });
+    expect(await buffered.remove('a', gone.uidHash)).toEqual({ removed: true, others: false });
   });
 
   it('tells who removed it, even when the client had to send again', async () => {

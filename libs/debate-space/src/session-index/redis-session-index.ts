@@ -55,24 +55,27 @@ class RedisSessionIndex implements SessionIndex {
     await this.#note(session, 'if there');
   }
 
-  async remove(hash: string, uid: string): Promise<SessionRemoval> {
+  async remove(hash: string, uidHash: string): Promise<SessionRemoval> {
     const keys = [...this.#keys, `${this.#tag}:removed:${hash}`];
-    const args = [hash, uid, randomUUID(), String(REMEMBER_REMOVAL_MS)];
+    const args = [hash, uidHash, randomUUID(), String(REMEMBER_REMOVAL_MS)];
     const [removed, others] = list(await this.#remove.run(this.#send, keys, args));
     return { removed: Number(removed) === 1, others: Number(others) === 1 };
   }
 
-  async #note({ hash, uid, expiresAt, sealed }: IndexedSession, when: 'always' | 'if there'): Promise<void> {
+  async #note(
+    { hash, uidHash, expiresAt, sealed }: IndexedSession,
+    when: 'always' | 'if there',
+  ): Promise<void> {
     const leftMs = Math.min(expiresAt, LAST_MOMENT) - Date.now();
-    const args = [hash, uid, String(leftMs), String(expiresAt), sealed, String(FORGOTTEN_AFTER_MS), when];
+    const args = [hash, uidHash, String(leftMs), String(expiresAt), sealed, String(FORGOTTEN_AFTER_MS), when];
     await this.#put.run(this.#send, this.#keys, args);
   }
 
   async claimExpired(limit: number, leaseMs: number): Promise<readonly IndexedSession[]> {
     const claimed = list(await this.#claim.run(this.#send, this.#keys, [String(limit), String(leaseMs)]));
     return claimed.map((session) => {
-      const [hash = '', uid = '', expiresAt, sealed = ''] = list(session).map(String);
-      return { hash, uid, expiresAt: Number(expiresAt), sealed };
+      const [hash = '', uidHash = '', expiresAt, sealed = ''] = list(session).map(String);
+      return { hash, uidHash, expiresAt: Number(expiresAt), sealed };
     });
   }
 }

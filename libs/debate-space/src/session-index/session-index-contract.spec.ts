@@ -17,9 +17,9 @@ type Instances = readonly [SessionIndex, SessionIndex];
 const HOUR = 60 * 60 * 1000;
 const LONG = HOUR;
 const inHours = (hours: number): number => Date.now() + hours * HOUR;
-const session = (hash: string, uid: string, expiresAt: number): IndexedSession => ({
+const session = (hash: string, uidHash: string, expiresAt: number): IndexedSession => ({
   hash,
-  uid,
+  uidHash,
   expiresAt,
   sealed: `sealed ${hash}`,
 });
@@ -70,7 +70,7 @@ function contract(open: () => Promise<Instances>): void {
     expect(hashes(await index.claimExpired(10, 0))).toEqual(['died']);
   });
 
-  it('renews a session that is there with this uid, and no other', async () => {
+  it('renews a session that is there with this user, and no other', async () => {
     await put('s', 'alice', -1);
     await other.renew(session('s', 'alice', inHours(1)));
     expect(await index.claimExpired(10, LONG)).toEqual([]);

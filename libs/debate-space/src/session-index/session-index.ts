@@ -7,17 +7,17 @@ export const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
 export interface IndexedSession {
   /** Keyed hash of the session id: names the session. */
   readonly hash: string;
-  /** Whose it is; without control characters. */
-  readonly uid: string;
+  /** Keyed hash of the uid: whose it is. */
+  readonly uidHash: string;
   /** When it runs out, by the host's clock: milliseconds since 1970, or `Infinity` when it never does. Never `NaN`. */
   readonly expiresAt: number;
-  /** The session id, encrypted: whoever claims the session finds the real one in the host's store by it. */
+  /** The session id and the uid, encrypted: whoever claims the session finds the real one in the host's store by it. */
   readonly sealed: string;
 }
 
 /** What {@link SessionIndex.remove} found. */
 export interface SessionRemoval {
-  /** Whether it was there, with this uid. Of all who remove a session, over all instances, one is told `true`. */
+  /** Whether it was there, with this user. Of all who remove a session, over all instances, one is told `true`. */
   readonly removed: boolean;
   /** Whether the user has another session that has not run out, as of the same moment. */
   readonly others: boolean;
@@ -36,17 +36,17 @@ export interface SessionIndex {
   /** Whether what is noted outlives the process. */
   readonly durable: boolean;
 
-  /** Notes a live session. What was known under the same hash – time, uid, a claim – is replaced. */
+  /** Notes a live session. What was known under the same hash – time, user, a claim – is replaced. */
   put(session: IndexedSession): MaybePromise<void>;
 
-  /** The same, but only for a session that is there with this uid: whoever says so may not have heard of its end. */
+  /** The same, but only for a session that is there with this user: whoever says so may not have heard of its end. */
   renew(session: IndexedSession): MaybePromise<void>;
 
   /**
-   * Forgets a session that has ended; claimed ones too. A session that is noted with another uid stays. Of the last
+   * Forgets a session that has ended; claimed ones too. A session that is noted with another user stays. Of the last
    * sessions of a user that end at the same time exactly one is told that there are no others.
    */
-  remove(hash: string, uid: string): MaybePromise<SessionRemoval>;
+  remove(hash: string, uidHash: string): MaybePromise<SessionRemoval>;
 
   /**
    * Takes at most `limit` sessions that have run out, the longest ago first. Nobody else gets them for `leaseMs`

@@ -13,9 +13,12 @@ import type {
   UserHistory,
   WaitingJob,
 } from '../outbox.js';
-import { FRESH, LogoutJobs, TICK_MS, type LogoutJob } from './logout-jobs.js';
+import { openEntry, sealEntry, UNREADABLE_CURE } from '../sealed-entry.js';
+import { FRESH } from './job-data.js';
+import { LogoutJobs, TICK_MS, type LogoutJob } from './logout-jobs.js';
 import { OutboxIndex, type Glance, type JobState } from './outbox-index.js';
 import { RedisLink } from './redis-link.js';
+import { RedisRecords } from './redis-records.js';
 import { redisWarnings } from './redis-warnings.js';
 
 interface Found extends JobState {
@@ -30,6 +33,7 @@ export class BullmqOutbox implements Outbox {
     'logouts are kept in Redis: a crash of this app loses none, and any other instance delivers them; a crash of Redis itself loses the last second at most when its append-only file is on';
   readonly durable = true;
   readonly warnings: readonly string[];
+  readonly records: RedisRecords;
   readonly #link: RedisLink;
   readonly #jobs: LogoutJobs;
   readonly #index: OutboxIndex;
@@ -41,10 +45,12 @@ export class BullmqOutbox implements Outbox {
     link: RedisLink,
     jobs: LogoutJobs,
     index: OutboxIndex,
+    records: RedisRecords,
     context: OutboxContext,
     warnings: readonly string[],
   ) {
     this.#link = link;
+    this.records = records;
     this.#jobs = jobs;
     this.#index = index;
     this.#context = context;
@@ -62,7 +68,8 @@ export class BullmqOutbox implements Outbox {
     try {
       const jobs = await LogoutJobs.open(link.client, prefix, context.namespace);
       const index = new OutboxIndex(link.client, jobs, prefix, context.namespace);
-      return new BullmqOutbox(link, jobs, index, context, await link.run(redisWarnings));
+      const records = new RedisRecords(link, prefix, context.namespace);
+      return new BullmqOutbox(link, jobs, index, records, context, await link.run(redisWarnings));
     } catch (error) {
       await link.close();
       throw error;
@@ -74,7 +81,7 @@ export class BullmqOutbox implements Outbox {
     await this.#change(async () => {
       const uidHash = this.#context.uidHash(entry.uid);
       const isNew = await this.#index.hold(id, entry.endedAt, uidHash);
-      if (isNew) await this.#jobs.add(id, entry, uidHash, Math.ceil(leaseMs));
+      if (isNew) await this.#jobs.add(id, sealEntry(entry, this.#context), uidHash, Math.ceil(leaseMs));
     });
   }
 
@@ -98,12 +105,16 @@ export class BullmqOutbox implements Outbox {
       const next = await Promise.all(Array.from({ length: limit }, async () => this.#jobs.next()));
       const leases = next.map(async (job): Promise<readonly OutboxJob[]> => {
         if (!job) return [];
-        const { entry, progress } = job.data;
+        const { progress } = job.data;
+        const entry = openEntry(job.data.entry, this.#context);
         const [isThere, isOurs] = await Promise.all([
           this.#index.pend(job.id, entry.endedAt),
           this.#jobs.postpone(job.id, Math.ceil(leaseMs)),
         ]);
-        return isThere && isOurs ? [{ entry, ...progress }] : [];
+        if (!isThere || !isOurs) return [];
+        if (entry.uid !== '') return [{ entry, ...progress }];
+        await this.#park(job.id, progress, UNREADABLE_CURE); // for the lease nobody else has it
+        return [];
       });
       return (await Promise.all(leases)).flat();
     });
@@ -130,16 +141,7 @@ export class BullmqOutbox implements Outbox {
   }
 
   async park(entryId: string, progress: DeliveryProgress, cure: string): Promise<void> {
-    await this.#link.run(async () => {
-      const found = await this.#find(this.#jobs.idOf(entryId), 'pending');
-      if (!found || !(await this.#index.park(found.id))) return;
-      const { job } = found;
-      const parked = { cure, parkedAt: Date.now() };
-      await Promise.all([
-        this.#jobs.update(job, { ...job.data, progress, parked }),
-        this.#jobs.fail(job, cure),
-      ]);
-    });
+    await this.#link.run(() => this.#park(this.#jobs.idOf(entryId), progress, cure));
   }
 
   async pause(ms: number): Promise<void> {
@@ -173,7 +175,7 @@ export class BullmqOutbox implements Outbox {
           progress,
           parked = { cure: job.failedReason, parkedAt: job.finishedOn ?? 0 },
         } = job.data;
-        return [{ entry, ...progress, ...parked }];
+        return [{ entry: openEntry(entry, this.#context), ...progress, ...parked }];
       });
     });
   }
@@ -184,6 +186,7 @@ export class BullmqOutbox implements Outbox {
       if (!found) return false;
       const { id, job } = found;
       const { entry, uidHash } = job.data;
+      if (openEntry(entry, this.#context).uid === '') return false;
       await this.#jobs.update(job, { entry, uidHash, progress: FRESH });
       return (await this.#jobs.again(job)) && this.#index.pend(id, entry.endedAt);
     });
@@ -206,7 +209,8 @@ export class BullmqOutbox implements Outbox {
         this.#index.finishedOf(uidHash, Date.now() - this.#context.keepFinishedMs),
       ]);
       const waiting = found.map(({ job, state = 'pending', dueAt = Date.now() }): WaitingJob => {
-        const { entry, progress, parked } = job.data;
+        const { progress, parked } = job.data;
+        const entry = openEntry(job.data.entry, this.#context);
         return { entry, ...progress, state, ...(state === 'parked' ? { cure: parked?.cure } : { dueAt }) };
       });
       return { waiting, finished };
@@ -243,6 +247,17 @@ export class BullmqOutbox implements Outbox {
     const result = await this.#link.run(work);
     this.#changed();
     return result;
+  }
+
+  async #park(id: string, progress: DeliveryProgress, cure: string): Promise<void> {
+    const found = await this.#find(id, 'pending');
+    if (!found || !(await this.#index.park(id))) return;
+    const { job } = found;
+    const parked = { cure, parkedAt: Date.now() };
+    await Promise.all([
+      this.#jobs.update(job, { ...job.data, progress, parked }),
+      this.#jobs.fail(job, cure),
+    ]);
   }
 
   /** For what other instances left or did: only this one's own changes are known at once. */

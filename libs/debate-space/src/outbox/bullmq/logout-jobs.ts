@@ -2,23 +2,17 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Job, Queue, WorkerOptions } from 'bullmq';
 import { inTime } from '../../in-time.js';
-import type { DeliveryProgress, OutboxEntry } from '../outbox.js';
+import type { SealedEntry } from '../sealed-entry.js';
+import { FRESH, jobData, type LogoutJobData } from './job-data.js';
 import { loadBullmq } from './optional-packages.js';
 
-export interface LogoutJobData {
-  readonly entry: OutboxEntry;
-  /** As it was when the entry came: after a change of the secret key it would be another. */
-  readonly uidHash: string;
-  readonly progress: DeliveryProgress;
-  readonly parked?: { readonly cure: string; readonly parkedAt: number };
-}
 export type LogoutJob = Job<LogoutJobData> & { id: string };
 
-export const FRESH: DeliveryProgress = { attempts: 0, rejections: 0 };
 /** How often a process looks after what others left. */
 export const TICK_MS = 5_000;
 const LOCK_MS = 10_000;
 const CLOSE_MS = 500;
+const ID = 'logout-';
 
 /**
  * The jobs in BullMQ. One that is claimed does not stay active, but is delayed until its lease is over: BullMQ gives it
@@ -49,7 +43,7 @@ export class LogoutJobs {
 
   /** Digits alone BullMQ refuses, a colon too; and without the beginning it might be the name of one of BullMQ's keys. */
   idOf(entryId: string): string {
-    return `logout-${encodeURIComponent(entryId)}`;
+    return ID + encodeURIComponent(entryId);
   }
 
   /** The whole name in Redis of a job, or of `delayed`, `wait`, `active` and `meta`. */
@@ -58,13 +52,15 @@ export class LogoutJobs {
   }
 
   /** Due when the lease is over. Ignored when there is such a job. */
-  async add(id: string, entry: OutboxEntry, uidHash: string, leaseMs: number): Promise<void> {
+  async add(id: string, entry: SealedEntry, uidHash: string, leaseMs: number): Promise<void> {
     const options = { jobId: id, delay: leaseMs, removeOnFail: false };
     await this.#queue.add('logout', { entry, uidHash, progress: FRESH }, options);
   }
 
   async get(id: string): Promise<LogoutJob | undefined> {
-    return (await this.#queue.getJob(id)) as LogoutJob | undefined;
+    const job = (await this.#queue.getJob(id)) as LogoutJob | undefined;
+    if (job) job.data = jobData(entryIdOf(id), job.data);
+    return job;
   }
 
   /** The next that is due, locked for a moment; {@link postpone} it before anything else. */
@@ -73,7 +69,7 @@ export class LogoutJobs {
       { readonly data: string } | null | undefined,
       string,
     ];
-    return job ? { id, data: JSON.parse(job.data) as LogoutJobData } : undefined;
+    return job ? { id, data: jobData(entryIdOf(id), await this.#parsed(id, job.data)) } : undefined;
   }
 
   /** What {@link next} gave is due again after so long. @returns whether it was still there */
@@ -114,9 +110,23 @@ export class LogoutJobs {
     await this.#queue.getBackend().moveStalledJobsToWait();
   }
 
+  /** What is no JSON is replaced: BullMQ could not read the job any more, nor those that it reads with it. */
+  async #parsed(id: string, data: string): Promise<unknown> {
+    try {
+      return JSON.parse(data);
+    } catch {
+      await this.#queue.getBackend().updateData({ id } as LogoutJob, null);
+      return null;
+    }
+  }
+
   async close(): Promise<void> {
     await inTime(this.#queue.close().catch(() => undefined), CLOSE_MS, undefined); // prettier-ignore
   }
+}
+
+function entryIdOf(id: string): string {
+  return decodeURIComponent(id.slice(ID.length));
 }
 
 /** BullMQ rejects with a number when a job is gone, locked or in another state: somebody else was faster. */

@@ -1,8 +1,9 @@
-import type { OutboxJob } from '../outbox.js';
+import type { OutboxContext, OutboxJob } from '../outbox.js';
+import { openEntry, UNREADABLE_CURE } from '../sealed-entry.js';
 import type { LmdbDatabases, Place } from './lmdb-databases.js';
 import type { Decide, LmdbEntries } from './lmdb-entries.js';
 import type { LmdbFile } from './lmdb-file.js';
-import { UNREADABLE_CURE, type StoredEntry } from './stored-entry.js';
+import type { StoredEntry } from './stored-entry.js';
 
 interface Candidate {
   readonly place: Place;
@@ -13,10 +14,12 @@ interface Candidate {
 export class DueEntries {
   readonly #file: LmdbFile;
   readonly #entries: LmdbEntries;
+  readonly #context: OutboxContext;
 
-  constructor(file: LmdbFile, entries: LmdbEntries) {
+  constructor(file: LmdbFile, entries: LmdbEntries, context: OutboxContext) {
     this.#file = file;
     this.#entries = entries;
+    this.#context = context;
   }
 
   /** When the first is due. */
@@ -54,14 +57,16 @@ export class DueEntries {
       const also = () => void this.#file.databases[from].remove(place);
       // It has no entry, or leads to one that cannot be read: neither may keep the others waiting.
       if (!before) return { also };
-      if (before.state === 'unreadable') {
+      const isHere = before.state === from && before.at === at && before.turn === turn;
+      if (before.state !== 'unreadable' && !isHere) {
+        return this.#file.databases[from].doesExist(place) ? { after: before, also } : undefined;
+      }
+      const { attempts, rejections, cause } = before;
+      const entry = openEntry(before.entry, this.#context);
+      if (entry.uid === '') {
         const parked = { cure: UNREADABLE_CURE, parkedAt: Date.now() };
         return { after: { ...before, state: 'parked', at: now, parked }, also };
       }
-      if (before.state !== from || before.at !== at || before.turn !== turn) {
-        return this.#file.databases[from].doesExist(place) ? { after: before, also } : undefined;
-      }
-      const { entry, attempts, rejections, cause } = before;
       job = { entry, attempts, rejections, cause };
       return { after: lease(before) };
     };

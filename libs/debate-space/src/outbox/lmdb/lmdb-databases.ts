@@ -22,6 +22,8 @@ export interface LmdbDatabases {
   readonly ofUser: Database<0, UserPlace>;
   readonly finished: Database<Omit<FinishedEntry, 'id'>, UserPlace>;
   readonly finishedByAge: Database<0, FinishedPlace>;
+  /** The erasures. */
+  readonly records: Database<string, string>;
 }
 
 export function openDatabases(root: RootDatabase, meta: LmdbDatabases['meta']): LmdbDatabases {
@@ -36,6 +38,7 @@ export function openDatabases(root: RootDatabase, meta: LmdbDatabases['meta']): 
     ofUser: root.openDB('ofUser', index),
     finished: root.openDB('finished', index),
     finishedByAge: root.openDB('finishedByAge', index),
+    records: root.openDB('records', { encoding: 'string' }),
   };
 }
 

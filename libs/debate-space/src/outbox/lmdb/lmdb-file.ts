@@ -9,6 +9,9 @@ interface RootStats {
   readonly pageSize: number;
 }
 
+/** So many records need no more space than the change of one entry in several trees: each is in one. */
+const RECORDS_PER_CHANGE = 4;
+
 /** The open file. Nothing reaches LMDB once it is closed: that would not be an error but the end of the process. */
 export class LmdbFile {
   readonly #folder: string;
@@ -52,18 +55,27 @@ export class LmdbFile {
     await this.#commit(() => this.#root.batch(change), false);
   }
 
+  /**
+   * Makes a change that reads what it depends on when nobody else can write. @param records how many it writes at most
+   * @returns what it returns, when it is on the disk
+   */
+  async transact(records: number, change: () => boolean): Promise<boolean> {
+    const places = Math.ceil(records / RECORDS_PER_CHANGE);
+    return this.#commit(() => this.#root.transaction(change), true, places);
+  }
+
   /** Waits for what is being written. */
   close(): Promise<void> {
     this.#closed ??= Promise.allSettled(this.#writes).then(() => this.#root.close());
     return this.#closed;
   }
 
-  async #commit(commit: () => Promise<boolean>, isNew: boolean): Promise<boolean> {
+  async #commit(commit: () => Promise<boolean>, isNew: boolean, changes = 1): Promise<boolean> {
     let committed: Promise<boolean> | undefined;
     try {
       if (this.#closed) throw new OutboxError(`The outbox in ${this.#folder} is closed`);
       const { lastPageNumber, pageSize } = this.#root.getStats() as RootStats;
-      this.#space.ensure((lastPageNumber + 1) * pageSize, this.#writes.size + 1, isNew);
+      this.#space.ensure((lastPageNumber + 1) * pageSize, this.#writes.size + changes, isNew);
       committed = commit();
       this.#writes.add(committed);
       return await committed;

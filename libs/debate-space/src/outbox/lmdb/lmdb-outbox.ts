@@ -10,11 +10,13 @@ import type {
   ParkedJob,
   UserHistory,
 } from '../outbox.js';
+import { openEntry, sealEntry } from '../sealed-entry.js';
 import { DueEntries, oldestPending } from './due-entries.js';
 import { FinishedLog } from './finished-log.js';
 import { entryCount } from './lmdb-databases.js';
 import { LmdbEntries, type Decide } from './lmdb-entries.js';
 import type { LmdbFile } from './lmdb-file.js';
+import { LmdbRecords } from './lmdb-records.js';
 import { OutboxClock } from './outbox-clock.js';
 import { SharedPause } from './shared-pause.js';
 import { FRESH, type StoredEntry } from './stored-entry.js';
@@ -28,8 +30,9 @@ export class LmdbOutbox implements Outbox {
   readonly engine = 'lmdb';
   readonly promise = 'what is recorded survives a crash, kill -9 and power loss of this machine';
   readonly durable = true;
+  readonly records: LmdbRecords;
   readonly #file: LmdbFile;
-  readonly #uidHash: (uid: string) => string;
+  readonly #context: OutboxContext;
   readonly #clock: OutboxClock;
   readonly #entries: LmdbEntries;
   readonly #due: DueEntries;
@@ -42,10 +45,11 @@ export class LmdbOutbox implements Outbox {
 
   constructor(file: LmdbFile, context: OutboxContext) {
     this.#file = file;
-    this.#uidHash = context.uidHash;
+    this.records = new LmdbRecords(file);
+    this.#context = context;
     this.#clock = new OutboxClock(file);
     this.#entries = new LmdbEntries(file, this.#clock);
-    this.#due = new DueEntries(file, this.#entries);
+    this.#due = new DueEntries(file, this.#entries, context);
     this.#pause = new SharedPause(file, this.#clock);
     this.#finished = new FinishedLog(file, this.#clock, context);
     this.#lookAround = setInterval(() => {
@@ -55,10 +59,11 @@ export class LmdbOutbox implements Outbox {
   }
 
   async hold(entry: OutboxEntry, leaseMs: number): Promise<void> {
-    const uidHash = this.#uidHash(entry.uid);
+    const uidHash = this.#context.uidHash(entry.uid);
+    const sealed = sealEntry(entry, this.#context);
     await this.#change(entry.id, (before, { now }) => {
       if (before) return undefined;
-      return { after: { ...FRESH, entry, uidHash, state: 'held', ...this.#at(now + leaseMs) } };
+      return { after: { ...FRESH, entry: sealed, uidHash, state: 'held', ...this.#at(now + leaseMs) } };
     });
     this.#changed();
   }
@@ -130,13 +135,12 @@ export class LmdbOutbox implements Outbox {
 
   parked(limit: number, skip = 0): readonly ParkedJob[] {
     const keys = [...this.#file.databases.parked.getKeys({ limit, offset: skip })];
-    return keys.flatMap(([, , id]) => parkedJob(this.#entries.get(id)));
+    return keys.flatMap(([, , id]) => parkedJob(this.#entries.get(id), this.#context));
   }
 
   async replay(id: string): Promise<boolean> {
     const replayed = await this.#change(id, (before, { now }) => {
-      // One without a uid was unreadable: there is nobody to log out.
-      if (before?.state !== 'parked' || before.entry.uid === '') return undefined;
+      if (before?.state !== 'parked' || openEntry(before.entry, this.#context).uid === '') return undefined;
       return { after: { ...before, ...FRESH, state: 'pending', ...this.#at(now), parked: undefined } };
     });
     if (replayed) this.#changed();
@@ -150,16 +154,18 @@ export class LmdbOutbox implements Outbox {
   }
 
   ofUser(uid: string): UserHistory {
-    const hash = this.#uidHash(uid);
+    const hash = this.#context.uidHash(uid);
     const { ahead } = this.#clock.read();
-    const waiting = this.#idsOf(hash).flatMap((id) => waitingJob(this.#entries.get(id), ahead));
+    const waiting = this.#idsOf(hash).flatMap((id) =>
+      waitingJob(this.#entries.get(id), ahead, this.#context),
+    );
     return { waiting, finished: this.#finished.of(hash) };
   }
 
   async supersede(uid: string, endedUntil: number): Promise<number> {
     this.#open();
     const superseded = await Promise.all(
-      this.#idsOf(this.#uidHash(uid), endedUntil).map((id) =>
+      this.#idsOf(this.#context.uidHash(uid), endedUntil).map((id) =>
         this.#change(id, (before) =>
           before?.state === 'pending' ? this.#end(before, 'superseded', before.attempts) : undefined,
         ),

@@ -1,9 +1,10 @@
-import type { DeliveryProgress, OutboxCounts, OutboxEntry } from '../outbox.js';
+import type { DeliveryProgress, OutboxCounts } from '../outbox.js';
+import { isSealedEntry, unreadableEntry, type SealedEntry } from '../sealed-entry.js';
 
 /** What the file keeps of an entry. */
 export interface StoredEntry extends DeliveryProgress {
-  readonly entry: OutboxEntry;
-  /** Of the entry's uid, as it was when the entry came: after a change of the secret key it would be another. */
+  readonly entry: SealedEntry;
+  /** Of the entry's uid, as it was when the entry came: after a change of the storage key it would be another. */
   readonly uidHash: string;
   /** `unreadable` is never written: it stands for what is in the file and is no entry. */
   readonly state: keyof OutboxCounts | 'unreadable';
@@ -16,17 +17,12 @@ export interface StoredEntry extends DeliveryProgress {
 
 export const FRESH: DeliveryProgress = { attempts: 0, rejections: 0, cause: undefined };
 
-/** How an entry that cannot be read is shown to whoever looks after the parked ones. */
-export const UNREADABLE_CURE =
-  'this entry was damaged in the file, and whose logout it was is not known any more: discard it';
-
 /** The part of {@link StoredEntry} that is never written without the rest; anything else is unreadable. */
 export function readStored(id: string, text: string): StoredEntry {
   try {
     const stored = JSON.parse(text) as Partial<StoredEntry> | null;
     if (
-      typeof stored?.entry?.uid === 'string' &&
-      stored.entry.id === id &&
+      isSealedEntry(stored?.entry, id) &&
       typeof stored.uidHash === 'string' &&
       typeof stored.state === 'string' &&
       typeof stored.at === 'number' &&
@@ -37,6 +33,5 @@ export function readStored(id: string, text: string): StoredEntry {
   } catch {
     // Not JSON: unreadable as well.
   }
-  const entry: OutboxEntry = { id, uid: '', reason: 'destroyed', endedAt: 0 };
-  return { ...FRESH, entry, uidHash: '', state: 'unreadable', at: 0, turn: 0 };
+  return { ...FRESH, entry: unreadableEntry(id), uidHash: '', state: 'unreadable', at: 0, turn: 0 };
 }

@@ -1,0 +1,34 @@
+import { keyedHash } from '../keyed-hash.js';
+import { Sealer } from '../sealer.js';
+import type { Secret } from '../secret.js';
+
+/** What a session is to the index: who reads it can neither take over a session nor learn who has one. */
+export class SessionSeal {
+  readonly #key: Secret;
+  readonly #sealer: Sealer;
+
+  /** @param key the secret key, not the storage key: who learns a session id can take that session over */
+  constructor(key: Secret) {
+    this.#key = key;
+    this.#sealer = new Sealer(key, 'session ids');
+  }
+
+  hash(sid: string): string {
+    return keyedHash(this.#key, 'session', sid);
+  }
+
+  uidHash(uid: string): string {
+    return keyedHash(this.#key, 'uid', uid);
+  }
+
+  seal(sid: string, uid: string): string {
+    return this.#sealer.seal(`${uid}\0${sid}`); // no uid has control characters
+  }
+
+  /** @returns `undefined` when it was sealed with another secret key, or is damaged: it will never be opened */
+  open(sealed: string): { readonly sid: string; readonly uid: string } | undefined {
+    const opened = this.#sealer.open(sealed) ?? '';
+    const end = opened.indexOf('\0');
+    return end < 0 ? undefined : { sid: opened.slice(end + 1), uid: opened.slice(0, end) };
+  }
+}

@@ -1,0 +1,44 @@
+// npm run bench -- users: what memory grows by, and how many users a second, when all users are listed, exported, and
+// compared with a list of as many uids. The service and each reader are processes of their own.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+
+const MOST_HEAP_MB = 30;
+const service = new URL('./users-service.mjs', import.meta.url);
+const reader = new URL('./users-reader.mjs', import.meta.url);
+const kinds = {
+  list: 'listed by users()',
+  csv: 'exported as CSV',
+  ndjson: 'exported as NDJSON',
+  'dry-run': 'a dry run of as many uids, from CSV',
+};
+
+export default async function users({ users: count }) {
+  console.log(
+    `${count} users, 100 on a page; heap after garbage collection every 10000 users, less that before`,
+  );
+  const server = fork(service, [String(count)]);
+  try {
+    const [{ url }] = await once(server, 'message');
+    for (const [kind, name] of Object.entries(kinds)) {
+      const { heapMb, buffersMb, perSecond } = await read(kind, url, count);
+      const verdict = heapMb < MOST_HEAP_MB ? 'PASS' : 'over';
+      console.log(
+        `  ${name.padEnd(36)} heap ${heapMb.toFixed(1).padStart(5)} MB (${verdict}, < ${MOST_HEAP_MB}), ` +
+          `buffers ${buffersMb.toFixed(1).padStart(5)} MB; ${Math.round(perSecond)} users/s`,
+      );
+    }
+  } finally {
+    server.kill();
+  }
+}
+
+async function read(kind, url, count) {
+  const child = fork(reader, [kind, url, String(count)], { execArgv: ['--expose-gc'] });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the reader “${kind}” ended with ${code}`);
+  });
+  const [measured] = await Promise.race([once(child, 'message'), ended]);
+  await ended.catch(() => undefined);
+  return measured;
+}

@@ -1,0 +1,252 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import session from 'express-session';
+import { Redis } from 'ioredis';
+import { filter, firstValueFrom } from 'rxjs';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceEvents,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  redisSessionIndex,
+  type Outbox,
+  type OutboxContext,
+  type OutboxFactory,
+  type OutboxJob,
+} from 'nestjs-debate-space';
+import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
+import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
+import { SessionSeal } from '../libs/debate-space/src/session-index/session-seal.js';
+import { Secret } from '../libs/debate-space/src/secret.js';
+import { outboxContext } from './support/outbox-context.js';
+import { redisServer, startRedis } from './support/redis.js';
+import { keys, startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+import { everythingOf, filesOf, formsOf, tracesOf } from './support/traces.js';
+
+const LONG = 60_000;
+const none = { attempts: 0, rejections: 0 };
+/** Of every uid here a part, with characters that each encoding writes in its own way. */
+const planted = 'Zoë "Ångström" /+?🦊';
+const uidOf = (id: string): string => `${id} ${planted} ${id}`;
+
+/** Where a durable engine keeps what it has. */
+interface Place {
+  readonly factory: () => OutboxFactory;
+  /** All that is kept, as it is kept. */
+  readonly kept: () => Promise<readonly Buffer[]>;
+  readonly clear: () => Promise<unknown>;
+  readonly leave: () => Promise<unknown>;
+}
+
+async function inFolder(): Promise<Place> {
+  const path = await mkdtemp(join(tmpdir(), 'uids-at-rest-'));
+  let places = 0;
+  const place = (): string => join(path, `${places}`);
+  return {
+    factory: () => lmdbOutbox({ path: place() }),
+    kept: () => filesOf(place()),
+    clear: () => Promise.resolve((places += 1)),
+    leave: () => rm(path, { recursive: true }),
+  };
+}
+
+/** Its append-only file keeps every command that changed something, and nothing is compressed in it. */
+const startAppendingRedis = () => startRedis({ appendonly: 'yes', 'aof-use-rdb-preamble': 'no' });
+
+async function inRedis(): Promise<Place> {
+  const redis = await startAppendingRedis();
+  const client = new Redis(redis.url);
+  return {
+    factory: () => bullmqOutbox({ connection: redis.url }),
+    kept: () => everythingOf(client),
+    clear: async () => {
+      await client.flushall();
+      await client.bgrewriteaof();
+      while (/aof_rewrite_(in_progress|scheduled):1/.test(await client.info('persistence'))) await sleep(10);
+    },
+    leave: async () => {
+      client.disconnect();
+      await redis.stop();
+    },
+  };
+}
+
+const engines = [
+  { name: 'in an LMDB file', describe, take: inFolder },
+  { name: 'in Redis', describe: redisServer.describe, take: inRedis },
+];
+
+for (const engine of engines) {
+  engine.describe(`a uid ${engine.name}`, () => {
+    const opened: Outbox[] = [];
+    let place: Place;
+    beforeAll(async () => {
+      place = await engine.take();
+    });
+    beforeEach(() => place.clear());
+    afterEach(async () => {
+      for (const outbox of opened.splice(0)) await outbox.close();
+    });
+    afterAll(() => place.leave());
+
+    async function open(context: OutboxContext = outboxContext()): Promise<Outbox> {
+      const outbox = await place.factory().open(context);
+      opened.push(outbox);
+      return outbox;
+    }
+
+    const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
+
+    async function hold(outbox: Outbox, ids: readonly string[]): Promise<void> {
+      const entries = ids.map((id) => ({ id, uid: uidOf(id), reason: 'destroyed' as const, endedAt: 1 }));
+      await Promise.all(entries.map(async (entry) => outbox.hold(entry, LONG)));
+    }
+
+    async function pend(outbox: Outbox, ids: readonly string[]): Promise<void> {
+      await hold(outbox, ids);
+      await Promise.all(ids.map(async (id) => outbox.release(id)));
+    }
+
+    const numbered = (name: string, count: number): string[] =>
+      Array.from({ length: count }, (_, n) => `${name}-${n}`);
+    const uids = (jobs: readonly OutboxJob[]): string[] => jobs.map(({ entry }) => entry.uid);
+
+    it('would be found if it were there', async () => {
+      const readable = { seal: (uid: string) => uid, unseal: (sealed: string) => sealed };
+      await hold(await open(outboxContext(readable)), ['a']);
+      expect(await traces()).not.toEqual([]);
+    });
+
+    it('is not found, while it waits or later', async () => {
+      const outbox = await open();
+      const [held, cancelled, finished, parked, superseded, replayed] = ['held', 'cancelled', 'finished', 'parked', 'superseded', 'replayed'].map((name) => numbered(name, 40)) as [string[], string[], string[], string[], string[], string[]]; // prettier-ignore
+      await hold(outbox, [...held, ...cancelled]);
+      await pend(outbox, [...finished, ...parked, ...superseded, ...replayed]);
+      expect(await traces()).toEqual([]);
+
+      const claimed = uids(await outbox.claim(160, LONG));
+      expect(claimed.toSorted()).toEqual([...finished, ...parked, ...superseded, ...replayed].map(uidOf).toSorted()); // prettier-ignore
+      for (const id of [...finished, ...superseded]) await outbox.retry(id, { ...none, cause: '503' }, LONG);
+      for (const id of [...parked, ...replayed]) await outbox.park(id, { ...none, cause: '404' }, 'a cure');
+      expect(await outbox.parked(1)).toMatchObject([{ entry: { uid: uidOf('parked-0') } }]);
+      for (const id of replayed) expect(await outbox.replay(id)).toBe(true);
+      expect((await outbox.ofUser(uidOf('held-0'))).waiting).toMatchObject([{ entry: { uid: uidOf('held-0') } }]); // prettier-ignore
+      expect(await traces()).toEqual([]);
+
+      for (const id of finished) await outbox.finish(id, 2);
+      for (const id of superseded) expect(await outbox.supersede(uidOf(id), LONG)).toBe(1);
+      for (const id of cancelled) await outbox.cancel(id);
+      for (const id of parked) await outbox.discard(id);
+      expect((await outbox.ofUser(uidOf('finished-0'))).finished).toHaveLength(1);
+      expect(await traces()).toEqual([]);
+      await outbox.close();
+      expect(await traces()).toEqual([]);
+    });
+
+    it('that another storage key has sealed is nobody’s: parked with the cure, and keeps nobody else waiting', async () => {
+      await pend(await open(), ['a', 'b']);
+      const other = await open(outboxContext({}, 'another storage key'));
+      await pend(other, ['c']);
+      const jobs = [...(await other.claim(2, LONG)), ...(await other.claim(2, LONG))];
+      expect(uids(jobs)).toEqual([uidOf('c')]);
+      expect(await other.counts()).toEqual({ held: 0, pending: 1, parked: 2 });
+      const parked = await other.parked(10);
+      expect(uids(parked)).toEqual(['', '']);
+      expect(parked[0]?.cure).toContain('storageKey');
+      expect(await other.replay('a')).toBe(false);
+      expect(await other.ofUser(uidOf('a'))).toEqual({ waiting: [], finished: [] });
+      expect(await other.discard('b')).toBe(true);
+    });
+
+    it('goes on when its storage key is given back', async () => {
+      const mine = await open();
+      await pend(mine, ['a']);
+      expect(await (await open(outboxContext({}, 'another storage key'))).claim(10, LONG)).toEqual([]);
+      expect(uids(await mine.parked(10))).toEqual([uidOf('a')]);
+      expect(await mine.replay('a')).toBe(true);
+      expect(uids(await mine.claim(10, LONG))).toEqual([uidOf('a')]);
+    });
+  });
+}
+
+redisServer.describe('a session in the index on Redis', () => {
+  it('names neither its user nor its id, as long as it lives or later', async () => {
+    const redis = await startAppendingRedis();
+    const client = new Redis(redis.url);
+    try {
+      const index = await redisSessionIndex({ sendCommand: (name, ...words) => client.call(name, ...words) }).open('app'); // prettier-ignore
+      const seal = new SessionSeal(new Secret(keys.secretKey));
+      const faults: unknown[] = [];
+      const fault = (where: string, error: unknown): void => void faults.push(where, error);
+      const sessions = new IndexedSessions({ index, seal, lastOnly: true, sweepMs: 1, fault });
+      const [alive, gone] = [{ cookie: { maxAge: LONG } }, { cookie: { expires: new Date(0) } }];
+      for (const name of ['a', 'b']) sessions.live(`alive ${uidOf(name)}`, uidOf(name), alive);
+      sessions.live(`gone ${uidOf('c')}`, uidOf('c'), gone);
+      expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false); // what came before has been written
+      const [claimed] = await index.claimExpired(10, LONG);
+      expect(seal.open(claimed?.sealed ?? '')).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
+      expect(tracesOf(planted, await everythingOf(client))).toEqual([]);
+      expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
+      expect(tracesOf(planted, await everythingOf(client))).toEqual([]);
+      expect(faults).toEqual([]);
+    } finally {
+      client.disconnect();
+      await redis.stop();
+    }
+  });
+});
+
+describe('an app whose secret key is rotated between two runs', () => {
+  const rotated = { ...keys, secretKey: 'the secret key that came after, as long as it must be' };
+  let path: string;
+  let service: DebateSpaceSimulator;
+  let host: SessionHost | undefined;
+  beforeEach(async () => {
+    path = await mkdtemp(join(tmpdir(), 'rotation-'));
+  });
+  afterEach(async () => {
+    await host?.stop();
+    await service.stop();
+    await rm(path, { recursive: true });
+  });
+
+  async function run(secretKey: string): Promise<SessionHost> {
+    service = await startService({ secretKey });
+    const debateSpace = using(service, { secretKey, outbox: lmdbOutbox({ path }) });
+    host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace });
+    return host;
+  }
+
+  it('loses no logout, explains those of before, and leaves no uid in the file', async () => {
+    const before = await run(keys.secretKey);
+    const logOut = (uid: string): Promise<void> => before.app.get(DebateSpaceService).logoutUser(uid);
+    const delivered = firstValueFrom(before.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-delivered'))); // prettier-ignore
+    await logOut(uidOf('delivered'));
+    await delivered;
+    await service.goDown();
+    for (const id of ['a', 'b', 'c']) await logOut(uidOf(id));
+    expect(tracesOf(planted, await filesOf(path))).toEqual([]);
+    await before.stop();
+    await service.stop();
+
+    const after = await run(rotated.secretKey);
+    await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
+    expect(service.received.logouts.toSorted()).toEqual(['a', 'b', 'c'].map(uidOf));
+    const outbox = after.app.get(DebateSpaceOutbox);
+    expect(await outbox.explain(uidOf('delivered'))).toMatchObject([{ state: 'delivered' }]);
+    await after.stop();
+    expect(tracesOf(planted, await filesOf(path))).toEqual([]);
+  });
+});
+
+it('looks for a text in every form', () => {
+  for (const [name, form] of formsOf(planted)) {
+    const around = [Buffer.from('before '), form, Buffer.from(' after')];
+    expect(tracesOf(planted, [Buffer.concat(around)])).toContain(name);
+  }
+});
