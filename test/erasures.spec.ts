@@ -7,6 +7,7 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceErasures,
   DebateSpaceEvents,
+  DebateSpaceHealth,
   DebateSpaceModule,
   DebateSpaceOutbox,
   DebateSpaceService,
@@ -16,6 +17,7 @@ import {
   type ErasureReceipt,
   type OutboxFactory,
 } from 'nestjs-debate-space';
+import { Gate } from './support/gate.js';
 import { outboxEngines, type EnginePlaces } from './support/outbox-engines.js';
 import { startService, using } from './support/service.js';
 
@@ -283,6 +285,40 @@ for (const engine of outboxEngines) {
       expect(again).toMatchObject({ state: 'done', total: 300, done: 300 });
     });
 
+    it('has one list for a reference', async () => {
+      const app = await start();
+      const erasures = erasuresOf(app);
+      const bulk = { mode: 'delete', reference: 'one list' } as const;
+      const conflict = { code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' };
+      function* dying(): Generator<string> {
+        yield* uidsOf(250);
+        throw new Error('the source died');
+      }
+      await expect(erasures.requestMany(dying(), bulk)).rejects.toThrow('the source died');
+      await expect(erasures.request({ uid: 'alice', ...bulk })).rejects.toMatchObject(conflict);
+      const gate = new Gate();
+      async function* slow(): AsyncGenerator<string> {
+        yield 'user-0';
+        await gate.passed;
+        yield* uidsOf(260);
+      }
+      const overtaken = erasures.requestMany(slow(), bulk);
+      const finished = told(app, 'erasure-finished');
+      expect(await erasures.requestMany(uidsOf(251), bulk)).toMatchObject({ total: 251, complete: true });
+      gate.open();
+      await expect(overtaken).rejects.toMatchObject(conflict);
+      expect(await finished).toMatchObject([{ total: 251 }]);
+      await expect(erasures.requestMany(['somebody else'], bulk)).rejects.toMatchObject(conflict);
+      expect(await erasures.request({ uid: 'alice', ...bulk })).toMatchObject({ total: 252 });
+    });
+
+    it('is finished at once when there is nobody', async () => {
+      const app = await start();
+      const finished = told(app, 'erasure-finished');
+      expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({ state: 'done', total: 0 }); // prettier-ignore
+      expect(await finished).toMatchObject([{ reference: 'nobody', total: 0 }]);
+    });
+
     it('pauses, goes on and is cancelled, over all instances', async () => {
       const [one, other] = [await start(), engine.name === 'memory' ? undefined : await start()];
       const uids = uidsOf(50);
@@ -342,18 +378,21 @@ for (const engine of outboxEngines) {
 
     it('warns of what is overdue, gives up in the end, and goes on when it is told to', async () => {
       service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
-      const app = await start({ erasure: { warnAfterMs: [1], parkAfterMs: 2 } });
+      const app = await start({ erasure: { warnAfterMs: [1], parkAfterMs: 1 } });
       const [overdue, parked] = [told(app, 'erasure-overdue'), told(app, 'erasure-parked')];
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'o' });
       expect(await parked).toMatchObject([{ reference: 'o', cause: '422', cure: expect.any(String) }]);
       expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
       expect(await overdue).toMatchObject([{ reference: 'o', waiting: 1, days: 0 }]);
+      const { state, problems } = await app.get(DebateSpaceHealth).check();
+      expect([state, ...problems]).toEqual(['degraded', expect.stringContaining('an erasure is overdue')]);
       expect(await lastValueFrom(erasuresOf(app).progress('o'))).toMatchObject({ failed: 1 });
       service.faults.clear();
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).resume('o');
       await finished;
       expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'done', failed: 0, done: 1 });
+      expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'up' });
     });
 
     it('keeps receipts for as long as it was told to', async () => {
@@ -413,7 +452,7 @@ describe('what operators read of erasures', () => {
     const service = await startService({ rateLimit: false });
     const lines: string[] = [];
     const note = (level: string) => (text: string) => void lines.push(`${level} ${text}`);
-    const erasure = { warnAfterMs: [1], parkAfterMs: 2 };
+    const erasure = { warnAfterMs: [1], parkAfterMs: 1 };
     @Module({ imports: [DebateSpaceModule.forRoot(using(service, { erasure }))] })
     class App {}
     const logger = { log: note('log'), warn: note('warn'), error: note('error') };
@@ -434,6 +473,7 @@ describe('what operators read of erasures', () => {
     await erasures.resume('case-1');
     await Promise.all([finished, goOn]);
     expect(lines.filter((line) => /eras/.test(line))).toEqual([
+      expect.stringMatching(/^warn erasures are kept in memory: .*lmdbOutbox/),
       'warn the service does not erase users (503); they wait in the outbox',
       expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then resume it$/),
       'error erasure case-1 is overdue: 1 not done after 0 days',

@@ -42,6 +42,8 @@ export interface ErasuresParts {
   readonly receipts: ErasureReceipts;
   readonly records: ErasureRecords;
   readonly users: (signal: AbortSignal | undefined) => AsyncIterable<DebateSpaceUser>;
+  /** Whether what is asked for outlives the process. */
+  readonly durable: boolean;
   readonly emit: Emit;
 }
 
@@ -53,6 +55,7 @@ export interface ErasuresParts {
  */
 export class DebateSpaceErasures {
   readonly #parts: ErasuresParts | undefined;
+  #warned = false;
 
   /** @param parts none for an outbox engine that keeps no records */
   constructor(parts: ErasuresParts | undefined) {
@@ -67,33 +70,37 @@ export class DebateSpaceErasures {
    */
   async request(request: ErasureRequest): Promise<RequestedErasure> {
     const { ledger } = this.#there();
+    this.#warnOfMemory();
     const { uid } = request;
     assertUid(uid, 'requestErasure');
     const asked = askedErasures({ ...request, reference: request.reference ?? randomUUID() });
     const earlier = request.reference === undefined ? await ledger.underWay(uid, asked.mode) : undefined;
     if (earlier !== undefined) return { ...(await ledger.status(earlier)), alreadyUnderWay: true };
-    const underWay = await ledger.add(asked, [uid], true);
-    return { ...(await this.#requested(asked)), alreadyUnderWay: underWay > 0 };
+    const alreadyUnderWay = await ledger.add(asked, uid);
+    return { ...(await this.#requested(asked)), alreadyUnderWay };
   }
 
   /**
    * Asks for the erasure of many; resolves when all of them are durable, and only then the first is carried out. When it
    * rejects or the process dies before, what was read is kept, marked as not `complete`: the same call goes on from there,
-   * `cancel` gives it up. Users that the reference has already are skipped, so calling it again is safe.
+   * `cancel` gives it up. Users that the reference has already are skipped, so calling it again is safe; once the list is
+   * complete, others need a reference of their own.
    * @param source uids, or a stream of CSV, NDJSON or lines; read as it is needed, and never held
    * @throws {InvalidArgumentError} for a row that is no uid, with its number; {ErasureError} when the reference stands for
    *   something else; `AbortError`
    */
   async requestMany(source: UidSource, request: BulkErasureRequest): Promise<ErasureStatus> {
     const { ledger } = this.#there();
+    this.#warnOfMemory();
     const asked = askedErasures(request);
-    await ledger.add(asked, [], false);
+    const reader = randomUUID();
+    await ledger.beginList(asked, reader);
     for await (const uids of chunksOf(readUids(source, request))) {
       request.signal?.throwIfAborted();
-      await ledger.add(asked, uids, false);
+      await ledger.addSome(asked, reader, uids);
     }
     request.signal?.throwIfAborted();
-    await ledger.add(asked, [], true);
+    await ledger.endList(asked, reader);
     return this.#requested(asked);
   }
 
@@ -166,6 +173,7 @@ export class DebateSpaceErasures {
     const { control, emit } = this.#there();
     const status = await control.cancel(reference);
     emit({ type: 'erasure-cancelled', reference, mode: status.mode, count: status.cancelled });
+    if (status.finishedAt) this.#finished(status);
     return status;
   }
 
@@ -174,7 +182,18 @@ export class DebateSpaceErasures {
     const status = await ledger.status(reference);
     const { mode, requestedBy, total } = status;
     emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
+    if (total === 0) this.#finished(status);
     return status;
+  }
+
+  #finished({ reference, mode, total, done, alreadyGone, vetoed, cancelled }: ErasureStatus): void {
+    this.#there().emit({ type: 'erasure-finished', reference, mode, total, done, alreadyGone, vetoed, cancelled }); // prettier-ignore
+  }
+
+  #warnOfMemory(): void {
+    const { durable, emit } = this.#there();
+    if (!durable && !this.#warned) emit({ type: 'erasures-in-memory' });
+    this.#warned = true;
   }
 
   #there(): ErasuresParts {

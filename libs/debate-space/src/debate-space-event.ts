@@ -106,6 +106,8 @@ export type DebateSpaceEvent =
       Pick<ErasureStatus, 'total' | 'done' | 'alreadyGone' | 'vetoed' | 'cancelled'> & {
         readonly type: 'erasure-finished';
       })
+  /** The first erasure was asked for, and the outbox keeps it in memory only. */
+  | { readonly type: 'erasures-in-memory' }
   /** The service does not erase anybody at the moment; they wait. */
   | { readonly type: 'erasures-held-up'; readonly cause: string }
   | { readonly type: 'erasures-go-on' }

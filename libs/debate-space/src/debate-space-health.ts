@@ -1,3 +1,4 @@
+import type { OverdueErasures } from './erasure/overdue-erasures.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: users are served, and somebody should look. `down`: logouts do not get through. */
@@ -20,15 +21,19 @@ export interface DebateSpaceHealthOptions {
 /** As Terminus takes it. */
 export type HealthIndicatorResult = Record<string, { status: 'up' | 'down' } & Record<string, unknown>>;
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 /**
- * Whether logouts get through. The age of the oldest pending one is the alarm: it grows whatever the cause is. Asks
+ * Whether logouts get through, and no erasure is overdue. The age of the oldest pending one is the alarm: it grows whatever the cause is. Asks
  * neither the service nor any user. Injectable.
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
+  readonly #overdue: OverdueErasures | undefined;
 
-  constructor(outbox: DebateSpaceOutbox) {
+  constructor(outbox: DebateSpaceOutbox, overdue: OverdueErasures | undefined) {
     this.#outbox = outbox;
+    this.#overdue = overdue;
   }
 
   /** Never rejects. */
@@ -46,6 +51,11 @@ export class DebateSpaceHealth {
     if (serviceDown) problems.push('the service does not take logouts');
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see DebateSpaceOutbox.parked()`);
+    const oldestErasureMs = await this.#overdue?.oldestMs();
+    if (oldestErasureMs !== undefined) {
+      const days = Math.floor(oldestErasureMs / DAY_MS);
+      problems.push(`an erasure is overdue, asked for ${days} days ago; see DebateSpaceErasures.list()`);
+    }
     const isDown = Math.max(oldest, unreadableMs) > downAfterMs;
     return { state: isDown ? 'down' : problems.length > 0 ? 'degraded' : 'up', problems, stats };
   }

@@ -23,7 +23,7 @@ export interface OutboxStats extends OutboxCounts {
 /** A logout that is sent no more until somebody looks at it. */
 export interface ParkedLogout {
   readonly id: string;
-  /** Personal data: not for logs or metrics. */
+  /** Personal data: not for logs or metrics. Empty when it cannot be read any more; `cure` says why. */
   readonly uid: string;
   readonly reason: EndReason;
   readonly endedAt: Date;
@@ -63,6 +63,11 @@ export class DebateSpaceOutbox {
   constructor(outbox: OutboxWithSpare, dispatcher: Dispatcher) {
     this.#outbox = outbox;
     this.#dispatcher = dispatcher;
+  }
+
+  /** What to mend in the place where logouts wait, as the engine saw it at boot; whole sentences. */
+  get warnings(): readonly string[] {
+    return this.#outbox.warnings;
   }
 
   /** Never rejects: of an engine that cannot be read it tells what memory has. */
@@ -111,7 +116,7 @@ export class DebateSpaceOutbox {
 
   /**
    * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyMs`.
-   * The earliest end first. The secret key is part of how they are found: those of before it was changed are not.
+   * The earliest end first. They are found by a hash keyed with `storageKey`: those that came under another are not.
    * @throws {InvalidUidError}
    */
   async explain(uid: string): Promise<readonly ExplainedLogout[]> {

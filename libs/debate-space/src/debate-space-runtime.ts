@@ -74,7 +74,7 @@ export class DebateSpaceRuntime {
     const sessions = isIndexed ? await index.open(namespace) : undefined;
     const uids = new Sealer(options.storageKey, 'uids');
     const context: OutboxContext = {
-      namespace: keyedHash(options.apiKey, 'application', options.applicationName),
+      namespace: keyedHash(options.storageKey, 'application', options.applicationName),
       uidHash: (uid) => keyedHash(options.storageKey, 'uid', uid),
       seal: (uid) => uids.seal(uid),
       unseal: (sealed) => uids.open(sealed),
@@ -166,7 +166,7 @@ export class DebateSpaceRuntime {
     const once = new UsersApi(new ServiceClient({ ...parts, policy: { ...policy, attempts: 1 } }), {
       baseUrl,
     });
-    const { erasures, dispatcher } = openErasures({
+    const { erasures, dispatcher, overdue } = openErasures({
       outbox,
       context,
       options,
@@ -180,7 +180,7 @@ export class DebateSpaceRuntime {
     this.erasures = erasures;
     this.#erasureDispatcher = dispatcher;
     this.operators = new DebateSpaceOutbox(outbox, this.#dispatcher);
-    this.health = new DebateSpaceHealth(this.operators);
+    this.health = new DebateSpaceHealth(this.operators, overdue);
   }
 
   start(): void {

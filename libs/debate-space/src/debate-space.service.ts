@@ -1,9 +1,11 @@
+import type { Readable } from 'node:stream';
 import type { EndRecorder } from './session-end/end-recorder.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser, UserPage } from './remote/user-page.js';
-import type { ListUsersQuery } from './remote/user-query.js';
-import { walkUsers } from './remote/user-walk.js';
+import { userQuery, type ListUsersQuery } from './remote/user-query.js';
+import { walkPages, walkUsers } from './remote/user-walk.js';
 import type { UsersApi } from './remote/users-api.js';
+import { exportOf, type UsersExportOptions } from './users-export.js';
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
@@ -33,7 +35,7 @@ export class DebateSpaceService {
    * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`
    */
   async anonymizeUser(uid: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#users.anonymize(uid, signal);
+    await this.#users.erase(uid, 'anonymize', signal);
   }
 
   /**
@@ -43,7 +45,7 @@ export class DebateSpaceService {
    * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`
    */
   async deleteUser(uid: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#users.delete(uid, signal);
+    await this.#users.erase(uid, 'delete', signal);
   }
 
   /**
@@ -63,6 +65,33 @@ export class DebateSpaceService {
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
     return walkUsers((page) => this.#users.list({ ...query, page }, signal));
+  }
+
+  /**
+   * All users as a stream of text in UTF-8, for a file or a response: page after page as it is read, never more than one
+   * page in memory. Nothing is asked for before it is read; a reader that destroys the stream ends the request, too.
+   * What fails on the way destroys the stream with the error that `listUsers` throws.
+   * @param query as for `users`; `perPage` is 100 unless given
+   * @throws {InvalidArgumentError} at once, before anything is sent
+   */
+  exportUsers(query: Omit<ListUsersQuery, 'page'> = {}, options: UsersExportOptions = {}): Readable {
+    const asked: ListUsersQuery = query.perPage === undefined ? { ...query, perPage: 100 } : query;
+    userQuery(asked); // throws here what the first page would, while a response can still say so
+    return exportOf((signal) => walkPages((page) => this.#users.list({ ...asked, page }, signal)), options);
+  }
+
+  /**
+   * The user of this uid, as the service lists it. The interface shows no route for one user: the list is asked for it
+   * by the filter `uid`, and walked through to its end where the service does not know the filter.
+   * @returns `undefined` when no user of exactly this uid is listed
+   * @throws {InvalidUidError} before anything is sent; what `listUsers` throws
+   */
+  async findUser(uid: string, { signal }: CallOptions = {}): Promise<DebateSpaceUser | undefined> {
+    assertUid(uid, 'findUser');
+    for await (const user of this.users({ uid, perPage: 100 }, { signal })) {
+      if (user.uid === uid) return user;
+    }
+    return undefined;
   }
 
   /**

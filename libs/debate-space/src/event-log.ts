@@ -9,7 +9,7 @@ const MOST_REASONS = 100;
  */
 export class EventLog {
   readonly #logger: LoggerService;
-  readonly #faults = new Set<string>();
+  readonly #told = new Set<string>();
   readonly #parkedFor = new Map<string, number>();
 
   constructor(logger: LoggerService) {
@@ -35,6 +35,14 @@ export class EventLog {
         return;
       case 'erasures-go-on':
         this.#logger.log('the service erases users again');
+        return;
+      case 'erasures-in-memory':
+        this.#logger.warn(
+          'erasures are kept in memory: a restart or a crash loses those that are not done; give outbox: lmdbOutbox() or bullmqOutbox()',
+        );
+        return;
+      case 'erasure-retrying':
+        this.#retrying(event.cause);
         return;
       case 'erasure-overdue':
         this.#logger.error(
@@ -70,7 +78,6 @@ export class EventLog {
       case 'erasure-requested':
       case 'erasure-done':
       case 'erasure-vetoed':
-      case 'erasure-retrying':
       case 'erasure-paused':
       case 'erasure-resumed':
       case 'erasure-cancelled':
@@ -89,6 +96,13 @@ export class EventLog {
     );
   }
 
+  #retrying(cause: string): void {
+    this.#once(
+      `erasure ${cause}`,
+      `an erasure failed (${cause}) and is tried again; further ones with this cause are not logged`,
+    );
+  }
+
   #shutdownIncomplete(pending: number, lost: boolean): void {
     if (lost) this.#logger.error(`${pending} logouts were not delivered before the shutdown and are lost`);
     else this.#logger.warn(`${pending} logouts wait in the outbox for the next start`);
@@ -97,8 +111,12 @@ export class EventLog {
   /** The same fault at every request is one line. */
   #fault(where: string, error: string): void {
     const fault = `${where} (${error})`;
-    if (this.#faults.has(fault)) return;
-    if (this.#faults.size < MOST_REASONS) this.#faults.add(fault);
-    this.#logger.warn(`something failed and was contained: ${fault}; further ones like it are not logged`);
+    this.#once(fault, `something failed and was contained: ${fault}; further ones like it are not logged`);
+  }
+
+  #once(what: string, line: string): void {
+    if (this.#told.has(what)) return;
+    if (this.#told.size < MOST_REASONS) this.#told.add(what);
+    this.#logger.warn(line);
   }
 }

@@ -2,6 +2,7 @@ export { DebateSpaceModule } from './debate-space.module.js';
 export type { DebateSpaceModuleExtras } from './debate-space.module-definition.js';
 export type {
   CookieRequest,
+  DebateSpaceErasureOptions,
   DebateSpaceHttpOptions,
   DebateSpaceLogoutOptions,
   DebateSpaceModuleOptions,
@@ -17,6 +18,21 @@ export type {
 } from './debate-space.options.js';
 export { DebateSpaceService, type CallOptions } from './debate-space.service.js';
 export { getDebateSpaceToken, InjectDebateSpace } from './debate-space.tokens.js';
+export { DebateSpaceErasures, type BulkErasureRequest, type DryRunOptions } from './debate-space-erasures.js';
+export type {
+  BeforeErase,
+  BeforeEraseAnswer,
+  ErasureMode,
+  ErasureOutcome,
+  ErasureProgress,
+  ErasureReceipt,
+  ErasureRequest,
+  ErasureState,
+  ErasureStatus,
+  PendingErasure,
+  RequestedErasure,
+} from './erasure/erasure.js';
+export type { RecordValues, Records } from './erasure/records.js';
 export { DebateSpaceEvents } from './debate-space-events.js';
 export type { DebateSpaceEvent, EndReason } from './debate-space-event.js';
 export { EndsDebateSession } from './session-end/ends-debate-session.decorator.js';
@@ -59,14 +75,18 @@ export type {
   UserHistory,
   WaitingJob,
 } from './outbox/outbox.js';
+export type { ErasureDryRun } from './erasure/dry-run.js';
+export type { UidSource, UidSourceOptions } from './erasure/uid-source.js';
 export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
+export type { UsersExportOptions } from './users-export.js';
 export {
   AbortedError,
   AuthenticationError,
   DebateSpaceError,
   DebateSpaceOptionsError,
   DebateSpaceRequestError,
+  ErasureError,
   InvalidArgumentError,
   InvalidUidError,
   NetworkError,

@@ -4,6 +4,7 @@ import { answered } from '../in-time.js';
 import type { DeliveryAnswer } from '../outbox/delivery-policy.js';
 import { causeOf, decide } from '../outbox/delivery-policy.js';
 import type { Deliver } from '../outbox/dispatcher.js';
+import { fullJitter } from '../remote/backoff.js';
 import type { BeforeErase, ErasureMode } from './erasure.js';
 import type { ClaimedErasure, ErasureEnd, Setback } from './erasure-queue.js';
 
@@ -17,7 +18,8 @@ export type AttemptResult =
       readonly others: 'unaffected' | 'slower' | 'held-up';
       /** Broken off because the app shuts down. */
       readonly aborted: boolean;
-      readonly retryAfterMs: number;
+      /** Until the next attempt. */
+      readonly delayMs: number;
       /** What is most likely to mend it. */
       readonly cure: string;
     };
@@ -33,6 +35,7 @@ export interface ErasureAttemptParts {
 
 /** How long `erasure.beforeErase` may take, in milliseconds. */
 export const HOOK_WITHIN_MS = 30_000;
+const MINUTE_MS = 60_000;
 const NOT_SENT = { unknown: false, sent: false } as const;
 
 /** One attempt at one erasure: the host's word, the logout, the operation. Never rejects. */
@@ -98,39 +101,39 @@ export class ErasureAttempt {
     const decision = decide(answer, { entry, attempts: attempts - 1, rejections }, Infinity);
     // Refused for good: the erasure, which the law asks for, does not wait for it. The receipt tells.
     if (decision.action !== 'retry') return decision.action === 'finish';
-    return afterLogout(answer, decision.rejections, decision.delayMs);
+    return afterLogout(claimed, answer, decision.rejections, decision.delayMs);
   }
 }
 
 function failed(
-  { rejections }: ClaimedErasure,
+  { rejections, failures }: ClaimedErasure,
   { cause, cure }: { readonly cause: string; readonly cure: string },
 ): AttemptResult {
   const setback = { ...NOT_SENT, cause, rejections };
-  return { setback, others: 'unaffected', aborted: false, retryAfterMs: 0, cure };
+  return { setback, others: 'unaffected', aborted: false, delayMs: delay(failures), cure };
 }
 
-function afterLogout(answer: DeliveryAnswer, rejections: number, retryAfterMs: number): AttemptResult {
+function afterLogout(
+  { failures }: ClaimedErasure,
+  answer: DeliveryAnswer,
+  rejections: number,
+  retryAfterMs: number,
+): AttemptResult {
+  const { aborted = false, local = false, status } = answer;
   return {
     setback: { ...NOT_SENT, cause: `logout: ${causeOf(answer)}`, rejections },
-    others: answer.local === true || answer.status === 400 ? 'unaffected' : othersAfter(answer.status),
-    aborted: answer.aborted ?? false,
-    retryAfterMs: answer.aborted ? 0 : retryAfterMs,
+    others: local || status === 400 ? 'unaffected' : othersAfter(status),
+    aborted,
+    delayMs: Math.max(delay(failures), retryAfterMs),
     cure: 'see that the service is up, and run `npx debate-space doctor`',
   };
 }
 
-function afterError({ rejections }: ClaimedErasure, error: unknown): AttemptResult {
+function afterError({ rejections, failures }: ClaimedErasure, error: unknown): AttemptResult {
   if (!(error instanceof DebateSpaceRequestError)) {
     const cause = error instanceof Error ? error.name : typeof error;
     const setback = { unknown: true, sent: true, cause, rejections };
-    return {
-      setback,
-      others: 'unaffected',
-      aborted: false,
-      retryAfterMs: 0,
-      cure: 'an error of this plugin',
-    };
+    return { setback, others: 'unaffected', aborted: false, delayMs: delay(failures), cure: 'an error of this plugin' }; // prettier-ignore
   }
   const { outcome, status, code, retryAfterMs = 0 } = error;
   const refusedAlone = code === 'ERR_DEBATE_SPACE_REFUSED';
@@ -143,7 +146,7 @@ function afterError({ rejections }: ClaimedErasure, error: unknown): AttemptResu
     },
     others: refusedAlone ? 'unaffected' : othersAfter(status),
     aborted: error.name === 'AbortError',
-    retryAfterMs,
+    delayMs: Math.max(refusedAlone ? delayOfRefused(failures) : delay(failures), retryAfterMs),
     cure: refusedAlone
       ? 'the service refuses to erase this user; ask its operator'
       : error.message.replace(/^\w+: /, ''),
@@ -152,4 +155,13 @@ function afterError({ rejections }: ClaimedErasure, error: unknown): AttemptResu
 
 function othersAfter(status: number | undefined): 'slower' | 'held-up' {
   return status === 429 ? 'slower' : 'held-up';
+}
+
+function delay(failures: number): number {
+  return fullJitter(failures + 1, 1_000, 5 * MINUTE_MS);
+}
+
+/** Repeating alone hardly helps: somebody has to look at it. */
+function delayOfRefused(failures: number): number {
+  return fullJitter(failures + 1, MINUTE_MS, 6 * 60 * MINUTE_MS);
 }

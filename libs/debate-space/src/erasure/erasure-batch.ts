@@ -1,6 +1,6 @@
 import type { ErasureMode, ErasureState, ErasureStatus } from './erasure.js';
 import type { Draft } from './draft.js';
-import { batchKey, finishedKey, listKey, scheduleKey, warningKey } from './erasure-keys.js';
+import { batchKey, finishedKey, listKey, openKey, scheduleKey, warningKey } from './erasure-keys.js';
 import { waitingOf, type StoredBatch } from './stored-erasure.js';
 
 /** All erasures of one reference, as a part of a change. */
@@ -38,6 +38,7 @@ export class ErasureBatch {
       ...counts,
     });
     draft.put(listKey(now, reference), '');
+    draft.put(openKey(now, reference), '');
     batch.warnAt(warnAt);
     return batch;
   }
@@ -78,9 +79,11 @@ export class ErasureBatch {
     if (finishes) {
       stored.finishedAt = now;
       this.#draft.put(finishedKey(now, this.reference), '');
+      this.#draft.remove(openKey(stored.askedAt, this.reference));
       this.warnAt(undefined);
     } else if (!isOver && stored.finishedAt !== undefined) {
       this.#draft.remove(finishedKey(stored.finishedAt, this.reference));
+      this.#draft.put(openKey(stored.askedAt, this.reference), '');
       delete stored.finishedAt;
     }
     if (!this.runs) this.dueAt(undefined);

@@ -2,7 +2,6 @@ import type { Emit } from '../debate-space-event.js';
 import { inTime } from '../in-time.js';
 import type { Pace } from '../outbox/pace.js';
 import { WorkLoop } from '../outbox/work-loop.js';
-import { fullJitter } from '../remote/backoff.js';
 import type { AttemptResult, ErasureAttempt } from './erasure-attempt.js';
 import type { ClaimedErasure, ErasureEnd, ErasureQueue } from './erasure-queue.js';
 import type { ErasureRecords } from './erasure-records.js';
@@ -33,8 +32,6 @@ const TICK_MS = 5_000;
 const LOOK_AGAIN_MS = 100;
 /** So long erasures let logouts go first; then one goes between. */
 const MOST_PATIENCE_MS = 5_000;
-const FIRST_DELAY_MS = 1_000;
-const MOST_DELAY_MS = 5 * 60_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Carries out what is due, behind waiting logouts and at the pace that the service allows. */
@@ -171,15 +168,13 @@ export class ErasureDispatcher {
 
   async #again(claimed: ClaimedErasure, result: Extract<AttemptResult, { end?: undefined }>): Promise<void> {
     const { queue, pace, emit } = this.#parts;
-    const { setback, others, aborted, cure } = result;
+    const { setback, others, aborted, delayMs, cure } = result;
     const { uidHash, mode, attempts, since, uid } = claimed;
     if (aborted) {
       await queue.retry(claimed, setback, 0); // the next start need not wait for the lease
       return;
     }
     const { cause } = setback;
-    const jitter = fullJitter(claimed.failures + 1, FIRST_DELAY_MS, MOST_DELAY_MS);
-    const delayMs = Math.max(jitter, result.retryAfterMs);
     if (others === 'held-up') pace.heard(true, cause);
     if (others === 'slower') pace.rest(delayMs);
     const [reference = ''] = claimed.references;

@@ -30,6 +30,9 @@ export const scheduleKey = (at: number, reference: string): string => `s/${momen
 export const warningKey = (at: number, reference: string): string => `w/${moment(at)}/${part(reference)}`;
 /** Since when a reference is over. */
 export const finishedKey = (at: number, reference: string): string => `f/${moment(at)}/${part(reference)}`;
+/** The references that are not over, the oldest first. */
+export const openKey = (askedAt: number, reference: string): string =>
+  `o/${moment(askedAt)}/${part(reference)}`;
 /** The references, the newest first. */
 export const listKey = (askedAt: number, reference: string): string =>
   `l/${moment(LAST_MOMENT - askedAt)}/${part(reference)}`;
@@ -46,7 +49,7 @@ export const until = (kind: 's' | 'w' | 'f', at: number): readonly [string, stri
   `${kind}/${moment(at + 1)}`,
 ];
 
-/** The parts of a key that begins with a moment: `s/`, `w/`, `f/` and `l/`. */
+/** The parts of a key that begins with a moment: `s/`, `w/`, `f/`, `o/` and `l/`. */
 export function atAndReference(key: string): { readonly at: number; readonly reference: string } {
   const [, at, reference = ''] = key.split('/');
   return { at: Number(at), reference: decodeURIComponent(reference) };

@@ -27,15 +27,46 @@ export class ErasureLedger {
     this.#overdueAfterMs = overdueAfterMs;
   }
 
+  /** One user. @returns whether the same was under way for another reference: it is done once */
+  async add(asked: AskedErasures, uid: string): Promise<boolean> {
+    return (
+      (await this.#add(asked, [uid], true, (batch) => {
+        if (!batch.complete && batch.total > 0) throw conflict('this reference has a list that is not read to its end; give another one'); // prettier-ignore
+      })) > 0
+    );
+  }
+
+  /** From now on `reader` reads the list of the reference, and nobody else. */
+  async beginList(asked: AskedErasures, reader: string): Promise<void> {
+    await this.#add(asked, [], false, (batch) => {
+      batch.reader = reader;
+    });
+  }
+
+  /** Some of a list; nothing of it is carried out before the end. */
+  async addSome(asked: AskedErasures, reader: string, uids: readonly string[]): Promise<void> {
+    await this.#add(asked, uids, false, readBy(reader));
+  }
+
+  async endList(asked: AskedErasures, reader: string): Promise<void> {
+    await this.#add(asked, [], true, readBy(reader));
+  }
+
   /**
-   * Notes that these users are to be erased. Those that the reference has already, done or not, are left as they are.
+   * Those that the reference has already, done or not, are left as they are.
    * @param isLast whether these are all: from then on they are carried out
-   * @returns how many of them were under way for another reference: they are done once
+   * @param check what the batch must be
+   * @returns how many of them were under way for another reference
    * @throws {ErasureError} when the reference stands for something else
    */
-  async add(asked: AskedErasures, uids: Iterable<string>, isLast: boolean): Promise<number> {
+  async #add(
+    asked: AskedErasures,
+    uids: readonly string[],
+    isLast: boolean,
+    check: (batch: StoredBatch) => void,
+  ): Promise<number> {
     const { reference, mode, requestedBy } = asked;
-    const byHash = new Map([...uids].map((uid) => [this.#records.uidHash(uid), uid]));
+    const byHash = new Map(uids.map((uid) => [this.#records.uidHash(uid), uid]));
     const hashes = [...byHash.keys()];
     return this.#records.change(async (draft) => {
       const now = Date.now();
@@ -43,12 +74,14 @@ export class ErasureLedger {
         ErasureBatch.begin(draft, reference, mode, requestedBy, now, now + this.#overdueAfterMs);
       const batch = (await ErasureBatch.find(draft, reference)) ?? begin();
       assertFits(batch.stored, mode);
+      check(batch.stored);
       const receipts = await draft.getAll(hashes.map((hash) => keys.receiptKey(reference, hash)));
       const entries = await ErasureEntry.findAll(draft, hashes, mode);
       let underWay = 0;
       for (const [n, hash] of hashes.entries()) {
         const known = entries[n];
         if (receipts[n] !== undefined || known?.stored.references.includes(reference)) continue;
+        if (batch.stored.complete && !isLast) throw conflict('this reference has another list, which is complete; give a new one'); // prettier-ignore
         if (known) underWay += 1;
         const entry =
           known ?? ErasureEntry.begin(draft, hash, mode, this.#records.seal(byHash.get(hash) ?? ''), now);
@@ -92,6 +125,12 @@ export class ErasureLedger {
     return statusOf(reference, batch, this.#overdueAfterMs, Date.now());
   }
 
+  /** When the oldest reference that is not over was asked for; `undefined` when all are. */
+  async oldestOpen(): Promise<number | undefined> {
+    const [key] = await this.#records.keys(keys.startingWith('o/'), 1);
+    return key === undefined ? undefined : keys.atAndReference(key).at;
+  }
+
   /** The newest first. */
   async *list(): AsyncGenerator<ErasureStatus> {
     for await (const chunk of this.#records.walk(keys.startingWith('l/'))) {
@@ -104,19 +143,21 @@ export class ErasureLedger {
   }
 }
 
+function readBy(reader: string): (batch: StoredBatch) => void {
+  return (batch) => {
+    if (batch.reader !== reader) throw conflict('another call has begun to read a list for this reference');
+  };
+}
+
 function assertFits(batch: StoredBatch, mode: ErasureMode): void {
   if (batch.mode !== mode) {
-    throw new ErasureError(
-      'ERR_DEBATE_SPACE_ERASURE_CONFLICT',
-      `this reference stands for another mode (${batch.mode}); give a reference of its own`,
-    );
+    throw conflict(`this reference stands for another mode (${batch.mode}); give a reference of its own`);
   }
-  if (batch.cancelling) {
-    throw new ErasureError(
-      'ERR_DEBATE_SPACE_ERASURE_CONFLICT',
-      'this reference was cancelled; give a new one',
-    );
-  }
+  if (batch.cancelling) throw conflict('this reference was cancelled; give a new one');
+}
+
+function conflict(problem: string): ErasureError {
+  return new ErasureError('ERR_DEBATE_SPACE_ERASURE_CONFLICT', problem);
 }
 
 function unknownErasure(): ErasureError {

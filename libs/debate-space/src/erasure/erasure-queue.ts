@@ -95,7 +95,9 @@ export class ErasureQueue {
     const now = Date.now();
     const { uidHash } = claimed;
     return this.#settle(claimed, now, (entry, batches, draft) => {
-      const { parked, attempts } = entry.stored;
+      const { parked } = entry.stored;
+      // Nothing was sent at the attempt that met with a veto.
+      const attempts = entry.stored.attempts - (end.outcome === 'vetoed' ? 1 : 0);
       for (const { reference, stored } of batches) {
         if (parked) stored.failed -= 1;
         stored[COUNTED[end.outcome]] += 1;

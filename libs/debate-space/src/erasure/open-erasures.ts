@@ -16,6 +16,7 @@ import { ErasureQueue } from './erasure-queue.js';
 import { ErasureReceipts } from './erasure-receipts.js';
 import { ErasureRecords } from './erasure-records.js';
 import { ErasureUpkeep } from './erasure-upkeep.js';
+import { OverdueErasures } from './overdue-erasures.js';
 import { forgetUser } from './forget-user.js';
 
 export interface ErasuresAround {
@@ -34,6 +35,7 @@ export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
   /** None for an outbox engine that keeps no records. */
   readonly dispatcher: ErasureDispatcher | undefined;
+  readonly overdue: OverdueErasures | undefined;
 }
 
 const PER_PAGE = 100;
@@ -42,7 +44,8 @@ const PER_PAGE = 100;
 export function openErasures(around: ErasuresAround): OpenErasures {
   const { outbox, context, options, users, erase, logOut, logouts, emit } = around;
   const { erasure, http, logout } = options;
-  if (!outbox.records) return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined };
+  if (!outbox.records)
+    return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined, overdue: undefined };
   const records = new ErasureRecords(outbox.records, context);
   const { concurrency, parkAfterMs, keepReceiptsMs, beforeErase } = erasure;
   const warnAfterMs = [...erasure.warnAfterMs, parkAfterMs].toSorted((one, other) => one - other);
@@ -78,8 +81,8 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   );
   const walk = (signal: AbortSignal | undefined) =>
     walkUsers((page) => users.list({ page, perPage: PER_PAGE }, signal));
-  return {
-    erasures: new DebateSpaceErasures({ ledger, control, receipts, records, users: walk, emit }),
-    dispatcher,
-  };
+  const { durable } = outbox;
+  const parts = { ledger, control, receipts, records, users: walk, durable, emit };
+  const overdue = new OverdueErasures(ledger, overdueAfterMs);
+  return { erasures: new DebateSpaceErasures(parts), dispatcher, overdue };
 }

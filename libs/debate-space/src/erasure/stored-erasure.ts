@@ -6,6 +6,8 @@ export interface StoredBatch {
   readonly requestedBy?: string;
   readonly askedAt: number;
   complete: boolean;
+  /** Which call reads the list; none for a single user. */
+  reader?: string;
   paused: boolean;
   cancelling: boolean;
   startedAt?: number;

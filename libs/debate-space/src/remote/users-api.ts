@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ErasureMode } from '../erasure/erasure.js';
 import { UnexpectedResponseError } from '../errors.js';
 import type { Secret } from '../secret.js';
 import { isWebPage, jsonBody, statusFailure, unexpected, type Attempt } from './attempt.js';
@@ -14,6 +15,11 @@ export interface UsersApiOptions {
   readonly listApiKey?: Secret;
 }
 
+const ERASURES = {
+  anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },
+  delete: { operation: 'deleteUser', method: 'DELETE', rest: '' },
+} as const;
+
 /** The user operations of service-interface.md, sections 4.2 to 4.4. */
 export class UsersApi {
   readonly #client: ServiceClient;
@@ -24,22 +30,21 @@ export class UsersApi {
     this.#options = options;
   }
 
-  async anonymize(uid: string, signal?: AbortSignal): Promise<void> {
-    const operation = 'anonymizeUser';
-    const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}/anonymize`;
-    await this.#client.call(
-      { operation, method: 'POST', url, scope: 'authentication', read: erased },
-      signal,
-    );
+  /** @throws {UserNotFoundError} when the service does not know the user */
+  async erase(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<void> {
+    await this.#erase(uid, mode, erased, signal);
   }
 
-  async delete(uid: string, signal?: AbortSignal): Promise<void> {
-    const operation = 'deleteUser';
-    const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}`;
-    await this.#client.call(
-      { operation, method: 'DELETE', url, scope: 'authentication', read: erased },
-      signal,
-    );
+  /**
+   * The same for who keeps account of the attempts.
+   * @returns the status of the answer; 404 when the service does not know the user (any more)
+   */
+  async eraseKnownOrNot(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<number> {
+    const read = (reply: HttpReply): Attempt<number> => {
+      const attempt = erased(reply, true);
+      return 'failure' in attempt ? attempt : { value: reply.status };
+    };
+    return this.#erase(uid, mode, read, signal);
   }
 
   async list(asked: ListUsersQuery, signal?: AbortSignal): Promise<ListedPage> {
@@ -57,6 +62,17 @@ export class UsersApi {
       },
       signal,
     );
+  }
+
+  #erase<T>(
+    uid: string,
+    mode: ErasureMode,
+    read: (reply: HttpReply, unknownBefore: boolean) => Attempt<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const { operation, method, rest } = ERASURES[mode];
+    const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}${rest}`;
+    return this.#client.call({ operation, method, url, scope: 'authentication', read }, signal);
   }
 }
 

@@ -1,0 +1,73 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { DebateSpaceUser } from '../remote/user-page.js';
+import { dryRun } from './dry-run.js';
+import { readRows, type UidSource } from './uid-source.js';
+
+/** Users that count how many of them were asked for. */
+class Listed {
+  asked = 0;
+  readonly #uids: readonly (string | null)[];
+
+  constructor(...uids: readonly (string | null)[]) {
+    this.#uids = uids;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<DebateSpaceUser> {
+    for (const uid of this.#uids) {
+      this.asked += 1;
+      yield await Promise.resolve({ uid });
+    }
+  }
+}
+
+const nothingUnderWay = () => Promise.resolve(0);
+const run = (source: UidSource, users: Listed, underWay: Parameters<typeof dryRun>[2] = nothingUnderWay) =>
+  dryRun(readRows(source), users, underWay);
+
+describe('a dry run', () => {
+  it('counts the rows, the uids, and the users', async () => {
+    const source = ['ada', 'ben', 'ada', '', 'cleo', 'ada', '..'];
+    expect(await run(source, new Listed('x', 'cleo', null, 'ada', 'cleo', 'y'))).toEqual({
+      total: 7,
+      distinct: 3,
+      duplicates: 2,
+      invalid: 2,
+      known: 2,
+      unknown: 1,
+      underWay: 0,
+    });
+  });
+
+  it('asks for no more users when all are found, and for none without a uid', async () => {
+    const users = new Listed('x', 'ben', 'ada', 'y', 'z');
+    expect(await run(['ada', 'ben'], users)).toMatchObject({ known: 2, unknown: 0 });
+    expect(users.asked).toBe(3);
+    const unasked = new Listed('ada');
+    expect(await run(['', '.'], unasked)).toMatchObject({ total: 2, invalid: 2, known: 0, unknown: 0 });
+    expect(unasked.asked).toBe(0);
+  });
+
+  it('asks of each uid once whether it is under way, 250 at a time', async () => {
+    const uids = Array.from({ length: 600 }, (_, n) => `user-${n}`);
+    const asked: (readonly string[])[] = [];
+    const underWay = (some: readonly string[]) => {
+      asked.push(some);
+      return Promise.resolve(some.filter((uid) => uid.endsWith('7')).length);
+    };
+    const counts = await run([...uids, ...uids], new Listed(), underWay);
+    expect(counts).toMatchObject({ total: 1200, distinct: 600, duplicates: 600, unknown: 600, underWay: 60 });
+    expect(asked.map(({ length }) => length)).toEqual([250, 250, 100]);
+    expect(asked.flat()).toEqual(uids);
+  });
+
+  it('asks for no users when the list cannot be read', async () => {
+    const users = new Listed('ada');
+    const broken = async function* () {
+      yield await Promise.resolve('ada');
+      throw new Error('the connection broke');
+    };
+    const underWay = jest.fn(nothingUnderWay);
+    await expect(run(broken(), users, underWay)).rejects.toThrow('the connection broke');
+    expect([users.asked, underWay.mock.calls.length]).toEqual([0, 0]);
+  });
+});

@@ -1,0 +1,128 @@
+import { finished } from 'node:stream/promises';
+import { CsvError, parse, type Options } from 'csv-parse';
+import { uidRow, unreadable, type UidRow } from './uid-row.js';
+
+/** Text in UTF-8, in pieces that may end anywhere. */
+export type TextSource = AsyncIterable<string | Uint8Array>;
+
+export type UidFormat = 'csv' | 'ndjson' | 'lines';
+
+type Cells = readonly string[];
+
+interface TextRecord {
+  readonly row: number;
+  readonly cells: Cells;
+}
+
+/** What bounds the memory when a quote is never closed, or a line never ends. */
+const LONGEST_ROW_BYTES = 1024 * 1024;
+
+// A line is a record of one cell: no uid and no JSON has the character that would part it.
+const LINE: Options = { quote: null, delimiter: '\0' };
+
+const formats: Record<
+  UidFormat,
+  { dialect: Options; rows: (records: AsyncIterable<TextRecord>, column: string) => AsyncGenerator<UidRow> }
+> = {
+  csv: { dialect: {}, rows: csvRows },
+  ndjson: { dialect: LINE, rows: (records, column) => lineRows(records, (line) => memberOf(line, column)) },
+  lines: { dialect: LINE, rows: (records) => lineRows(records, (line) => ({ uid: line })) },
+};
+
+export function isUidFormat(format: unknown): format is UidFormat {
+  return typeof format === 'string' && Object.hasOwn(formats, format);
+}
+
+/**
+ * The rows of a text, a piece of it in memory at a time. Rows without any text are left out, and counted. The source
+ * is destroyed at the end, whichever it is.
+ * @throws {InvalidArgumentError} where the text cannot be read on; what the source itself throws
+ */
+export function rowsOfText(source: TextSource, format: UidFormat, column: string): AsyncGenerator<UidRow> {
+  const { dialect, rows } = formats[format];
+  return rows(recordsOf(source, dialect), column);
+}
+
+/**
+ * The parser is fed a piece when the one before is used up, not piped into: so the source is never read ahead, ends as
+ * any stream does that a loop leaves, and its listeners never meet the parser's error, which quotes the row.
+ */
+async function* recordsOf(source: TextSource, dialect: Options): AsyncGenerator<TextRecord> {
+  const parser = parse({
+    ...dialect,
+    bom: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    max_record_size: LONGEST_ROW_BYTES,
+  });
+  parser.on('error', () => undefined); // thrown below
+  let row = 0;
+  function* parsed(): Generator<TextRecord> {
+    for (let cells: Cells | null; (cells = parser.read() as Cells | null) !== null;) {
+      row += 1;
+      if (cells.some((cell) => cell.trim() !== '')) yield { row, cells };
+    }
+  }
+  try {
+    for await (const piece of source) {
+      if (typeof piece !== 'string' && !((piece as unknown) instanceof Uint8Array))
+        throw unreadable('with a format the source must give text or bytes');
+      parser.write(piece);
+      yield* parsed();
+      if (parser.errored) throw parser.errored;
+    }
+    await finished(parser.end(), { readable: false });
+    yield* parsed();
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw unreadable(`row ${(error.records as number) + 1} cannot be read (${error.code})`);
+  }
+}
+
+async function* csvRows(records: AsyncIterable<TextRecord>, column: string): AsyncGenerator<UidRow> {
+  let header: Cells | undefined;
+  for await (const { row, cells } of records) {
+    if (header === undefined) header = withColumn(cells, column);
+    else if (cells.length === header.length) yield decodedRow(row, cells[header.indexOf(column)]);
+    else yield { row, problem: `there are ${cells.length} columns, and ${header.length} in the header row` };
+  }
+  if (header === undefined) throw unreadable('there is no header row: the text is empty');
+}
+
+function withColumn(header: Cells, column: string): Cells {
+  const count = header.filter((name) => name === column).length;
+  if (count === 1) return header;
+  const found = count === 0 ? 'none' : `${count}`;
+  throw unreadable(
+    `the header row has ${header.length} columns, of which ${found} is called ${column}; ` +
+      'name the column of the uids with the option column, and separate columns by commas',
+  );
+}
+
+async function* lineRows(
+  records: AsyncIterable<TextRecord>,
+  read: (line: string) => { uid: unknown } | { problem: string },
+): AsyncGenerator<UidRow> {
+  for await (const { row, cells } of records) {
+    const found = read(cells.join('\0'));
+    yield 'problem' in found ? { row, problem: found.problem } : decodedRow(row, found.uid);
+  }
+}
+
+function memberOf(line: string, column: string): { uid: unknown } | { problem: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return { problem: 'it is not JSON' }; // the error would quote it
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { uid: value };
+  if (!Object.hasOwn(value, column)) return { problem: `it has no ${column}` };
+  return { uid: (value as Record<string, unknown>)[column] };
+}
+
+/** Text in another encoding would name somebody else, or nobody. */
+function decodedRow(row: number, uid: unknown): UidRow {
+  if (typeof uid === 'string' && uid.includes('\uFFFD')) return { row, problem: 'the uid is not in UTF-8' };
+  return uidRow(row, uid);
+}
