@@ -14,6 +14,7 @@ import { MemoryStore } from 'express-session';
 import { filter, firstValueFrom } from 'rxjs';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
+  DebateSpaceErasures,
   DebateSpaceEvents,
   DebateSpaceOutbox,
   DebateSpaceService,
@@ -89,6 +90,18 @@ describe('telemetry', () => {
       'debate_space.outbox.oldest_pending': 0,
       'debate_space.outbox.degraded': 0,
       'debate_space.service.down': 0,
+    });
+  });
+
+  it('counts erasures by what became of them', async () => {
+    const { events$ } = host.app.get(DebateSpaceEvents);
+    const finished = firstValueFrom(events$.pipe(filter(({ type }) => type === 'erasure-finished')));
+    const list = { mode: 'delete', reference: 'all' } as const;
+    await host.app.get(DebateSpaceErasures).requestMany(['alice', 'bob', 'nobody'], list);
+    await finished;
+    expect(await exported()).toMatchObject({
+      'debate_space.erasures erased': 2,
+      'debate_space.erasures already-gone': 1,
     });
   });
 

@@ -23,7 +23,7 @@ export interface DebateSpaceModuleOptions {
   /**
    * Key under which uids are encrypted where the outbox keeps them, and hashed in history and receipts; at least 16
    * characters. Default: the API key, so that a rotated secret key changes nothing. Must not change while entries wait or
-   * receipts are kept: what was kept under another key is parked or not found.
+   * receipts are kept: under another key the application begins with an empty outbox.
    */
   storageKey?: string | undefined;
   session?: DebateSpaceSessionOptions | undefined;

@@ -26,7 +26,7 @@ type Attempted = Extract<DebateSpaceEvent, { tookMs: number }>;
 
 /**
  * Hands what happens on to OpenTelemetry: the counter `debate_space.logouts` by `outcome`, the histogram
- * `debate_space.logout.delay` (seconds from the end of a session to its delivery), the gauges
+ * `debate_space.logout.delay` (seconds from the end of a session to its delivery), the counter `debate_space.erasures` by `outcome`, the gauges
  * `debate_space.outbox.entries` by `state`, `debate_space.outbox.oldest_pending` (seconds), `debate_space.outbox.degraded`
  * and `debate_space.service.down` (0 or 1), and a span `debate_space.logout` for each attempt. Nothing of it holds
  * personal data.
@@ -44,10 +44,15 @@ export function observeDebateSpace(options: DebateSpaceTelemetryOptions): () => 
     unit: 's',
     advice: { explicitBucketBoundaries: [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 300, 1800, 7200, 86_400] },
   });
+  const erasures = meter.createCounter('debate_space.erasures', {
+    description: 'Erasures of users, by what became of them',
+  });
   const subscription = events.events$.subscribe((event) => {
     if (event.type in OUTCOMES) {
       logouts.add(1, { ...attributes, outcome: OUTCOMES[event.type as keyof typeof OUTCOMES] });
     }
+    const erasure = erasureOutcome(event);
+    if (erasure !== undefined) erasures.add(1, { ...attributes, outcome: erasure });
     if (event.type === 'logouts-superseded')
       logouts.add(event.count, { ...attributes, outcome: 'superseded' });
     if (event.type === 'logout-delivered') delay.record(event.delayMs / 1000, attributes);
@@ -88,6 +93,13 @@ function observeOutbox(
   return () => {
     meter.removeBatchObservableCallback(observe, gauges);
   };
+}
+
+function erasureOutcome(event: DebateSpaceEvent): string | undefined {
+  if (event.type === 'erasure-done') return event.outcome;
+  if (event.type === 'erasure-vetoed') return 'vetoed';
+  if (event.type === 'erasure-retrying') return 'retried';
+  return event.type === 'erasure-parked' ? 'parked' : undefined;
 }
 
 /** After the fact: the span of an attempt that has just come to its end. */

@@ -51,7 +51,7 @@ export class ErasureAttempt {
     if (uid === undefined) {
       return failed(claimed, {
         cause: 'unreadable',
-        cure: 'the storageKey is not the one it was noted with',
+        cure: 'the entry is damaged; cancel it, and ask again for this user',
       });
     }
     const refused = await this.#veto(claimed, uid);
