@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -7,9 +7,14 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   AbortedError,
   AuthenticationError,
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceOutbox,
+  ErasureError,
   InvalidArgumentError,
   InvalidUidError,
   NetworkError,
+  OutboxError,
   PermissionError,
   RateLimitedError,
   RefusedError,
@@ -17,7 +22,10 @@ import {
   UnavailableError,
   UnexpectedResponseError,
   UserNotFoundError,
+  type ErasureProgress,
 } from 'nestjs-debate-space';
+import { filter, firstValueFrom, lastValueFrom } from 'rxjs';
+import { UploadedLists } from '../sample-app/src/admin/uploaded-lists.js';
 import { createApp } from '../sample-app/src/create-app.js';
 import { Browser } from '../sample-app/src/demo/browser.js';
 import { DEMO_PASSWORD } from '../sample-app/src/login/demo-users.js';
@@ -96,7 +104,7 @@ describe('logging in and out', () => {
 });
 
 describe('who may do what', () => {
-  it.each(['/logout', '/me/anonymize', '/me/delete'])(
+  it.each(['/logout', '/me/anonymize', '/me/delete', '/admin/outbox/x/replay'])(
     'refuses POST %s without the token of the session, and tells the service nothing',
     async (path) => {
       const ada = await loggedIn('ada');
@@ -128,16 +136,34 @@ describe('who may do what', () => {
     });
   });
 
-  it('refuses the user list to members', async () => {
-    expect((await (await loggedIn('ada')).request('/admin/users')).status).toBe(403);
+  it.each([
+    '/admin',
+    '/admin/users',
+    '/admin/erasures',
+    '/admin/erasures/x',
+    '/admin/erasures/x/events',
+    '/admin/erasures/x/receipts',
+    '/admin/outbox',
+  ])('refuses %s to members', async (path) => {
+    expect((await (await loggedIn('ada')).request(path)).status).toBe(403);
+    expect((await (await visitor()).request(path)).status).toBe(303);
     expect(sim.received.count).toBe(0);
   });
+
+  it.each(['', '/dry-run', '/x/pause', '/x/resume', '/x/cancel'])(
+    'refuses POST /admin/erasures%s to members',
+    async (path) => {
+      expect((await (await loggedIn('ada')).submit(`/admin/erasures${path}`)).status).toBe(403);
+    },
+  );
 });
 
 describe('the user list', () => {
+  const JSON_ONLY = { headers: { Accept: 'application/json' } };
+
   it('comes page by page to administrators', async () => {
     const admin = await loggedIn('admin');
-    const response = await admin.request('/admin/users?page=2&per_page=3');
+    const response = await admin.request('/admin/users?page=2&per_page=3', JSON_ONLY);
     expect(await json(response)).toMatchObject({
       users: [{ uid: 'admin' }],
       page: 2,
@@ -147,6 +173,14 @@ describe('the user list', () => {
     });
   });
 
+  it('is a page in browsers, with links to the pages beside it', async () => {
+    const page = await (await loggedIn('admin')).open('/admin/users?page=2&per_page=1');
+    expect(page).toContain('Page 2 of 4.');
+    expect(page).toContain('ben@example.org');
+    expect(page).toContain('rel="prev" href="/admin/users?page=1&amp;per_page=1"');
+    expect(page).toContain('rel="next" href="/admin/users?page=3&amp;per_page=1"');
+  });
+
   it.each(['page=0', 'page=x', 'page=1.5', 'per_page=', 'per_page=101'])('refuses ?%s', async (query) => {
     const response = await (await loggedIn('admin')).request(`/admin/users?${query}`);
     expect(response.status).toBe(400);
@@ -154,51 +188,224 @@ describe('the user list', () => {
   });
 });
 
-describe('erasure', () => {
-  it('anonymises and keeps the contributions', async () => {
+describe('the download of my data', () => {
+  it('is a file with the record of the debate space', async () => {
+    const response = await (await loggedIn('ada')).request('/me/data');
+    expect(response.headers.get('content-disposition')).toMatch(/^attachment; filename=.+\.json$/);
+    expect(await json(response)).toMatchObject({ uid: 'ada', email: 'ada@example.org' });
+  });
+
+  it('says so when the debate space has none', async () => {
     const ada = await loggedIn('ada');
+    sim.users.delete('ada');
+    const response = await ada.request('/me/data');
+    expect(response.status).toBe(404);
+    expect(await response.text()).toContain('The debate space has no data about you');
+  });
+});
+
+describe('erasure', () => {
+  /** Asks for it, and leads to the receipt. */
+  async function erased(uid: string, wish: 'anonymize' | 'delete'): Promise<[Browser, string]> {
+    const browser = await loggedIn(uid);
+    const response = await browser.submit(`/me/${wish}`, { confirmation: uid });
+    expect(response.status).toBe(303);
+    return [browser, response.headers.get('location') ?? ''];
+  }
+
+  function over(receipt: string): Promise<ErasureProgress> {
+    return lastValueFrom(app.get(DebateSpaceErasures).progress(receipt.replace('/receipts/', '')));
+  }
+
+  it('anonymises and keeps the contributions', async () => {
     const contributions = sim.users.get('ada')?.contributions;
-    const response = await ada.submit('/me/anonymize');
-    expect([response.status, response.headers.get('location')]).toEqual([303, '/login']);
+    const [ada, receipt] = await erased('ada', 'anonymize');
+    expect(await over(receipt)).toMatchObject({ state: 'done', done: 1 });
     expect(sim.users.has('ada')).toBe(false);
     expect(sim.users.all()[0]).toMatchObject({ uid: null, first_name: null, email: null, contributions });
-    expect(await ada.open('/')).toContain('Your contributions stay there without a name.');
+    expect(await ada.open('/')).toContain('Nobody is logged in');
   });
 
   it('deletes with all contributions, and for ever', async () => {
-    const ada = await loggedIn('ada');
-    await ada.submit('/me/delete');
+    const [ada, receipt] = await erased('ada', 'delete');
+    await over(receipt);
     expect(sim.users.wasDeleted('ada')).toBe(true);
-    expect(await ada.open('/')).toContain('Nobody is logged in');
     await ada.logIn('ada', DEMO_PASSWORD);
     expect(await ada.open('/')).toContain('not signed in to the debate space: the user was deleted there.');
   });
 
-  it('answers 503 in an outage, says that the outcome is unknown, and keeps the session', async () => {
-    const headers = { 'Retry-After': '120' };
-    sim.faults.add({ operation: 'anonymize', kind: 'status', status: 503, headers, times: 1 });
+  it.each(['Ada', 'ada ', '', undefined])('asks for nothing when the user types %p', async (confirmation) => {
     const ada = await loggedIn('ada');
-    const response = await ada.submit('/me/anonymize');
-    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '120']);
-    expect(await response.text()).toContain('Whether your data was erased is not known.');
+    const response = await ada.submit('/me/delete', confirmation === undefined ? {} : { confirmation });
+    expect(response.status).toBe(422);
+    expect(await response.text()).toContain('This is not your user name.');
     expect(await ada.open('/')).toContain('You are logged in as Ada');
-    expect((await ada.submit('/me/anonymize')).status).toBe(303);
+    for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
   });
 
-  it('answers 503 when the service is busy, and says that nothing was erased', async () => {
-    const headers = { 'Retry-After': '90' };
-    sim.faults.add({ operation: 'delete', kind: 'status', status: 429, headers });
-    const response = await (await loggedIn('ada')).submit('/me/delete');
-    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '90']);
-    expect(await response.text()).toContain('Nothing was erased.');
+  it('is kept while the debate space is down, and carried out when it is back', async () => {
+    await sim.goDown();
+    const [ada, receipt] = await erased('ada', 'anonymize');
+    expect(await ada.open(receipt)).toMatch(/is told as soon as it can be|goes on by itself/);
+    await sim.comeBack();
+    await over(receipt);
+    expect(sim.users.has('ada')).toBe(false);
   });
 
-  it('answers 404 for a user whom the service does not know', async () => {
-    const ada = await loggedIn('ada');
+  it('leaves a receipt, which needs no login and names nobody', async () => {
+    const [, receipt] = await erased('ada', 'delete');
+    await over(receipt);
+    const page = await (await visitor()).open(receipt);
+    expect(page).toContain('Receipt of an erasure');
+    expect(page).toContain('erased (answer 200)');
+    expect(page).not.toMatch(/\bada\b/i);
+  });
+
+  it('says on the receipt when the debate space did not know the user', async () => {
     sim.users.delete('ada');
-    const response = await ada.submit('/me/anonymize');
-    expect(response.status).toBe(404);
-    expect(await response.text()).toContain('The debate space does not know you.');
+    const [ada, receipt] = await erased('ada', 'anonymize');
+    await over(receipt);
+    expect(await ada.open(receipt)).toContain('did not know this user');
+  });
+
+  it('is vetoed for administrators, and the receipt says why', async () => {
+    const [admin, receipt] = await erased('admin', 'delete');
+    await over(receipt);
+    const page = await admin.open(receipt);
+    expect(page).toContain('Over, and not erased.');
+    expect(page).toContain('not erased (administrators are not erased)');
+    expect(sim.users.has('admin')).toBe(true);
+  });
+
+  it('shows visitors no erasure of an administrator', async () => {
+    const request = { reference: 'leavers', mode: 'delete' } as const;
+    await app.get(DebateSpaceErasures).requestMany(['ada'], request);
+    expect((await (await visitor()).request('/receipts/leavers')).status).toBe(404);
+    expect((await (await visitor()).request('/receipts/leavers/events')).status).toBe(404);
+  });
+});
+
+describe('the erasure of many', () => {
+  const leavers = { mode: 'delete', reference: 'leavers', confirmation: 'delete' };
+
+  const file = (text: string): File => new File([text], 'leavers.csv');
+  const list = file('uid\nada\nben\n');
+
+  it('takes a file, and leads to the page that shows how far it is', async () => {
+    const admin = await loggedIn('admin');
+    const response = await admin.upload('/admin/erasures', leavers, list);
+    expect([response.status, response.headers.get('location')]).toEqual([303, '/admin/erasures/leavers']);
+    await lastValueFrom(app.get(DebateSpaceErasures).progress('leavers'));
+    expect(sim.users.all().map(({ uid }) => uid)).toEqual(['cleo', 'admin']);
+    expect(await admin.open('/admin/erasures/leavers')).toContain('Done.');
+
+    const receipts = await (await admin.request('/admin/erasures/leavers/receipts')).text();
+    expect(receipts.trim().split('\n')).toHaveLength(2);
+    expect(receipts).not.toMatch(/\b(ada|ben)\b/);
+  });
+
+  it('counts first, and does nothing', async () => {
+    const admin = await loggedIn('admin');
+    const response = await admin.upload('/admin/erasures/dry-run', leavers, file('uid\nada\nada\nnobody\n'));
+    expect(response.status).toBe(200);
+    const figures = [...(await response.text()).matchAll(/<dt>(.+?)<\/dt><dd>(\d+)<\/dd>/g)];
+    expect(Object.fromEntries(figures.map(([, name, number]) => [name, Number(number)]))).toMatchObject({
+      Rows: 3,
+      'Different users': 2,
+      'Rows that repeat one': 1,
+      'Registered in the debate space': 1,
+      'Not registered there': 1,
+    });
+    for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
+  });
+
+  it.each([
+    ['the confirmation is of another kind', { ...leavers, confirmation: 'anonymize' }, [list]],
+    ['nothing is chosen', { ...leavers, mode: '' }, [list]],
+    ['it has no reference', { ...leavers, reference: ' ' }, [list]],
+    ['there is no file', leavers, []],
+    ['the file has no such column', { ...leavers, column: 'user' }, [list]],
+  ])('brings the form back when %s', async (_case, fields, files) => {
+    const admin = await loggedIn('admin');
+    const response = await admin.upload('/admin/erasures', fields, ...files);
+    expect(response.status).toBe(422);
+    expect(await response.text()).toContain('Nothing was asked for.');
+    expect(sim.received.count).toBe(0);
+  });
+
+  it('refuses the form without the token of the session', async () => {
+    const body = new FormData();
+    body.append('list', list);
+    const response = await (await loggedIn('admin')).request('/admin/erasures', { method: 'POST', body });
+    expect(response.status).toBe(403);
+    for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
+  });
+
+  it('keeps no file, whatever comes of it', async () => {
+    const { folder } = app.get(UploadedLists);
+    const admin = await loggedIn('admin');
+    for (const fields of [leavers, { ...leavers, confirmation: '' }]) {
+      await admin.upload('/admin/erasures', fields, list);
+      expect(await readdir(folder)).toEqual([]);
+    }
+    await app.close();
+    await expect(readdir(folder)).rejects.toThrow('ENOENT');
+  });
+
+  it('is paused, resumed and cancelled', async () => {
+    const admin = await loggedIn('admin');
+    await sim.goDown();
+    await admin.upload('/admin/erasures', leavers, list);
+    const erasures = app.get(DebateSpaceErasures);
+    await admin.submit('/admin/erasures/leavers/pause');
+    expect(await erasures.status('leavers')).toMatchObject({ state: 'paused' });
+    await admin.submit('/admin/erasures/leavers/resume');
+    expect((await erasures.status('leavers')).state).not.toBe('paused');
+    await admin.submit('/admin/erasures/leavers/cancel');
+    expect(await erasures.status('leavers')).toMatchObject({ cancelled: 2, state: 'cancelled' });
+  });
+
+  it('has no page for an unknown reference', async () => {
+    const admin = await loggedIn('admin');
+    for (const path of ['', '/events', '/receipts']) {
+      expect((await admin.request(`/admin/erasures/nothing${path}`)).status).toBe(404);
+    }
+  });
+});
+
+describe('the outbox', () => {
+  async function parked(): Promise<Browser> {
+    sim.faults.add({ operation: 'logout', kind: 'status', status: 403, times: 1 });
+    const parking = firstValueFrom(
+      app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-parked')),
+    );
+    await (await loggedIn('ada')).submit('/logout');
+    await parking;
+    return loggedIn('admin');
+  }
+
+  async function press(browser: Browser, button: 'replay' | 'discard'): Promise<Response> {
+    const [, path = ''] =
+      new RegExp(`action="(/admin/outbox/[^"]+/${button})"`).exec(await browser.open('/admin/outbox')) ?? [];
+    return browser.submit(path);
+  }
+
+  it('shows what is parked, with the cure, and sends it again', async () => {
+    const admin = await parked();
+    const page = await admin.open('/admin/outbox');
+    expect(page).toContain('Logout of <code>ada</code>');
+    expect(page).toContain('Most likely cure:');
+    expect((await press(admin, 'replay')).status).toBe(303);
+    await sim.received.waitFor(({ accepted }) => accepted);
+    expect(sim.received.logouts).toEqual(['ada']);
+    expect(await admin.open('/admin/outbox')).toContain('It is sent again.');
+  });
+
+  it('gives up what is parked', async () => {
+    const admin = await parked();
+    await press(admin, 'discard');
+    expect(await admin.open('/admin/outbox')).toContain('It is given up');
+    expect(await app.get(DebateSpaceOutbox).stats()).toMatchObject({ parked: 0, pending: 0 });
   });
 });
 
@@ -225,17 +432,10 @@ describe('the answer to an error of the library', () => {
     expect(JSON.stringify(problem)).not.toContain(secret);
   });
 
-  it.each([
-    ['not-sent', 'not-done'],
-    ['refused', 'not-done'],
-    ['unknown', 'unknown'],
-  ] as const)('tells an erasure with the outcome %s as %s', (outcome, erasure) => {
-    expect(debateSpaceProblem(new NetworkError(secret, { ...details, outcome })).erasure).toBe(erasure);
-  });
-
-  it('tells no erasure where there was none', () => {
-    const error = new NetworkError(secret, { ...details, operation: 'listUsers' });
-    expect(debateSpaceProblem(error)).not.toHaveProperty('erasure', expect.anything());
+  it('is 503 when nothing can be noted, 404 for an unknown erasure, and 409 for a reference that is taken', () => {
+    const codes = ['ERR_DEBATE_SPACE_UNKNOWN_ERASURE', 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'] as const;
+    const problems = [new OutboxError(secret), ...codes.map((code) => new ErasureError(code, secret))];
+    expect(problems.map((error) => debateSpaceProblem(error).status)).toEqual([503, 404, 409]);
   });
 
   it('names a wait in whole seconds, a minute when the service named none for its limit', () => {

@@ -1,93 +1,69 @@
-/* global document, DOMParser, EventSource, FormData, URLSearchParams, history, window */
-// Two things that a page without JavaScript lacks: the live view of the debate space, and forms that change the left
-// half alone, so that a logout here can be watched over there.
+/* global document, DOMParser, FormData, URLSearchParams, history, window */
+// What a page without JavaScript lacks: the live view of the debate space, progress that shows by itself, and forms
+// that change their half of the page alone, so that a logout here can be watched over there.
+import { showUsers, watchDebate } from './debate.js';
+import { followErasure } from './erasure.js';
 
-const debate = document.getElementById('debate');
-const LOG_LENGTH = 6;
-let state;
+const here = () => document.getElementById('here');
 
-function here() {
-  return document.getElementById('here');
+function enliven() {
+  watchDebate(document.getElementById('debate'));
+  followErasure(here());
+  const print = here().querySelector('[data-print]');
+  if (print) print.hidden = false;
 }
 
-function element(name, className, text) {
-  const node = document.createElement(name);
-  node.className = className;
-  node.textContent = text;
-  return node;
-}
-
-function nameOf(user) {
-  return user.name ?? user.uid ?? 'Anonymised user';
-}
-
-function showUsers() {
-  const items = state.users.map((user) => {
-    const inside = state.signedIn.includes(user.uid);
-    const you = user.uid !== null && user.uid === here().dataset.uid ? ' (you)' : '';
-    const count = user.contributions === 1 ? '1 contribution' : `${user.contributions} contributions`;
-    const item = document.createElement('li');
-    item.append(
-      element('span', 'who', nameOf(user) + you),
-      element('span', 'quiet', count),
-      element('span', inside ? 'in' : 'quiet', inside ? '● Signed in' : '○ Not signed in'),
-    );
-    return item;
-  });
-  document.getElementById('debate-users').replaceChildren(...items);
-  document.getElementById('debate-summary').textContent =
-    state.signedIn.length === 0 ? 'Nobody is signed in.' : `Signed in: ${state.signedIn.length}`;
-}
-
-function logged(text) {
-  const log = document.getElementById('debate-log');
-  log.querySelector('.quiet')?.remove();
-  log.append(element('li', '', `${new Date().toLocaleTimeString()} ${text}`));
-  while (log.children.length > LOG_LENGTH) log.firstChild.remove();
-}
-
-function logChanges(before, after) {
-  const name = (uid) => nameOf([...after.users, ...before.users].find((user) => user.uid === uid) ?? { uid });
-  for (const uid of after.signedIn) if (!before.signedIn.includes(uid)) logged(`${name(uid)} has joined.`);
-  for (const uid of before.signedIn) if (!after.signedIn.includes(uid)) logged(`${name(uid)} has left.`);
-}
-
-if (debate.dataset.events) {
-  const events = new EventSource(debate.dataset.events);
-  events.onmessage = ({ data }) => {
-    const next = JSON.parse(data);
-    if (state) logChanges(state, next);
-    state = next;
-    showUsers();
-  };
-  events.onerror = () => {
-    document.getElementById('debate-summary').textContent =
-      'The debate space cannot be reached. Trying again …';
-  };
-}
-
-/** Puts the left half of another page in the place of this one's. */
-function replaceHere(html, url) {
-  const page = new DOMParser().parseFromString(html, 'text/html');
-  here().replaceWith(document.adoptNode(page.getElementById('here')));
+/** Puts what another page has in the place of this one's. The view of the debate space goes on. */
+function showPage(page, url) {
+  for (const part of ['header', '#here']) {
+    document.querySelector(part).replaceWith(document.adoptNode(page.querySelector(part)));
+  }
+  const debate = document.getElementById('debate');
+  const otherDebate = page.getElementById('debate');
+  if (debate && !otherDebate) debate.remove();
+  if (!debate && otherDebate) document.querySelector('main').append(document.adoptNode(otherDebate));
   document.title = page.title;
   history.replaceState(null, '', url);
-  here().focus();
-  if (state) showUsers();
+  (here().querySelector('[autofocus]') ?? here()).focus();
+  enliven();
+  showUsers();
+}
+
+/** Sends a form as its button says. @returns the page that came of it, and its address */
+async function send(form, button) {
+  const data = new FormData(form, button);
+  const body = form.enctype === 'multipart/form-data' ? data : new URLSearchParams(data);
+  const action = button?.getAttribute('formaction') ?? form.action;
+  const response = await fetch(action, { method: 'POST', body, headers: { Accept: 'text/html' } });
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+  // A failed request has no page of its own to go back to.
+  return { response, page, url: response.redirected ? response.url : window.location.href };
 }
 
 document.addEventListener('submit', async (event) => {
-  const form = event.target;
   event.preventDefault();
-  const button = form.querySelector('button');
-  button.disabled = true;
+  const { target: form, submitter: button } = event;
+  const sending = send(form, button);
+  if (button) button.disabled = true;
   try {
-    const body = new URLSearchParams(new FormData(form));
-    const response = await fetch(form.action, { method: 'POST', body, headers: { Accept: 'text/html' } });
-    // A failed request has no page of its own to go back to.
-    replaceHere(await response.text(), response.redirected ? response.url : window.location.href);
+    const { response, page, url } = await sending;
+    const into = button?.dataset.into;
+    if (into === undefined || !response.ok) {
+      showPage(page, url);
+      return;
+    }
+    // The form stays as it is filled in, with the file that was chosen.
+    document.getElementById(into).replaceChildren(...page.getElementById(into).childNodes);
+    button.disabled = false;
+    button.focus();
   } catch {
     // Never twice: what became of the request, the start page shows.
     window.location.assign('/');
   }
 });
+
+document.addEventListener('click', (event) => {
+  if (event.target.closest('[data-print]')) window.print();
+});
+
+enliven();

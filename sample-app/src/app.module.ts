@@ -2,11 +2,19 @@ import { fileURLToPath } from 'node:url';
 import { Module } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
+import { MulterModule } from '@nestjs/platform-express';
 import { PassportModule } from '@nestjs/passport';
 import { DebateSpaceModule } from 'nestjs-debate-space';
 import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { AdminController } from './admin/admin.controller.js';
+import { BulkErasureController } from './admin/bulk-erasure.controller.js';
+import { OutboxController } from './admin/outbox.controller.js';
+import { RunningErasureController } from './admin/running-erasure.controller.js';
+import { UploadedLists } from './admin/uploaded-lists.js';
 import { SingleSignOnStandIn } from './debate/single-sign-on-stand-in.js';
+import { keepAdministrators } from './erasure/keep-administrators.js';
 import { MeController } from './erasure/me.controller.js';
+import { ReceiptController } from './erasure/receipt.controller.js';
 import { LocalStrategy } from './login/local.strategy.js';
 import { LoginController } from './login/login.controller.js';
 import { SessionSerializer } from './login/session.serializer.js';
@@ -33,12 +41,25 @@ const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, imp
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
         // What waits for delivery survives a crash. By itself, the library keeps it in memory.
         outbox: lmdbOutbox({ path: config.get<string>('OUTBOX_PATH') ?? beside('.outbox') }),
+        storageKey: config.get<string>('DEBATE_SPACE_STORAGE_KEY'),
+        erasure: { beforeErase: keepAdministrators },
         // authUrl is left out: the library reads DEBATE_SPACE_AUTH_URL, and says so when it is missing.
       }),
     }),
     PassportModule.register({ session: true }),
+    MulterModule.registerAsync({ useClass: UploadedLists }),
   ],
-  controllers: [HomeController, LoginController, MeController, UserListController],
+  controllers: [
+    HomeController,
+    LoginController,
+    MeController,
+    ReceiptController,
+    AdminController,
+    UserListController,
+    BulkErasureController,
+    RunningErasureController,
+    OutboxController,
+  ],
   providers: [
     LocalStrategy,
     SessionSerializer,

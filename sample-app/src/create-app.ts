@@ -5,6 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import session from 'express-session';
 import passport from 'passport';
 import { AppModule } from './app.module.js';
+import { pageContext } from './pages/page-context.js';
 import { securityHeaders } from './pages/security-headers.js';
 import { useTemplates } from './pages/templates.js';
 import { sessionSecret } from './session/session-secret.js';
@@ -32,5 +33,6 @@ export async function createApp(options: NestApplicationOptions = {}): Promise<N
   );
   app.use(passport.initialize());
   app.use(passport.session());
+  app.use(pageContext);
   return app;
 }

@@ -7,13 +7,19 @@ import { startSimulatedService } from './simulated-service.js';
 // Logins that everybody knows are for this machine alone.
 const HOST = '127.0.0.1';
 
+/** Enough for several pages of the user list, and for a bulk erasure that can be watched. */
+const MEMBERS = 120;
+/** A service on another machine takes its time. What it does, it does at once; its answer comes later. */
+const LATENCY_MS = 400;
+
 /** The app with a simulator of the debate space beside it, until Ctrl+C. */
 async function start(): Promise<void> {
   const port = portFrom('PORT', 3000);
   const simulatorPort = portFrom('SIMULATOR_PORT', 4010);
   await using simulator = await listening('SIMULATOR_PORT', simulatorPort, () =>
-    startSimulatedService(simulatorPort),
+    startSimulatedService(simulatorPort, MEMBERS),
   );
+  simulator.faults.add({ kind: 'latency', ms: LATENCY_MS });
   const app = await createApp({ forceCloseConnections: true });
   try {
     await listening('PORT', port, () => app.listen(port, HOST));

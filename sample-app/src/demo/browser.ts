@@ -41,8 +41,17 @@ export class Browser {
 
   /** Sends a form, with the token of the page that the browser is on. */
   async submit(path: string, fields: Readonly<Record<string, string>> = {}): Promise<Response> {
-    const [, token = ''] = CSRF_FIELD.exec(await this.open('/')) ?? [];
-    return this.submitWithoutToken(path, { ...fields, _csrf: token });
+    return this.submitWithoutToken(path, { ...fields, _csrf: await this.#token() });
+  }
+
+  /** Sends a form with a file in it. */
+  async upload(path: string, fields: Readonly<Record<string, string>>, ...files: File[]): Promise<Response> {
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ ...fields, _csrf: await this.#token() })) {
+      form.append(name, value);
+    }
+    for (const file of files) form.append('list', file);
+    return this.request(path, { method: 'POST', body: form });
   }
 
   async submitWithoutToken(path: string, fields: Readonly<Record<string, string>> = {}): Promise<Response> {
@@ -51,5 +60,10 @@ export class Browser {
 
   logIn(username: string, password: string): Promise<Response> {
     return this.submit('/login', { username, password });
+  }
+
+  async #token(): Promise<string> {
+    const [, token = ''] = CSRF_FIELD.exec(await this.open('/')) ?? [];
+    return token;
   }
 }

@@ -1,35 +1,77 @@
-import { Controller, Post, Redirect, Req, UseGuards } from '@nestjs/common';
-import type { Request } from 'express';
-import { DebateSpaceService } from 'nestjs-debate-space';
+import { randomUUID } from 'node:crypto';
+import { Controller, Get, NotFoundException, Post, Render, Req, Res, UseGuards } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { DebateSpaceErasures, DebateSpaceService, type ErasureMode } from 'nestjs-debate-space';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
 import { CurrentUser } from '../login/current-user.decorator.js';
 import type { DemoUser } from '../login/demo-users.js';
+import { prefersPages } from '../problems/prefers-pages.js';
+import { sendProblem } from '../problems/problem.js';
 import { endSession } from '../session/end-session.js';
+import { takeNotice } from '../session/notice.js';
 
 /**
- * What users may ask for under the GDPR. The service comes first and the session here ends last, so that a user whose
- * erasure failed is still logged in and can repeat it. A real app would erase its own data of the user in between.
+ * What users may ask for under the GDPR. An erasure is kept until it is carried out, also when the debate space is away:
+ * the user need not wait for it, nor come back. A real app would erase its own data of the user as well.
  */
 @Controller('me')
 @UseGuards(AuthenticatedGuard)
 export class MeController {
-  constructor(private readonly debateSpace: DebateSpaceService) {}
+  constructor(
+    private readonly debateSpace: DebateSpaceService,
+    private readonly erasures: DebateSpaceErasures,
+  ) {}
+
+  @Get()
+  @Render('my-data')
+  page(@Req() request: Request): { notice: string | undefined } {
+    return { notice: takeNotice(request) };
+  }
+
+  @Get('data')
+  async download(@Res() response: Response, @CurrentUser() { uid }: DemoUser): Promise<void> {
+    const record = await this.debateSpace.findUser(uid);
+    if (record === undefined) {
+      throw new NotFoundException('The debate space has no data about you: there is nothing to download.');
+    }
+    response.attachment('my-data-in-the-debate-space.json').send(JSON.stringify(record, undefined, 2));
+  }
 
   @Post('anonymize')
-  @Redirect('/login', 303)
-  async anonymize(@Req() request: Request, @CurrentUser() { uid }: DemoUser): Promise<void> {
-    await this.debateSpace.anonymizeUser(uid);
-    await endSession(request);
-    request.session.notice =
-      'The debate space no longer knows who you are. Your contributions stay there without a name. You are logged out.';
+  async anonymize(
+    @Req() request: Request,
+    @Res() response: Response,
+    @CurrentUser() user: DemoUser,
+  ): Promise<void> {
+    await this.#erase('anonymize', user, request, response);
   }
 
   @Post('delete')
-  @Redirect('/login', 303)
-  async delete(@Req() request: Request, @CurrentUser() { uid }: DemoUser): Promise<void> {
-    await this.debateSpace.deleteUser(uid);
-    await endSession(request);
-    request.session.notice =
-      'The debate space has deleted you and all your contributions. You are logged out.';
+  async delete(
+    @Req() request: Request,
+    @Res() response: Response,
+    @CurrentUser() user: DemoUser,
+  ): Promise<void> {
+    await this.#erase('delete', user, request, response);
   }
+
+  /** Once the wish is kept, the session may end: this logs the user out of the debate space, too. */
+  async #erase(mode: ErasureMode, { uid }: DemoUser, request: Request, response: Response): Promise<void> {
+    const { confirmation } = request.body as { confirmation?: unknown };
+    if (confirmation !== uid) {
+      notConfirmed(mode, request, response);
+      return;
+    }
+    // One of the user's own, which nobody guesses: without it, the answer might be the reference of an administrator.
+    const reference = randomUUID();
+    await this.erasures.request({ uid, mode, reference, requestedBy: 'the user' });
+    await endSession(request);
+    request.session.notice = 'Your wish is kept, and you are logged out.';
+    response.redirect(303, `/receipts/${reference}`);
+  }
+}
+
+function notConfirmed(mode: ErasureMode, request: Request, response: Response): void {
+  if (prefersPages(request)) response.status(422).render('my-data', { failed: mode });
+  else sendProblem(request, response, { status: 422, detail: 'confirmation must be the user name.' });
 }

@@ -1,4 +1,4 @@
-import type { DebateSpaceRequestError } from 'nestjs-debate-space';
+import { DebateSpaceRequestError, type DebateSpaceError } from 'nestjs-debate-space';
 import type { Problem } from './problem.js';
 
 const NOT_OUR_DAY =
@@ -19,22 +19,26 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]
   ERR_DEBATE_SPACE_NETWORK: [503, LATER],
   ERR_DEBATE_SPACE_TIMEOUT: [504, 'The debate space took too long. Please try again later.'],
   ERR_DEBATE_SPACE_ABORTED: [503, 'This app is shutting down. Please try again later.'],
+  ERR_DEBATE_SPACE_OUTBOX: [
+    503,
+    'This app can note nothing at the moment, and nothing was done. Please try again later.',
+  ],
+  ERR_DEBATE_SPACE_UNKNOWN_ERASURE: [404, 'There is no erasure of this reference.'],
+  ERR_DEBATE_SPACE_ERASURE_CONFLICT: [409, 'This reference stands for something else already.'],
 };
 
 /** The documented limit counts by the minute. */
 const RATE_LIMIT_SECONDS = 60;
 
-export function debateSpaceProblem(error: DebateSpaceRequestError): Problem {
-  const { code, operation, outcome, retryAfterMs } = error;
+export function debateSpaceProblem(error: DebateSpaceError): Problem {
+  const { code } = error;
   const [status, detail] = ANSWERS[code] ?? [502, NOT_OUR_DAY];
-  const erasing = operation === 'anonymizeUser' || operation === 'deleteUser';
-  const knownWait = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000);
+  const waitMs = error instanceof DebateSpaceRequestError ? error.retryAfterMs : undefined;
+  const busy = code === 'ERR_DEBATE_SPACE_RATE_LIMITED' ? RATE_LIMIT_SECONDS : undefined;
   return {
     status,
     detail,
     code,
-    erasure: erasing ? (outcome === 'unknown' ? 'unknown' : 'not-done') : undefined,
-    retryAfterSeconds:
-      knownWait ?? (code === 'ERR_DEBATE_SPACE_RATE_LIMITED' ? RATE_LIMIT_SECONDS : undefined),
+    retryAfterSeconds: waitMs === undefined ? busy : Math.ceil(waitMs / 1000),
   };
 }

@@ -14,7 +14,8 @@ export class HttpExceptionFilter implements ExceptionFilter {
       response.redirect(303, '/login');
       return;
     }
-    const detail = status === 404 ? 'There is no such page.' : exception.message;
+    // Without a route, Nest's own message repeats the path.
+    const detail = request.route === undefined ? 'There is no such page.' : exception.message;
     sendProblem(request, response, { status, detail });
   }
 }

@@ -9,8 +9,6 @@ export interface Problem {
   readonly detail: string;
   /** A stable code for programs. */
   readonly code?: string;
-  /** For an erasure: `not-done` when it is known not to have happened. */
-  readonly erasure?: 'not-done' | 'unknown';
   readonly retryAfterSeconds?: number;
 }
 

@@ -1,15 +1,28 @@
 import { ForbiddenException, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 import { csrf } from './csrf.js';
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
+/** Marks a form with a file, which is read behind the guards: whoever reads it calls `assertCsrfToken`. */
+export const ReadsFormItself = Reflector.createDecorator<boolean>();
+
 /** For every route: what changes something needs the token of its session. A guard, because Nest has read the body by then. */
 @Injectable()
 export class CsrfGuard implements CanActivate {
+  constructor(private readonly reflector: Reflector) {}
+
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<Request>();
-    if (SAFE_METHODS.includes(request.method) || csrf.isRequestValid(request)) return true;
-    throw new ForbiddenException('This form is no longer valid. Load the page again and repeat.');
+    const isChecked = !SAFE_METHODS.includes(request.method);
+    if (isChecked && !this.reflector.get(ReadsFormItself, context.getHandler())) assertCsrfToken(request);
+    return true;
   }
+}
+
+/** @throws {ForbiddenException} */
+export function assertCsrfToken(request: Request): void {
+  if (csrf.isRequestValid(request)) return;
+  throw new ForbiddenException('This form is no longer valid. Load the page again and repeat.');
 }

@@ -1,0 +1,74 @@
+/* global document, EventSource */
+// The live view of the debate space, on the right.
+
+const LOG_LENGTH = 6;
+const MOST_USERS = 8;
+let events;
+let state;
+
+/** Shows who is there, from now on. @param debate the section; none on pages without it */
+export function watchDebate(debate) {
+  if (!debate) {
+    events?.close();
+    events = state = undefined;
+  } else if (debate.dataset.events && !events) {
+    events = new EventSource(debate.dataset.events);
+    events.onmessage = ({ data }) => {
+      const next = JSON.parse(data);
+      if (state) logChanges(state, next);
+      state = next;
+      showUsers();
+    };
+    events.onerror = () => {
+      document.getElementById('debate-summary').textContent =
+        'The debate space cannot be reached. Trying again …';
+    };
+  }
+}
+
+export function showUsers() {
+  if (!state) return;
+  const { users, signedIn } = state;
+  const you = document.getElementById('here').dataset.uid;
+  const items = users.slice(0, MOST_USERS).map((user) => userItem(user, you));
+  if (users.length > MOST_USERS) items.push(element('li', 'quiet', `and ${users.length - MOST_USERS} more`));
+  document.getElementById('debate-users').replaceChildren(...items);
+  document.getElementById('debate-summary').textContent =
+    signedIn.length === 0 ? 'Nobody is signed in.' : `Signed in: ${signedIn.length}`;
+}
+
+function userItem(user, you) {
+  const inside = state.signedIn.includes(user.uid);
+  const count = user.contributions === 1 ? '1 contribution' : `${user.contributions} contributions`;
+  const item = document.createElement('li');
+  item.append(
+    element('span', 'who', nameOf(user) + (user.uid !== null && user.uid === you ? ' (you)' : '')),
+    element('span', 'quiet', count),
+    element('span', inside ? 'in' : 'quiet', inside ? '● Signed in' : '○ Not signed in'),
+  );
+  return item;
+}
+
+function logChanges(before, after) {
+  const name = (uid) => nameOf([...after.users, ...before.users].find((user) => user.uid === uid) ?? { uid });
+  for (const uid of after.signedIn) if (!before.signedIn.includes(uid)) logged(`${name(uid)} has joined.`);
+  for (const uid of before.signedIn) if (!after.signedIn.includes(uid)) logged(`${name(uid)} has left.`);
+}
+
+function logged(text) {
+  const log = document.getElementById('debate-log');
+  log.querySelector('.quiet')?.remove();
+  log.append(element('li', '', `${new Date().toLocaleTimeString()} ${text}`));
+  while (log.children.length > LOG_LENGTH) log.firstChild.remove();
+}
+
+function nameOf(user) {
+  return user.name ?? user.uid ?? 'Anonymised user';
+}
+
+function element(name, className, text) {
+  const node = document.createElement(name);
+  node.className = className;
+  node.textContent = text;
+  return node;
+}

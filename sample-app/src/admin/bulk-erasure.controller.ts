@@ -1,0 +1,71 @@
+import { createReadStream } from 'node:fs';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Post,
+  Redirect,
+  Render,
+  UploadedFile,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
+import { DebateSpaceErasures } from 'nestjs-debate-space';
+import { AdminGuard } from '../login/admin.guard.js';
+import { AuthenticatedGuard } from '../login/authenticated.guard.js';
+import { bulkErasureForm, confirmed, given, sourceOptions } from './bulk-erasure-form.js';
+import { bulkErasurePage, erasurePath, type BulkErasurePage } from './bulk-erasure-page.js';
+import { BulkErasureRefusedFilter } from './bulk-erasure-refused.filter.js';
+import { UploadForm } from './upload-form.decorator.js';
+import type { UploadedList } from './uploaded-lists.js';
+
+/** Anonymises or deletes all users of a file. */
+@Controller('admin/erasures')
+@UseGuards(AuthenticatedGuard, AdminGuard)
+@UseFilters(BulkErasureRefusedFilter)
+export class BulkErasureController {
+  constructor(private readonly erasures: DebateSpaceErasures) {}
+
+  @Get()
+  @Render('admin/erasures')
+  overview(): Promise<BulkErasurePage> {
+    return bulkErasurePage(this.erasures);
+  }
+
+  /** Counts what the same form would do, and does nothing. */
+  @Post('dry-run')
+  @HttpCode(200)
+  @UploadForm('list')
+  @Render('admin/erasures')
+  async dryRun(
+    @UploadedFile() upload: UploadedList | undefined,
+    @Body() body: unknown,
+  ): Promise<BulkErasurePage> {
+    const form = bulkErasureForm(body);
+    const list = given(upload);
+    const options = { ...sourceOptions(form, list), mode: form.mode };
+    const dryRun = await this.erasures.dryRun(createReadStream(list.path), options);
+    return bulkErasurePage(this.erasures, { form, dryRun });
+  }
+
+  /** Answers when every user of the list is noted: from then on nothing is lost, whatever happens to this process. */
+  @Post()
+  @UploadForm('list')
+  @Redirect()
+  async request(
+    @UploadedFile() upload: UploadedList | undefined,
+    @Body() body: unknown,
+  ): Promise<{ url: string; statusCode: number }> {
+    const form = confirmed(bulkErasureForm(body));
+    const list = given(upload);
+    const { mode, reference } = form;
+    await this.erasures.requestMany(createReadStream(list.path), {
+      ...sourceOptions(form, list),
+      mode,
+      reference,
+      requestedBy: 'an administrator',
+    });
+    return { url: erasurePath(reference), statusCode: 303 };
+  }
+}

@@ -1,0 +1,42 @@
+import type { OutboxStats, ParkedLogout } from 'nestjs-debate-space';
+import { inWords, moment } from '../pages/in-words.js';
+
+/** What `views/admin/outbox.eta` shows. */
+export interface OutboxPage {
+  readonly notice: string | undefined;
+  readonly figures: readonly (readonly [name: string, value: string])[];
+  readonly parked: readonly {
+    readonly path: string;
+    readonly uid: string;
+    readonly what: string;
+    readonly facts: string;
+    readonly cure: string;
+  }[];
+}
+
+export function outboxPage(
+  stats: OutboxStats,
+  parked: readonly ParkedLogout[],
+  notice: string | undefined,
+): OutboxPage {
+  const { engine, durable, degraded, serviceDown, pending, held, oldestPendingMs } = stats;
+  return {
+    notice,
+    figures: [
+      ['Waiting', String(pending)],
+      ['Not yet proven', String(held)],
+      ['Parked', String(stats.parked)],
+      ['The oldest waits for', oldestPendingMs === undefined ? '–' : inWords(oldestPendingMs)],
+      ['Debate space', serviceDown ? 'does not answer' : 'answers'],
+      ['Kept in', `${engine}, ${durable ? 'survives a crash' : 'lost in a crash'}`],
+      ['New entries', degraded ? 'in memory only!' : 'taken'],
+    ],
+    parked: parked.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause, cure }) => ({
+      path: `/admin/outbox/${encodeURIComponent(id)}`,
+      uid: uid === '' ? 'unreadable' : uid,
+      what: 'Logout',
+      facts: `Session ${reason} at ${moment(endedAt)}; parked at ${moment(parkedAt)} after ${attempts} attempts, the last one: ${cause}.`,
+      cure,
+    })),
+  };
+}

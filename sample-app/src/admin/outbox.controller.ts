@@ -1,0 +1,35 @@
+import { Controller, Get, Param, Post, Redirect, Render, Req, UseGuards } from '@nestjs/common';
+import type { Request } from 'express';
+import { DebateSpaceOutbox } from 'nestjs-debate-space';
+import { AdminGuard } from '../login/admin.guard.js';
+import { AuthenticatedGuard } from '../login/authenticated.guard.js';
+import { takeNotice } from '../session/notice.js';
+import { outboxPage, type OutboxPage } from './outbox-page.js';
+
+/** What waits for the debate space, and what an administrator can do about it. */
+@Controller('admin/outbox')
+@UseGuards(AuthenticatedGuard, AdminGuard)
+export class OutboxController {
+  constructor(private readonly outbox: DebateSpaceOutbox) {}
+
+  @Get()
+  @Render('admin/outbox')
+  async overview(@Req() request: Request): Promise<OutboxPage> {
+    const [stats, parked] = await Promise.all([this.outbox.stats(), this.outbox.parked()]);
+    return outboxPage(stats, parked, takeNotice(request));
+  }
+
+  @Post(':id/replay')
+  @Redirect('/admin/outbox', 303)
+  async replay(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
+    session.notice = (await this.outbox.replay(id)) ? 'It is sent again.' : GONE;
+  }
+
+  @Post(':id/discard')
+  @Redirect('/admin/outbox', 303)
+  async discard(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
+    session.notice = (await this.outbox.discard(id)) ? 'It is given up, and not sent any more.' : GONE;
+  }
+}
+
+const GONE = 'It is no longer parked: somebody else was here before you.';

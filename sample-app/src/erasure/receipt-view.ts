@@ -1,0 +1,38 @@
+import type { ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
+import { moment } from '../pages/in-words.js';
+import { erasureView, type ErasureView } from './erasure-view.js';
+
+/** What `views/receipt.eta` shows: one erasure of one user, and its receipt when it is over. Nothing personal. */
+export interface ReceiptView extends ErasureView {
+  readonly receipt?: {
+    readonly doneAt: string;
+    readonly outcome: string;
+    readonly attempts: string;
+    readonly loggedOut: string;
+    readonly uidHash: string;
+  };
+}
+
+const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
+  erased: 'erased',
+  'already-gone': 'the debate space did not know this user (any more)',
+  vetoed: 'not erased',
+};
+
+export function receiptView(status: ErasureStatus, receipt: ErasureReceipt | undefined): ReceiptView {
+  const view = erasureView(status);
+  if (receipt === undefined) return view;
+  const { doneAt, outcome, reason, answer, attempts, loggedOut, uidHash } = receipt;
+  const details = [reason, answer === undefined ? undefined : `answer ${answer}`].filter(Boolean).join('; ');
+  return {
+    ...view,
+    sentence: outcome === 'vetoed' ? 'Over, and not erased.' : view.sentence,
+    receipt: {
+      doneAt: moment(doneAt),
+      outcome: details === '' ? OUTCOMES[outcome] : `${OUTCOMES[outcome]} (${details})`,
+      attempts: String(attempts),
+      loggedOut: loggedOut ? 'yes' : 'no',
+      uidHash,
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { DebateSpaceUser, UserPage } from 'nestjs-debate-space';
+import { count, moment } from '../pages/in-words.js';
+
+/** What `views/admin/users.eta` shows. */
+export interface UserListPage {
+  readonly summary: string;
+  readonly users: readonly {
+    readonly uid: string | undefined;
+    readonly name: string;
+    readonly email: string;
+    readonly registered: string;
+  }[];
+  /** Where these lead; absent on the first and on the last page. */
+  readonly previous: string | undefined;
+  readonly next: string | undefined;
+}
+
+export function userListPage({ users, page, perPage, total, totalPages, nextPage }: UserPage): UserListPage {
+  const at = (number: number): string => `/admin/users?page=${number}&per_page=${perPage ?? users.length}`;
+  const ofPages = totalPages === undefined ? '' : ` of ${count(totalPages)}`;
+  const ofAll = total === undefined ? '' : ` ${count(total)} users, the anonymised ones included.`;
+  return {
+    summary: `Page ${count(page)}${ofPages}.${ofAll}`,
+    users: users.map(row),
+    previous: page > 1 ? at(page - 1) : undefined,
+    next: nextPage === undefined ? undefined : at(nextPage),
+  };
+}
+
+/** Every field of a record may be missing: the interface does not settle them. */
+function row({
+  uid,
+  full_name,
+  first_name,
+  email,
+  created_at,
+}: DebateSpaceUser): UserListPage['users'][number] {
+  return {
+    uid: uid ?? undefined,
+    name: full_name ?? first_name ?? '',
+    email: email ?? '',
+    registered: created_at ? moment(new Date(created_at)) : '',
+  };
+}

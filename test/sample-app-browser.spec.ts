@@ -1,0 +1,194 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { DebateSpaceErasures } from 'nestjs-debate-space';
+import { chromium, launchChromium } from './support/chromium.js';
+import { SampleAppInChromium } from './support/sample-app-in-chromium.js';
+
+const MEMBERS = 60;
+const leavers = [
+  'uid',
+  ...Array.from({ length: MEMBERS }, (_, n) => `member-${String(n + 1).padStart(3, '0')}`),
+];
+const list = { name: 'leavers.csv', mimeType: 'text/csv', buffer: Buffer.from(leavers.join('\n')) };
+
+chromium.describe('the sample app in a browser', () => {
+  let browser: Browser;
+  let host: SampleAppInChromium;
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+  });
+  beforeEach(async () => {
+    host = await SampleAppInChromium.start(browser, MEMBERS);
+  });
+  afterEach(async () => {
+    await host.close();
+    expect(host.complaints).toEqual([]);
+  });
+
+  /** A page that is loaded again forgets it. */
+  const MARKED = `globalThis.marked === true`;
+  const mark = (page: Page): Promise<void> => page.evaluate('void (globalThis.marked = true)');
+
+  const textOf = (page: Page, show: string): Promise<string> =>
+    page.locator(`[data-show="${show}"]`).innerText();
+
+  async function download(page: Page, link: string): Promise<string> {
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: link }).click(),
+    ]);
+    return readFile(await file.path(), 'utf8');
+  }
+
+  async function confirm(page: Page, wish: 'Anonymise me' | 'Delete me', typed: string): Promise<void> {
+    await page.goto('/me');
+    const details = page.locator('details', { hasText: wish });
+    await details.locator('summary').click();
+    await details.getByLabel('To confirm').fill(typed);
+    await details.getByRole('button').click();
+  }
+
+  it('shows the debate session alive, and that it goes with the logout here, without a reload', async () => {
+    const page = await host.loggedIn('ada');
+    await page.getByText('Ada (you)').waitFor();
+    await page.getByText('● Signed in').waitFor();
+    await mark(page);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('Nobody is signed in.').waitFor();
+    await page.getByText('Ada has left.').waitFor();
+    await page.getByRole('heading', { name: 'Nobody is logged in' }).waitFor();
+    expect(await page.evaluate(MARKED)).toBe(true);
+    expect(host.sim.received.logouts).toEqual(['ada']);
+  });
+
+  it('gives me a file with my data, and says so when there is none', async () => {
+    const page = await host.loggedIn('ada');
+    await page.getByRole('link', { name: 'My data' }).first().click();
+    expect(JSON.parse(await download(page, 'Download my data'))).toMatchObject({ uid: 'ada' });
+    host.sim.users.delete('ada');
+    await page.getByRole('link', { name: 'Download my data' }).click();
+    await page.getByText('The debate space has no data about you').waitFor();
+  });
+
+  it('asks again when the confirmation is wrong, at the field itself', async () => {
+    const page = await host.loggedIn('ada');
+    await confirm(page, 'Delete me', 'eve');
+    await page.getByText('This is not your user name. Nothing was asked for').waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('delete-confirmation');
+    expect(host.sim.received.count).toBe(0);
+  });
+
+  it('deletes me, and shows the receipt before and after the debate space has done it', async () => {
+    const page = await host.loggedIn('ada');
+    await host.sim.goDown();
+    await confirm(page, 'Delete me', 'ada');
+    await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
+    await mark(page);
+    expect(await textOf(page, 'sentence')).not.toBe('Done.');
+    expect(await page.getByText('Keyed hash').isVisible()).toBe(false);
+
+    await host.sim.comeBack();
+    await page.getByText('Done.', { exact: true }).waitFor();
+    await page.getByText('Keyed hash').waitFor();
+    expect(await textOf(page, 'receipt.outcome')).toBe('erased (answer 200)');
+    expect(await page.evaluate(MARKED)).toBe(true);
+    expect(host.sim.users.wasDeleted('ada')).toBe(true);
+
+    const stranger = await host.visitor();
+    await stranger.goto(page.url());
+    expect(await textOf(stranger, 'receipt.outcome')).toBe('erased (answer 200)');
+    expect(await stranger.locator('#here').innerText()).not.toMatch(/\bada\b/i);
+  });
+
+  it('works without JavaScript', async () => {
+    const page = await host.loggedIn('ben', { javaScriptEnabled: false });
+    await confirm(page, 'Anonymise me', 'eve');
+    await page.getByText('This is not your user name.').waitFor();
+    await confirm(page, 'Anonymise me', 'ben');
+    await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
+    await host.sim.received.waitFor('anonymize');
+    const again = page.getByRole('link', { name: 'Load the page again' });
+    while ((await textOf(page, 'sentence')) !== 'Done.') await again.click();
+    expect(host.sim.users.has('ben')).toBe(false);
+  });
+
+  async function fillIn(page: Page, reference: string): Promise<void> {
+    await page.goto('/admin/erasures');
+    await page.getByLabel('File with the users').setInputFiles(list);
+    await page.getByLabel('Delete: the users go').check();
+    await page.getByLabel('Reference').fill(reference);
+  }
+
+  it('deletes the users of a file, with a bar that moves, a pause, and receipts', async () => {
+    host.sim.faults.add({ operation: 'delete', kind: 'latency', ms: 150 });
+    const page = await host.loggedIn('admin');
+    await fillIn(page, 'leavers 2026/1');
+    await page.getByRole('button', { name: 'Count first' }).click();
+    const registered = page.locator('div', { hasText: /^Registered in the debate space60$/ });
+    await registered.waitFor();
+    expect(host.sim.users.count).toBe(MEMBERS + 4);
+
+    // The file is still there: only the figures were put into the page.
+    await page.getByLabel('To confirm').fill('delete');
+    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('progressbar').waitFor();
+    await mark(page);
+    const settled = page.locator('[data-show="counts.settled"]');
+    const bar = page.getByRole('progressbar');
+    await settled.filter({ hasText: /^([5-9]|[1-4]\d)$/ }).waitFor();
+    expect(Number(await bar.getAttribute('value'))).toBeGreaterThan(4);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('Paused.').waitFor();
+    expect((await host.app.get(DebateSpaceErasures).status('leavers 2026/1')).state).toBe('paused');
+    expect(host.sim.users.count).toBeGreaterThan(4);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await settled.filter({ hasText: /^[345]\d$/ }).waitFor();
+    await page.getByText('Done.', { exact: true }).waitFor();
+    expect(await settled.innerText()).toBe('60');
+    expect(await bar.getAttribute('value')).toBe('60');
+    expect(await page.getByRole('button', { name: 'Pause' }).isVisible()).toBe(false);
+    expect(await page.evaluate(MARKED)).toBe(true);
+    expect(host.sim.users.count).toBe(4);
+
+    const receipts = (await download(page, 'Download the receipts')).trimEnd().split('\n');
+    expect(receipts).toHaveLength(MEMBERS);
+    expect(receipts.join()).not.toContain('member-');
+  });
+
+  it('cancels what has not begun', async () => {
+    const page = await host.loggedIn('admin');
+    await host.sim.goDown();
+    await fillIn(page, 'leavers');
+    await page.getByLabel('To confirm').fill('delete');
+    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('button', { name: 'Cancel what has not begun' }).click();
+    await page.getByText('Cancelled.', { exact: false }).first().waitFor();
+    expect((await host.app.get(DebateSpaceErasures).status('leavers')).cancelled).toBeGreaterThan(0);
+  });
+
+  it('brings the form back with what is wrong at each field', async () => {
+    const page = await host.loggedIn('admin');
+    await fillIn(page, 'leavers');
+    await page.getByLabel('To confirm').fill('anonymize');
+    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByText('To confirm, type: delete').waitFor();
+    expect(await page.getByLabel('Reference').inputValue()).toBe('leavers');
+    expect(host.sim.received.count).toBe(0);
+  });
+
+  it('sends a parked logout again', async () => {
+    await host.parkedLogout('ada');
+    const page = await host.loggedIn('admin');
+    await page.goto('/admin/outbox');
+    await page.getByText('Most likely cure:').waitFor();
+    await page.getByRole('button', { name: 'Send again: ada' }).click();
+    await page.getByText('It is sent again.').waitFor();
+    await host.sim.received.waitFor('logout', { count: 2 });
+    expect(host.sim.received.logouts).toEqual(['ada']);
+  });
+});
