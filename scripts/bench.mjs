@@ -8,12 +8,14 @@ const suites = {
   delivery: () => import('./bench/delivery.mjs'),
   logout: () => import('./bench/logout.mjs'),
   outbox: () => import('./bench/outbox.mjs'),
+  users: () => import('./bench/users.mjs'),
 };
 const { values, positionals } = parseArgs({
   options: {
     pairs: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '6' },
     pending: { type: 'string', default: '1000000' },
+    users: { type: 'string', default: '1000000' },
   },
   allowPositionals: true,
 });
@@ -27,4 +29,5 @@ await run({
   pairs: Number(values.pairs),
   rounds: Number(values.rounds),
   pending: Number(values.pending),
+  users: Number(values.users),
 });

@@ -312,6 +312,28 @@ for (const engine of outboxEngines) {
       expect(await erasures.request({ uid: 'alice', ...bulk })).toMatchObject({ total: 252 });
     });
 
+    it('stops reading a list that hangs when it is told to, and keeps what it has read', async () => {
+      const app = await start();
+      const abort = new AbortController();
+      async function* hanging(): AsyncGenerator<string> {
+        yield* uidsOf(250);
+        queueMicrotask(() => { abort.abort(); }); // prettier-ignore
+        yield 'one more';
+        await new Promise(() => undefined);
+      }
+      const list = { mode: 'delete', reference: 'hanging', signal: abort.signal } as const;
+      await expect(erasuresOf(app).requestMany(hanging(), list)).rejects.toMatchObject({ name: 'AbortError' }); // prettier-ignore
+      expect(await erasuresOf(app).status('hanging')).toMatchObject({ complete: false, total: 250 });
+    });
+
+    it('begins no reference for a list that it cannot read', async () => {
+      const app = await start();
+      const list = { mode: 'delete', reference: 'unreadable' } as const;
+      const text = Readable.from(['uid\nalice'], { objectMode: false });
+      await expect(erasuresOf(app).requestMany(text, list)).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT' }); // prettier-ignore
+      expect(await all(erasuresOf(app).list())).toEqual([]);
+    });
+
     it('is finished at once when there is nobody', async () => {
       const app = await start();
       const finished = told(app, 'erasure-finished');

@@ -17,6 +17,7 @@ import { watchProgress } from './erasure/erasure-progress.js';
 import type { ErasureControl } from './erasure/erasure-control.js';
 import type { ErasureReceipts } from './erasure/erasure-receipts.js';
 import type { ErasureRecords } from './erasure/erasure-records.js';
+import { untilAborted } from './erasure/until-aborted.js';
 import { readRows, readUids, type UidSource, type UidSourceOptions } from './erasure/uid-source.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser } from './remote/user-page.js';
@@ -93,13 +94,10 @@ export class DebateSpaceErasures {
     const { ledger } = this.#there();
     this.#warnOfMemory();
     const asked = askedErasures(request);
+    const rows = untilAborted(readUids(source, request), request.signal);
     const reader = randomUUID();
     await ledger.beginList(asked, reader);
-    for await (const uids of chunksOf(readUids(source, request))) {
-      request.signal?.throwIfAborted();
-      await ledger.addSome(asked, reader, uids);
-    }
-    request.signal?.throwIfAborted();
+    for await (const uids of chunksOf(rows)) await ledger.addSome(asked, reader, uids);
     await ledger.endList(asked, reader);
     return this.#requested(asked);
   }
@@ -112,7 +110,7 @@ export class DebateSpaceErasures {
   async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
     const { ledger, users } = this.#there();
     const modes = options.mode === undefined ? (['anonymize', 'delete'] as const) : [options.mode];
-    const rows = readRows(source, options);
+    const rows = untilAborted(readRows(source, options), options.signal);
     return dryRun(rows, users(options.signal), (uids) => ledger.countUnderWay(uids, modes));
   }
 

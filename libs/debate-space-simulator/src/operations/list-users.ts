@@ -17,10 +17,7 @@ export function listUsers(
     authorization.checkBearerOrApiKey(call, 'public');
     const page = requestedPage(call.query, users.count);
     const start = (page.page - 1) * page.perPage;
-    const data = users
-      .all()
-      .slice(start, start + page.perPage)
-      .map(userRecord);
+    const data = users.slice(start, start + page.perPage).map(userRecord);
     const headers = settings.pagingHeaders ? pagingHeaders(page, address(), call.query) : {};
     return jsonAnswer(200, settings.listEnvelope ? { success: true, data } : data, headers);
   };

@@ -14,6 +14,23 @@ describe('the registered users', () => {
     expect(users.count).toBe(2);
   });
 
+  it('are listed as they are now, in part too, and to those who are told of a removal', () => {
+    const users = new SimulatedUsers(new ServiceClock(0));
+    for (const uid of ['u-1', 'u-2', 'u-3']) users.add({ uid });
+    const uids = () => users.slice(1, 3).map(({ uid }) => uid);
+    expect(uids()).toEqual(['u-2', 'u-3']);
+    const told: unknown[] = [];
+    users.on('removed', () => told.push(uids()));
+    users.delete('u-1');
+    users.anonymize('u-2');
+    expect(told).toEqual([['u-3'], ['u-3']]);
+    expect(users.all().map(({ uid }) => uid)).toEqual([null, 'u-3']);
+    users.add({ uid: 'u-4' });
+    expect(uids()).toEqual(['u-3', 'u-4']);
+    users.all().pop();
+    expect(users.all()).toHaveLength(3);
+  });
+
   it('are dated by the service’s clock', () => {
     const users = new SimulatedUsers(new ServiceClock(-86_400));
     const { created_at } = users.add({ uid: 'u-1' });

@@ -14,6 +14,8 @@ export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; chang
   readonly #idByUid = new Map<string, number>();
   readonly #deletedUids = new Set<string>();
   #lastId = 0;
+  /** Until the next change, so that a page costs no more than its users. */
+  #inOrder: readonly SimulatedUser[] | undefined;
 
   constructor(clock: ServiceClock) {
     super();
@@ -45,6 +47,7 @@ export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; chang
     });
     this.#byId.set(registered.id, registered);
     this.#idByUid.set(user.uid, registered.id);
+    this.#inOrder = undefined;
     this.emit('change');
     return registered;
   }
@@ -60,7 +63,13 @@ export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; chang
 
   /** Every user in the order of registration, the anonymised ones included. */
   all(): SimulatedUser[] {
-    return [...this.#byId.values()];
+    return this.slice(0);
+  }
+
+  /** Those of all between two positions, as of an array. */
+  slice(start: number, end?: number): SimulatedUser[] {
+    this.#inOrder ??= [...this.#byId.values()];
+    return this.#inOrder.slice(start, end);
   }
 
   /** Whether a user with this uid was deleted earlier. */
@@ -90,6 +99,7 @@ export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; chang
 
   #remove(uid: string): void {
     this.#idByUid.delete(uid);
+    this.#inOrder = undefined;
     this.emit('removed', uid);
     this.emit('change');
   }

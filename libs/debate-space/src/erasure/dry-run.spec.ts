@@ -60,6 +60,18 @@ describe('a dry run', () => {
     expect(asked.flat()).toEqual(uids);
   });
 
+  it('leaves the app its turns while it reads a list that is there already', async () => {
+    let turns = 0;
+    const turn = (): void => {
+      turns += 1;
+      next = setImmediate(turn);
+    };
+    let next = setImmediate(turn);
+    await run(Array.from({ length: 10_000 }, (_, n) => `user-${n}`), new Listed());
+    clearImmediate(next);
+    expect(turns).toBeGreaterThanOrEqual(39);
+  });
+
   it('asks for no users when the list cannot be read', async () => {
     const users = new Listed('ada');
     const broken = async function* () {

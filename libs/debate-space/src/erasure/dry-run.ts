@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { DebateSpaceUser } from '../remote/user-page.js';
 import { UidDigests } from './uid-digests.js';
 import type { UidRow } from './uid-row.js';
@@ -38,6 +39,8 @@ export async function dryRun(
   let some: string[] = [];
   for await (const { uid } of rows) {
     counts.total += 1;
+    // A list that is there already must not hold up the app.
+    if (counts.total % ASKED_AT_ONCE === 0) await setImmediate();
     if (uid === undefined) counts.invalid += 1;
     else if (!asked.add(uid)) counts.duplicates += 1;
     else if (some.push(uid) === ASKED_AT_ONCE) {

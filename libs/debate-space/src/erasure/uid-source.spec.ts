@@ -150,19 +150,19 @@ describe('a list of uids is refused', () => {
       'the column twice',
       'uid,x,uid\n1,2,3\n',
       'csv',
-      'the header row has 3 columns, of which 2 is called uid',
+      'the header row has 3 columns, of which 2 are called uid',
     ],
     [
       'a row of another length',
       `uid,x\nada,1\n${SECRET}\n`,
       'csv',
-      'row 3: there are 1 columns, and 2 in the header row',
+      'row 3: it does not match the header row (cells: 1, there: 2)',
     ],
     [
       'a shifted row',
       `x,uid\n${SECRET}, x,ada\n`,
       'csv',
-      'row 2: there are 3 columns, and 2 in the header row',
+      'row 2: it does not match the header row (cells: 3, there: 2)',
     ],
     ['an empty cell', 'uid,x\n,1\n', 'csv', 'row 2: the uid is empty'],
     [
@@ -219,7 +219,7 @@ describe('reading a list row by row', () => {
     expect(await all(readRows(bytes(text), { format: 'csv' }))).toEqual([
       { row: 2, uid: 'ada' },
       { row: 3, problem: 'the uid is a dot segment' },
-      { row: 4, problem: 'there are 1 columns, and 2 in the header row' },
+      { row: 4, problem: 'it does not match the header row (cells: 1, there: 2)' },
       { row: 6, problem: 'the uid is not in UTF-8' },
       { row: 7, uid: 'cleo' },
     ]);

@@ -84,7 +84,7 @@ async function* csvRows(records: AsyncIterable<TextRecord>, column: string): Asy
   for await (const { row, cells } of records) {
     if (header === undefined) header = withColumn(cells, column);
     else if (cells.length === header.length) yield decodedRow(row, cells[header.indexOf(column)]);
-    else yield { row, problem: `there are ${cells.length} columns, and ${header.length} in the header row` };
+    else yield { row, problem: `it does not match the header row (cells: ${cells.length}, there: ${header.length})` };
   }
   if (header === undefined) throw unreadable('there is no header row: the text is empty');
 }
@@ -92,9 +92,9 @@ async function* csvRows(records: AsyncIterable<TextRecord>, column: string): Asy
 function withColumn(header: Cells, column: string): Cells {
   const count = header.filter((name) => name === column).length;
   if (count === 1) return header;
-  const found = count === 0 ? 'none' : `${count}`;
+  const found = count === 0 ? 'none is' : `${count} are`;
   throw unreadable(
-    `the header row has ${header.length} columns, of which ${found} is called ${column}; ` +
+    `the header row has ${header.length} columns, of which ${found} called ${column}; ` +
       'name the column of the uids with the option column, and separate columns by commas',
   );
 }

@@ -105,6 +105,20 @@ describe('the way to the service', () => {
     expect(service.connections).toBe(1);
   });
 
+  it('is one connection again after the service has closed an idle one', async () => {
+    let connections = 0;
+    const server = createServer((_request, response) => response.end('[]'));
+    server.on('connection', () => (connections += 1));
+    const transport = new Transport(5000);
+    const get = { method: 'GET', url: await listening(server), headers: {} } as const;
+    await transport.exchange(get, never);
+    server.closeAllConnections(); // the next request goes out before the client knows
+    for (let call = 0; call < 10; call += 1) await transport.exchange(get, never);
+    transport.close();
+    server.close();
+    expect(connections).toBe(2);
+  });
+
   it('leaves connections alone that the server is about to close', async () => {
     const server = createServer((request, response) => {
       request.resume().once('end', () => response.end());

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { AxiosAdapter, InternalAxiosRequestConfig } from 'axios';
-import type { Dispatcher } from 'undici';
-import Agent from 'undici/lib/dispatcher/agent.js';
+import Pool from 'undici/lib/dispatcher/pool.js';
 import { ACCEPTED_ENCODINGS } from './compressed-body.js';
 import { proxyFromEnv } from './proxy-from-env.js';
 import { proxyAuthorization, proxyTunnel } from './proxy-tunnel.js';
@@ -9,8 +8,7 @@ import { UndiciExchange } from './undici-exchange.js';
 
 /** Where requests to one origin go. */
 interface Route {
-  readonly dispatcher: Dispatcher;
-  readonly origin: string;
+  readonly pool: Pool;
   /** The request line holds the whole URL: for a proxy that reads it. */
   readonly wholeUrl: boolean;
   readonly headers: Readonly<Record<string, string>>;
@@ -24,8 +22,7 @@ interface Route {
 export class UndiciAdapter {
   readonly #timeoutMs: number;
   readonly #closing = new AbortController();
-  readonly #direct: Agent;
-  readonly #agents: Agent[] = [];
+  readonly #direct: Pool.Options['connect'];
   readonly #routes = new Map<string, Route>();
 
   /** @param timeoutMs how long a connection may take that nobody waits for any more */
@@ -33,16 +30,15 @@ export class UndiciAdapter {
     this.#timeoutMs = timeoutMs;
     setMaxListeners(0, this.#closing.signal); // every connection listens
     // undici's clock for this is coarse, and must not ring before the caller's.
-    this.#direct = this.#agent({ timeout: timeoutMs + 1000, signal: this.#closing.signal });
+    this.#direct = { timeout: timeoutMs + 1000, signal: this.#closing.signal };
   }
 
   readonly send: AxiosAdapter = (config) => {
     const url = new URL(config.url ?? '');
-    const { dispatcher, origin, wholeUrl, headers } = this.#routeTo(url);
+    const { pool, wholeUrl, headers } = this.#routeTo(url);
     const exchange = new UndiciExchange(config);
-    dispatcher.dispatch(
+    pool.dispatch(
       {
-        origin,
         path: wholeUrl ? url.href : url.pathname + url.search,
         method: (config.method ?? 'get').toUpperCase(),
         headers: { ...headersOf(config), ...headers },
@@ -62,34 +58,35 @@ export class UndiciAdapter {
   }
 
   #newRoute(url: URL): Route {
-    const direct = { dispatcher: this.#direct, origin: url.origin, wholeUrl: false, headers: {} };
     const proxy = proxyFromEnv(url);
-    if (proxy === undefined) return direct;
+    if (proxy === undefined) return { pool: poolTo(url.origin, this.#direct), wholeUrl: false, headers: {} };
     if (url.protocol === 'https:') {
       const tunnel = proxyTunnel(proxy, this.#timeoutMs, this.#closing.signal);
-      return { ...direct, dispatcher: this.#agent(tunnel) };
+      return { pool: poolTo(url.origin, tunnel), wholeUrl: false, headers: {} };
     }
     const headers = { host: url.host, ...proxyAuthorization(proxy) };
-    return { ...direct, origin: proxy.origin, wholeUrl: true, headers };
-  }
-
-  #agent(connect: Agent.Options['connect']): Agent {
-    const agent = new Agent({
-      connect,
-      pipelining: 1,
-      keepAliveMaxTimeout: 30_000, // some firewalls forget connections long before servers do
-      headersTimeout: 0, // the caller's signal is the only time-out
-      bodyTimeout: 0,
-    });
-    this.#agents.push(agent);
-    return agent;
+    return { pool: poolTo(proxy.origin, this.#direct), wholeUrl: true, headers };
   }
 
   /** Closes every connection, those that are being opened included. */
   close(): void {
     this.#closing.abort();
-    for (const agent of this.#agents) void agent.destroy();
+    for (const { pool } of this.#routes.values()) void pool.destroy();
   }
+}
+
+/**
+ * Not undici's Agent: when a connection breaks while a request waits for it, an Agent 7.30 replaces the origin's pool,
+ * counts the old one's connections with the new one's, and from then on opens a connection for every request.
+ */
+function poolTo(origin: string, connect: Pool.Options['connect']): Pool {
+  return new Pool(origin, {
+    connect,
+    pipelining: 1,
+    keepAliveMaxTimeout: 30_000, // some firewalls forget connections long before servers do
+    headersTimeout: 0, // the caller's signal is the only time-out
+    bodyTimeout: 0,
+  });
 }
 
 function headersOf({ headers }: InternalAxiosRequestConfig): Record<string, string> {
