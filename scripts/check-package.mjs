@@ -1,9 +1,10 @@
-// Packs both libraries, and uses the tarballs as strangers would: in real apps of each NestJS version.
+// Packs the libraries and the command line, and uses the tarballs as strangers would: in real apps of each NestJS version.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { packCommandLine, tryCommandLine } from './check-package/command-line.mjs';
 import { install, packInto, root, run } from './packed.mjs';
 
 const hosts = [
@@ -26,25 +27,30 @@ try {
   testIn(join(folder, 'nest-11'), '11', ['jest@30', 'ts-jest@29', 'typescript@5']);
   const shell = run(join(folder, 'nest-12/node_modules/.bin/debate-space-simulator'), ['--version'], folder);
   console.log(`✓ debate-space-simulator ${shell.trim()} runs from the shell`);
+  const commandLine = packCommandLine(folder);
+  await checkContents(commandLine, ['bin/debate-space.js', 'dist/cli.js']);
+  await tryCommandLine(folder, [...tarballs, commandLine.tarball]);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
 
 async function pack() {
   const packed = packInto(folder);
-  for (const { name, files, version, size } of packed) {
-    const paths = files.map(({ path }) => path);
-    for (const wanted of ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/index.d.ts']) {
-      if (!paths.includes(wanted)) throw new Error(`${name}: the package has no ${wanted}`);
-    }
-    const stray = paths.filter((path) => NOT_FOR_USERS.test(path));
-    if (stray.length > 0) throw new Error(`${name}: the package has ${stray.join(', ')}`);
-    await lint(name);
-    console.log(
-      `✓ ${name}@${version}: ${paths.length} files, ${Math.round(size / 1024)} KiB, publint has nothing to say`,
-    );
-  }
+  for (const each of packed) await checkContents(each, ['dist/index.js', 'dist/index.d.ts']);
   return packed.map(({ tarball }) => tarball);
+}
+
+async function checkContents({ name, files, version, size }, needed) {
+  const paths = files.map(({ path }) => path);
+  for (const wanted of ['README.md', 'LICENSE', 'CHANGELOG.md', ...needed]) {
+    if (!paths.includes(wanted)) throw new Error(`${name}: the package has no ${wanted}`);
+  }
+  const stray = paths.filter((path) => NOT_FOR_USERS.test(path));
+  if (stray.length > 0) throw new Error(`${name}: the package has ${stray.join(', ')}`);
+  await lint(name);
+  console.log(
+    `✓ ${name}@${version}: ${paths.length} files, ${Math.round(size / 1024)} KiB, publint has nothing to say`,
+  );
 }
 
 async function lint(name) {

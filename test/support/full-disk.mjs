@@ -1,5 +1,6 @@
-// A process whose disk is full for a while: what its lmdb outbox takes, refuses and delivers. The limit of a process on
-// the size of its files does what a full disk does, and needs no disk; it would hit a test runner's own files as well.
+// A process whose disk is full for a while: what its lmdb outbox takes, refuses, notes and delivers. The limit of a
+// process on the size of its files does what a full disk does, and needs no disk; it would hit a test runner's own files
+// as well.
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +11,8 @@ const [path] = process.argv.slice(2);
 const outbox = await lmdbOutbox({ path }).open({
   namespace: 'app',
   uidHash: String,
+  seal: String,
+  unseal: String,
   keepFinishedMs: 60_000,
 });
 const limit = (bytes) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
@@ -37,6 +40,13 @@ while (refused === undefined && taken < 50_000) {
   taken += results.filter(({ status }) => status === 'fulfilled').length;
   refused = results.find(({ status }) => status === 'rejected')?.reason;
 }
+const { records } = outbox;
+const note = (prefix) =>
+  records.change(
+    new Map(),
+    new Map(Array.from({ length: 1000 }, (_, n) => [`${prefix}/${n}`, 'x'.repeat(300)])),
+  );
+const unnoted = await note('full').then(() => undefined, (error) => error); // prettier-ignore
 const { held } = outbox.counts();
 await sleep(2);
 const delivered = await deliverAll();
@@ -44,13 +54,16 @@ limit('unlimited');
 await holdSome('later', 200, 1);
 await sleep(2);
 const later = await deliverAll();
+const noted = (await note('later')) && records.range('', '~', 2000).length;
 await outbox.close();
-const { name, message } = refused ?? {};
+const told = ({ name, message } = {}) => ({ name, message });
 console.log(
   JSON.stringify({
-    refused: { name, message },
+    refused: told(refused),
+    unnoted: told(unnoted),
     isKept: held === taken,
     isDelivered: delivered === taken,
     later,
+    noted,
   }),
 );

@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import type { CheckResult } from '../doctor/check.js';
+import { examine } from '../doctor/examine.js';
+import { addExamples } from '../examples.js';
+import { Failure } from '../failure.js';
+import { invocationOf } from '../invocation.js';
+import type { Shell } from '../shell.js';
+import { counted } from '../text.js';
+
+/** Checks the configuration, the service and the outbox. */
+export function addDoctor(program: Command, shell: Shell): void {
+  const command = program
+    .command('doctor')
+    .description('check configuration, service and outbox, and say how to mend each fault; touches no user')
+    .action(async (_: object, invoked: Command) => {
+      const invocation = await invocationOf(invoked, shell);
+      const { output } = invocation;
+      const results: CheckResult[] = [];
+      for await (const result of examine(invocation)) {
+        results.push(result);
+        if (!output.json) output.answer(result, resultText(result));
+      }
+      if (output.json) output.answer(results, '');
+      const faults = results.filter(({ ok }) => ok === false).length;
+      if (faults > 0) throw new Failure('faults', `${counted(faults, 'fault')} found.`);
+    });
+  addExamples(command, 'doctor', 'doctor --env production.env --json');
+}
+
+function resultText({ check, ok, detail, cure }: CheckResult): string {
+  const verdict = ok === null ? '–' : ok ? '✓' : '✗';
+  const line = `${verdict} ${check.padEnd(20)}  ${detail}`;
+  return cure === undefined ? line : `${line}\n${' '.repeat(24)}→ ${cure}`;
+}

@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DebateSpaceSimulator } from 'debate-space-simulator';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { configuredFor, keys, run, start } from '../testing/command-line.js';
+
+let service: DebateSpaceSimulator;
+let env: NodeJS.ProcessEnv;
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cli-erase-'));
+  service = await DebateSpaceSimulator.start({
+    apiKey: keys.DEBATE_SPACE_API_KEY,
+    secretKey: keys.DEBATE_SPACE_SECRET_KEY,
+    users: [{ uid: 'ada' }, { uid: 'ben' }, { uid: 'cleo' }],
+    rateLimit: false,
+  });
+  env = configuredFor(service, { DEBATE_SPACE_RATE_LIMIT: 'off' });
+});
+afterEach(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true });
+});
+
+const uids = (): (string | null)[] =>
+  service.users
+    .all()
+    .map(({ uid }) => uid)
+    .filter(Boolean);
+const file = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
+
+describe('erase', () => {
+  it('deletes, waits until it is done, and answers with the counts', async () => {
+    const { code, out, err } = await run('erase ada nobody --mode delete --yes --json', { env });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      mode: 'delete',
+      state: 'done',
+      total: 2,
+      done: 1,
+      alreadyGone: 1,
+    });
+    expect(uids()).toEqual(['ben', 'cleo']);
+    expect(err).toContain('2 of 2');
+    expect(err + out).not.toMatch(/ada|nobody/);
+  });
+
+  it('anonymises the users of a file', async () => {
+    await file('users.csv', 'id,email\nada,ada@example.org\nben,ben@example.org\n');
+    const command =
+      'erase --file users.csv --column id --mode anonymize --reference case-1 --requested-by desk --yes';
+    const { code, out } = await run(command, { env, folder });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^reference +case-1$/m);
+    expect(out).toMatch(/^requested by +desk$/m);
+    expect(out).toMatch(/^done +2$/m);
+    expect(uids()).toEqual(['cleo']);
+  });
+
+  it.each([
+    ['users.ndjson', '{"uid":"ada"}\n{"uid":"ben"}\n'],
+    ['users.txt', 'ada\nben\n'],
+  ])('reads %s', async (name, text) => {
+    await file(name, text);
+    expect(await run(`erase --file ${name} --mode delete --yes`, { env, folder })).toMatchObject({ code: 0 });
+    expect(uids()).toEqual(['cleo']);
+  });
+
+  it('reads stdin', async () => {
+    const piped = 'ada\nben\n';
+    const { code } = await run('erase --file - --format lines --mode delete --yes', { env, piped });
+    expect(code).toBe(0);
+    expect(uids()).toEqual(['cleo']);
+  });
+
+  it('names the row of a file that is no uid, and erases nobody', async () => {
+    await file('users.ndjson', '{"uid":"ada"}\n{"id":"ben"}\n');
+    const { code, err } = await run('erase --file users.ndjson --mode delete --yes', { env, folder });
+    expect(code).toBe(2);
+    expect(err).toMatch(/row 2|line 2/);
+    expect(uids()).toHaveLength(3);
+  });
+
+  it('counts in a dry run, and does nothing', async () => {
+    await file('users.txt', 'ada\nada\nnobody\n');
+    const { code, out } = await run('erase --file users.txt --mode delete --dry-run --json', { env, folder });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual({ total: 3, distinct: 2, duplicates: 1, invalid: 0, known: 1, unknown: 1, underWay: 0 }); // prettier-ignore
+    expect(uids()).toHaveLength(3);
+  });
+
+  it('says what it will do, and does it when the verb and the number are typed', async () => {
+    const { code, err } = await run('erase ada nobody --mode delete', { env, typed: 'delete 2' });
+    expect(err).toContain(`2 users of "demo" at ${new URL(service.url).host} will be deleted with all their contributions. This cannot be undone.\n(1 not registered there)`); // prettier-ignore
+    expect(err).toContain('Type "delete 2" to go on: ');
+    expect(code).toBe(0);
+    expect(uids()).toEqual(['ben', 'cleo']);
+  });
+
+  it.each(['yes', 'delete', 'delete 3', 'anonymize 2', ''])(
+    'does nothing when "%s" is typed',
+    async (typed) => {
+      const { code, err } = await run('erase ada ben --mode delete', { env, typed });
+      expect(code).toBe(1);
+      expect(err).toContain('nothing was done');
+      expect(uids()).toHaveLength(3);
+    },
+  );
+
+  it('refuses when there is nobody to type, and no --yes', async () => {
+    const { code, err } = await run('erase ada --mode delete', { env });
+    expect(code).toBe(2);
+    expect(err).toContain('--yes');
+    expect(uids()).toHaveLength(3);
+  });
+
+  it('stops at the question when it is interrupted', async () => {
+    const { code, told, interrupt, err } = start('erase ada --mode delete', { env, isTerminal: true });
+    await told('Type');
+    interrupt();
+    expect(await code).toBe(5);
+    expect(err()).toContain('nothing was done');
+  });
+
+  it.each([
+    ['erase ada', '--mode'],
+    ['erase ada --mode remove', 'anonymize, delete'],
+    ['erase --mode delete', '--file'],
+    ['erase ada --file users.csv --mode delete', '--file'],
+    ['erase ada --format csv --mode delete', '--file'],
+    ['erase --file users.xlsx --mode delete', '--format'],
+    ['erase --file - --mode delete --yes', '--format'],
+    ['erase --file - --format csv --mode delete', '--yes'],
+  ])('does not understand: %s', async (command, part) => {
+    const { code, err } = await run(command, { env, folder });
+    expect(code).toBe(2);
+    expect(err).toContain(part);
+  });
+
+  it('says so when the file is not there', async () => {
+    const { code, err } = await run('erase --file users.csv --mode delete --yes', { env, folder });
+    expect(code).toBe(1);
+    expect(err).toContain('users.csv cannot be read (ENOENT)');
+  });
+
+  it('stops when it is interrupted, says how to go on, and goes on with the same reference', async () => {
+    service.faults.add({ kind: 'status', status: 503, operation: 'delete' });
+    const command = 'erase ada ben --mode delete --reference case-2 --yes --json';
+    const { code, told, interrupt, out, err } = start(command, { env });
+    await told('not done at the first attempt (503)');
+    interrupt();
+    expect(await code).toBe(5);
+    expect(JSON.parse(out())).toMatchObject({ reference: 'case-2', waiting: 2 });
+    expect(err()).toContain('Go on: the same command with --reference case-2');
+
+    service.faults.clear();
+    expect(await run(command, { env })).toMatchObject({ code: 0 });
+    expect(uids()).toEqual(['cleo']);
+  });
+});

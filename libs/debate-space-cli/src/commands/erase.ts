@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import type { INestApplicationContext } from '@nestjs/common';
+import { Option, type Command } from 'commander';
+import {
+  DebateSpaceErasures,
+  type ErasureDryRun,
+  type ErasureMode,
+  type ErasureStatus,
+} from 'nestjs-debate-space';
+import { confirm } from '../confirmation.js';
+import { statusText } from '../erasure-text.js';
+import { addExamples } from '../examples.js';
+import { Failure } from '../failure.js';
+import { followErasure } from '../follow-erasure.js';
+import { invocationOf, type Invocation } from '../invocation.js';
+import { withApp } from '../plugin-app.js';
+import type { Shell } from '../shell.js';
+import { counted, table } from '../text.js';
+import { uidList, type UidList } from '../uid-list.js';
+
+interface EraseOptions {
+  readonly mode: ErasureMode;
+  readonly file?: string;
+  readonly format?: string;
+  readonly column?: string;
+  readonly reference?: string;
+  readonly requestedBy?: string;
+  readonly dryRun?: boolean;
+  readonly detach?: boolean;
+  readonly carryOut?: boolean;
+  readonly yes?: boolean;
+}
+
+const VERBS = { anonymize: 'anonymised', delete: 'deleted with all their contributions' } as const;
+
+/** Anonymises or deletes users, for good. */
+export function addErase(program: Command, shell: Shell): void {
+  const command = program
+    .command('erase')
+    .description('anonymise or delete users, for good')
+    .argument('[uid...]', 'under which the users were registered')
+    .addOption(
+      new Option('--mode <mode>', 'what is to be done')
+        .choices(['anonymize', 'delete'])
+        .makeOptionMandatory(),
+    )
+    .option('--file <file>', 'a list of uids instead: .csv, .ndjson or .txt, one a line; - is stdin')
+    .addOption(
+      new Option('--format <format>', 'of the file; default: by its extension').choices([
+        'csv',
+        'ndjson',
+        'lines',
+      ]),
+    )
+    .option('--column <name>', 'of a CSV, or the member of an NDJSON object; default: uid')
+    .option(
+      '--reference <text>',
+      'the name of this erasure; the same one goes on with it; default: a new UUID',
+    )
+    .option('--requested-by <text>', 'who asked for it, for the receipts')
+    .option('--dry-run', 'only count')
+    .addOption(new Option('--detach', 'do not wait until your app has carried it out').conflicts('carryOut'))
+    .option('--carry-out', 'carry it out here, and all else that waits in the outbox, not in your app')
+    .option('--yes', 'without asking: for scripts')
+    .action(async (uids: string[], options: EraseOptions, invoked: Command) => {
+      const { file, format, column, dryRun = false, detach = false, carryOut = false, yes = false } = options;
+      const list = uidList({ uids, file, format, column }, shell);
+      if (list.isStdin && !yes && !dryRun) {
+        throw new Failure(
+          'usage',
+          'A list from stdin leaves nobody to confirm it: add --yes if it is meant.',
+        );
+      }
+      const invocation = await invocationOf(invoked, shell);
+      if (dryRun || !yes) {
+        // Nothing is sent before it is confirmed, nothing else that waits in the outbox either.
+        const counts = await withApp(invocation, { dispatch: false, shared: detach || carryOut }, (app) =>
+          count(app, list, options, invocation),
+        );
+        if (dryRun) {
+          invocation.output.answer(counts, dryRunText(counts));
+          return;
+        }
+        const consequence = consequenceOf(counts, options, invocation);
+        await confirm(invocation, consequence, `${options.mode} ${counts.distinct}`);
+      }
+      await withApp(invocation, { dispatch: carryOut, shared: detach || carryOut }, (app) =>
+        erase(app, list, options, invocation),
+      );
+    });
+  addExamples(
+    command,
+    'erase 4711 --mode anonymize',
+    'erase --file users.csv --column id --mode delete --dry-run',
+    'erase --file users.csv --column id --mode delete --reference GDPR-2026-11',
+    'erase --file - --format lines --mode delete --reference GDPR-2026-11 --yes < uids.txt',
+  );
+}
+
+async function count(
+  app: INestApplicationContext,
+  list: UidList,
+  { mode }: EraseOptions,
+  { surroundings, output }: Invocation,
+): Promise<ErasureDryRun> {
+  output.note('Looking up who is registered …');
+  const options = { ...list.options, mode, signal: surroundings.interrupted };
+  return app.get(DebateSpaceErasures).dryRun(await list.open(), options);
+}
+
+/** Requests the erasure, and waits until it is carried out – by the app that shares the outbox, or here. */
+async function erase(
+  app: INestApplicationContext,
+  list: UidList,
+  { mode, reference = randomUUID(), requestedBy, detach = false, carryOut = false }: EraseOptions,
+  { surroundings, output, settings }: Invocation,
+): Promise<void> {
+  const erasures = app.get(DebateSpaceErasures);
+  const { interrupted: signal } = surroundings;
+  const goOn = `Go on: the same command with --reference ${reference}`;
+  output.note(`reference: ${reference}`);
+  let status: ErasureStatus;
+  try {
+    status = await erasures.requestMany(await list.open(), {
+      ...list.options,
+      mode,
+      reference,
+      requestedBy,
+      signal,
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Failure(
+      'unfinished',
+      `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
+    );
+  }
+  if (!detach && !carryOut && settings.outbox.engine !== 'memory') {
+    output.note('Noted. Your app carries it out; this only watches. If none is running: --carry-out.');
+  }
+  if (!detach) status = await followErasure(app, reference, { surroundings, output });
+  output.answer(status, statusText(status));
+  if (detach) return;
+  const { waiting, failed } = status;
+  if (waiting > 0) {
+    const later = `, or leave it to your app and look with: debate-space erasures status ${reference}`;
+    const forgotten = '. An outbox in memory keeps nothing; who is erased already counts as already gone';
+    const keeping = settings.outbox.engine === 'memory' ? forgotten : later;
+    throw new Failure(
+      'unfinished',
+      `Stopped; ${counted(waiting, 'user')} not erased yet. ${goOn}${keeping}.`,
+    );
+  }
+  if (failed > 0) {
+    throw new Failure(
+      'unfinished',
+      `${counted(failed, 'user')} could not be erased; see the log, mend the cause, then: debate-space erasures resume ${reference}`,
+    );
+  }
+}
+
+function consequenceOf(
+  { distinct, duplicates, invalid, unknown, underWay }: ErasureDryRun,
+  { mode, carryOut = false }: EraseOptions,
+  { settings: { applicationName = '', authUrl = '' } }: Invocation,
+): string {
+  const aside = [
+    [unknown, 'not registered there'],
+    [underWay, 'under way already'],
+    [duplicates, 'named twice'],
+    [invalid, 'no uid at all'],
+  ] as const;
+  const told = aside.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
+  const hooks = carryOut ? '\nThis command carries it out, and all else that waits in the outbox: `erasure.beforeErase` of your app is not asked.' : ''; // prettier-ignore
+  return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
+}
+
+function dryRunText(counts: ErasureDryRun): string {
+  const { total, distinct, duplicates, invalid, known, unknown, underWay } = counts;
+  const rows = { total, distinct, duplicates, invalid, known, unknown, 'under way': underWay };
+  return table(Object.entries(rows).map(([name, value]) => [name, String(value)]));
+}

@@ -1,0 +1,109 @@
+import type { Command } from 'commander';
+import { DebateSpaceErasures, type ErasureStatus } from 'nestjs-debate-space';
+import { confirm } from '../confirmation.js';
+import { receiptLine, statusLine, statusText } from '../erasure-text.js';
+import { addExamples } from '../examples.js';
+import { Failure } from '../failure.js';
+import { followErasure } from '../follow-erasure.js';
+import { invocationOf } from '../invocation.js';
+import { withApp } from '../plugin-app.js';
+import type { Shell } from '../shell.js';
+import { counted } from '../text.js';
+
+/** What became of erasures, and what is to become of them. Sends nothing itself. */
+export function addErasures(program: Command, shell: Shell): void {
+  const group = program.command('erasures').description('see and steer erasures that were requested');
+  addExamples(
+    group,
+    'erasures list',
+    'erasures status GDPR-2026-11 --watch',
+    'erasures receipts GDPR-2026-11 --json > receipts.ndjson',
+    'erasures receipts --uid 4711',
+    'erasures resume GDPR-2026-11',
+  );
+  const needs = { dispatch: false, shared: true };
+
+  group
+    .command('list')
+    .description('all references, the newest first')
+    .action(async (_: object, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const count = await invocation.output.each(app.get(DebateSpaceErasures).list(), statusLine);
+        if (count === 0) invocation.output.note('There are no erasures.');
+      });
+    });
+
+  group
+    .command('status')
+    .description('how a reference stands')
+    .argument('<reference>')
+    .option('--watch', 'show the progress until its work ends')
+    .action(async (reference: string, options: { watch?: boolean }, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const before = await app.get(DebateSpaceErasures).status(reference);
+        const status = options.watch === true ? await followErasure(app, reference, invocation) : before;
+        invocation.output.answer(status, statusText(status));
+      });
+    });
+
+  group
+    .command('receipts')
+    .description('the receipts of a reference, or of a uid: they prove what was erased, and when')
+    .argument('[reference]')
+    .option('--uid <uid>', 'those of this uid')
+    .action(async (reference: string | undefined, { uid }: { uid?: string }, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const erasures = app.get(DebateSpaceErasures);
+        const count = await invocation.output.each(receiptsOf(erasures, reference, uid), receiptLine);
+        if (count === 0) invocation.output.note('There are no receipts.');
+      });
+    });
+
+  const steered = (name: 'pause' | 'resume', description: string): void => {
+    group
+      .command(name)
+      .description(description)
+      .argument('<reference>')
+      .action(async (reference: string, _: object, command: Command) => {
+        const invocation = await invocationOf(command, shell);
+        await withApp(invocation, needs, async (app) => {
+          const status = await app.get(DebateSpaceErasures)[name](reference);
+          invocation.output.answer(status, statusText(status));
+        });
+      });
+  };
+  steered('pause', 'send nothing more of a reference until it is resumed');
+  steered('resume', 'go on with a reference; also tries again what has failed');
+
+  group
+    .command('cancel')
+    .description('give up what of a reference was not sent yet; cannot be undone')
+    .argument('<reference>')
+    .option('--yes', 'without asking: for scripts')
+    .action(async (reference: string, { yes }: { yes?: boolean }, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const erasures = app.get(DebateSpaceErasures);
+        if (yes !== true) await confirm(invocation, ...cancelling(await erasures.status(reference)));
+        const status = await erasures.cancel(reference);
+        invocation.output.answer(status, statusText(status));
+      });
+    });
+}
+
+function receiptsOf(erasures: DebateSpaceErasures, reference: string | undefined, uid: string | undefined) {
+  if (reference !== undefined && uid === undefined) return erasures.receipts(reference);
+  if (uid !== undefined && reference === undefined) return erasures.receiptsOf(uid);
+  throw new Failure('usage', 'Name either a reference or --uid <uid>.');
+}
+
+function cancelling({ reference, waiting }: ErasureStatus): [consequence: string, words: string] {
+  const users = counted(waiting, 'user');
+  return [
+    `${users} of ${reference} would not be erased, and the reference could not be used again.`,
+    `cancel ${waiting}`,
+  ];
+}

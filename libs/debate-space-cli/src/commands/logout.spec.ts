@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DebateSpaceSimulator } from 'debate-space-simulator';
+import { configuredFor, keys, run, start } from '../testing/command-line.js';
+
+let service: DebateSpaceSimulator;
+let env: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  service = await DebateSpaceSimulator.start({
+    apiKey: keys.DEBATE_SPACE_API_KEY,
+    secretKey: keys.DEBATE_SPACE_SECRET_KEY,
+    users: [{ uid: 'ada' }],
+  });
+  env = configuredFor(service);
+});
+afterEach(async () => {
+  await service.stop();
+});
+
+describe('logout', () => {
+  it('logs the user out, and waits for it', async () => {
+    const { code, out } = await run('logout ada --json', { env });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ state: 'delivered', reason: 'requested', attempts: 1 });
+    expect(service.received.logouts).toEqual(['ada']);
+  });
+
+  it('names the cause and the cure when the service refuses', async () => {
+    const { code, err } = await run('logout ada', {
+      env: { ...env, DEBATE_SPACE_APPLICATION_NAME: 'other' },
+    });
+    expect(code).toBe(4);
+    expect(err).toMatch(/The service refused the logout \(404\): .*applicationName/);
+  });
+
+  it('tries again while the service is away, until it is interrupted', async () => {
+    await service.goDown();
+    const { code, told, interrupt, err } = start('logout ada', { env });
+    await told('not delivered yet (ECONNREFUSED)');
+    interrupt();
+    expect(await code).toBe(5);
+    expect(err()).toContain('run the command again');
+  });
+
+  it('leaves it to the app only through an outbox that both use', async () => {
+    const { code, err } = await run('logout ada --detach', { env });
+    expect(code).toBe(3);
+    expect(err).toContain('DEBATE_SPACE_OUTBOX');
+  });
+
+  it('takes any uid, also one that looks like an option', async () => {
+    expect(await run('logout -- --ada', { env })).toMatchObject({ code: 0 });
+    expect(service.received.logouts).toEqual(['--ada']);
+    expect(await run('logout ..', { env })).toMatchObject({ code: 2 });
+  });
+});

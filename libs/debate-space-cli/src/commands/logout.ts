@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Option, type Command } from 'commander';
+import { DebateSpaceOutbox, DebateSpaceService, type ExplainedLogout } from 'nestjs-debate-space';
+import { addExamples } from '../examples.js';
+import { Failure } from '../failure.js';
+import { invocationOf, type Invocation } from '../invocation.js';
+import { withApp } from '../plugin-app.js';
+import type { Shell } from '../shell.js';
+
+interface LogoutOptions {
+  readonly detach?: boolean;
+  readonly carryOut?: boolean;
+}
+
+const LOOK_AGAIN_MS = 200;
+
+/** Logs one user out of the debate space. */
+export function addLogout(program: Command, shell: Shell): void {
+  const command = program
+    .command('logout')
+    .description('log a user out of the debate space')
+    .argument('<uid>', 'under which the user was registered')
+    .addOption(new Option('--detach', 'do not wait until your app has sent it').conflicts('carryOut'))
+    .option('--carry-out', 'send it from here, and all else that waits in the outbox, not from your app')
+    .action(async (uid: string, options: LogoutOptions, invoked: Command) => {
+      const { detach = false, carryOut = false } = options;
+      const invocation = await invocationOf(invoked, shell);
+      await withApp(invocation, { dispatch: carryOut, shared: detach || carryOut }, async (app) => {
+        const outbox = app.get(DebateSpaceOutbox);
+        const known = new Set((await outbox.explain(uid)).map(({ id }) => id));
+        await app.get(DebateSpaceService).logoutUser(uid);
+        const look = async () =>
+          (await outbox.explain(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
+        if (!detach && !carryOut && invocation.settings.outbox.engine !== 'memory') {
+          invocation.output.note(
+            'Noted. Your app sends it; this only watches. If none is running: --carry-out.',
+          );
+        }
+        const logout = detach ? await look() : await settled(look, invocation);
+        invocation.output.answer(logout, detach ? 'Noted; your app sends it.' : 'The user is logged out.');
+      });
+    });
+  addExamples(command, 'logout 4711', 'logout 4711 --detach');
+}
+
+/** Waits until it is sent, whoever sends it: the outbox may be shared. */
+async function settled(
+  look: () => Promise<ExplainedLogout | undefined>,
+  { surroundings: { interrupted }, output, settings }: Invocation,
+): Promise<ExplainedLogout | undefined> {
+  const told = new Set<string>();
+  for (;;) {
+    const logout = await look();
+    if (logout?.state === 'parked') {
+      throw new Failure(
+        'service',
+        `The service refused the logout (${logout.cause ?? ''}): ${logout.cure ?? ''}`,
+      );
+    }
+    if (logout?.state === 'delivered') return logout;
+    if (logout?.state === 'discarded' || logout?.state === 'superseded') {
+      throw new Failure('failed', `The logout was given up meanwhile (${logout.state}).`);
+    }
+    const { cause } = logout ?? {};
+    if (cause !== undefined && !told.has(cause))
+      output.note(`not delivered yet (${cause}); it is tried again`);
+    if (cause !== undefined) told.add(cause);
+    await delay(LOOK_AGAIN_MS, undefined, { signal: interrupted }).catch(() => undefined);
+    if (!interrupted.aborted) continue;
+    const isKept = settings.outbox.engine !== 'memory';
+    const goOn = isKept ? 'it waits in the outbox, and your app sends it' : 'run the command again';
+    throw new Failure('unfinished', `Interrupted before the service took the logout: ${goOn}.`);
+  }
+}

@@ -1,0 +1,166 @@
+import type { Command } from 'commander';
+import {
+  DebateSpaceOutbox,
+  type ExplainedLogout,
+  type OutboxStats,
+  type ParkedLogout,
+} from 'nestjs-debate-space';
+import { confirm } from '../confirmation.js';
+import { addExamples } from '../examples.js';
+import { Failure } from '../failure.js';
+import { invocationOf } from '../invocation.js';
+import { whole } from '../numbers.js';
+import { withApp } from '../plugin-app.js';
+import type { Shell } from '../shell.js';
+import { counted, date, duration, shown, table } from '../text.js';
+
+const PAGE = 1000;
+
+interface Chosen {
+  readonly all?: boolean;
+  readonly yes?: boolean;
+}
+
+/** Logouts that wait, and those that are parked. Sends nothing itself. */
+export function addOutbox(program: Command, shell: Shell): void {
+  const group = program.command('outbox').description('see and mend what waits in the outbox of your app');
+  addExamples(
+    group,
+    'outbox stats',
+    'outbox parked --limit 10',
+    'outbox explain 4711',
+    'outbox replay --all',
+    'outbox discard 7f0c3a52-2c0e-4f6b-9d6f-3b1f6f0f8f11',
+  );
+  const needs = { dispatch: false, shared: true };
+
+  group
+    .command('stats')
+    .description('how many logouts wait, and for how long')
+    .action(async (_: object, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const stats = await app.get(DebateSpaceOutbox).stats();
+        if (stats.unreadableMs !== undefined)
+          throw new Failure('configuration', 'The outbox cannot be read.');
+        invocation.output.answer(stats, statsText(stats));
+      });
+    });
+
+  group
+    .command('parked')
+    .description('the parked logouts with the likely cure, the longest parked first; shows uids')
+    .option('--limit <n>', 'how many at most, from 1 to 1000', whole(1, PAGE), 100)
+    .option('--skip <n>', 'how many to leave out', whole(0), 0)
+    .action(async (page: { limit: number; skip: number }, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const parked = await app.get(DebateSpaceOutbox).parked(page);
+        invocation.output.answer(parked, parked.map(parkedText).join('\n') || 'Nothing is parked.');
+      });
+    });
+
+  group
+    .command('explain')
+    .description("what became of a user's logouts")
+    .argument('<uid>', 'under which the user was registered')
+    .action(async (uid: string, _: object, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const logouts = await app.get(DebateSpaceOutbox).explain(uid);
+        invocation.output.answer(
+          logouts,
+          logouts.map(logoutText).join('\n') || 'No logout of this user is known.',
+        );
+      });
+    });
+
+  group
+    .command('replay')
+    .description('have parked logouts sent again, by the app that shares the outbox')
+    .argument('[id...]', 'of parked logouts')
+    .option('--all', 'every parked logout')
+    .action(async (ids: string[], { all }: Chosen, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const outbox = app.get(DebateSpaceOutbox);
+        const replayed = await applied(await chosen(outbox, ids, all), (id) => outbox.replay(id));
+        invocation.output.answer(
+          { replayed },
+          `${counted(replayed, 'logout')} due again; your app sends what is due.`,
+        );
+      });
+    });
+
+  group
+    .command('discard')
+    .description('give up parked logouts; cannot be undone')
+    .argument('[id...]', 'of parked logouts')
+    .option('--all', 'every parked logout')
+    .option('--yes', 'without asking: for scripts')
+    .action(async (ids: string[], { all, yes }: Chosen, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, needs, async (app) => {
+        const outbox = app.get(DebateSpaceOutbox);
+        const given = await chosen(outbox, ids, all);
+        if (yes !== true && given.length > 0) {
+          const consequence = `${counted(given.length, 'logout')} would never be sent: who is still signed in there stays so.`;
+          await confirm(invocation, consequence, `discard ${given.length}`);
+        }
+        const discarded = await applied(given, (id) => outbox.discard(id));
+        invocation.output.answer({ discarded }, `${counted(discarded, 'logout')} given up.`);
+      });
+    });
+}
+
+async function chosen(
+  outbox: DebateSpaceOutbox,
+  ids: readonly string[],
+  all: boolean | undefined,
+): Promise<readonly string[]> {
+  if ((all === true) === ids.length > 0)
+    throw new Failure('usage', 'Name the ids of parked logouts, or --all.');
+  if (all !== true) return [...new Set(ids)];
+  const found: string[] = [];
+  for (;;) {
+    const page = await outbox.parked({ limit: PAGE, skip: found.length });
+    found.push(...page.map(({ id }) => id));
+    if (page.length < PAGE) return found;
+  }
+}
+
+/** @throws {Failure} when none of them was parked */
+async function applied(ids: readonly string[], change: (id: string) => Promise<boolean>): Promise<number> {
+  let changed = 0;
+  for (const id of ids) if (await change(id)) changed += 1;
+  if (changed === 0 && ids.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
+  return changed;
+}
+
+function statsText({ engine, held, pending, parked, oldestPendingMs }: OutboxStats): string {
+  const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
+  return table([
+    ['engine', engine],
+    ['held', String(held)],
+    ['pending', `${pending}${oldest}`],
+    ['parked', String(parked)],
+  ]);
+}
+
+function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, cure }: ParkedLogout): string {
+  const what = `${id}  uid ${shown(uid)}, ${reason}, ended ${date(endedAt)}, parked ${date(parkedAt)}`;
+  return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${cure}`;
+}
+
+function logoutText(logout: ExplainedLogout): string {
+  const { id, state, reason, endedAt, attempts, cause, cure, dueAt, finishedAt } = logout;
+  const more = [
+    `${reason} at ${date(endedAt)}`,
+    counted(attempts, 'attempt'),
+    cause,
+    dueAt && `due ${date(dueAt)}`,
+    finishedAt && `over ${date(finishedAt)}`,
+    cure,
+  ];
+  return `${id}  ${state}: ${more.filter(Boolean).join(', ')}`;
+}

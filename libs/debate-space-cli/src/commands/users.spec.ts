@@ -1,0 +1,139 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DebateSpaceSimulator } from 'debate-space-simulator';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { configuredFor, keys, run, start } from '../testing/command-line.js';
+
+let service: DebateSpaceSimulator;
+let env: NodeJS.ProcessEnv;
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cli-users-'));
+  service = await DebateSpaceSimulator.start({
+    apiKey: keys.DEBATE_SPACE_API_KEY,
+    secretKey: keys.DEBATE_SPACE_SECRET_KEY,
+    users: [
+      { uid: 'ada', first_name: 'Ada', last_name: 'Example', email: 'ada@example.org' },
+      { uid: 'ben', first_name: 'Ben\u001b[31m', last_name: 'of "two\nlines"' },
+      { uid: 'cleo' },
+    ],
+  });
+  env = configuredFor(service);
+});
+afterEach(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true });
+});
+
+describe('users list', () => {
+  it('shows one page, and how to see the next', async () => {
+    const { code, out } = await run('users list --per-page 2', { env });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^uid +name +e-mail +created\nada +Ada Example +ada@example\.org/);
+    expect(out).toContain('page 1 of 2, 3 users in all; next: --page 2');
+  });
+
+  it('does not let a name steer the terminal', async () => {
+    const { out } = await run('users list', { env });
+    expect(out).toContain('Ben\uFFFD[31m of "two\uFFFDlines"');
+  });
+
+  it('answers as JSON, and says nothing else on stdout', async () => {
+    const { code, out, err } = await run('users list --page 2 --per-page 2 --json', { env });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ users: [{ uid: 'cleo' }], page: 2, total: 3 });
+    expect(err).toBe('');
+  });
+
+  it('passes filters of the service on', async () => {
+    await run('users list --filter sort=uid --filter created_at.gte=2026-01-01', { env });
+    expect(service.received.of('list')[0]?.query).toMatchObject({
+      sort: 'uid',
+      'created_at.gte': '2026-01-01',
+    });
+  });
+
+  it.each(['--page 0', '--per-page x', '--filter sort'])('refuses %s', async (option) => {
+    const { code, err } = await run(`users list ${option}`, { env });
+    expect(code).toBe(2);
+    expect(err).toContain('It must be');
+  });
+});
+
+describe('users find', () => {
+  it('shows one user', async () => {
+    const { code, out } = await run('users find ada', { env });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^uid +ada$/m);
+  });
+
+  it('fails when there is none, without repeating the uid', async () => {
+    const { code, out, err } = await run('users find dora --json', { env });
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toEqual({
+      error: { code: 'ERR_DEBATE_SPACE_CLI_FAILED', message: 'The service lists no user of this uid.' },
+    });
+    expect(err).not.toContain('dora');
+  });
+});
+
+describe('users export', () => {
+  it('writes NDJSON to stdout', async () => {
+    const { code, out } = await run('users export', { env });
+    expect(code).toBe(0);
+    const users = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { uid: string });
+    expect(users.map(({ uid }) => uid)).toEqual(['ada', 'ben', 'cleo']);
+  });
+
+  it('writes CSV to a new file that nobody else may read, and counts', async () => {
+    const { code, out, err } = await run(
+      'users export --format csv --columns uid,last_name --out u.csv --json',
+      { env, folder },
+    );
+    const file = join(folder, 'u.csv');
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual({ users: 3, file });
+    expect(err).toContain('3 of 3');
+    expect(await readFile(file, 'utf8')).toMatch(
+      /^uid,last_name\r?\nada,Example\r?\nben,"of ""two\nlines"""\r?\ncleo,/,
+    );
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it('overwrites nothing', async () => {
+    await run('users export --out users.ndjson', { env, folder });
+    const { code, err } = await run('users export --out users.ndjson', { env, folder });
+    expect(code).toBe(1);
+    expect(err).toContain('users.ndjson exists; name another file');
+    expect(await readFile(join(folder, 'users.ndjson'), 'utf8')).toContain('ada');
+  });
+
+  it('leaves no half of a file behind', async () => {
+    service.faults.add({ kind: 'latency', ms: 0, operation: 'list', times: 1 }); // asks how many there are
+    service.faults.add({ kind: 'body', operation: 'list', body: { success: false } });
+    const { code } = await run('users export --out users.ndjson', { env, folder });
+    expect(code).toBe(4);
+    await expect(stat(join(folder, 'users.ndjson'))).rejects.toThrow('ENOENT');
+  });
+
+  it('stops when it is interrupted, and leaves no half of a file behind', async () => {
+    service.faults.add({ kind: 'latency', ms: 0, operation: 'list', times: 1 });
+    service.faults.add({ kind: 'latency', ms: 60_000, operation: 'list' });
+    const { code, interrupt, err } = start('users export --out users.ndjson', { env, folder });
+    await service.received.waitFor('list', { count: 2 });
+    interrupt();
+    expect(await code).toBe(5);
+    expect(err()).toContain('Interrupted: run the command again.');
+    await expect(stat(join(folder, 'users.ndjson'))).rejects.toThrow('ENOENT');
+  });
+
+  it('does not mix CSV with --json', async () => {
+    const { code, err } = await run('users export --format csv --json', { env });
+    expect(code).toBe(2);
+    expect(err).toContain('--out');
+  });
+});

@@ -1,0 +1,104 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { DebateSpaceService, type DebateSpaceUser, type UserPage } from 'nestjs-debate-space';
+import { addExamples } from '../examples.js';
+import { exportUsers, type ExportOptions } from '../export-users.js';
+import { Failure } from '../failure.js';
+import { invocationOf } from '../invocation.js';
+import { whole } from '../numbers.js';
+import { withApp } from '../plugin-app.js';
+import type { Shell } from '../shell.js';
+import { shown, table } from '../text.js';
+
+type Filters = Readonly<Record<string, readonly string[]>>;
+
+/** Reads users; changes nothing. */
+export function addUsers(program: Command, shell: Shell): void {
+  const users = program
+    .command('users')
+    .description('read the users that are registered in the debate space');
+  addExamples(
+    users,
+    'users list --per-page 50 --page 2',
+    'users find 4711 --json',
+    'users export --format csv --columns uid,email --out users.csv',
+  );
+
+  users
+    .command('list')
+    .description('one page of the users')
+    .option('--page <n>', 'which page, from 1', whole(1))
+    .option('--per-page <n>', "users per page; default: the service's", whole(1))
+    .option(
+      '--filter <name=value>',
+      'a filter of the service, such as created_at.gte=2026-01-01; may be repeated',
+      filter,
+    )
+    .action(async (options: { page?: number; perPage?: number; filter?: Filters }, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, { dispatch: false }, async (app) => {
+        const query = { ...options.filter, page: options.page, perPage: options.perPage };
+        const page = await app.get(DebateSpaceService).listUsers(query, { signal: shell.interrupted });
+        invocation.output.answer(page, pageText(page));
+      });
+    });
+
+  users
+    .command('find')
+    .description('one user, by the uid')
+    .argument('<uid>', 'under which the user was registered')
+    .action(async (uid: string, _: object, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      await withApp(invocation, { dispatch: false }, async (app) => {
+        const found = await app.get(DebateSpaceService).findUser(uid, { signal: shell.interrupted });
+        if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
+        const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
+        invocation.output.answer(found, table(fields));
+      });
+    });
+
+  users
+    .command('export')
+    .description('all users, as NDJSON or CSV')
+    .option('--format <format>', 'ndjson or csv', oneOf('ndjson', 'csv'), 'ndjson')
+    .option('--columns <names>', 'columns of the CSV, separated by commas', (text) => text.split(','))
+    .option('--filter <name=value>', 'a filter of the service; may be repeated', filter)
+    .option('--out <file>', 'a new file, readable by you only; default: stdout')
+    .action(async (options: ExportOptions, command: Command) => {
+      const invocation = await invocationOf(command, shell);
+      if (invocation.output.json && options.out === undefined && options.format === 'csv') {
+        throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
+      }
+      await withApp(invocation, { dispatch: false }, (app) => exportUsers(app, invocation, options));
+    });
+}
+
+function filter(text: string, earlier: Filters = {}): Filters {
+  const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined) throw new InvalidArgumentError('It must be name=value.');
+  return { ...earlier, [name]: [...(earlier[name] ?? []), value] };
+}
+
+function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw new InvalidArgumentError(`It must be ${values.join(' or ')}.`);
+    return found;
+  };
+}
+
+function pageText({ users, page, totalPages, total, nextPage }: UserPage): string {
+  const rows = users.map((user) => [
+    shown(user.uid),
+    shown(nameOf(user)),
+    shown(user.email),
+    shown(user.created_at),
+  ]);
+  const of = totalPages === undefined ? '' : ` of ${totalPages}`;
+  const all = total === undefined ? '' : `, ${total} users in all`;
+  const next = nextPage === undefined ? '' : `; next: --page ${nextPage}`;
+  return `${table([['uid', 'name', 'e-mail', 'created'], ...rows])}\n\npage ${page}${of}${all}${next}`;
+}
+
+function nameOf({ full_name: full, first_name: first, last_name: last }: DebateSpaceUser): string {
+  return full ?? [first, last].filter(Boolean).join(' ');
+}

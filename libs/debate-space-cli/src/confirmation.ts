@@ -1,0 +1,36 @@
+import { createInterface } from 'node:readline/promises';
+import { Failure } from './failure.js';
+import type { Invocation } from './invocation.js';
+
+/**
+ * Has a person type what is about to be done – the verb and the number, so that neither the wrong verb nor the wrong
+ * list goes unnoticed.
+ * @param consequence what cannot be undone
+ * @throws {Failure} when something else is typed, or when there is nobody to type
+ */
+export async function confirm(
+  { surroundings, output }: Invocation,
+  consequence: string,
+  words: string,
+): Promise<void> {
+  const { stdin, stderr, interrupted } = surroundings;
+  if (stdin.isTTY !== true) {
+    throw new Failure('usage', `${consequence}\nNobody can confirm this here: add --yes if it is meant.`);
+  }
+  output.note(consequence);
+  // Not as a terminal: readline would keep Ctrl-C for itself.
+  const lines = createInterface({ input: stdin, output: stderr, terminal: false });
+  try {
+    const gone = new Promise<string>((resolve) => lines.once('close', () => { resolve(''); })); // prettier-ignore
+    const typed = await Promise.race([
+      lines.question(`Type "${words}" to go on: `, { signal: interrupted }),
+      gone,
+    ]);
+    if (typed.trim() !== words) throw new Failure('failed', 'That was not typed: nothing was done.');
+  } catch (error) {
+    if (interrupted.aborted) throw new Failure('unfinished', '\nInterrupted: nothing was done.');
+    throw error;
+  } finally {
+    lines.close();
+  }
+}

@@ -1,0 +1,29 @@
+/** What one check found. */
+export interface CheckResult {
+  /** Its name; stable. */
+  readonly check: string;
+  /** `null`: it could not be checked, because of what another check found. */
+  readonly ok: boolean | null;
+  readonly detail: string;
+  /** Of a fault: how to mend it. */
+  readonly cure?: string;
+}
+
+export function fine(check: string, detail: string): CheckResult {
+  return { check, ok: true, detail };
+}
+
+export function fault(check: string, detail: string, cure: string): CheckResult {
+  return { check, ok: false, detail, cure };
+}
+
+export function unchecked(check: string, why: string): CheckResult {
+  return { check, ok: null, detail: `not checked: ${why}` };
+}
+
+/** A sentence of the form `what is wrong; how to mend it`. */
+export function faultOf(check: string, sentence: string): CheckResult {
+  const [, detail = sentence, cure = 'Mend it in the environment or in .env.'] =
+    /^(.*?); (.*)$/s.exec(sentence) ?? [];
+  return fault(check, detail, cure);
+}

@@ -1,0 +1,23 @@
+/** What the exit code of the process says. Stable: scripts go by it. */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  configuration: 3,
+  service: 4,
+  unfinished: 5,
+  faults: 6,
+} as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** Each with its meaning, for `--help` and the documentation. */
+export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
+  [exitCodes.done, 'done'],
+  [exitCodes.failed, 'failed: there is no such user or reference, it was not confirmed, or a file failed'],
+  [exitCodes.usage, 'the command line cannot be understood, or lacks a confirmation'],
+  [exitCodes.configuration, 'a setting is missing or wrong, or the outbox cannot be used'],
+  [exitCodes.service, 'the service refused, or could not be reached'],
+  [exitCodes.unfinished, 'unfinished: interrupted, or some are not erased'],
+  [exitCodes.faults, 'doctor found faults'],
+];

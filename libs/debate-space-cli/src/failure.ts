@@ -1,0 +1,46 @@
+import type { DebateSpaceErrorCode } from 'nestjs-debate-space';
+import { exitCodes, type ExitCode } from './exit-codes.js';
+
+/** A command that ends with another exit code than 0. The message is for people, and says how to mend it. */
+export class Failure extends Error {
+  readonly exitCode: ExitCode;
+  readonly code: string;
+
+  constructor(kind: Exclude<keyof typeof exitCodes, 'done'>, message: string) {
+    super(message);
+    this.name = new.target.name;
+    this.exitCode = exitCodes[kind];
+    this.code = `ERR_DEBATE_SPACE_CLI_${kind.toUpperCase()}`;
+  }
+}
+
+const exitCodeByError: Partial<Record<DebateSpaceErrorCode, ExitCode>> = {
+  ERR_DEBATE_SPACE_OPTIONS: exitCodes.configuration,
+  ERR_DEBATE_SPACE_OUTBOX: exitCodes.configuration,
+  ERR_DEBATE_SPACE_INVALID_UID: exitCodes.usage,
+  ERR_DEBATE_SPACE_INVALID_ARGUMENT: exitCodes.usage,
+  ERR_DEBATE_SPACE_ABORTED: exitCodes.unfinished,
+  ERR_DEBATE_SPACE_AUTHENTICATION: exitCodes.service,
+  ERR_DEBATE_SPACE_PERMISSION: exitCodes.service,
+  ERR_DEBATE_SPACE_RATE_LIMITED: exitCodes.service,
+  ERR_DEBATE_SPACE_REFUSED: exitCodes.service,
+  ERR_DEBATE_SPACE_UNAVAILABLE: exitCodes.service,
+  ERR_DEBATE_SPACE_NETWORK: exitCodes.service,
+  ERR_DEBATE_SPACE_TIMEOUT: exitCodes.service,
+  ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE: exitCodes.service,
+};
+
+/** By the error's stable `code`: the plugin may be there twice, and `instanceof` would then be wrong. */
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof Failure) return error.exitCode;
+  return exitCodeByError[codeOf(error) as DebateSpaceErrorCode] ?? exitCodes.failed;
+}
+
+export function codeOf(error: unknown): string {
+  const { code } = Object(error) as { code?: unknown };
+  return typeof code === 'string' ? code : 'ERR_DEBATE_SPACE_CLI_FAILED';
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

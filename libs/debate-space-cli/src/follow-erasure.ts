@@ -1,0 +1,58 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import {
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  type ErasureProgress,
+  type ErasureStatus,
+} from 'nestjs-debate-space';
+import { fromEvent, takeUntil } from 'rxjs';
+import { progressDisplay } from './progress-display.js';
+import type { Invocation } from './invocation.js';
+import { duration } from './text.js';
+
+/** Shows the progress of a reference until its work ends, or until the command is interrupted. @returns how it stands then */
+export async function followErasure(
+  app: INestApplicationContext,
+  reference: string,
+  { surroundings, output }: Pick<Invocation, 'surroundings' | 'output'>,
+): Promise<ErasureStatus> {
+  const erasures = app.get(DebateSpaceErasures);
+  const { interrupted } = surroundings;
+  if (interrupted.aborted) return erasures.status(reference);
+  const display = progressDisplay(surroundings);
+  output.sendNotes((text) => {
+    display.note(text);
+  });
+  const told = new Set<string>();
+  const troubles = app.get(DebateSpaceEvents).events$.subscribe((event) => {
+    if (event.type !== 'erasure-retrying' || event.reference !== reference || told.has(event.cause)) return;
+    told.add(event.cause);
+    output.note(`not done at the first attempt (${event.cause}); it is tried again`);
+  });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      erasures
+        .progress(reference)
+        .pipe(takeUntil(fromEvent(interrupted, 'abort')))
+        .subscribe({
+          next: (progress) => {
+            display.show(progress.total - progress.waiting, progress.total, detailOf(progress));
+          },
+          error: reject,
+          complete: resolve,
+        });
+    });
+  } finally {
+    troubles.unsubscribe();
+    output.sendNotes();
+    display.end();
+  }
+  return erasures.status(reference);
+}
+
+function detailOf({ perMinute, msLeft, failed }: ErasureProgress): string {
+  const parts = [`${Math.round(perMinute)} a minute`];
+  if (msLeft !== undefined && msLeft > 0) parts.push(`${duration(msLeft)} left`);
+  if (failed > 0) parts.push(`${failed} failed`);
+  return ` | ${parts.join(' | ')}`;
+}

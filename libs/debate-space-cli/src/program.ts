@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { addDoctor } from './commands/doctor.js';
+import { addErase } from './commands/erase.js';
+import { addErasures } from './commands/erasures.js';
+import { addLogout } from './commands/logout.js';
+import { addOutbox } from './commands/outbox.js';
+import { addUsers } from './commands/users.js';
+import { exitCodeMeanings } from './exit-codes.js';
+import type { Shell } from './shell.js';
+import { table } from './text.js';
+
+const AFTER_HELP = `
+Configured by DEBATE_SPACE_* variables of the environment, or of a file .env in the working folder.
+
+Examples:
+  npx debate-space doctor
+  npx debate-space users export --format csv --out users.csv
+  npx debate-space erase 4711 --mode anonymize
+  npx debate-space erase --file users.csv --mode delete --reference GDPR-2026-11
+  npx debate-space erasures status GDPR-2026-11
+  npx debate-space outbox parked --json
+
+Exit codes:
+${table(exitCodeMeanings.map(([code, meaning]) => [`  ${code}`, meaning]))}
+`;
+
+/** The whole command line; what it prints and reads goes through the shell. */
+export function buildProgram(shell: Shell): Command {
+  const program = new Command('debate-space')
+    .description('Users, erasures and the outbox of nestjs-debate-space, and a doctor.')
+    .version(version(), '-v, --version')
+    .option('--json', 'the answer as JSON on stdout, and nothing else there')
+    .option('--env <file>', 'variables that the environment lacks; default: .env, if it is there')
+    .addHelpText('after', AFTER_HELP)
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => shell.stdout.write(text),
+      writeErr: (text) => shell.stderr.write(text),
+    });
+  program.on('option:json', () => {
+    shell.output.json = true;
+  });
+  addUsers(program, shell);
+  addErase(program, shell);
+  addErasures(program, shell);
+  addOutbox(program, shell);
+  addLogout(program, shell);
+  addDoctor(program, shell);
+  return program;
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

@@ -1,0 +1,57 @@
+import { MultiBar, Presets } from 'cli-progress';
+import type { Surroundings } from './surroundings.js';
+
+/** Shows how far long work has come. */
+export interface ProgressDisplay {
+  /** @param detail such as the speed */
+  show(done: number, total: number, detail: string): void;
+  /** A line beside it. */
+  note(text: string): void;
+  end(): void;
+}
+
+const LINE_EVERY_MS = 30_000;
+
+/** A bar on a terminal; elsewhere a line for every tenth of the work, and at least every half a minute. */
+export function progressDisplay({ stderr }: Pick<Surroundings, 'stderr'>): ProgressDisplay {
+  return stderr.isTTY === true ? bar(stderr) : lines(stderr);
+}
+
+function bar(stderr: Surroundings['stderr']): ProgressDisplay {
+  const format = '{bar} {percentage} % | {value} of {total}{detail}';
+  const bars = new MultiBar(
+    { stream: stderr, format, hideCursor: true, gracefulExit: false, fps: 5 },
+    Presets.shades_classic,
+  );
+  const only = bars.create(0, 0, { detail: '' });
+  return {
+    show: (done, total, detail) => {
+      only.setTotal(total);
+      only.update(done, { detail });
+    },
+    note: (text) => {
+      bars.log(`${text}\n`);
+    },
+    end: () => {
+      bars.stop();
+    },
+  };
+}
+
+function lines(stderr: Surroundings['stderr']): ProgressDisplay {
+  let told = -1;
+  let toldAt = -Infinity;
+  return {
+    show: (done, total, detail) => {
+      const tenth = total === 0 ? 10 : Math.floor((10 * done) / total);
+      if (tenth === told && performance.now() - toldAt < LINE_EVERY_MS) return;
+      told = tenth;
+      toldAt = performance.now();
+      stderr.write(`${done} of ${total}${detail}\n`);
+    },
+    note: (text) => {
+      stderr.write(`${text}\n`);
+    },
+    end: () => undefined,
+  };
+}

@@ -1,0 +1,99 @@
+import { EventEmitter, once } from 'node:events';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { runCli } from '../run-cli.js';
+
+export const keys = {
+  DEBATE_SPACE_API_KEY: 'api-key-of-a-test',
+  DEBATE_SPACE_SECRET_KEY: 'a secret key of a test, long enough for HS256',
+};
+
+/** The environment that makes the command line use this service. */
+export function configuredFor(
+  service: DebateSpaceSimulator,
+  more: NodeJS.ProcessEnv = {},
+): NodeJS.ProcessEnv {
+  return {
+    ...keys,
+    DEBATE_SPACE_APPLICATION_NAME: service.applicationName,
+    DEBATE_SPACE_AUTH_URL: service.url,
+    ...more,
+  };
+}
+
+export interface Terminal {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly folder?: string;
+  /** Whether a person sits there. Default: only when something is typed. */
+  readonly isTerminal?: boolean;
+  /** What the person types when asked. */
+  readonly typed?: string;
+  /** What is piped into it. */
+  readonly piped?: string;
+}
+
+export interface RunningCommand {
+  readonly code: Promise<number>;
+  readonly out: () => string;
+  readonly err: () => string;
+  /** Resolves when stderr has this text. */
+  readonly told: (text: string) => Promise<void>;
+  /** Ctrl-C. */
+  readonly interrupt: () => void;
+}
+
+/** Runs the command line in this process. */
+export function start(args: string, terminal: Terminal = {}): RunningCommand {
+  const written = { out: '', err: '' };
+  const events = new EventEmitter();
+  const interruption = new AbortController();
+  const sink = (name: 'out' | 'err', isTTY = false): Writable & { isTTY: boolean } => {
+    const stream = new Writable({
+      write(chunk, _, done) {
+        written[name] += String(chunk);
+        events.emit(name);
+        done();
+      },
+    });
+    return Object.assign(stream, { isTTY });
+  };
+  const code = runCli(args.split(' '), {
+    env: terminal.env ?? {},
+    folder: terminal.folder ?? '/nowhere',
+    stdin: stdinOf(terminal),
+    stdout: sink('out'),
+    stderr: sink('err'),
+    interrupted: interruption.signal,
+  });
+  return {
+    code,
+    out: () => written.out,
+    err: () => written.err,
+    told: async (text) => {
+      while (!written.err.includes(text)) await once(events, 'err');
+    },
+    interrupt: () => {
+      interruption.abort();
+    },
+  };
+}
+
+/** Runs the command line in this process to its end. */
+export async function run(
+  args: string,
+  terminal?: Terminal,
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+  const { code, out, err } = start(args, terminal);
+  return { code: await code, out: out(), err: err() };
+}
+
+function stdinOf({
+  typed,
+  piped,
+  isTerminal = typed !== undefined,
+}: Terminal): Readable & { isTTY?: boolean } {
+  if (piped !== undefined) return Readable.from([piped]);
+  const stdin = Object.assign(new PassThrough(), { isTTY: isTerminal });
+  if (typed !== undefined) stdin.write(`${typed}\n`);
+  return stdin;
+}

@@ -1,0 +1,69 @@
+import { open } from 'node:fs/promises';
+import { extname, resolve } from 'node:path';
+import { addAbortSignal } from 'node:stream';
+import type { UidSource, UidSourceOptions } from 'nestjs-debate-space';
+import { codeOf, Failure } from './failure.js';
+import type { Surroundings } from './surroundings.js';
+
+/** Where the uids come from. */
+export interface UidListOptions {
+  /** Named on the command line. */
+  readonly uids: readonly string[];
+  /** A file, or `-` for stdin. */
+  readonly file?: string;
+  /** Default: by the file's extension. */
+  readonly format?: string;
+  readonly column?: string;
+}
+
+/** A list of users as the plugin reads it; a file may be read several times. */
+export interface UidList {
+  readonly isStdin: boolean;
+  readonly options: UidSourceOptions;
+  /** @throws {Failure} when the file cannot be read */
+  open(): Promise<UidSource>;
+}
+
+const FORMATS = ['csv', 'ndjson', 'lines'] as const;
+const byExtension: Readonly<Record<string, (typeof FORMATS)[number]>> = {
+  '.csv': 'csv',
+  '.ndjson': 'ndjson',
+  '.jsonl': 'ndjson',
+  '.txt': 'lines',
+};
+
+/** @throws {Failure} when it is not said where the uids are, or in which format */
+export function uidList({ uids, file, format, column }: UidListOptions, surroundings: Surroundings): UidList {
+  if ((file === undefined) === (uids.length === 0)) {
+    throw new Failure('usage', 'Name the users by their uids, or by --file <file>.');
+  }
+  if (file === undefined) {
+    if (format !== undefined || column !== undefined)
+      throw new Failure('usage', '--format and --column belong to --file.');
+    return { isStdin: false, options: {}, open: () => Promise.resolve(uids) };
+  }
+  const known = FORMATS.find((each) => each === (format ?? byExtension[extname(file).toLowerCase()]));
+  if (known === undefined) {
+    throw new Failure('usage', `The format of ${file} is not known: add --format ${FORMATS.join('|')}.`);
+  }
+  const isStdin = file === '-';
+  const path = resolve(surroundings.folder, file);
+  return {
+    isStdin,
+    options: { format: known, column },
+    // Ended by an interruption even while it waits for what comes next.
+    open: async () =>
+      addAbortSignal(
+        surroundings.interrupted,
+        isStdin ? surroundings.stdin : (await opened(path)).createReadStream(),
+      ),
+  };
+}
+
+async function opened(path: string) {
+  try {
+    return await open(path);
+  } catch (error) {
+    throw new Failure('failed', `${path} cannot be read (${codeOf(error)}).`);
+  }
+}

@@ -1,0 +1,27 @@
+/** What the command line is configured with, and the variable that says it. */
+export const variables = {
+  apiKey: 'DEBATE_SPACE_API_KEY',
+  secretKey: 'DEBATE_SPACE_SECRET_KEY',
+  applicationName: 'DEBATE_SPACE_APPLICATION_NAME',
+  authUrl: 'DEBATE_SPACE_AUTH_URL',
+  baseUrl: 'DEBATE_SPACE_BASE_URL',
+  secretKeyEncoding: 'DEBATE_SPACE_SECRET_KEY_ENCODING',
+  storageKey: 'DEBATE_SPACE_STORAGE_KEY',
+  outbox: 'DEBATE_SPACE_OUTBOX',
+  outboxPrefix: 'DEBATE_SPACE_OUTBOX_PREFIX',
+  rateLimit: 'DEBATE_SPACE_RATE_LIMIT',
+  listAuth: 'DEBATE_SPACE_LIST_AUTH',
+  allowInsecureHttp: 'DEBATE_SPACE_ALLOW_INSECURE_HTTP',
+} as const;
+
+const byOption: Readonly<Record<string, string>> = {
+  ...variables,
+  outbox: 'outbox', // also a word of the sentences
+  'http.allowInsecureHttp': variables.allowInsecureHttp,
+  'users.listAuth': variables.listAuth,
+};
+
+/** A problem as the plugin words it, with the variables in place of its options. */
+export function inVariables(problem: string): string {
+  return problem.replaceAll(/(?:http\.|users\.)?\b[a-z]\w+\b/g, (word) => byOption[word] ?? word);
+}

@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
+import { freePort } from './support/free-port.js';
+import { programOf } from './support/program.js';
+import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { startService } from './support/service.js';
+
+interface Result {
+  readonly check: string;
+  readonly ok: boolean | null;
+  readonly detail: string;
+  readonly cure?: string;
+}
+
+let service: DebateSpaceSimulator;
+let folder: string;
+beforeEach(async () => {
+  service = await startService();
+  folder = await mkdtemp(join(tmpdir(), 'cli-doctor-'));
+});
+afterEach(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true });
+});
+
+async function examined(more: NodeJS.ProcessEnv = {}): Promise<{ code: number; results: readonly Result[] }> {
+  const { code, out } = await run('doctor --json', { env: configuredFor(service, more) });
+  return { code, results: JSON.parse(out) as Result[] };
+}
+
+/** The faults, each with its cure. */
+async function faults(more: NodeJS.ProcessEnv): Promise<Record<string, string>> {
+  const { code, results } = await examined(more);
+  const found = results.filter(({ ok }) => ok === false);
+  expect(code).toBe(found.length > 0 ? 6 : 0);
+  for (const { cure } of found) expect(cure).toMatch(/\w/);
+  return Object.fromEntries(found.map(({ check, detail, cure = '' }) => [check, `${detail} → ${cure}`]));
+}
+
+describe('doctor', () => {
+  it('finds nothing where all is well, and touches no user', async () => {
+    const { code, results } = await examined({ DEBATE_SPACE_OUTBOX: `lmdb:${folder}` });
+    expect(code).toBe(0);
+    expect(results.map(({ check, ok }) => [check, ok])).toEqual([
+      ['values', true],
+      ['secret-length', true],
+      ['secret-encoding', true],
+      ['address', true],
+      ['reachability', true],
+      ['clock', true],
+      ['application-name', true],
+      ['keys', true],
+      ['scope-authentication', true],
+      ['scope-public', true],
+      ['outbox', true],
+      ['outbox-settings', true],
+      ['pending', true],
+      ['parked', true],
+      ['erasures', true],
+    ]);
+    const asked = service.received.all.map(({ operation, accepted }) => [operation, accepted]);
+    expect(asked).toEqual([['logout', false], ['token', true], ['token', true], ['list', true]]); // prettier-ignore
+  });
+
+  it('says it to people in lines, each fault with its cure', async () => {
+    const { code, out, err } = await run('doctor', { env: configuredFor(service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }) }); // prettier-ignore
+    expect(code).toBe(6);
+    expect(out).toMatch(/^✓ keys +the service takes API key and secret key$/m);
+    expect(out).toMatch(/^✗ application-name .*\n +→ Compare DEBATE_SPACE_APPLICATION_NAME/m);
+    expect(out).toMatch(/^– pending +not checked: /m);
+    expect(err).toBe('1 fault found.\n');
+  });
+
+  it('finds a wrong secret', async () => {
+    const found = await faults({ DEBATE_SPACE_SECRET_KEY: 'another secret key, long enough for HS256' });
+    expect(found).toEqual({ keys: expect.stringMatching(/knows the API key, and refuses the secret key.*DEBATE_SPACE_SECRET_KEY/) }); // prettier-ignore
+  });
+
+  it('finds a wrong API key', async () => {
+    const found = await faults({ DEBATE_SPACE_API_KEY: 'another-api-key' });
+    expect(found).toEqual({ keys: expect.stringMatching(/does not know the API key.*DEBATE_SPACE_API_KEY/) });
+  });
+
+  it('finds a wrong application name', async () => {
+    const found = await faults({ DEBATE_SPACE_APPLICATION_NAME: 'other' });
+    expect(found).toEqual({ 'application-name': expect.stringContaining('DEBATE_SPACE_APPLICATION_NAME') });
+  });
+
+  it.each([
+    [120, 'behind'],
+    [-120, 'ahead of'],
+  ])('finds a clock that is two minutes off (%d s)', async (seconds, where) => {
+    service.clockOffsetSeconds = seconds;
+    const found = await faults({});
+    expect(found).toEqual({ clock: expect.stringMatching(new RegExp(`is (2 min|1 min 5\\d s|2 min 1 s) ${where}.*NTP`)) }); // prettier-ignore
+  });
+
+  it('takes a clock that is a few seconds off', async () => {
+    service.clockOffsetSeconds = 20;
+    expect(await faults({})).toEqual({});
+  });
+
+  it('finds http instead of https, and does not send the keys there', async () => {
+    const open = await startService({ host: '0.0.0.0' });
+    try {
+      const http = open.url.replace(/\/\/[^:]+:/, '//0.0.0.0:');
+      const { results } = await examined({ DEBATE_SPACE_AUTH_URL: http });
+      const cure = expect.stringMatching(/https:.*keys and tokens travel/);
+      expect(results).toContainEqual({ check: 'address', ok: false, detail: expect.stringContaining('http:'), cure }); // prettier-ignore
+      expect(results).toContainEqual({ check: 'keys', ok: null, detail: expect.stringContaining('travel readable') }); // prettier-ignore
+      expect(open.received.of('token')).toEqual([]);
+
+      const found = await faults({ DEBATE_SPACE_AUTH_URL: http, DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'true' });
+      expect(found).toEqual({ address: expect.stringContaining('DEBATE_SPACE_ALLOW_INSECURE_HTTP permits it') }); // prettier-ignore
+      expect(open.received.of('token')).toHaveLength(2);
+    } finally {
+      await open.stop();
+    }
+  });
+
+  it('finds a host that does not exist', async () => {
+    const found = await faults({ DEBATE_SPACE_AUTH_URL: 'https://debate.invalid' });
+    expect(found).toEqual({ reachability: expect.stringMatching(/debate\.invalid: the host is not found \(\w+\).*DNS/) }); // prettier-ignore
+  });
+
+  it('finds a host where nobody listens', async () => {
+    const found = await faults({ DEBATE_SPACE_AUTH_URL: `http://127.0.0.1:${await freePort()}` });
+    expect(found).toEqual({ reachability: expect.stringMatching(/refuses the connection \(ECONNREFUSED\).*port/) }); // prettier-ignore
+  });
+
+  it('finds values that are missing, malformed or short, and goes on with the others', async () => {
+    const env = { DEBATE_SPACE_AUTH_URL: service.url, DEBATE_SPACE_SECRET_KEY: 'short', DEBATE_SPACE_RATE_LIMIT: 'no' }; // prettier-ignore
+    const { code, out } = await run('doctor --json', { env });
+    const results = JSON.parse(out) as Result[];
+    expect(code).toBe(6);
+    const details = results.filter(({ check }) => check === 'values').map(({ detail }) => detail);
+    expect(details).toEqual([
+      'DEBATE_SPACE_API_KEY is not set',
+      'DEBATE_SPACE_APPLICATION_NAME is not set',
+      'DEBATE_SPACE_RATE_LIMIT must be off, or requests/time such as 100/60s',
+    ]);
+    expect(results).toContainEqual(expect.objectContaining({ check: 'secret-length', ok: false }));
+    expect(results).toContainEqual(expect.objectContaining({ check: 'reachability', ok: true }));
+    expect(results).toContainEqual(expect.objectContaining({ check: 'keys', ok: null }));
+    expect(out).not.toContain('short');
+  });
+
+  it('finds an address that is none, or that of the API', async () => {
+    expect(await faults({ DEBATE_SPACE_AUTH_URL: 'debate.example.org' })).toMatchObject({ address: expect.stringContaining('DEBATE_SPACE_AUTH_URL is not a URL') }); // prettier-ignore
+    expect(await faults({ DEBATE_SPACE_AUTH_URL: service.baseUrl })).toMatchObject({ address: expect.stringContaining('leave out /api/v1') }); // prettier-ignore
+    expect(await faults({ DEBATE_SPACE_BASE_URL: `${service.url}/api/v2` })).toEqual({ 'scope-public': expect.stringContaining('DEBATE_SPACE_BASE_URL') }); // prettier-ignore
+  });
+
+  it('tells a secret that may be meant as Base64, and one that is none', async () => {
+    const secret = Buffer.alloc(48, 'secret').toString('base64');
+    const { results } = await examined({ DEBATE_SPACE_SECRET_KEY: secret });
+    expect(results).toContainEqual({ check: 'secret-encoding', ok: true, detail: expect.stringContaining('DEBATE_SPACE_SECRET_KEY_ENCODING=base64') }); // prettier-ignore
+    expect(await faults({ DEBATE_SPACE_SECRET_KEY_ENCODING: 'base64' })).toMatchObject({ values: expect.stringContaining('is not Base64') }); // prettier-ignore
+  });
+
+  it('finds a scope that is not granted', async () => {
+    service.faults.add({ kind: 'status', status: 400, operation: 'token', body: { error: 'invalid_scope' }, times: 1 }); // prettier-ignore
+    expect(await faults({})).toEqual({ 'scope-authentication': expect.stringContaining('erasures need it') });
+  });
+
+  it('does not blame the keys for a service that fails', async () => {
+    service.faults.add({ kind: 'status', status: 503 });
+    const { results } = await examined();
+    expect(results).toContainEqual({ check: 'keys', ok: false, detail: 'the token route answers 503', cure: 'Try again later.' }); // prettier-ignore
+    expect(results).toContainEqual({ check: 'application-name', ok: null, detail: expect.stringContaining('503') }); // prettier-ignore
+  });
+
+  it('finds logouts that are parked', async () => {
+    const env = { DEBATE_SPACE_OUTBOX: `lmdb:${folder}` };
+    service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
+    await run('logout alice', { env: configuredFor(service, env) });
+    const found = await faults(env);
+    expect(found).toEqual({ parked: expect.stringMatching(/1 logout parked \(401\).*outbox replay --all/) });
+    expect(JSON.stringify(found)).not.toContain('alice');
+  });
+
+  it('finds an outbox that cannot be opened', async () => {
+    const found = await faults({ DEBATE_SPACE_OUTBOX: `redis://127.0.0.1:${await freePort()}` });
+    expect(found).toEqual({ outbox: expect.stringMatching(/Redis.*DEBATE_SPACE_OUTBOX/) });
+  });
+});
+
+redisServer.describe('doctor, of an outbox in Redis', () => {
+  let redis: RunningRedis;
+  afterEach(async () => {
+    await redis.stop();
+  });
+
+  it('finds a Redis without AOF', async () => {
+    redis = await startRedis({ 'maxmemory-policy': 'noeviction' });
+    const found = await faults({ DEBATE_SPACE_OUTBOX: redis.url });
+    expect(found).toEqual({ 'outbox-settings': expect.stringContaining('Set appendonly yes.') });
+  });
+
+  it('finds nothing in one that keeps everything', async () => {
+    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
+    expect(await faults({ DEBATE_SPACE_OUTBOX: redis.url })).toEqual({});
+  });
+});
+
+programOf('openssl', 'OpenSSL').describe('doctor, of TLS', () => {
+  let server: Server;
+  afterEach(() => {
+    server.close();
+  });
+
+  /** A certificate of its own making. */
+  async function serve(...more: string[]): Promise<string> {
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-subj', '/CN=localhost', ...more]; // prettier-ignore
+    await promisify(execFile)('openssl', args);
+    server = createServer({ key: await readFile(key), cert: await readFile(cert) });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return `https://localhost:${(server.address() as AddressInfo).port}`;
+  }
+
+  it('finds a certificate that nobody trusts', async () => {
+    const found = await faults({ DEBATE_SPACE_AUTH_URL: await serve() });
+    expect(found).toEqual({ tls: expect.stringMatching(/\(DEPTH_ZERO_SELF_SIGNED_CERT\).*NODE_EXTRA_CA_CERTS/) }); // prettier-ignore
+  });
+
+  it('finds a port that does not speak TLS', async () => {
+    server = createServer(); // closed afterwards, whatever the test did
+    const found = await faults({ DEBATE_SPACE_AUTH_URL: service.url.replace('http:', 'https:') });
+    expect(found).toEqual({ tls: expect.stringContaining('does not speak TLS') });
+  });
+});

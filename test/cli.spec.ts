@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { configuredFor, keys } from '../libs/debate-space-cli/src/testing/command-line.js';
+import { programOf } from './support/program.js';
+import { startService } from './support/service.js';
+
+const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const program = ['--import', fileOf('support/typescript.mjs'), fileOf('../libs/debate-space-cli/src/cli.ts')];
+const openssl = programOf('openssl', 'OpenSSL');
+const script = programOf('script', 'util-linux');
+
+jest.setTimeout(120_000); // each process compiles what it runs
+
+let service: DebateSpaceSimulator;
+let folder: string;
+let env: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  service = await startService({ rateLimit: false });
+  folder = await mkdtemp(join(tmpdir(), 'cli-process-'));
+  env = { PATH: process.env.PATH, ...configuredFor(service, { DEBATE_SPACE_RATE_LIMIT: 'off' }) };
+});
+afterEach(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true });
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** The command line as a process; its output so far, and how it ended. */
+function start(args: readonly string[], more: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, [...program, ...args], { cwd: folder, env: { ...env, ...more } });
+  return watched(child);
+}
+
+function watched(child: ChildProcess) {
+  const written = { out: '', err: '' };
+  child.stdout?.on('data', (text) => (written.out += String(text)));
+  child.stderr?.on('data', (text) => (written.err += String(text)));
+  const ended = once(child, 'close').then(([code]): Ended => ({ code: code as number | null, ...written }));
+  const told = (text: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (written.out.includes(text) || written.err.includes(text)) resolve();
+      };
+      child.stdout?.on('data', look);
+      child.stderr?.on('data', look);
+      void ended.then(({ out, err }) => { reject(new Error(`it ended with:\n${out}${err}`)); }); // prettier-ignore
+    });
+  return { child, ended, told };
+}
+
+const run = (args: readonly string[], more?: NodeJS.ProcessEnv): Promise<Ended> => start(args, more).ended;
+
+describe('npx debate-space, as a process', () => {
+  it('tells its version, and explains itself with examples and exit codes', async () => {
+    expect(await run(['--version'])).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' }); // prettier-ignore
+    const { code, out, err } = await run(['--help']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/Examples:\n {2}npx debate-space doctor/);
+    expect(out).toMatch(/^ {2}3 +a setting is missing or wrong/m);
+    expect(await run(['users', 'fnd', 'ada'])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('find'),
+    });
+    expect(await run([])).toMatchObject({ code: 2, err: expect.stringContaining('Usage: debate-space') });
+  });
+
+  it('reads .env of the working folder', async () => {
+    const lines = Object.entries(configuredFor(service)).map(([name, value]) => `${name}="${value ?? ''}"\n`);
+    await writeFile(join(folder, '.env'), lines.join(''));
+    const bare = Object.fromEntries(Object.keys(configuredFor(service)).map((name) => [name, undefined]));
+    expect(await run(['users', 'find', 'alice'], bare)).toMatchObject({ code: 0, err: '' });
+  });
+
+  it('says what is not configured, and shows no key', async () => {
+    const { code, out, err } = await run(['users', 'list', '--json'], { DEBATE_SPACE_API_KEY: '', DEBATE_SPACE_AUTH_URL: 'http://example.org' }); // prettier-ignore
+    expect(code).toBe(3);
+    expect(err).toContain('DEBATE_SPACE_API_KEY is not set; copy it from the administration panel');
+    expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_CLI_CONFIGURATION' } });
+    const http = await run(['users', 'list'], { DEBATE_SPACE_AUTH_URL: 'http://example.org' });
+    expect(http).toMatchObject({ code: 3, err: expect.stringContaining('DEBATE_SPACE_AUTH_URL has the scheme http:') }); // prettier-ignore
+    expect(out + err + http.err).not.toContain(keys.DEBATE_SPACE_SECRET_KEY);
+  });
+
+  it('says that the service cannot be reached', async () => {
+    await service.goDown();
+    const { code, err } = await run(['users', 'list']);
+    expect([code, err]).toEqual([4, expect.stringContaining('ECONNREFUSED')]);
+  });
+
+  it('ends quietly when nobody reads any more', async () => {
+    for (let user = 0; user < 5000; user += 1) service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) }); // prettier-ignore
+    const shell = `set -o pipefail; "$0" "$@" | head -n 1`;
+    const child = spawn('bash', ['--norc', '-c', shell, process.execPath, ...program, 'users', 'export'], { cwd: folder, env }); // prettier-ignore
+    const { code, out, err } = await watched(child).ended;
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toContain('"uid":"alice"');
+  });
+});
+
+describe('Ctrl-C', () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    '%s stops an erasure cleanly, and the same command goes on',
+    async (signal) => {
+      service.faults.add({ kind: 'status', status: 503, operation: 'anonymize' });
+      const command = ['erase', 'alice', 'bob', '--mode', 'anonymize', '--reference', 'case-1', '--yes'];
+      const outbox = { DEBATE_SPACE_OUTBOX: `lmdb:${folder}` };
+      const { child, told, ended } = start(command, outbox);
+      await told('(503)');
+      child.kill(signal);
+      const { code, err } = await ended;
+      expect(code).toBe(5);
+      expect(err).toContain('Go on: the same command with --reference case-1, or leave it to your app');
+
+      service.faults.clear();
+      const again = await run([...command, '--json'], outbox);
+      expect(again.code).toBe(0);
+      expect(JSON.parse(again.out)).toMatchObject({ reference: 'case-1', total: 2, done: 2, state: 'done' });
+    },
+  );
+
+  it('stops reading a list that does not end', async () => {
+    const { child, told, ended } = start(['erase', '--file', '-', '--format', 'lines', '--mode', 'delete', '--yes', '--reference', 'case-2']); // prettier-ignore
+    child.stdin?.write('alice\n');
+    await told('reference: case-2');
+    child.kill('SIGINT');
+    const { code, err } = await ended;
+    expect(code).toBe(5);
+    expect(err).toContain('nothing of it is carried out');
+    expect(service.users.all()).toHaveLength(2);
+  });
+});
+
+script.describe('on a terminal', () => {
+  it('asks, shows a bar, and does what was typed', async () => {
+    const command = ['erase', 'alice', 'bob', '--mode', 'anonymize'];
+    const quoted = [process.execPath, ...program, ...command].map((part) => `'${part}'`).join(' ');
+    const child = spawn(script.path ?? 'script', ['-qec', quoted, '/dev/null'], { cwd: folder, env });
+    const { told, ended } = watched(child);
+    await told('Type "anonymize 2" to go on: ');
+    child.stdin.write('anonymize 2\r');
+    const { code, out } = await ended;
+    expect(out).toMatch(/█+ 100 % \| 2 of 2/);
+    expect(code).toBe(0);
+    expect(service.received.of('anonymize')).toHaveLength(2);
+  });
+});
+
+openssl.describe('doctor, behind TLS', () => {
+  it('finds nothing where all is well', async () => {
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']; // prettier-ignore
+    await promisify(execFile)('openssl', args);
+    const server = createServer(
+      { key: await readFile(key), cert: await readFile(cert) },
+      (incoming, outgoing) => {
+        const { method, url = '', headers } = incoming;
+        const passed = request(new URL(url, service.url), { method, headers }, (answer) => {
+          outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+          answer.pipe(outgoing);
+        });
+        incoming.pipe(passed);
+      },
+    );
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    try {
+      const { code, out } = await run(['doctor'], { DEBATE_SPACE_AUTH_URL: url, NODE_EXTRA_CA_CERTS: cert });
+      expect(code).toBe(0);
+      expect(out).toMatch(/^✓ tls +the certificate is trusted$/m);
+      expect(out).toMatch(/^✓ scope-public /m);
+    } finally {
+      server.close();
+    }
+  });
+});
