@@ -485,7 +485,7 @@ describe('what operators read of erasures', () => {
       firstValueFrom(events$.pipe(filter((event) => event.type === type)));
     const erasures = app.get(DebateSpaceErasures);
 
-    service.faults.add({ kind: 'status', status: 503, operation: 'delete', times: 1 });
+    service.faults.add({ kind: 'status', status: 503, operation: 'delete', times: 3 });
     const [overdue, goOn] = [told('erasure-overdue'), told('erasures-go-on')];
     const parked = told('erasure-parked');
     await erasures.request({ uid: 'alice', mode: 'delete', reference: 'case-1' });
@@ -497,6 +497,7 @@ describe('what operators read of erasures', () => {
     expect(lines.filter((line) => /eras/.test(line))).toEqual([
       expect.stringMatching(/^warn erasures are kept in memory: .*lmdbOutbox/),
       'warn the service does not erase users (503); they wait in the outbox',
+      'warn an erasure failed (503) and is tried again; further ones with this cause are not logged',
       expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then resume it$/),
       'error erasure case-1 is overdue: 1 not done after 0 days',
       'log the service erases users again',

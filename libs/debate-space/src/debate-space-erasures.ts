@@ -43,6 +43,8 @@ export interface ErasuresParts {
   readonly receipts: ErasureReceipts;
   readonly records: ErasureRecords;
   readonly users: (signal: AbortSignal | undefined) => AsyncIterable<DebateSpaceUser>;
+  /** Aborted when the app shuts down. */
+  readonly closing: AbortSignal;
   /** Whether what is asked for outlives the process. */
   readonly durable: boolean;
   readonly emit: Emit;
@@ -94,7 +96,9 @@ export class DebateSpaceErasures {
     const { ledger } = this.#there();
     this.#warnOfMemory();
     const asked = askedErasures(request);
-    const rows = untilAborted(readUids(source, request), request.signal);
+    const { signal } = request;
+    const rows = untilAborted(readUids(source, request), signal);
+    signal?.throwIfAborted();
     const reader = randomUUID();
     await ledger.beginList(asked, reader);
     for await (const uids of chunksOf(rows)) await ledger.addSome(asked, reader, uids);
@@ -126,11 +130,11 @@ export class DebateSpaceErasures {
 
   /**
    * How the work goes, at once and whenever it changes, whichever instance does it; a paused one is waited for. Ends with
-   * the work: when all are over or given up.
+   * the work – when all are over or given up – or with the app.
    */
   progress(reference: string): Observable<ErasureProgress> {
-    const { ledger, records } = this.#there();
-    return watchProgress(ledger, records, reference);
+    const { ledger, records, closing } = this.#there();
+    return watchProgress(ledger, records, reference, closing);
   }
 
   /** The receipts of a reference, in no particular order, a few at a time. @throws {ErasureError} from the loop */

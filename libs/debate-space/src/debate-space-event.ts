@@ -108,6 +108,8 @@ export type DebateSpaceEvent =
       })
   /** The first erasure was asked for, and the outbox keeps it in memory only. */
   | { readonly type: 'erasures-in-memory' }
+  /** So many users were not erased when the app shut down, and are forgotten: the outbox kept them in memory. */
+  | { readonly type: 'erasures-lost'; readonly count: number }
   /** The service does not erase anybody at the moment; they wait. */
   | { readonly type: 'erasures-held-up'; readonly cause: string }
   | { readonly type: 'erasures-go-on' }

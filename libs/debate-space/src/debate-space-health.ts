@@ -1,4 +1,4 @@
-import type { OverdueErasures } from './erasure/overdue-erasures.js';
+import type { UnfinishedErasures } from './erasure/unfinished-erasures.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: users are served, and somebody should look. `down`: logouts do not get through. */
@@ -29,11 +29,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
-  readonly #overdue: OverdueErasures | undefined;
+  readonly #unfinished: UnfinishedErasures | undefined;
 
-  constructor(outbox: DebateSpaceOutbox, overdue: OverdueErasures | undefined) {
+  constructor(outbox: DebateSpaceOutbox, unfinished: UnfinishedErasures | undefined) {
     this.#outbox = outbox;
-    this.#overdue = overdue;
+    this.#unfinished = unfinished;
   }
 
   /** Never rejects. */
@@ -51,7 +51,7 @@ export class DebateSpaceHealth {
     if (serviceDown) problems.push('the service does not take logouts');
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see DebateSpaceOutbox.parked()`);
-    const oldestErasureMs = await this.#overdue?.oldestMs();
+    const oldestErasureMs = await this.#unfinished?.overdueMs();
     if (oldestErasureMs !== undefined) {
       const days = Math.floor(oldestErasureMs / DAY_MS);
       problems.push(`an erasure is overdue, asked for ${days} days ago; see DebateSpaceErasures.list()`);

@@ -8,9 +8,9 @@ import { DebateSpaceHealth } from './debate-space-health.js';
 import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
 import type { ErasureDispatcher } from './erasure/erasure-dispatcher.js';
+import type { UnfinishedErasures } from './erasure/unfinished-erasures.js';
 import { openErasures } from './erasure/open-erasures.js';
 import { inTime } from './in-time.js';
-import { withLinkedSignal } from './linked-signal.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
 import type { DeliveryAnswer } from './outbox/delivery-policy.js';
 import { Dispatcher } from './outbox/dispatcher.js';
@@ -19,8 +19,7 @@ import type { Outbox, OutboxContext, OutboxEntry } from './outbox/outbox.js';
 import { OutboxWithSpare } from './outbox/outbox-with-spare.js';
 import { AccessTokens } from './remote/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
-import { RateLimiter } from './remote/rate-limiter.js';
-import { SharedRateLimiter } from './remote/shared-rate-limiter.js';
+import { rateLimiters } from './remote/rate-limiters.js';
 import { ServiceClient } from './remote/service-client.js';
 import { TokenRoute } from './remote/token-route.js';
 import { Transport } from './remote/transport.js';
@@ -63,6 +62,7 @@ export class DebateSpaceRuntime {
   readonly #dispatches: boolean;
   readonly #dispatcher: Dispatcher;
   readonly #erasureDispatcher: ErasureDispatcher | undefined;
+  readonly #unfinished: UnfinishedErasures | undefined;
   #closed: Promise<void> | undefined;
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
@@ -105,15 +105,12 @@ export class DebateSpaceRuntime {
     const transport = new Transport(http.timeoutMs);
     const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });
     const tokens = new AccessTokens((scope) => tokenRoute.fetch(scope, closing));
-    const own = new RateLimiter(http.rateLimit, http.deadlineMs);
-    const admit = engine.admit?.bind(engine);
-    const limiter = admit && http.rateLimit ? new SharedRateLimiter(own, admit, http.rateLimit) : own;
-    const parts = { transport, tokens, limiter, closing };
-    const client = new ServiceClient({ ...parts, policy });
-    const api = new UsersApi(client, {
-      baseUrl,
-      listApiKey: users.listAuth === 'apiKey' ? apiKey : undefined,
-    });
+    const limiters = rateLimiters(http.rateLimit, http.deadlineMs, engine.admit?.bind(engine));
+    const parts = { transport, tokens, closing };
+    const client = new ServiceClient({ ...parts, limiter: limiters.calls, policy });
+    const listApiKey = users.listAuth === 'apiKey' ? apiKey : undefined;
+    const apiOptions = { baseUrl, listApiKey };
+    const api = new UsersApi(client, apiOptions);
 
     const logoutUrl = backchannelLogoutUrl(authUrl, options.applicationName);
     const route = new LogoutRoute(transport, logoutUrl);
@@ -163,24 +160,23 @@ export class DebateSpaceRuntime {
       { concurrency, maxAgeMs, leaseMs: 3 * http.timeoutMs },
       emit,
     );
-    const once = new UsersApi(new ServiceClient({ ...parts, policy: { ...policy, attempts: 1 } }), {
-      baseUrl,
-    });
-    const { erasures, dispatcher, overdue } = openErasures({
+    const once = { ...parts, limiter: limiters.work, policy: { ...policy, attempts: 1 } };
+    const { erasures, dispatcher, unfinished } = openErasures({
       outbox,
       context,
       options,
       users: api,
-      erase: (uid, mode, withinMs) =>
-        withLinkedSignal([closing], withinMs, ({ signal }) => once.eraseKnownOrNot(uid, mode, signal)),
+      once: new UsersApi(new ServiceClient(once), apiOptions),
+      closing,
       logOut: deliver,
       logouts: this.#dispatcher,
       emit,
     });
     this.erasures = erasures;
     this.#erasureDispatcher = dispatcher;
+    this.#unfinished = unfinished;
     this.operators = new DebateSpaceOutbox(outbox, this.#dispatcher);
-    this.health = new DebateSpaceHealth(this.operators, overdue);
+    this.health = new DebateSpaceHealth(this.operators, unfinished);
   }
 
   start(): void {
@@ -215,6 +211,8 @@ export class DebateSpaceRuntime {
       const lost = !this.outbox.durable || this.outbox.forgettable > 0;
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
     }
+    const erasures = this.outbox.durable ? 0 : ((await this.#unfinished?.count()) ?? 0);
+    if (erasures > 0) this.#subject.next({ type: 'erasures-lost', count: erasures });
     this.#transport.close();
     await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();

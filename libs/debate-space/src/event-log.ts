@@ -41,6 +41,9 @@ export class EventLog {
           'erasures are kept in memory: a restart or a crash loses those that are not done; give outbox: lmdbOutbox() or bullmqOutbox()',
         );
         return;
+      case 'erasures-lost':
+        this.#logger.error(`${event.count} erasures were not done before the shutdown and are lost; ask again`);
+        return;
       case 'erasure-retrying':
         this.#retrying(event.cause);
         return;

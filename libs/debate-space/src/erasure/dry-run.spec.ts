@@ -67,7 +67,10 @@ describe('a dry run', () => {
       next = setImmediate(turn);
     };
     let next = setImmediate(turn);
-    await run(Array.from({ length: 10_000 }, (_, n) => `user-${n}`), new Listed());
+    await run(
+      Array.from({ length: 10_000 }, (_, n) => `user-${n}`),
+      new Listed(),
+    );
     clearImmediate(next);
     expect(turns).toBeGreaterThanOrEqual(39);
   });

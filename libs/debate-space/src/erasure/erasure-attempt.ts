@@ -1,41 +1,51 @@
 import type { Emit } from '../debate-space-event.js';
-import { DebateSpaceRequestError } from '../errors.js';
+import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
 import { answered } from '../in-time.js';
-import type { DeliveryAnswer } from '../outbox/delivery-policy.js';
-import { causeOf, decide } from '../outbox/delivery-policy.js';
+import { orAborted } from '../linked-signal.js';
+import { causeOf, decide, type DeliveryAnswer } from '../outbox/delivery-policy.js';
 import type { Deliver } from '../outbox/dispatcher.js';
 import { fullJitter } from '../remote/backoff.js';
+import type { ClaimedErasure, ErasureEnd, Setback } from './claimed-erasure.js';
 import type { BeforeErase, ErasureMode } from './erasure.js';
-import type { ClaimedErasure, ErasureEnd, Setback } from './erasure-queue.js';
 
 /** What came of an attempt. */
-export type AttemptResult =
-  | { readonly end: ErasureEnd; readonly setback?: undefined }
-  | {
-      readonly end?: undefined;
-      readonly setback: Setback;
-      /** What it says of all the others: the service wants fewer requests, or it is away, or the keys are wrong. */
-      readonly others: 'unaffected' | 'slower' | 'held-up';
-      /** Broken off because the app shuts down. */
-      readonly aborted: boolean;
-      /** Until the next attempt. */
-      readonly delayMs: number;
-      /** What is most likely to mend it. */
-      readonly cure: string;
-    };
+export type AttemptResult = { readonly end: ErasureEnd } | FailedAttempt;
+
+export interface FailedAttempt {
+  readonly end?: undefined;
+  readonly setback: Setback;
+  /** What it says of all the others: the service wants fewer requests, or it is away, or the keys are wrong. */
+  readonly others: 'unaffected' | 'slower' | 'held-up';
+  /** Nothing went wrong: the app shuts down, or somebody paused or cancelled it. */
+  readonly brokenOff: boolean;
+  /** Until the next attempt, in milliseconds. */
+  readonly delayMs: number;
+  /** What is most likely to mend it. */
+  readonly cure: string;
+}
 
 export interface ErasureAttemptParts {
   readonly beforeErase?: BeforeErase | undefined;
   /** Absent when the identity provider notifies the service. */
   readonly logOut?: Deliver | undefined;
-  /** One request. @returns the status of the answer, 404 when the service does not know the user */
-  readonly erase: (uid: string, mode: ErasureMode) => Promise<number>;
+  /**
+   * One request. @param mayStillBeSent asked immediately before it
+   * @returns the status of the answer, 404 when the service does not know the user
+   */
+  readonly erase: (uid: string, mode: ErasureMode, mayStillBeSent: () => Promise<boolean>) => Promise<number>;
+  /** Whether it is the service that says 404, and not somebody else at a wrong address. */
+  readonly isServiceThere: () => Promise<boolean>;
+  /** Aborted when the app shuts down. */
+  readonly closing: AbortSignal;
   readonly emit: Emit;
 }
 
 /** How long `erasure.beforeErase` may take, in milliseconds. */
 export const HOOK_WITHIN_MS = 30_000;
+const LONGEST_REASON = 1_000;
 const MINUTE_MS = 60_000;
+/** A service that asks for more time is not believed. */
+const MOST_DELAY_MS = 60 * MINUTE_MS;
 const NOT_SENT = { unknown: false, sent: false } as const;
 
 /** One attempt at one erasure: the host's word, the logout, the operation. Never rejects. */
@@ -46,48 +56,51 @@ export class ErasureAttempt {
     this.#parts = parts;
   }
 
-  async make(claimed: ClaimedErasure): Promise<AttemptResult> {
+  /** @param mayStillBeSent asked immediately before the operation is sent */
+  async make(claimed: ClaimedErasure, mayStillBeSent: () => Promise<boolean>): Promise<AttemptResult> {
     const { uid } = claimed;
     if (uid === undefined) {
-      return failed(claimed, {
-        cause: 'unreadable',
-        cure: 'the entry is damaged; cancel it, and ask again for this user',
-      });
+      return failed(claimed, 'unreadable', 'the entry is damaged; cancel it, and ask again for this user');
     }
-    const refused = await this.#veto(claimed, uid);
-    if (refused) return refused;
+    const forbidden = await this.#veto(claimed, uid);
+    if (forbidden) return forbidden;
     const loggedOut = await this.#logOut(claimed, uid);
     if (typeof loggedOut === 'object') return loggedOut;
+    let isWanted = true;
     try {
-      const answer = await this.#parts.erase(uid, claimed.mode);
+      const answer = await this.#parts.erase(uid, claimed.mode, async () => {
+        isWanted = await mayStillBeSent();
+        return isWanted;
+      });
+      if (answer === 404 && !(await this.#parts.isServiceThere())) return nobodyThere(claimed);
       // Gone already – unless an earlier attempt, whose answer nobody has heard, was what did it.
       const outcome = answer === 404 && !claimed.unknownBefore ? 'already-gone' : 'erased';
       return { end: { outcome, answer, loggedOut } };
     } catch (error) {
-      return afterError(claimed, error);
+      return isWanted ? afterError(claimed, error, this.#parts.closing.aborted) : brokenOff(claimed);
     }
   }
 
   /** @returns `undefined` when the host agrees */
   async #veto(claimed: ClaimedErasure, uid: string): Promise<AttemptResult | undefined> {
-    const { beforeErase, emit } = this.#parts;
+    const { beforeErase, closing, emit } = this.#parts;
     if (!beforeErase) return undefined;
     const { mode, references, requestedBy } = claimed;
     const [reference = ''] = references;
     try {
       const asked = { uid, mode, reference, ...(requestedBy === undefined ? {} : { requestedBy }) };
-      const answer: unknown = await answered(Promise.resolve(asked).then(beforeErase), HOOK_WITHIN_MS);
+      const word = Promise.resolve(asked).then(beforeErase);
+      const answer: unknown = await orAborted(answered(word, HOOK_WITHIN_MS), closing);
       if (answer === undefined) return undefined;
       const { veto } = Object(answer) as { veto?: unknown };
       if (typeof veto !== 'string') throw new TypeError('neither nothing nor a veto');
-      return { end: { outcome: 'vetoed', loggedOut: false, reason: veto } };
+      return { end: { outcome: 'vetoed', loggedOut: false, reason: veto.slice(0, LONGEST_REASON) } };
     } catch (error) {
+      if (closing.aborted) return brokenOff(claimed);
       const name = error instanceof Error ? error.name : typeof error;
       emit({ type: 'fault', where: 'erasure.beforeErase', error: name });
-      return failed(claimed, {
-        cause: 'beforeErase failed',
-        cure: 'see why erasure.beforeErase fails; without its word nothing is erased',
-      });
+      const cure = 'see why erasure.beforeErase fails; without its word nothing is erased';
+      return failed(claimed, 'beforeErase failed', cure);
     }
   }
 
@@ -95,73 +108,87 @@ export class ErasureAttempt {
   async #logOut(claimed: ClaimedErasure, uid: string): Promise<boolean | AttemptResult> {
     const { logOut } = this.#parts;
     if (!logOut) return false;
-    const { attempts, rejections, since } = claimed;
-    const entry = { id: claimed.uidHash, uid, reason: 'erasure', endedAt: since } as const;
+    const { uidHash: id, attempts, rejections, since } = claimed;
+    const entry = { id, uid, reason: 'erasure', endedAt: since } as const;
     const answer = await logOut(entry);
-    const decision = decide(answer, { entry, attempts: attempts - 1, rejections }, Infinity);
+    if (answer.aborted) return brokenOff(claimed);
+    const decision = decide(answer, { entry, attempts, rejections }, Infinity);
     // Refused for good: the erasure, which the law asks for, does not wait for it. The receipt tells.
     if (decision.action !== 'retry') return decision.action === 'finish';
-    return afterLogout(claimed, answer, decision.rejections, decision.delayMs);
+    return afterLogout(claimed, answer, decision.rejections);
   }
 }
 
-function failed(
-  { rejections, failures }: ClaimedErasure,
-  { cause, cure }: { readonly cause: string; readonly cure: string },
-): AttemptResult {
-  const setback = { ...NOT_SENT, cause, rejections };
-  return { setback, others: 'unaffected', aborted: false, delayMs: delay(failures), cure };
+function setbackOf({ rejections }: ClaimedErasure, cause: string): Setback {
+  return { ...NOT_SENT, cause, rejections };
 }
 
-function afterLogout(
-  { failures }: ClaimedErasure,
-  answer: DeliveryAnswer,
-  rejections: number,
-  retryAfterMs: number,
-): AttemptResult {
-  const { aborted = false, local = false, status } = answer;
+function failed(claimed: ClaimedErasure, cause: string, cure: string): FailedAttempt {
+  const setback = setbackOf(claimed, cause);
+  return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), cure };
+}
+
+function brokenOff(claimed: ClaimedErasure): FailedAttempt {
+  return { ...failed(claimed, 'broken off', ''), brokenOff: true, delayMs: 0 };
+}
+
+function nobodyThere(claimed: ClaimedErasure): FailedAttempt {
+  const cure = 'the address says 404 to everything, and is not the service; check baseUrl';
+  const setback = { ...setbackOf(claimed, '404'), sent: true };
+  return { setback, others: 'held-up', brokenOff: false, delayMs: delay(claimed), cure };
+}
+
+function afterLogout(claimed: ClaimedErasure, answer: DeliveryAnswer, rejections: number): FailedAttempt {
+  const { local = false, status, retryAfterMs = 0 } = answer;
   return {
-    setback: { ...NOT_SENT, cause: `logout: ${causeOf(answer)}`, rejections },
-    others: local || status === 400 ? 'unaffected' : othersAfter(status),
-    aborted,
-    delayMs: Math.max(delay(failures), retryAfterMs),
+    setback: { ...setbackOf(claimed, `logout: ${causeOf(answer)}`), rejections },
+    others: local || status === 400 ? 'unaffected' : status === 429 ? 'slower' : 'held-up',
+    brokenOff: false,
+    delayMs: Math.max(delay(claimed), Math.min(retryAfterMs, MOST_DELAY_MS)),
     cure: 'see that the service is up, and run `npx debate-space doctor`',
   };
 }
 
-function afterError({ rejections, failures }: ClaimedErasure, error: unknown): AttemptResult {
+function afterError(claimed: ClaimedErasure, error: unknown, isClosing: boolean): FailedAttempt {
   if (!(error instanceof DebateSpaceRequestError)) {
     const cause = error instanceof Error ? error.name : typeof error;
-    const setback = { unknown: true, sent: true, cause, rejections };
-    return { setback, others: 'unaffected', aborted: false, delayMs: delay(failures), cure: 'an error of this plugin' }; // prettier-ignore
+    const setback = { ...setbackOf(claimed, cause), unknown: true, sent: true };
+    return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), cure: 'an error of this plugin' }; // prettier-ignore
   }
   const { outcome, status, code, retryAfterMs = 0 } = error;
+  const setback = {
+    ...setbackOf(claimed, String(status ?? code)),
+    unknown: outcome === 'unknown',
+    sent: outcome !== 'not-sent',
+  };
+  const isBrokenOff = isClosing && code === 'ERR_DEBATE_SPACE_ABORTED';
+  if (isBrokenOff) return { setback, others: 'unaffected', brokenOff: true, delayMs: 0, cure: '' };
   const refusedAlone = code === 'ERR_DEBATE_SPACE_REFUSED';
   return {
-    setback: {
-      cause: String(status ?? code),
-      unknown: outcome === 'unknown',
-      sent: outcome !== 'not-sent',
-      rejections,
-    },
-    others: refusedAlone ? 'unaffected' : othersAfter(status),
-    aborted: error.name === 'AbortError',
-    delayMs: Math.max(refusedAlone ? delayOfRefused(failures) : delay(failures), retryAfterMs),
+    setback,
+    others: refusedAlone ? 'unaffected' : (OTHERS[code] ?? 'held-up'),
+    brokenOff: false,
+    delayMs: Math.max(
+      refusedAlone ? delayOfRefused(claimed) : delay(claimed),
+      Math.min(retryAfterMs, MOST_DELAY_MS),
+    ),
     cure: refusedAlone
       ? 'the service refuses to erase this user; ask its operator'
       : error.message.replace(/^\w+: /, ''),
   };
 }
 
-function othersAfter(status: number | undefined): 'slower' | 'held-up' {
-  return status === 429 ? 'slower' : 'held-up';
-}
+/** Of a place in the rate limit that did not come in time nothing is learned about the service. */
+const OTHERS: Partial<Record<DebateSpaceErrorCode, 'unaffected' | 'slower'>> = {
+  ERR_DEBATE_SPACE_RATE_LIMITED: 'slower',
+  ERR_DEBATE_SPACE_ABORTED: 'unaffected',
+};
 
-function delay(failures: number): number {
+function delay({ failures }: ClaimedErasure): number {
   return fullJitter(failures + 1, 1_000, 5 * MINUTE_MS);
 }
 
 /** Repeating alone hardly helps: somebody has to look at it. */
-function delayOfRefused(failures: number): number {
+function delayOfRefused({ failures }: ClaimedErasure): number {
   return fullJitter(failures + 1, MINUTE_MS, 6 * 60 * MINUTE_MS);
 }

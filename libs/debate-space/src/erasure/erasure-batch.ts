@@ -29,7 +29,7 @@ export class ErasureBatch {
     warnAt: number | undefined,
   ): ErasureBatch {
     const counts = { total: 0, done: 0, alreadyGone: 0, vetoed: 0, cancelled: 0, failed: 0 };
-    const flags = { complete: false, paused: false, cancelling: false };
+    const flags = { revision: 0, complete: false, paused: false, cancelling: false };
     const batch = new ErasureBatch(draft, reference, {
       mode,
       requestedBy,
@@ -45,8 +45,8 @@ export class ErasureBatch {
 
   /** Whether something may be carried out. */
   get runs(): boolean {
-    const { complete, paused } = this.stored;
-    return complete && !paused && waitingOf(this.stored) > 0;
+    const { complete, paused, cancelling } = this.stored;
+    return (complete || cancelling) && !paused && waitingOf(this.stored) > 0;
   }
 
   /** Not later than this there is something to do. */
@@ -74,7 +74,8 @@ export class ErasureBatch {
   /** Puts it into the change, and, when nothing is left to do, to what is finished. @returns whether it is finished now */
   save(now: number): boolean {
     const { stored } = this;
-    const isOver = stored.complete && waitingOf(stored) === 0 && stored.failed === 0;
+    const isRead = stored.complete || stored.cancelling;
+    const isOver = isRead && waitingOf(stored) === 0 && stored.failed === 0;
     const finishes = isOver && stored.finishedAt === undefined;
     if (finishes) {
       stored.finishedAt = now;
@@ -87,6 +88,7 @@ export class ErasureBatch {
       delete stored.finishedAt;
     }
     if (!this.runs) this.dueAt(undefined);
+    stored.revision += 1;
     this.#draft.put(batchKey(this.reference), stored);
     return finishes;
   }
@@ -128,7 +130,8 @@ export function statusOf(
 }
 
 function stateOf(stored: StoredBatch, isLate: boolean): ErasureState {
-  if (stored.finishedAt !== undefined) return stored.cancelled > 0 ? 'cancelled' : 'done';
+  if (stored.finishedAt !== undefined)
+    return stored.cancelling && stored.cancelled > 0 ? 'cancelled' : 'done';
   if (stored.paused) return 'paused';
   if (isLate || stored.failed > 0) return 'overdue';
   return stored.startedAt === undefined ? 'waiting' : 'running';

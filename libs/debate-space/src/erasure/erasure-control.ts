@@ -5,6 +5,7 @@ import { ErasureEntry } from './erasure-entry.js';
 import * as keys from './erasure-keys.js';
 import { AT_ONCE, type ErasureLedger } from './erasure-ledger.js';
 import type { ErasureRecords } from './erasure-records.js';
+import { settleReference } from './settle-reference.js';
 
 /** Stops the work on a reference, and lets it go on. Rejects with an `ErasureError` when there is no such reference. */
 export class ErasureControl {
@@ -26,6 +27,7 @@ export class ErasureControl {
   /** Goes on, also with those that were given up. */
   async resume(reference: string): Promise<ErasureStatus> {
     await this.#change(reference, (batch) => {
+      if (batch.stored.paused) batch.stored.resumedAt = Date.now();
       batch.stored.paused = false;
       batch.dueBy(Date.now());
     });
@@ -36,11 +38,14 @@ export class ErasureControl {
     return this.#ledger.status(reference);
   }
 
-  /** Gives up those of which nothing was sent; what may have been carried out goes on. */
+  /**
+   * Gives up those of which nothing was sent, and those that had been given up already; what else may have been carried out
+   * goes on.
+   */
   async cancel(reference: string): Promise<ErasureStatus> {
     const { mode, finishedAt } = await this.#ledger.status(reference);
     const goOn = (batch: ErasureBatch): void => {
-      Object.assign(batch.stored, { cancelling: true, complete: true, paused: false });
+      Object.assign(batch.stored, { cancelling: true, paused: false });
       batch.dueBy(Date.now()); // what may have been carried out
     };
     if (!finishedAt) await this.#change(reference, goOn);
@@ -68,7 +73,7 @@ export class ErasureControl {
   }
 }
 
-/** Those that nothing was sent of, and that are not under way. */
+/** Those of which nothing was sent – what is claimed but not sent among them – and, with a receipt, the parked ones. */
 async function cancelSome(
   draft: Draft,
   batch: ErasureBatch,
@@ -76,10 +81,15 @@ async function cancelSome(
   mode: ErasureMode,
 ): Promise<void> {
   for (const entry of await ErasureEntry.findAll(draft, hashes, mode)) {
-    if (!entry || entry.stored.unknown || !entry.stored.references.includes(batch.reference)) continue;
-    if (entry.stored.parked) batch.stored.failed -= 1;
-    batch.stored.cancelled += 1;
-    entry.leave(batch.reference);
+    if (!entry?.stored.references.includes(batch.reference)) continue;
+    const { unknown, parked } = entry.stored;
+    if (unknown && parked) {
+      settleReference(draft, entry, batch, { outcome: 'cancelled', loggedOut: false }, Date.now());
+    } else if (!unknown) {
+      if (parked) batch.stored.failed -= 1;
+      batch.stored.cancelled += 1;
+      entry.leave(batch.reference);
+    }
   }
 }
 

@@ -2,8 +2,9 @@ import type { Emit } from '../debate-space-event.js';
 import { inTime } from '../in-time.js';
 import type { Pace } from '../outbox/pace.js';
 import { WorkLoop } from '../outbox/work-loop.js';
-import type { AttemptResult, ErasureAttempt } from './erasure-attempt.js';
-import type { ClaimedErasure, ErasureEnd, ErasureQueue } from './erasure-queue.js';
+import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
+import type { ClaimedErasure, ErasureEnd } from './claimed-erasure.js';
+import type { ErasureQueue } from './erasure-queue.js';
 import type { ErasureRecords } from './erasure-records.js';
 import type { ErasureUpkeep } from './erasure-upkeep.js';
 
@@ -32,6 +33,9 @@ const TICK_MS = 5_000;
 const LOOK_AGAIN_MS = 100;
 /** So long erasures let logouts go first; then one goes between. */
 const MOST_PATIENCE_MS = 5_000;
+/** What was paused, or had a long list before it, may be late at its first attempt: it has three in a row. */
+const LATE_FAILURES = 2;
+const LATE_DELAY_MS = 1_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Carries out what is due, behind waiting logouts and at the pace that the service allows. */
@@ -141,22 +145,23 @@ export class ErasureDispatcher {
   }
 
   async #attempt(claimed: ClaimedErasure): Promise<void> {
-    const result = await this.#parts.attempt.make(claimed);
+    const { attempt, queue } = this.#parts;
+    const result = await attempt.make(claimed, () => queue.send(claimed));
     if (result.end) await this.#finish(claimed, result.end);
     else await this.#again(claimed, result);
   }
 
   async #finish(claimed: ClaimedErasure, end: ErasureEnd): Promise<void> {
     const { queue, pace, emit, forget } = this.#parts;
-    const { uid, uidHash, mode, attempts } = claimed;
+    const { uid, uidHash, mode } = claimed;
     const { outcome, answer, loggedOut, reason = '' } = end;
     if (outcome !== 'vetoed') {
       pace.heard(false, '');
       if (uid !== undefined) await forget(uid);
     }
-    const finished = await queue.finish(claimed, end);
+    const { references, attempts, finished } = await queue.finish(claimed, end);
     if (finished.length > 0) this.#lookAfterAll = true;
-    for (const reference of claimed.references) {
+    for (const reference of references) {
       const which = { reference, mode, uidHash };
       if (outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
       else emit({ type: 'erasure-done', ...which, outcome, attempts, answer, loggedOut });
@@ -166,26 +171,28 @@ export class ErasureDispatcher {
     }
   }
 
-  async #again(claimed: ClaimedErasure, result: Extract<AttemptResult, { end?: undefined }>): Promise<void> {
+  async #again(claimed: ClaimedErasure, result: FailedAttempt): Promise<void> {
     const { queue, pace, emit } = this.#parts;
-    const { setback, others, aborted, delayMs, cure } = result;
-    const { uidHash, mode, attempts, since, uid } = claimed;
-    if (aborted) {
+    const { setback, others, brokenOff, delayMs, cure } = result;
+    if (brokenOff) {
       await queue.retry(claimed, setback, 0); // the next start need not wait for the lease
       return;
     }
-    const { cause } = setback;
+    const { cause, sent } = setback;
     if (others === 'held-up') pace.heard(true, cause);
     if (others === 'slower') pace.rest(delayMs);
+    const { uidHash, mode, uid } = claimed;
     const [reference = ''] = claimed.references;
-    const which = { reference, mode, uidHash, attempts, cause };
-    if (uid === undefined || Date.now() >= since + this.#options.parkAfterMs) {
+    const which = { reference, mode, uidHash, attempts: claimed.attempts + Number(sent), cause };
+    const isLate = Date.now() >= claimed.since + this.#options.parkAfterMs;
+    if (uid === undefined || (isLate && claimed.failures >= LATE_FAILURES)) {
       await queue.park(claimed, setback);
       this.#lookAfterAll = true;
       emit({ type: 'erasure-parked', ...which, cure });
       return;
     }
-    await queue.retry(claimed, setback, delayMs);
-    emit({ type: 'erasure-retrying', ...which, delayMs });
+    const againMs = isLate ? Math.min(delayMs, LATE_DELAY_MS) : delayMs;
+    await queue.retry(claimed, setback, againMs);
+    emit({ type: 'erasure-retrying', ...which, delayMs: againMs });
   }
 }

@@ -31,7 +31,7 @@ export class ErasureLedger {
   async add(asked: AskedErasures, uid: string): Promise<boolean> {
     return (
       (await this.#add(asked, [uid], true, (batch) => {
-        if (!batch.complete && batch.total > 0) throw conflict('this reference has a list that is not read to its end; give another one'); // prettier-ignore
+        if (!batch.complete && batch.reader !== undefined) throw conflict('this reference has a list that is not read to its end; give another one'); // prettier-ignore
       })) > 0
     );
   }

@@ -6,9 +6,11 @@ import {
   EMPTY,
   exhaustMap,
   from,
+  fromEvent,
   map,
   merge,
   Observable,
+  takeUntil,
   takeWhile,
   timer,
 } from 'rxjs';
@@ -27,6 +29,7 @@ export function watchProgress(
   ledger: ErasureLedger,
   records: ErasureRecords,
   reference: string,
+  closing: AbortSignal,
 ): Observable<ErasureProgress> {
   const changes = new Observable<void>((subscriber) =>
     records.onChange(() => {
@@ -41,12 +44,14 @@ export function watchProgress(
       }),
     );
   return defer(() => {
+    if (closing.aborted) return EMPTY;
     const rate = new Rate();
     return merge(timer(0, EVERY_MS), changes.pipe(auditTime(AT_MOST_EVERY_MS))).pipe(
       exhaustMap(look),
       distinctUntilChanged((one, other) => JSON.stringify(one) === JSON.stringify(other)),
       map((status) => rate.of(status)),
       takeWhile((status) => !isOver(status), true),
+      takeUntil(fromEvent(closing, 'abort')),
     );
   });
 }

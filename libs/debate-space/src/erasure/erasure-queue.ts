@@ -1,52 +1,15 @@
+import type { ClaimedErasure, ErasureEnd, SettledErasure, Setback } from './claimed-erasure.js';
 import type { Draft } from './draft.js';
-import type { ErasureMode, ErasureOutcome, ErasureStatus } from './erasure.js';
 import { ErasureBatch, statusOf } from './erasure-batch.js';
 import { ErasureEntry } from './erasure-entry.js';
 import * as keys from './erasure-keys.js';
 import type { ErasureRecords } from './erasure-records.js';
-import type { StoredReceipt } from './stored-erasure.js';
-
-/** One user's erasure that this process is to carry out before its lease ends. */
-export interface ClaimedErasure {
-  readonly uidHash: string;
-  /** Absent when it cannot be decrypted any more. */
-  readonly uid?: string;
-  readonly mode: ErasureMode;
-  /** All references that ask for it, the earliest first. */
-  readonly references: readonly string[];
-  readonly requestedBy?: string;
-  /** This attempt included. */
-  readonly attempts: number;
-  /** How often in a row it came to nothing. */
-  readonly failures: number;
-  /** Whether an earlier attempt may have been carried out. */
-  readonly unknownBefore: boolean;
-  /** How many of the logouts before it the service has answered with 400. */
-  readonly rejections: number;
-  /** From when on `erasure.parkAfterMs` counts, in milliseconds since 1970. */
-  readonly since: number;
-}
-
-/** What became of an attempt that did not bring the end. */
-export interface Setback {
-  readonly cause: string;
-  /** Whether this attempt may have been carried out. */
-  readonly unknown: boolean;
-  /** Whether it was one: something was sent. */
-  readonly sent: boolean;
-  readonly rejections: number;
-}
-
-export interface ErasureEnd {
-  readonly outcome: ErasureOutcome;
-  readonly answer?: number;
-  readonly loggedOut: boolean;
-  readonly reason?: string;
-}
+import { settleReference } from './settle-reference.js';
 
 const AFTER_THE_DELETION_MS = 60_000;
+/** So many that cannot be carried out yet are put aside at a time. */
+const MOST_STALE = 100;
 const STALE = Symbol('stale');
-const COUNTED = { erased: 'done', 'already-gone': 'alreadyGone', vetoed: 'vetoed' } as const;
 
 /** Gives out what is due, and takes in what became of it. */
 export class ErasureQueue {
@@ -64,16 +27,29 @@ export class ErasureQueue {
 
   /** The references take turns, so that one user does not wait for a hundred thousand others. */
   async claim(leaseMs: number): Promise<ClaimedErasure | undefined> {
-    for (;;) {
+    for (let stale = 0; stale < MOST_STALE; stale += 1) {
       const claimed = await this.#records.change((draft) => this.#claim(draft, leaseMs));
       if (claimed !== STALE) return claimed;
     }
+    return undefined;
+  }
+
+  /**
+   * To be asked immediately before the request: from now on the erasure may have been carried out, whatever is heard of it.
+   * @returns whether it is still to be sent; not when it was cancelled or paused meanwhile, or taken over
+   */
+  async send(claimed: ClaimedErasure): Promise<boolean> {
+    return this.#records.change(async (draft) => {
+      const entry = await this.#claimedEntry(draft, claimed);
+      if (!entry || !(await isWanted(draft, entry))) return false;
+      entry.change({ attempts: entry.stored.attempts + 1, unknown: true });
+      return true;
+    });
   }
 
   async retry(claimed: ClaimedErasure, setback: Setback, delayMs: number): Promise<void> {
-    const now = Date.now();
-    await this.#settle(claimed, now, (entry, batches) => {
-      const dueAt = now + delayMs;
+    const dueAt = Date.now() + delayMs;
+    await this.#settle(claimed, (entry, batches) => {
       entry.change({ ...progress(entry, claimed, setback), dueAt });
       for (const batch of batches) batch.dueBy(dueAt);
     });
@@ -81,48 +57,54 @@ export class ErasureQueue {
 
   /** Gives it up, until somebody resumes it. */
   async park(claimed: ClaimedErasure, setback: Setback): Promise<void> {
-    await this.#settle(claimed, Date.now(), (entry, batches) => {
-      if (!entry.stored.parked) for (const batch of batches) batch.stored.failed += 1;
+    await this.#settle(claimed, (entry, batches) => {
+      for (const batch of batches) batch.stored.failed += 1;
       entry.change({ ...progress(entry, claimed, setback), parked: true });
     });
   }
 
   /**
-   * It is over: the entry gives way to a receipt for each of its references.
-   * @returns the references that are finished by it
+   * It is over: there is a receipt for each of its references. Also of a claim whose lease has run out meanwhile – done is
+   * done. A veto holds for the references that the host was asked for.
    */
-  async finish(claimed: ClaimedErasure, end: ErasureEnd): Promise<readonly ErasureStatus[]> {
-    const now = Date.now();
-    const { uidHash } = claimed;
-    return this.#settle(claimed, now, (entry, batches, draft) => {
-      const { parked } = entry.stored;
-      // Nothing was sent at the attempt that met with a veto.
-      const attempts = entry.stored.attempts - (end.outcome === 'vetoed' ? 1 : 0);
-      for (const { reference, stored } of batches) {
-        if (parked) stored.failed -= 1;
-        stored[COUNTED[end.outcome]] += 1;
-        const receipt: StoredReceipt = { askedAt: stored.askedAt, doneAt: now, attempts, ...end };
-        draft.put(keys.receiptKey(reference, uidHash), receipt);
-        draft.put(keys.userKey(uidHash, reference), '');
-      }
-      entry.remove();
+  async finish(claimed: ClaimedErasure, end: ErasureEnd): Promise<SettledErasure> {
+    return this.#records.change(async (draft) => {
+      const now = Date.now();
+      const entry = await ErasureEntry.find(draft, claimed.uidHash, claimed.mode);
+      if (entry?.stored.sealed !== claimed.sealed) return { references: [], attempts: 0, finished: [] };
+      const { attempts, references: all } = entry.stored;
+      const isVeto = end.outcome === 'vetoed';
+      const references = isVeto ? all.filter((one) => claimed.references.includes(one)) : [...all];
+      const found = await Promise.all(references.map((reference) => ErasureBatch.find(draft, reference)));
+      const batches = found.filter((batch) => batch !== undefined);
+      for (const batch of batches) settleReference(draft, entry, batch, end, now);
+      const finished = batches.filter((batch) => batch.save(now));
+      return {
+        references,
+        attempts,
+        finished: finished.map(({ reference, stored }) => statusOf(reference, stored, Infinity, now)),
+      };
     });
   }
 
+  /** @returns none when it is over, or when another process has taken it over */
+  async #claimedEntry(draft: Draft, claimed: ClaimedErasure): Promise<ErasureEntry | undefined> {
+    const entry = await ErasureEntry.find(draft, claimed.uidHash, claimed.mode);
+    const { sealed, dueAt, parked } = entry?.stored ?? {};
+    return !parked && sealed === claimed.sealed && dueAt === claimed.leaseUntil ? entry : undefined;
+  }
+
   async #settle(
-    { uidHash, mode }: ClaimedErasure,
-    now: number,
-    work: (entry: ErasureEntry, batches: readonly ErasureBatch[], draft: Draft) => void,
-  ): Promise<readonly ErasureStatus[]> {
-    return this.#records.change(async (draft) => {
-      const entry = await ErasureEntry.find(draft, uidHash, mode);
-      if (!entry) return []; // its lease was over, and another process has done it
+    claimed: ClaimedErasure,
+    work: (entry: ErasureEntry, batches: readonly ErasureBatch[]) => void,
+  ): Promise<void> {
+    await this.#records.change(async (draft) => {
+      const entry = await this.#claimedEntry(draft, claimed);
+      if (!entry) return;
       const found = entry.stored.references.map((reference) => ErasureBatch.find(draft, reference));
       const batches = (await Promise.all(found)).filter((batch) => batch !== undefined);
-      work(entry, batches, draft);
-      return batches
-        .filter((batch) => batch.save(now))
-        .map(({ reference, stored }) => statusOf(reference, stored, Infinity, now));
+      work(entry, batches);
+      for (const batch of batches) batch.save(Date.now());
     });
   }
 
@@ -143,8 +125,7 @@ export class ErasureQueue {
       batch.save(now);
       return STALE;
     }
-    const { mode } = batch.stored;
-    const entry = await ErasureEntry.find(draft, keys.lastPart(first), mode);
+    const entry = await ErasureEntry.find(draft, keys.lastPart(first), batch.stored.mode);
     if (
       entry?.stored.dueAt !== firstAt ||
       entry.stored.parked ||
@@ -154,10 +135,8 @@ export class ErasureQueue {
       return STALE;
     }
     const claimed = await this.#take(draft, entry, batch, leaseMs);
-    // Behind the other references that are due.
-    batch.dueAt(
-      Math.max(now, Math.min(second === undefined ? Infinity : keys.dueAt(second), entry.stored.dueAt)),
-    );
+    const secondAt = second === undefined ? Infinity : keys.dueAt(second);
+    batch.dueAt(Math.max(now, Math.min(secondAt, entry.stored.dueAt))); // behind the other references that are due
     batch.save(now);
     return claimed;
   }
@@ -170,43 +149,56 @@ export class ErasureQueue {
   ): Promise<ClaimedErasure | typeof STALE> {
     const now = Date.now();
     const { uidHash, mode, stored } = entry;
-    const { attempts, failures, unknown: unknownBefore, rejections, since } = stored;
-    if (batch.stored.cancelling && !unknownBefore) {
+    if (batch.stored.cancelling && !stored.unknown) {
       batch.stored.cancelled += 1;
       entry.leave(batch.reference);
       return STALE;
     }
     // Anonymised first, nobody could delete the contributions any more: the service would not know the uid.
-    if (mode === 'anonymize' && (await ErasureEntry.find(draft, uidHash, 'delete'))) {
+    const deletion = mode === 'anonymize' ? await ErasureEntry.find(draft, uidHash, 'delete') : undefined;
+    if (deletion && (await isWanted(draft, deletion))) {
       entry.change({ dueAt: now + AFTER_THE_DELETION_MS });
       return STALE;
     }
     batch.stored.startedAt ??= now;
-    entry.change({ attempts: attempts + 1, unknown: true, dueAt: now + leaseMs });
+    const leaseUntil = now + leaseMs;
+    entry.change({ dueAt: leaseUntil });
+    const { sealed, attempts, failures, unknown, rejections, since } = stored;
+    const [earliest = ''] = stored.references;
+    const asking = earliest === batch.reference ? batch : await ErasureBatch.find(draft, earliest);
     return {
       uidHash,
-      uid: this.#records.unseal(stored.sealed),
+      uid: this.#records.unseal(sealed),
+      sealed,
+      leaseUntil,
       mode,
       references: [...stored.references],
-      requestedBy: batch.stored.requestedBy,
-      attempts: attempts + 1,
+      requestedBy: asking?.stored.requestedBy,
+      attempts,
       failures,
-      unknownBefore,
+      unknownBefore: unknown,
       rejections,
-      since,
+      since: Math.max(since, batch.stored.resumedAt ?? 0),
     };
   }
 }
 
+/** Whether one of its references wants it carried out now; what may have been carried out is finished also if cancelled. */
+async function isWanted(draft: Draft, { stored }: ErasureEntry): Promise<boolean> {
+  if (stored.parked) return false;
+  const batches = await Promise.all(stored.references.map((one) => ErasureBatch.find(draft, one)));
+  return batches.some((batch) => batch?.runs === true && (stored.unknown || !batch.stored.cancelling));
+}
+
 function progress(
   { stored }: ErasureEntry,
-  { unknownBefore }: ClaimedErasure,
+  claimed: ClaimedErasure,
   { cause, unknown, sent, rejections }: Setback,
 ): Partial<ErasureEntry['stored']> {
   return {
-    attempts: sent ? stored.attempts : Math.max(0, stored.attempts - 1),
-    failures: stored.failures + 1,
-    unknown: unknownBefore || unknown,
+    attempts: sent ? stored.attempts : claimed.attempts,
+    failures: claimed.failures + 1,
+    unknown: claimed.unknownBefore || unknown,
     rejections,
     cause,
   };

@@ -61,8 +61,11 @@ export interface ErasureProgress extends ErasureStatus {
   readonly msLeft?: number;
 }
 
-/** `already-gone`: the service did not know the uid. */
-export type ErasureOutcome = 'erased' | 'already-gone' | 'vetoed';
+/**
+ * `already-gone`: the service did not know the uid. `cancelled`: given up after an attempt that may have been carried out;
+ * what was cancelled before anything was sent has no receipt.
+ */
+export type ErasureOutcome = 'erased' | 'already-gone' | 'vetoed' | 'cancelled';
 
 /** What is kept of an erasure that is over: nothing personal. */
 export interface ErasureReceipt {
@@ -73,7 +76,7 @@ export interface ErasureReceipt {
   readonly uidHash: string;
   readonly askedAt: Date;
   readonly doneAt: Date;
-  /** How many requests were begun, those of processes that died among them; none when vetoed at once. */
+  /** How many requests were sent, as far as it is known; none when vetoed at once. */
   readonly attempts: number;
   readonly outcome: ErasureOutcome;
   /** The HTTP status of the service's answer; 404 with `erased`: an earlier attempt had done it, and its answer was lost. */
@@ -82,9 +85,11 @@ export interface ErasureReceipt {
   readonly loggedOut: boolean;
   /** Of a veto, in the host's words. */
   readonly reason?: string;
+  /** Vetoed or cancelled after an attempt whose answer was lost: the user may be erased all the same. */
+  readonly uncertain?: true;
 }
 
-/** What `erasure.beforeErase` is asked about. */
+/** What `erasure.beforeErase` is asked about; when several references ask for the same, the earliest of them. */
 export interface PendingErasure {
   readonly uid: string;
   readonly mode: ErasureMode;
@@ -94,7 +99,8 @@ export interface PendingErasure {
 
 /**
  * Asked immediately before a user is erased – at each attempt –, on whichever instance does it. `{ veto }` forbids it for
- * good, with a reason that is kept with the receipt: no personal data. When it throws or does not answer within 30
+ * good – for all references that ask for it at that moment –, with a reason of at most 1,000 characters that is kept with
+ * the receipt: no personal data. When it throws or does not answer within 30
  * seconds, nothing is erased and it is asked again later.
  */
 export type BeforeErase = (erasure: PendingErasure) => BeforeEraseAnswer | Promise<BeforeEraseAnswer>;

@@ -4,10 +4,10 @@ import type { Deliver, Dispatcher } from '../outbox/dispatcher.js';
 import type { OutboxContext } from '../outbox/outbox.js';
 import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
 import { Pace } from '../outbox/pace.js';
+import { withLinkedSignal } from '../linked-signal.js';
 import type { UsersApi } from '../remote/users-api.js';
 import { walkUsers } from '../remote/user-walk.js';
 import type { ResolvedOptions } from '../resolve-options.js';
-import type { ErasureMode } from './erasure.js';
 import { ErasureAttempt, HOOK_WITHIN_MS } from './erasure-attempt.js';
 import { ErasureControl } from './erasure-control.js';
 import { ErasureDispatcher } from './erasure-dispatcher.js';
@@ -16,7 +16,8 @@ import { ErasureQueue } from './erasure-queue.js';
 import { ErasureReceipts } from './erasure-receipts.js';
 import { ErasureRecords } from './erasure-records.js';
 import { ErasureUpkeep } from './erasure-upkeep.js';
-import { OverdueErasures } from './overdue-erasures.js';
+import { ServicePresence } from './service-presence.js';
+import { UnfinishedErasures } from './unfinished-erasures.js';
 import { forgetUser } from './forget-user.js';
 
 export interface ErasuresAround {
@@ -24,8 +25,10 @@ export interface ErasuresAround {
   readonly context: OutboxContext;
   readonly options: ResolvedOptions;
   readonly users: UsersApi;
-  /** One request. @returns the status of the answer, 404 when the service does not know the user */
-  readonly erase: (uid: string, mode: ErasureMode, withinMs: number) => Promise<number>;
+  /** The same with one request for each call, for work that can wait. */
+  readonly once: UsersApi;
+  /** Aborted when the app shuts down. */
+  readonly closing: AbortSignal;
   readonly logOut: Deliver;
   readonly logouts: Dispatcher;
   readonly emit: Emit;
@@ -35,17 +38,17 @@ export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
   /** None for an outbox engine that keeps no records. */
   readonly dispatcher: ErasureDispatcher | undefined;
-  readonly overdue: OverdueErasures | undefined;
+  readonly unfinished: UnfinishedErasures | undefined;
 }
 
 const PER_PAGE = 100;
 
 /** The erasures of one application, put together. */
 export function openErasures(around: ErasuresAround): OpenErasures {
-  const { outbox, context, options, users, erase, logOut, logouts, emit } = around;
+  const { outbox, context, options, users, once, closing, logOut, logouts, emit } = around;
   const { erasure, http, logout } = options;
   if (!outbox.records)
-    return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined, overdue: undefined };
+    return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined, unfinished: undefined };
   const records = new ErasureRecords(outbox.records, context);
   const { concurrency, parkAfterMs, keepReceiptsMs, beforeErase } = erasure;
   const warnAfterMs = [...erasure.warnAfterMs, parkAfterMs].toSorted((one, other) => one - other);
@@ -53,13 +56,19 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const ledger = new ErasureLedger(records, overdueAfterMs);
   const control = new ErasureControl(records, ledger);
   const receipts = new ErasureReceipts(records);
-  // Of the hook, the token, the logout and the operation each has its own limit; the rest waits for the rate limit.
-  const attemptMs = 2 * http.deadlineMs;
+  // Time for the request, and for a place in the rate limit, which may be full of the calls of others.
+  const eraseMs = 2 * http.deadlineMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
+  const presence = new ServicePresence(() => once.list({ perPage: 1 }, closing));
   const hookMs = beforeErase ? HOOK_WITHIN_MS : 0;
   const attempt = new ErasureAttempt({
     beforeErase,
     logOut: logout.mode === 'direct' ? logOut : undefined,
-    erase: (uid, mode) => erase(uid, mode, attemptMs),
+    erase: (uid, mode, mayStillBeSent) =>
+      withLinkedSignal([closing], eraseMs, ({ signal }) =>
+        once.eraseKnownOrNot(uid, mode, mayStillBeSent, signal),
+      ),
+    isServiceThere: () => presence.isThere(),
+    closing,
     emit,
   });
   const pace = new Pace(concurrency, (event) => {
@@ -77,12 +86,12 @@ export function openErasures(around: ErasuresAround): OpenErasures {
       forget: (uid) => forgetUser(outbox, uid, emit),
       emit,
     },
-    { parkAfterMs, leaseMs: hookMs + attemptMs + 3 * http.timeoutMs },
+    { parkAfterMs, leaseMs: hookMs + eraseMs + 4 * http.timeoutMs },
   );
   const walk = (signal: AbortSignal | undefined) =>
     walkUsers((page) => users.list({ page, perPage: PER_PAGE }, signal));
   const { durable } = outbox;
-  const parts = { ledger, control, receipts, records, users: walk, durable, emit };
-  const overdue = new OverdueErasures(ledger, overdueAfterMs);
-  return { erasures: new DebateSpaceErasures(parts), dispatcher, overdue };
+  const parts = { ledger, control, receipts, records, users: walk, durable, closing, emit };
+  const unfinished = new UnfinishedErasures(ledger, overdueAfterMs);
+  return { erasures: new DebateSpaceErasures(parts), dispatcher, unfinished };
 }

@@ -2,6 +2,8 @@ import type { ErasureMode, ErasureOutcome } from './erasure.js';
 
 /** What is kept of all erasures of one reference. Moments are milliseconds since 1970. */
 export interface StoredBatch {
+  /** Raised by every change, so that none goes unnoticed by another. */
+  revision: number;
   readonly mode: ErasureMode;
   readonly requestedBy?: string;
   readonly askedAt: number;
@@ -11,6 +13,8 @@ export interface StoredBatch {
   paused: boolean;
   cancelling: boolean;
   startedAt?: number;
+  /** When it last went on after a pause. */
+  resumedAt?: number;
   finishedAt?: number;
   /** Under which it stands in the schedule; absent when it does not. */
   dueAt?: number;
@@ -30,7 +34,7 @@ export interface StoredEntry {
   readonly sealed: string;
   /** All references that ask for it; it is done once. */
   references: string[];
-  /** From when on `erasure.parkAfterMs` counts. */
+  /** When it was asked for, or revived: from then on `erasure.parkAfterMs` counts. */
   since: number;
   /** When it is due; while it is under way, when its lease ends. */
   dueAt: number;
@@ -54,6 +58,7 @@ export interface StoredReceipt {
   readonly answer?: number;
   readonly loggedOut: boolean;
   readonly reason?: string;
+  readonly uncertain?: true;
 }
 
 /** How many are neither over nor given up. */

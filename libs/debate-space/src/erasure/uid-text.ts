@@ -84,7 +84,11 @@ async function* csvRows(records: AsyncIterable<TextRecord>, column: string): Asy
   for await (const { row, cells } of records) {
     if (header === undefined) header = withColumn(cells, column);
     else if (cells.length === header.length) yield decodedRow(row, cells[header.indexOf(column)]);
-    else yield { row, problem: `it does not match the header row (cells: ${cells.length}, there: ${header.length})` };
+    else
+      yield {
+        row,
+        problem: `it does not match the header row (cells: ${cells.length}, there: ${header.length})`,
+      };
   }
   if (header === undefined) throw unreadable('there is no header row: the text is empty');
 }

@@ -83,9 +83,8 @@ export class Dispatcher {
     }
   }
 
-  /** Whether a logout is being delivered or due. */
+  /** Whether a logout is due. */
   async busy(): Promise<boolean> {
-    if (this.#underWay.size > 0) return true;
     return ((await this.#outbox.nextDueMs()) ?? Infinity) <= 0;
   }
 

@@ -22,6 +22,11 @@ export interface Pause {
   readonly pausedMs: number;
 }
 
+interface Waiting {
+  readonly granted: (refused?: Pause) => void;
+  readonly reserved: number;
+}
+
 /**
  * Never more than `requests` in any window of `perMs`, as the service sees them: a place comes free one window after
  * the *answer*, so that it does not matter how long a request was on its way. First come, first served.
@@ -29,7 +34,7 @@ export interface Pause {
 export class RateLimiter {
   readonly #limit: RateLimit | undefined;
   readonly #mostPauseMs: number;
-  readonly #waiting = new Set<(refused?: Pause) => void>();
+  readonly #waiting = new Set<Waiting>();
   /** When each answered request leaves the window, ascending. */
   readonly #cooling: number[] = [];
   #underWay = 0;
@@ -42,21 +47,25 @@ export class RateLimiter {
     this.#limit = limit === false ? undefined : limit;
   }
 
-  /** Waits for a place. Rejects with an `AbortError` when the signal is aborted before. */
-  async turn(signal: AbortSignal): Promise<Turn | Pause> {
+  /**
+   * Waits for a place. Rejects with an `AbortError` when the signal is aborted before.
+   * @param reserved how many places are left to others; who leaves some holds up nobody
+   */
+  async turn(signal: AbortSignal, reserved = 0): Promise<Turn | Pause> {
     signal.throwIfAborted();
     const refused = await new Promise<Pause | undefined>((resolve, reject) => {
       const granted = (pause?: Pause): void => {
         signal.removeEventListener('abort', aborted);
         resolve(pause);
       };
+      const waiting = { granted, reserved };
       const aborted = (): void => {
-        this.#waiting.delete(granted);
+        this.#waiting.delete(waiting);
         reject(new DOMException('aborted while waiting for the rate limit', 'AbortError'));
         this.#grant();
       };
       signal.addEventListener('abort', aborted, { once: true });
-      this.#waiting.add(granted);
+      this.#waiting.add(waiting);
       this.#grant();
     });
     return refused ?? { done: this.#doneOnce() };
@@ -84,28 +93,33 @@ export class RateLimiter {
     const now = performance.now();
     while ((this.#cooling[0] ?? Infinity) <= now) this.#cooling.shift();
     const pausedMs = this.#pausedUntil - now;
-    for (const granted of this.#waiting) {
+    let nextMs = Infinity;
+    for (const waiting of this.#waiting) {
+      const { granted, reserved } = waiting;
       if (pausedMs > this.#mostPauseMs) {
-        this.#waiting.delete(granted);
+        this.#waiting.delete(waiting);
         granted({ pausedMs });
         continue;
       }
-      const wait = this.#waitMs(now);
+      const wait = this.#waitMs(now, reserved);
       if (wait > 0) {
-        // Not unref'd: somebody is waiting. Without an end in sight, the next answer calls again.
-        if (wait < Infinity)
-          this.#timer = setTimeout(this.#grant.bind(this), Math.min(Math.ceil(wait), MOST_MS));
-        return;
+        nextMs = Math.min(nextMs, wait);
+        if (reserved === 0) break;
+        continue;
       }
-      this.#waiting.delete(granted);
+      this.#waiting.delete(waiting);
       this.#underWay += 1;
       granted();
     }
+    // Not unref'd: somebody is waiting. Without an end in sight, the next answer calls again.
+    if (nextMs < Infinity)
+      this.#timer = setTimeout(this.#grant.bind(this), Math.min(Math.ceil(nextMs), MOST_MS));
   }
 
-  #waitMs(now: number): number {
-    const full = this.#limit !== undefined && this.#underWay + this.#cooling.length >= this.#limit.requests;
-    const free = full ? (this.#cooling[0] ?? Infinity) : now;
+  #waitMs(now: number, reserved: number): number {
+    const taken = this.#underWay + this.#cooling.length;
+    const most = this.#limit === undefined ? Infinity : this.#limit.requests - reserved;
+    const free = taken >= most ? (this.#cooling[taken - most] ?? Infinity) : now;
     return Math.max(free, this.#pausedUntil) - now;
   }
 }

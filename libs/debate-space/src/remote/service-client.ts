@@ -1,4 +1,5 @@
 import {
+  AbortedError,
   AuthenticationError,
   DebateSpaceRequestError,
   RateLimitedError,
@@ -20,6 +21,8 @@ export interface ServiceCall<T> {
   readonly url: string;
   /** Absent when the API key in the query authorises the call. */
   readonly scope?: Scope;
+  /** Asked when nothing stands between the call and its request any more. @returns whether it may still be sent */
+  readonly mayStillBeSent?: () => Promise<boolean>;
   /** Reads an answer. `unknownBefore`: an earlier attempt of this call may have been carried out. */
   read(reply: HttpReply, unknownBefore: boolean): Attempt<T>;
 }
@@ -61,6 +64,7 @@ export class ServiceClient {
         try {
           const token = await this.#token(call.scope, signal, leftMs());
           if (typeof token === 'object') return token;
+          if (call.mayStillBeSent && !(await call.mayStillBeSent())) return { failure: GIVEN_UP };
           const exchange = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
           sent = !('failure' in exchange) || exchange.failure.sent;
           if ('failure' in exchange) return { failure: transportFailure(exchange.failure) };
@@ -102,6 +106,14 @@ export class ServiceClient {
     });
   }
 }
+
+const GIVEN_UP: Failure = {
+  error: AbortedError,
+  message: 'given up before it was sent',
+  outcome: 'not-sent',
+  requests: 0,
+  retry: 'no',
+};
 
 function paused({ pausedMs }: Pause): Failure {
   return {

@@ -16,13 +16,13 @@ const ON_ITS_WAY_MS = 1_000;
  * process alone counts.
  */
 export class SharedRateLimiter {
-  readonly #own: RateLimiter;
+  readonly #own: Pick<RateLimiter, 'turn' | 'pause'>;
   readonly #admit: Admit;
   readonly #limit: RateLimit;
   /** Over when the last one in the row has its place. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(own: RateLimiter, admit: Admit, limit: RateLimit) {
+  constructor(own: Pick<RateLimiter, 'turn' | 'pause'>, admit: Admit, limit: RateLimit) {
     this.#own = own;
     this.#admit = admit;
     this.#limit = limit;

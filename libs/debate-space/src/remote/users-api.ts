@@ -37,14 +37,20 @@ export class UsersApi {
 
   /**
    * The same for who keeps account of the attempts.
+   * @param mayStillBeSent asked immediately before a request; `AbortedError` when it says no
    * @returns the status of the answer; 404 when the service does not know the user (any more)
    */
-  async eraseKnownOrNot(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<number> {
+  async eraseKnownOrNot(
+    uid: string,
+    mode: ErasureMode,
+    mayStillBeSent: () => Promise<boolean>,
+    signal?: AbortSignal,
+  ): Promise<number> {
     const read = (reply: HttpReply): Attempt<number> => {
       const attempt = erased(reply, true);
       return 'failure' in attempt ? attempt : { value: reply.status };
     };
-    return this.#erase(uid, mode, read, signal);
+    return this.#erase(uid, mode, read, signal, mayStillBeSent);
   }
 
   async list(asked: ListUsersQuery, signal?: AbortSignal): Promise<ListedPage> {
@@ -69,10 +75,14 @@ export class UsersApi {
     mode: ErasureMode,
     read: (reply: HttpReply, unknownBefore: boolean) => Attempt<T>,
     signal?: AbortSignal,
+    mayStillBeSent?: () => Promise<boolean>,
   ): Promise<T> {
     const { operation, method, rest } = ERASURES[mode];
     const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}${rest}`;
-    return this.#client.call({ operation, method, url, scope: 'authentication', read }, signal);
+    return this.#client.call(
+      { operation, method, url, scope: 'authentication', read, mayStillBeSent },
+      signal,
+    );
   }
 }
 

@@ -56,12 +56,14 @@ export class LmdbFile {
   }
 
   /**
-   * Makes a change that reads what it depends on when nobody else can write. @param records how many it writes at most
+   * Makes a change that reads what it depends on when nobody else can write.
+   * @param records how many it writes at most
+   * @param isNew whether it brings something new; what ends something may use the space that is kept in reserve
    * @returns what it returns, when it is on the disk
    */
-  async transact(records: number, change: () => boolean): Promise<boolean> {
+  async transact(records: number, isNew: boolean, change: () => boolean): Promise<boolean> {
     const places = Math.ceil(records / RECORDS_PER_CHANGE);
-    return this.#commit(() => this.#root.transaction(change), true, places);
+    return this.#commit(() => this.#root.transaction(change), isNew, places);
   }
 
   /** Waits for what is being written. */

@@ -21,7 +21,8 @@ export class LmdbRecords implements Records {
 
   async change(expected: RecordValues, changes: RecordValues): Promise<boolean> {
     const { records } = this.#file.databases;
-    return this.#file.transact(changes.size, () => {
+    const isNew = [...expected].some(([key, value]) => value === undefined && changes.get(key) !== undefined);
+    return this.#file.transact(changes.size, isNew, () => {
       for (const [key, value] of expected) if (records.get(key) !== value) return false;
       for (const [key, value] of changes) {
         if (value === undefined) void records.remove(key);
