@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Readable } from 'node:stream';
-import { filter, firstValueFrom, lastValueFrom, take, toArray, type Observable } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, share, take, toArray, type Observable } from 'rxjs';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceErasures,
@@ -158,6 +158,15 @@ for (const engine of outboxEngines) {
       expect(await retrying).toMatchObject([{ cause: '404', attempts: 1 }]);
       await finished;
       expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', answer: 200 }]);
+    });
+
+    it('is not taken in by an address at which everything is a 404', async () => {
+      const app = await start({ baseUrl: `${service.url}/api/v2` });
+      const heldUp = told(app, 'erasures-held-up');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'nowhere' });
+      expect(await heldUp).toMatchObject([{ cause: '404' }]);
+      expect(await erasuresOf(app).status('nowhere')).toMatchObject({ waiting: 1, alreadyGone: 0 });
+      expect(await all(erasuresOf(app).receipts('nowhere'))).toEqual([]);
     });
 
     it('deletes first when a user is to be deleted and anonymised', async () => {
@@ -494,7 +503,7 @@ describe('what operators read of erasures', () => {
     const finished = told('erasure-finished');
     await erasures.resume('case-1');
     await Promise.all([finished, goOn]);
-    expect(lines.filter((line) => /eras/.test(line))).toEqual([
+    expect(lines.filter((line) => line.includes('eras'))).toEqual([
       expect.stringMatching(/^warn erasures are kept in memory: .*lmdbOutbox/),
       'warn the service does not erase users (503); they wait in the outbox',
       'warn an erasure failed (503) and is tried again; further ones with this cause are not logged',
@@ -505,6 +514,26 @@ describe('what operators read of erasures', () => {
     ]);
     expect(lines.join()).not.toContain('alice');
     await app.close();
+    await service.stop();
+  });
+});
+
+describe('a host that shuts down', () => {
+  it('is told what memory forgets, and waits for no progress', async () => {
+    const service = await startService();
+    const erasure = { beforeErase: () => new Promise<undefined>(() => undefined) };
+    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { erasure }))] })
+    class App {}
+    const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+    await app.init();
+    const events = firstValueFrom(app.get(DebateSpaceEvents).events$.pipe(toArray()));
+    await app.get(DebateSpaceErasures).requestMany(['alice', 'bob'], { mode: 'delete', reference: 'r' });
+    const progress = app.get(DebateSpaceErasures).progress('r').pipe(share());
+    const over = lastValueFrom(progress);
+    await firstValueFrom(progress);
+    await app.close();
+    expect(await over).toMatchObject({ waiting: 2 });
+    expect(await events).toContainEqual({ type: 'erasures-lost', count: 2 });
     await service.stop();
   });
 });

@@ -66,18 +66,18 @@ export class ErasureAttempt {
     if (forbidden) return forbidden;
     const loggedOut = await this.#logOut(claimed, uid);
     if (typeof loggedOut === 'object') return loggedOut;
-    let isWanted = true;
+    const last = { isWanted: true };
     try {
       const answer = await this.#parts.erase(uid, claimed.mode, async () => {
-        isWanted = await mayStillBeSent();
-        return isWanted;
+        last.isWanted = await mayStillBeSent();
+        return last.isWanted;
       });
       if (answer === 404 && !(await this.#parts.isServiceThere())) return nobodyThere(claimed);
       // Gone already – unless an earlier attempt, whose answer nobody has heard, was what did it.
       const outcome = answer === 404 && !claimed.unknownBefore ? 'already-gone' : 'erased';
       return { end: { outcome, answer, loggedOut } };
     } catch (error) {
-      return isWanted ? afterError(claimed, error, this.#parts.closing.aborted) : brokenOff(claimed);
+      return last.isWanted ? afterError(claimed, error, this.#parts.closing.aborted) : brokenOff(claimed);
     }
   }
 

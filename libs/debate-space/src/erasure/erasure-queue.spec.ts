@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import { seeded } from '../../../../test/support/seeded.js';
 import type { ClaimedErasure, Setback } from './claimed-erasure.js';
+import { ErasureBatch } from './erasure-batch.js';
 import { ErasureControl } from './erasure-control.js';
 import { ErasureLedger } from './erasure-ledger.js';
 import { ErasureQueue } from './erasure-queue.js';
@@ -141,6 +142,17 @@ describe('the queue of erasures', () => {
     expect(await claim()).toMatchObject({ uid: 'bob' });
   });
 
+  it('gives up what a cancellation that a crash interrupted has left', async () => {
+    await ask('r', 'alice');
+    await one.records.change(async (draft) => {
+      const batch = await ErasureBatch.find(draft, 'r');
+      if (batch) batch.stored.cancelling = true;
+      batch?.save(Date.now());
+    });
+    expect(await one.queue.claim(LEASE_MS)).toBeUndefined();
+    expect(await one.ledger.status('r')).toMatchObject({ state: 'cancelled', cancelled: 1 });
+  });
+
   it('goes on with what may have been carried out when it is cancelled, and ends it when it was given up', async () => {
     await ask('r', 'alice', 'bob');
     const [sent, parked] = [await claim(), await claim()];
@@ -249,16 +261,22 @@ describe('the queue of erasures', () => {
           if (!claimed) return;
           const sent = random() < 0.8 && (await queue.send(claimed));
           const end = pick([erased, vetoed, { outcome: 'already-gone', answer: 404, loggedOut: true } as const]); // prettier-ignore
-          if (random() < 0.5) await queue.finish(claimed, end);
-          else if (random() < 0.5) await queue.retry(claimed, sent ? failure : notSent, 1_000);
-          else await queue.park(claimed, failure);
+          const what = pick(['finish', 'finish', 'retry', 'park'] as const);
+          if (what === 'finish') await queue.finish(claimed, end);
+          if (what === 'retry') await queue.retry(claimed, sent ? failure : notSent, 1_000);
+          if (what === 'park') await queue.park(claimed, failure);
         },
         ({ control }) => control.pause(pick(references)),
         ({ control }) => control.resume(pick(references)),
         ({ control }) => (random() < 0.1 ? control.cancel(pick(references)) : Promise.resolve()),
-        () => Promise.resolve(jest.advanceTimersByTime(pick([1, 500, LEASE_MS]))),
+        () => {
+          jest.advanceTimersByTime(pick([1, 500, LEASE_MS]));
+          return Promise.resolve();
+        },
       ];
-      const refused = ({ code }: { code?: string }) => expect(code).toMatch(/_ERASURE(_CONFLICT)?$/);
+      const refused = ({ code }: { code?: string }): void => {
+        expect(code).toMatch(/_ERASURE(_CONFLICT)?$/);
+      };
       for (let step = 0; step < 600; step += 1) {
         const both = [pick(steps)(one), pick(steps)(other)].map((work) => work.catch(refused));
         await Promise.all(both);

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ReceivedRequest } from 'debate-space-simulator';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
 import { RateLimiter, type Pause, type Turn } from './rate-limiter.js';
+import { rateLimiters } from './rate-limiters.js';
 
 const { simulator, client } = serviceClients();
 const never = new AbortController().signal;
@@ -174,6 +175,44 @@ describe('the rate limiter', () => {
     ]);
     expect(order).toEqual(['second', 'fourth']);
     await wait('fifth');
+  });
+
+  it('lets work that can wait have what it leaves to others, and hold up nobody', async () => {
+    jest.useFakeTimers();
+    const limit = { requests: 10, perMs: 1000 };
+    const { calls, work } = rateLimiters(limit, Infinity, undefined);
+    const told: string[] = [];
+    const wait = async (name: string, limiter: typeof calls) => {
+      const turn = granted(await limiter.turn(never));
+      told.push(name);
+      return turn;
+    };
+    const working = await Promise.all(Array.from({ length: 8 }, () => wait('work', work)));
+    void wait('work that waits', work);
+    await wait('a call', calls);
+    await wait('another', calls);
+    void wait('a call that waits', calls);
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(told.slice(8)).toEqual(['a call', 'another']);
+    for (const turn of working.slice(0, 2)) turn.done(true);
+    await jest.advanceTimersByTimeAsync(1010);
+    expect(told.slice(10)).toEqual(['a call that waits']); // it leaves nine, of which work may have eight
+    working[2]?.done(true);
+    working[3]?.done(true);
+    await jest.advanceTimersByTimeAsync(1010);
+    expect(told.at(-1)).toBe('work that waits');
+  });
+
+  it('shares what is left to others over all instances', async () => {
+    const asked: number[] = [];
+    const admit = (requests: number) => {
+      asked.push(requests);
+      return Promise.resolve(0);
+    };
+    const { calls, work } = rateLimiters({ requests: 100, perMs: 60_000 }, Infinity, admit);
+    await work.turn(never);
+    await calls.turn(never);
+    expect(asked).toEqual([80, 100]);
   });
 
   it('refuses a signal that is aborted already', async () => {
