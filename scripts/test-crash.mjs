@@ -1,11 +1,13 @@
-// The proof that no logout is lost: apps under load are killed at random, started again, and what the service received
-// is compared with what was promised to the browsers. Exit code 0: every invariant holds.
+// The proof that no logout is lost and that erasures are done: apps under load are killed at random, started again, and
+// what the service received is compared with what was promised to the browsers and to who asked for erasures. Exit code
+// 0: every invariant holds.
 import { parseArgs } from 'node:util';
+import { erasureScenarios } from './test-crash/erasure-scenarios.mjs';
+import { LogoutTrial } from './test-crash/logout-trial.mjs';
 import { planted } from './test-crash/planted.mjs';
-import { scenarios } from './test-crash/scenarios.mjs';
+import { logoutScenarios } from './test-crash/scenarios.mjs';
 import { Skipped } from './test-crash/skipped.mjs';
-import { table, violations } from './test-crash/table.mjs';
-import { Trial } from './test-crash/trial.mjs';
+import { table } from './test-crash/table.mjs';
 import { places } from './test-crash/turns.mjs';
 
 const { values } = parseArgs({
@@ -13,11 +15,14 @@ const { values } = parseArgs({
     scenario: { type: 'string', multiple: true },
     kills: { type: 'string' },
     endings: { type: 'string' },
+    erasures: { type: 'string' },
     seed: { type: 'string' },
     full: { type: 'boolean' },
     planted: { type: 'boolean' },
   },
 });
+/** In the order in which they begin: those that take longest begin first. */
+const scenarios = [...erasureScenarios, ...logoutScenarios];
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 /** One for each CPU of the smallest machine that runs this; the waiting afterwards costs nothing. */
 const inTurn = places(2);
@@ -52,12 +57,11 @@ async function proveAll() {
 /** Each fault under the scenario that is to find it. */
 async function plantAll() {
   const outcomes = await Promise.all(
-    planted.map(async ({ name, under, size }) => {
+    planted.map(async ({ name, under, size, tell }) => {
       const scenario = scenarios.find((candidate) => candidate.name === under);
       const faulty = { ...scenario, name: `${name} (${under})`, planted: name, size: size ?? scenario.size };
       const outcome = await play(faulty);
-      const { lost = 0, waiting = 0 } = outcome.result ?? {};
-      return { ...outcome, isCaught: lost + waiting > 0 };
+      return { ...outcome, isCaught: outcome.wrong.some((word) => tell.test(word)) };
     }),
   );
   report(outcomes);
@@ -69,15 +73,13 @@ async function plantAll() {
 /** Never rejects. */
 async function play(scenario) {
   const usual = values.full ? scenario.full : scenario.size;
-  const size = {
-    kills: Number(values.kills ?? usual.kills),
-    endings: Number(values.endings ?? usual.endings),
-  };
-  const trial = new Trial(scenario, size, seed);
-  const { notes } = trial;
+  const given = Object.keys(usual).filter((key) => values[key] !== undefined);
+  const size = { ...usual, ...Object.fromEntries(given.map((key) => [key, Number(values[key])])) };
+  const trial = new (scenario.Trial ?? LogoutTrial)(scenario, size, seed);
+  const { notes, columns } = trial;
   try {
     const result = await trial.run(inTurn);
-    return { scenario, result, notes, wrong: [...trial.trouble, ...violations(scenario, result)] };
+    return { scenario, result, columns, notes, wrong: [...trial.trouble, ...trial.violations(result)] };
   } catch (error) {
     if (error instanceof Skipped && !error.isFailure)
       return { scenario, notes: [`SKIPPED: ${error.message}`], wrong: [], isSkipped: true };
@@ -91,7 +93,12 @@ function verdict({ wrong, isSkipped }) {
 }
 
 function report(outcomes) {
-  console.log(`\n${table(outcomes.flatMap(({ result }) => result ?? []))}\n`);
+  const played = outcomes.filter(({ result }) => result !== undefined);
+  for (const columns of new Set(played.map((outcome) => outcome.columns))) {
+    const results = played.filter((outcome) => outcome.columns === columns).map(({ result }) => result);
+    console.log(`\n${table(columns, results)}`);
+  }
+  console.log();
   for (const { scenario, notes } of outcomes)
     for (const note of notes) console.log(`${scenario.name}: ${note}`);
   for (const { scenario, wrong } of outcomes)

@@ -88,11 +88,14 @@ describe('the sample app', () => {
 programOf('prlimit', 'util-linux').describe('the lmdb outbox on a full disk', () => {
   it('takes nothing new, delivers what it has, and goes on when there is room again', async () => {
     const { stdout } = await run(process.execPath, [join(root, 'test/support/full-disk.mjs'), folder], { cwd: root }); // prettier-ignore
+    const full = { name: 'OutboxError', message: expect.stringContaining('the disk is full') };
     expect(JSON.parse(stdout)).toEqual({
-      refused: { name: 'OutboxError', message: expect.stringContaining('the disk is full') },
+      refused: full,
+      unnoted: full,
       isKept: true,
       isDelivered: true,
       later: 200,
+      noted: 1000,
     });
   }, 60_000);
 });

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const MOST_BOOT_MS = 1_000;
 const SHUTDOWN_WITHIN_MS = 20_000;
+const MOST_GUST_MS = 500;
 /** Three refusals, with what is waited between them. */
 const PARKED_WITHIN_MS = 8_000;
 
@@ -77,8 +78,8 @@ export async function setRightAndReplay(trial) {
   if (!(replayed > 0)) trial.trouble.push('nothing was parked');
 }
 
-/** Everything an overloaded service and a bad line do, until the answer to `storm()` is called. */
-export function storm({ service, random }) {
+/** Everything an overloaded service and a bad line do to these operations, until the answer to `storm()` is called. */
+export function storm({ service, random }, operations = ['logout']) {
   const headers = { 'retry-after': '2' };
   const kinds = [
     { kind: 'status', status: 429, headers },
@@ -89,11 +90,31 @@ export function storm({ service, random }) {
     { kind: 'outage' },
   ];
   const timer = setInterval(() => {
-    service.faults.add({ ...random.oneOf(kinds), operation: 'logout', times: random.from(1, 4) });
+    const operation = random.oneOf(operations);
+    service.faults.add({ ...random.oneOf(kinds), operation, times: random.from(1, 4) });
   }, 60);
   return () => {
     clearInterval(timer);
     service.faults.clear();
+  };
+}
+
+/** The same in gusts, with the service at its best between them. @returns ends it */
+export function gusts(trial, operations) {
+  let isOver = false;
+  let calm = () => undefined;
+  const blow = async () => {
+    while (!isOver) {
+      calm = storm(trial, operations);
+      await sleep(trial.random.from(100, MOST_GUST_MS));
+      calm();
+      await sleep(trial.random.from(100, MOST_GUST_MS));
+    }
+  };
+  void blow();
+  return () => {
+    isOver = true;
+    calm();
   };
 }
 

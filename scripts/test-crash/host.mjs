@@ -3,8 +3,6 @@ import { once } from 'node:events';
 import { fileURLToPath, URLSearchParams } from 'node:url';
 import { atExit } from './leftovers.mjs';
 
-const PROGRAM = fileURLToPath(new URL('app.mjs', import.meta.url));
-
 /** One app process, that is killed and started again. */
 export class Host {
   /** Where it listens; `undefined` while it does not. */
@@ -16,7 +14,11 @@ export class Host {
   #asked = 0;
   #answers = new Map();
 
-  /** @param tell is called with every event of the plugin that is worth it, and when the process ends by itself */
+  /**
+   * @param settings for the program, which is named among them
+   * @param sessions what answers its session store, if it has one
+   * @param tell is called with every event of the plugin that is worth it, and when the process ends by itself
+   */
   constructor(settings, sessions, tell) {
     this.#settings = settings;
     this.#sessions = sessions;
@@ -26,7 +28,8 @@ export class Host {
   /** @param clock for `clock.mjs`: `{ offsetMs }`, or `{ speed, since }`; the machine's own when absent */
   start(clock) {
     const preload = clock && new URL(`clock.mjs?${new URLSearchParams(clock)}`, import.meta.url);
-    const child = fork(PROGRAM, [JSON.stringify(this.#settings)], {
+    const program = fileURLToPath(new URL(this.#settings.program, import.meta.url));
+    const child = fork(program, [JSON.stringify(this.#settings)], {
       execArgv: preload ? ['--import', preload.href] : [],
     });
     const wipe = atExit(() => child.kill('SIGKILL'));

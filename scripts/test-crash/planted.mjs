@@ -1,10 +1,11 @@
 // Faults of the kind that this test is to find, put between the plugin and its engine inside an app process.
 import { setTimeout } from 'node:timers';
+import { ERASURE_PLANTS, plantedErasures } from './planted-erasures.mjs';
 import { workerOfDefaults } from './planted-worker.mjs';
 
 const LATE_MS = 50;
 
-const PLANTS = {
+const LOGOUT_PLANTS = {
   /** The session ends first, and the outbox hears of it afterwards. */
   'end-first': (engine) => {
     const unwritten = new Map();
@@ -48,11 +49,17 @@ const PLANTS = {
   'stalled-once': workerOfDefaults,
 };
 
-/** Each with the scenario that is to find it. One job must be met twice by a kill: that takes more of them. */
-export const planted = Object.keys(PLANTS).map((name) => {
-  if (name !== 'stalled-once') return { name, under: 'lmdb' };
-  return { name, under: 'bullmq-two', size: { kills: 24, endings: 900 } };
+const PLANTS = { ...LOGOUT_PLANTS, ...ERASURE_PLANTS };
+
+/** One job must be met twice by a kill: that takes more of them. */
+const plantedLogouts = Object.keys(LOGOUT_PLANTS).map((name) => {
+  const tell = /are gone|still wait/;
+  if (name !== 'stalled-once') return { name, under: 'lmdb', tell };
+  return { name, under: 'bullmq-two', size: { kills: 24, endings: 900 }, tell };
 });
+
+/** Each with the scenario that is to find it, and with what it is to be told by. */
+export const planted = [...plantedLogouts, ...plantedErasures];
 
 /** An outbox factory with one of these faults; as it is, when none is named. */
 export function plant(name, factory) {

@@ -6,11 +6,20 @@ export function seeded(seed) {
     return state / 0x80000000;
   };
   for (let warmUp = 0; warmUp < 8; warmUp += 1) next(); // neighbouring seeds begin alike
+  const from = (least, most) => least + Math.floor(next() * (most - least + 1));
   return {
     /** From 0 to 1. */
     next,
     /** A whole number, from `least` to `most`. */
-    from: (least, most) => least + Math.floor(next() * (most - least + 1)),
-    oneOf: (list) => list[Math.floor(next() * list.length)],
+    from,
+    oneOf: (list) => list[from(0, list.length - 1)],
+    shuffled: (list) => {
+      const shuffled = [...list];
+      for (let n = shuffled.length - 1; n > 0; n -= 1) {
+        const other = from(0, n);
+        [shuffled[n], shuffled[other]] = [shuffled[other], shuffled[n]];
+      }
+      return shuffled;
+    },
   };
 }

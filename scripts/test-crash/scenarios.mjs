@@ -47,8 +47,8 @@ const ofRedis = {
   disturb: killRedisAtRandom,
 };
 
-/** In the order in which they begin; those that take longest begin first. */
-export const scenarios = [
+/** Those that take longest first. */
+export const logoutScenarios = [
   {
     name: 'long-outage',
     what: `lmdb; the service is away for two hours (half a minute at ${OUTAGE_SPEED} times the speed), the app is killed meanwhile`,

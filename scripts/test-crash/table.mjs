@@ -1,40 +1,11 @@
-const COLUMNS = {
-  scenario: 'scenario',
-  kills: 'kills',
-  asked: 'asked',
-  acknowledged: 'acknowledged',
-  delivered: 'delivered',
-  duplicates: 'duplicates',
-  invented: 'invented',
-  waiting: 'waiting',
-  parked: 'parked',
-  lost: 'lost',
-  refused: 'refused',
-  slowestMs: 'slowest ms',
-  degraded: 'degraded',
-  seconds: 'seconds',
-};
-
-/** Plain lines, one per result. */
-export function table(results) {
-  const rows = [COLUMNS, ...results];
-  const widths = Object.keys(COLUMNS).map((key) => Math.max(...rows.map((row) => String(row[key]).length)));
+/** Plain lines, one per result. @param columns what they are called, by the property that they show */
+export function table(columns, results) {
+  const rows = [columns, ...results];
+  const widths = Object.keys(columns).map((key) => Math.max(...rows.map((row) => String(row[key]).length)));
   const line = (row) =>
-    Object.keys(COLUMNS).map((key, column) => {
+    Object.keys(columns).map((key, column) => {
       const text = String(row[key]);
       return column === 0 ? text.padEnd(widths[column]) : text.padStart(widths[column]);
     });
   return rows.map((row) => line(row).join('  ')).join('\n');
-}
-
-/** What is wrong with a result, in plain words. */
-export function violations({ mayLose = false }, { lost, lostUids, invented, refused, waiting, parked }) {
-  const words = [];
-  if (lost > 0 && !mayLose)
-    words.push(`${lost} acknowledged logouts are gone, such as that of ${lostUids.slice(0, 3).join(', ')}`);
-  if (invented > 0) words.push(`${invented} users were logged out over there and never here`);
-  if (refused > 0) words.push(`${refused} logouts were answered with something else than 200`);
-  if (waiting > 0) words.push(`${waiting} acknowledged logouts still wait although the service is up`);
-  if (parked > 0) words.push(`${parked} acknowledged logouts are parked although nothing is wrong with them`);
-  return words;
 }

@@ -2,17 +2,15 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DebateSpaceSimulator, DEMO_CREDENTIALS } from 'debate-space-simulator';
 import { Host } from './host.mjs';
-import { Ledger } from './ledger.mjs';
-import { Load } from './load.mjs';
 import { seeded } from './random.mjs';
-import { Sessions } from './session-store.mjs';
-import { settled } from './settled.mjs';
 
 const MOST_MS = 20 * 60_000;
 
-/** One scenario, once: a service, app processes on one outbox, browsers, and the account of who was promised what. */
+/**
+ * One scenario, once: a service and app processes on one outbox. What they do, and what has to be true afterwards, is
+ * told by `play`, `settled`, `result`, `violations` and `columns` of the classes below it.
+ */
 export class Trial {
-  ledger = new Ledger();
   /** How often each event was told. */
   events = new Map();
   kills = 0;
@@ -41,11 +39,9 @@ export class Trial {
       const { apiKey, secretKey, applicationName } = DEMO_CREDENTIALS;
       const keys = { apiKey, secretKey, applicationName, authUrl: this.service.url };
       const settings = { ...scenario, place, options: { ...keys, ...scenario.options } };
-      const sessions = new Sessions();
-      const tell = (event) => this.#heard(event);
-      this.hosts = Array.from({ length: scenario.apps ?? 1 }, () => new Host(settings, sessions, tell));
-      await Promise.race([this.#failed, sleep(MOST_MS, undefined, { ref: false }).then(tooLong), this.#play(inTurn)]); // prettier-ignore
-      return this.#result(await Promise.race([this.#failed, settled(this)]));
+      this.hosts = Array.from({ length: scenario.apps ?? 1 }, () => this.host(settings));
+      await Promise.race([this.#failed, sleep(MOST_MS, undefined, { ref: false }).then(tooLong), this.play(inTurn)]); // prettier-ignore
+      return this.result(await Promise.race([this.#failed, this.settled()]));
     } finally {
       await Promise.all((this.hosts ?? []).map((host) => host.end()));
       await this.service.stop();
@@ -65,48 +61,19 @@ export class Trial {
     this.trouble.push(`no ${type} within ${withinMs} ms`);
   }
 
-  async #play(inTurn) {
-    await inTurn(async () => {
-      await Promise.all(this.hosts.map((host) => host.start(this.clock)));
-      const load = new Load(this.hosts, this.ledger, this.random, this.scenario.pauseMs);
-      load.start();
-      await this.scenario.disturb?.(this);
-      await this.ledger.reaches(this.size.endings);
-      await load.stop();
-    });
-    await this.scenario.afterwards?.(this);
+  get seconds() {
+    return Math.round((performance.now() - this.#started) / 1000);
   }
 
-  #heard(event) {
+  /** @param sessions what answers the app's session store, if it has one */
+  host(settings, sessions) {
+    const host = new Host(settings, sessions, (event) => this.hear(event, host));
+    return host;
+  }
+
+  hear(event) {
     this.events.set(event.type, this.count(event.type) + 1);
     if (event.type === 'died') this.#fail(new Error(`an app ended by itself (${event.cause})`));
-  }
-
-  /** What was promised, against what has arrived by now. */
-  compare() {
-    return this.ledger.compare(this.service.received.logouts);
-  }
-
-  #result({ waiting, parked, lost }) {
-    const { delivered, duplicates, invented } = this.compare();
-    const { asked, acknowledged, refused, slowestMs } = this.ledger;
-    return {
-      scenario: this.scenario.name,
-      kills: this.kills,
-      asked,
-      acknowledged,
-      delivered,
-      duplicates,
-      invented: invented.length,
-      waiting: waiting.length,
-      parked: parked.length,
-      lost: lost.length,
-      refused,
-      slowestMs: Math.round(slowestMs),
-      degraded: this.count('outbox-degraded'),
-      seconds: Math.round((performance.now() - this.#started) / 1000),
-      lostUids: lost,
-    };
   }
 }
 

@@ -58,6 +58,7 @@ export async function keysOf(client: Redis): Promise<Buffer> {
       stream: () => client.xrange(key, '-', '+'),
     };
     const type = await client.type(key);
+    if (type === 'none') continue; // gone meanwhile
     const value = values[type];
     if (!value) throw new Error(`a key of type ${type} cannot be read`);
     texts.push(key, await value());

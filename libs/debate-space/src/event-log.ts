@@ -42,7 +42,9 @@ export class EventLog {
         );
         return;
       case 'erasures-lost':
-        this.#logger.error(`${event.count} erasures were not done before the shutdown and are lost; ask again`);
+        this.#logger.error(
+          `${event.count} erasures were not done before the shutdown and are lost; ask again`,
+        );
         return;
       case 'erasure-retrying':
         this.#retrying(event.cause);

@@ -21,7 +21,10 @@ const named = ['uid', 'full_name', 'first_name', 'last_name', 'email', 'image_ur
 describe('users as CSV', () => {
   it('have the named fields, then further ones of the first page, then what came only later', async () => {
     const rows = await cells([
-      [{ score: 7, uid: 'ada', email: 'a@b' }, { uid: 'ben', city: 'X' }],
+      [
+        { score: 7, uid: 'ada', email: 'a@b' },
+        { uid: 'ben', city: 'X' },
+      ],
       [{ uid: 'cleo', city: 'Y', badges: [1], more: 'm' }],
     ]);
     expect(rows).toEqual([

@@ -49,7 +49,8 @@ describe('what is parked', () => {
   let ids: string[];
   beforeEach(async () => {
     service.faults.add({ kind: 'status', status: 401, operation: 'logout' });
-    for (const uid of ['ada', 'ben']) expect(await run(`logout ${uid} --carry-out`, { env })).toMatchObject({ code: 4 });
+    for (const uid of ['ada', 'ben'])
+      expect(await run(`logout ${uid} --carry-out`, { env })).toMatchObject({ code: 4 });
     service.faults.clear();
     ids = ((await answer('outbox parked')) as { id: string }[]).map(({ id }) => id);
   });
