@@ -117,7 +117,17 @@ describe('Ctrl-C', () => {
     '%s stops an erasure cleanly, and the same command goes on',
     async (signal) => {
       service.faults.add({ kind: 'status', status: 503, operation: 'anonymize' });
-      const command = ['erase', 'alice', 'bob', '--mode', 'anonymize', '--reference', 'case-1', '--yes'];
+      const command = [
+        'erase',
+        'alice',
+        'bob',
+        '--mode',
+        'anonymize',
+        '--reference',
+        'case-1',
+        '--carry-out',
+        '--yes',
+      ];
       const outbox = { DEBATE_SPACE_OUTBOX: `lmdb:${folder}` };
       const { child, told, ended } = start(command, outbox);
       await told('(503)');

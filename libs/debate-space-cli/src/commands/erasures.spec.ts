@@ -74,10 +74,22 @@ describe('an erasure that was left to the app', () => {
     expect(await answer('erasures cancel case-1 --yes')).toMatchObject({ cancelled: 2 });
   });
 
+  it('is only watched by the same command, unless it is told to carry it out', async () => {
+    const watching = start('erase ada ben --mode delete --reference case-1 --yes', { env });
+    await watching.told('this only watches');
+    watching.interrupt();
+    expect(await watching.code).toBe(5);
+    expect(service.received.count).toBe(0);
+    const both = await run('erase ada --mode delete --yes --detach --carry-out', { env });
+    expect(both).toMatchObject({ code: 2 });
+  });
+
   it('can be carried out here by the same command, and watched from elsewhere', async () => {
     const watching = start('erasures status case-1 --watch --json', { env });
     await watching.told('0 of 2');
-    expect(await run('erase ada ben --mode delete --reference case-1 --yes', { env })).toMatchObject({
+    expect(
+      await run('erase ada ben --mode delete --reference case-1 --carry-out --yes', { env }),
+    ).toMatchObject({
       code: 0,
     });
     expect(await watching.code).toBe(0);
@@ -88,7 +100,7 @@ describe('an erasure that was left to the app', () => {
 
 describe('the receipts', () => {
   beforeEach(async () => {
-    await run('erase ada ben --mode delete --reference case-1 --yes', { env });
+    await run('erase ada ben --mode delete --reference case-1 --carry-out --yes', { env });
   });
 
   it('are those of a reference, one a line, with no uid in them', async () => {

@@ -1,0 +1,92 @@
+/** What is counted of a trial of erasures, and what it is called. */
+export const erasureColumns = {
+  scenario: 'scenario',
+  kills: 'kills',
+  asked: 'asked',
+  erased: 'erased',
+  requests: 'requests',
+  repeated: 'repeated',
+  attempts: 'attempts in receipts',
+  receipts: 'receipts',
+  unproven: 'unproven',
+  uncounted: 'uncounted',
+  touched: 'touched',
+  unannounced: 'unannounced',
+  early: 'early',
+  waiting: 'waiting',
+  seconds: 'seconds',
+};
+
+/** How many of one app may be under way when it is killed, and have to be repeated: `erasure.concurrency`. */
+export const AT_ONCE = 4;
+
+/**
+ * What the receipts say, against what the service has seen.
+ * @param account of the app: `{ status, receipts, ofUser }`
+ * @param listReadAt when an app had read the list to its end for the first time
+ */
+export function compareErasures(account, { service, listed, others, mode, listReadAt }) {
+  const { status, receipts, ofUser } = account;
+  const requests = service.received.of(mode);
+  const times = new Map();
+  for (const { uid } of requests) times.set(uid, (times.get(uid) ?? 0) + 1);
+  const ofReference = new Set(receipts.map(({ uidHash }) => uidHash));
+  const isProven = (uid) => {
+    const [receipt, ...more] = ofUser[uid];
+    return receipt?.outcome === 'erased' && ofReference.has(receipt.uidHash) && more.length === 0;
+  };
+  const attemptsOf = (uid) => ofUser[uid].reduce((sum, { attempts }) => sum + attempts, 0);
+  const isListed = new Set(listed);
+  const strangers = service.received.all.filter(({ uid }) => uid !== undefined && !isListed.has(uid));
+  return {
+    asked: listed.length,
+    erased: listed.filter((uid) => !service.users.has(uid)).length,
+    requests: requests.length,
+    repeated: requests.length - times.size,
+    attempts: receipts.reduce((sum, { attempts }) => sum + attempts, 0),
+    receipts: receipts.length,
+    /** Without exactly one receipt of its own that says that it was erased. */
+    unproven: listed.filter((uid) => !isProven(uid)).length,
+    /** More requests than the receipt knows of. */
+    uncounted: listed.filter((uid) => attemptsOf(uid) < (times.get(uid) ?? 0)).length,
+    /** Gone, or named in a request, and not on the list. */
+    touched: others.filter((uid) => !service.users.has(uid)).length + strangers.length,
+    unannounced: unannounced(service.received.all, mode),
+    early: requests.filter(({ at }) => at < listReadAt).length,
+    waiting: status.waiting,
+    status,
+  };
+}
+
+/** How many were erased without a logout that the service took before. */
+function unannounced(received, mode) {
+  const loggedOut = new Set();
+  const without = new Set();
+  for (const { operation, accepted, uid } of received) {
+    if (operation === 'logout' && accepted) loggedOut.add(uid);
+    if (operation === mode && !loggedOut.has(uid)) without.add(uid);
+  }
+  return without.size;
+}
+
+/** What is wrong with a result, in plain words. */
+export function erasureViolations({ isStormy = false }, result) {
+  const { kills, asked, erased, receipts, unproven, uncounted, touched, unannounced, early } = result;
+  const { state, total, done, alreadyGone, waiting } = result.status;
+  const words = [];
+  if (state !== 'done' || done !== asked || total !== asked)
+    words.push(`it is ${state}: of ${asked} users ${total} are noted, ${done} done, ${alreadyGone} called already gone, ${waiting} waiting`); // prettier-ignore
+  if (erased < asked) words.push(`${asked - erased} users on the list are still there`);
+  if (receipts !== asked) words.push(`${receipts} receipts for ${asked} users`);
+  if (unproven > 0)
+    words.push(`${unproven} users have no receipt, or not one, that says that they were erased`);
+  if (uncounted > 0) words.push(`${uncounted} receipts know of fewer attempts than the service has seen`);
+  if (touched > 0) words.push(`${touched} times somebody was touched who is not on the list`);
+  if (unannounced > 0) words.push(`${unannounced} users were erased before they were logged out`);
+  if (early > 0) words.push(`${early} requests came before the list was read to its end`);
+  if (!isStormy && result.repeated > AT_ONCE * kills)
+    words.push(
+      `${result.repeated} requests were repeated, and ${kills} kills explain ${AT_ONCE * kills} at most`,
+    );
+  return words;
+}

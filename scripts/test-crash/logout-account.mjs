@@ -1,0 +1,32 @@
+/** What is counted of a trial of logouts, and what it is called. */
+export const logoutColumns = {
+  scenario: 'scenario',
+  kills: 'kills',
+  asked: 'asked',
+  acknowledged: 'acknowledged',
+  delivered: 'delivered',
+  duplicates: 'duplicates',
+  invented: 'invented',
+  waiting: 'waiting',
+  parked: 'parked',
+  lost: 'lost',
+  refused: 'refused',
+  slowestMs: 'slowest ms',
+  degraded: 'degraded',
+  seconds: 'seconds',
+};
+
+/** What is wrong with a result, in plain words. */
+export function logoutViolations(
+  { mayLose = false },
+  { lost, lostUids, invented, refused, waiting, parked },
+) {
+  const words = [];
+  if (lost > 0 && !mayLose)
+    words.push(`${lost} acknowledged logouts are gone, such as that of ${lostUids.slice(0, 3).join(', ')}`);
+  if (invented > 0) words.push(`${invented} users were logged out over there and never here`);
+  if (refused > 0) words.push(`${refused} logouts were answered with something else than 200`);
+  if (waiting > 0) words.push(`${waiting} acknowledged logouts still wait although the service is up`);
+  if (parked > 0) words.push(`${parked} acknowledged logouts are parked although nothing is wrong with them`);
+  return words;
+}
