@@ -10,6 +10,7 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/libs', '<rootDir>/sample-app', '<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
+  maxWorkers: 2, // many tests wait rather than compute
   testTimeout: 30_000, // shutting down while the service is away takes up to five seconds
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: sources,

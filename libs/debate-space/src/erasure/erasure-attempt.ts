@@ -43,6 +43,7 @@ export interface ErasureAttemptParts {
 /** How long `erasure.beforeErase` may take, in milliseconds. */
 export const HOOK_WITHIN_MS = 30_000;
 const LONGEST_REASON = 1_000;
+const LEAST_DELAY_MS = 100;
 const MINUTE_MS = 60_000;
 /** A service that asks for more time is not believed. */
 const MOST_DELAY_MS = 60 * MINUTE_MS;
@@ -184,8 +185,9 @@ const OTHERS: Partial<Record<DebateSpaceErrorCode, 'unaffected' | 'slower'>> = {
   ERR_DEBATE_SPACE_ABORTED: 'unaffected',
 };
 
+/** Never so short that a failure on this side becomes a loop. */
 function delay({ failures }: ClaimedErasure): number {
-  return fullJitter(failures + 1, 1_000, 5 * MINUTE_MS);
+  return Math.max(LEAST_DELAY_MS, fullJitter(failures + 1, 1_000, 5 * MINUTE_MS));
 }
 
 /** Repeating alone hardly helps: somebody has to look at it. */
