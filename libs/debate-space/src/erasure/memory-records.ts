@@ -1,7 +1,8 @@
 import sortedBTree from 'sorted-btree';
 import type { RecordValues, Records } from './records.js';
 
-const { default: BTree } = sortedBTree; // a CommonJS module
+// A CommonJS module: Node gives the module, a host's own test runner that translates imports gives its default.
+const BTree = 'default' in sortedBTree ? sortedBTree.default : sortedBTree;
 
 /** Records in this process's memory. */
 export class MemoryRecords implements Records {
