@@ -1,0 +1,55 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { setTimeout as pause } from 'node:timers/promises';
+import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { Pace } from '../outbox/pace.js';
+import { ErasureAttempt } from './erasure-attempt.js';
+import { ErasureDispatcher } from './erasure-dispatcher.js';
+import { ErasureLedger } from './erasure-ledger.js';
+import { ErasureQueue } from './erasure-queue.js';
+import { ErasureRecords } from './erasure-records.js';
+import { ErasureUpkeep } from './erasure-upkeep.js';
+import { MemoryRecords } from './memory-records.js';
+
+let dispatcher: ErasureDispatcher | undefined;
+afterEach(() => {
+  dispatcher?.stop();
+});
+
+it('lets waiting logouts go first', async () => {
+  const records = new ErasureRecords(new MemoryRecords(), outboxContext());
+  await new ErasureLedger(records, 1e9).add({ reference: 'r', mode: 'delete' }, 'alice');
+  const seen: string[] = [];
+  let asked = 0;
+  let erased: () => void = () => undefined;
+  const done = new Promise<void>((resolve) => (erased = resolve));
+  const emit = (): void => undefined;
+  const attempt = new ErasureAttempt({
+    erase: () => {
+      seen.push('erased');
+      erased();
+      return Promise.resolve(200);
+    },
+    isServiceThere: () => Promise.resolve(true),
+    closing: new AbortController().signal,
+    emit,
+  });
+  const parts = {
+    records,
+    queue: new ErasureQueue(records),
+    upkeep: new ErasureUpkeep(records, { warnAfterMs: [], keepReceiptsMs: 1e9 }),
+    attempt,
+    pace: new Pace(4, emit),
+    logoutsWait: () => {
+      asked += 1;
+      seen.push(asked <= 2 ? 'logouts wait' : 'none waits');
+      return Promise.resolve(asked <= 2);
+    },
+    forget: () => pause(0),
+    emit,
+  };
+  dispatcher = new ErasureDispatcher(parts, { parkAfterMs: 1e9, leaseMs: 60_000 });
+  dispatcher.start();
+  await done;
+  expect(seen.slice(0, 4)).toEqual(['logouts wait', 'logouts wait', 'none waits', 'erased']);
+  await dispatcher.idle(1_000);
+});
