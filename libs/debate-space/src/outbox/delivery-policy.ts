@@ -1,4 +1,4 @@
-import { fullJitter } from '../remote/backoff.js';
+import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
 import type { OutboxJob } from './outbox.js';
 
 /** What came of one attempt at delivery. */
@@ -46,7 +46,8 @@ export function decide(
   now = Date.now(),
   random = Math.random(),
 ): Decision {
-  const { status, retryAfterMs = 0 } = answer;
+  const { status } = answer;
+  const retryAfterMs = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
   if (status !== undefined && status >= 200 && status < 300) return { action: 'finish' };
 
   const rejections = job.rejections + (status === 400 ? 1 : 0);

@@ -1,7 +1,9 @@
+import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import { inTime } from '../in-time.js';
 import { causeOf, decide, seemsDown, type DeliveryAnswer } from './delivery-policy.js';
 import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
+import type { ServicePause } from '../remote/service-pause.js';
 import { Pace } from './pace.js';
 import { WorkLoop } from './work-loop.js';
 
@@ -22,23 +24,29 @@ export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #emit: Emit;
   readonly #pace: Pace;
+  readonly #servicePause: Pick<ServicePause, 'unavailableMs'> | undefined;
   readonly #underWay = new Set<Promise<void>>();
   /** The ids of those that wait for an answer. */
   readonly #sent = new Set<string>();
-  readonly #loop = new WorkLoop(
-    () => this.#claimAndDeliver(),
-    (error) => {
-      this.#fault(error);
-    },
-  );
+  readonly #containment: Containment;
+  readonly #loop: WorkLoop;
   #settled: () => void = () => undefined;
 
-  constructor(outbox: Outbox, deliver: Deliver, options: DispatcherOptions, emit: Emit) {
+  constructor(
+    outbox: Outbox,
+    deliver: Deliver,
+    options: DispatcherOptions,
+    emit: Emit,
+    servicePause?: Pick<ServicePause, 'unavailableMs'>,
+  ) {
     this.#outbox = outbox;
     this.#deliver = deliver;
     this.#options = options;
     this.#emit = emit;
     this.#pace = new Pace(options.concurrency, emit);
+    this.#containment = new Containment(emit);
+    this.#loop = new WorkLoop(() => this.#claimAndDeliver(), this.#containment, 'outbox');
+    this.#servicePause = servicePause;
   }
 
   /** Whether the service did not serve when it was last tried. */
@@ -78,7 +86,7 @@ export class Dispatcher {
       if (counts) return counts.pending;
       throw new Error('the outbox does not answer');
     } catch (error) {
-      this.#fault(error);
+      this.#containment.report('outbox', error);
       return this.#outbox.kept?.pending ?? 0;
     }
   }
@@ -105,14 +113,10 @@ export class Dispatcher {
     });
   }
 
-  #fault(error: unknown): void {
-    const name = error instanceof Error ? error.name : typeof error;
-    this.#emit({ type: 'fault', where: 'outbox', error: name });
-  }
-
   /** Claims as much as may be under way now. */
   async #claimAndDeliver(): Promise<void> {
-    const { waitMs, most } = this.#pace;
+    const { most } = this.#pace;
+    const waitMs = Math.max(this.#pace.waitMs, this.#servicePause?.unavailableMs ?? 0);
     if (waitMs > 0) {
       this.#loop.wakeIn(waitMs);
       return;
@@ -131,7 +135,7 @@ export class Dispatcher {
     const attempt = this.#attempt(job)
       .catch((error: unknown) => {
         // The entry stays in the outbox and is due again when its lease has run out.
-        this.#fault(error);
+        this.#containment.report('outbox', error);
       })
       .finally(() => {
         this.#underWay.delete(attempt);
@@ -146,7 +150,7 @@ export class Dispatcher {
     try {
       await this.#outbox.pause(ms);
     } catch (error) {
-      this.#fault(error);
+      this.#containment.report('outbox', error);
     }
   }
 

@@ -75,6 +75,11 @@ export class MemoryOutbox implements Outbox {
     this.#schedule(stored, leaseMs);
   }
 
+  extend(id: string, leaseMs: number): void {
+    const stored = this.#in('held', id);
+    if (stored) this.#schedule(stored, leaseMs);
+  }
+
   release(id: string): void {
     const stored = this.#in('held', id);
     if (!stored) return;

@@ -1,3 +1,4 @@
+import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import { answered, inTime } from '../in-time.js';
 import { isPromise } from '../is-promise.js';
@@ -39,6 +40,7 @@ export class OutboxWithSpare implements Outbox {
   readonly #spare: MemoryOutbox;
   readonly #waitMs: number;
   readonly #emit: Emit;
+  readonly #containment: Containment;
   readonly #owed: OwedChanges;
   /** Those that the engine may still come to hold, from before the host stopped waiting. */
   readonly #late = new Set<string>();
@@ -57,6 +59,7 @@ export class OutboxWithSpare implements Outbox {
     this.#spare = spare;
     this.#waitMs = waitMs;
     this.#emit = emit;
+    this.#containment = new Containment(emit);
     this.#owed = new OwedChanges(() => {
       this.#tryAgainLater();
     });
@@ -81,6 +84,10 @@ export class OutboxWithSpare implements Outbox {
       return undefined;
     }
     return isPromise(stored) ? this.#orKeep(entry, leaseMs, stored) : undefined;
+  }
+
+  extend(id: string, leaseMs: number): MaybePromise<void> {
+    return spoken(this.#having(id).extend(id, leaseMs));
   }
 
   release(id: string): MaybePromise<void> {
@@ -227,7 +234,7 @@ export class OutboxWithSpare implements Outbox {
     if (this.#closed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.handOver();
+      void this.#containment.run('outbox', () => this.handOver(), undefined);
     }, TRY_AGAIN_MS).unref();
   }
 

@@ -92,6 +92,8 @@ export interface Outbox {
   readonly warnings?: readonly string[];
 
   hold(entry: OutboxEntry, leaseMs: number): MaybePromise<void>;
+  /** A held entry is due so many milliseconds from now, and no earlier; any other is left as it is. */
+  extend(id: string, leaseMs: number): MaybePromise<void>;
   release(id: string): MaybePromise<void>;
   cancel(id: string): MaybePromise<void>;
 
@@ -153,6 +155,8 @@ export interface OutboxContext {
   readonly seal: (uid: string) => string;
   /** @returns the uid; `undefined` when it was sealed with another storage key, or is damaged */
   readonly unseal: (sealed: string) => string | undefined;
+  /** Runs what a timer of the engine does: what it throws becomes an event, and does not end the host's process. */
+  readonly contained: (work: () => void) => void;
   /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */
   readonly keepFinishedMs: number;
 }

@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import type { Containment } from '../containment.js';
 
 const AFTER_A_FAULT_MS = 1_000;
 const MOST_MS = 2 ** 31 - 1;
@@ -9,7 +10,8 @@ const MOST_MS = 2 ** 31 - 1;
  */
 export class WorkLoop {
   readonly #work: () => Promise<void>;
-  readonly #fault: (error: unknown) => void;
+  readonly #containment: Containment;
+  readonly #where: string;
   /** Not as part of the host's request that brought the change: its context is none of what is sent from here. */
   readonly #context = new AsyncResource('DebateSpaceWork');
   #timer: NodeJS.Timeout | undefined;
@@ -17,9 +19,11 @@ export class WorkLoop {
   #working = false;
   #again = false;
 
-  constructor(work: () => Promise<void>, fault: (error: unknown) => void) {
+  /** @param where names the work in the event of a fault */
+  constructor(work: () => Promise<void>, containment: Containment, where: string) {
     this.#work = work;
-    this.#fault = fault;
+    this.#containment = containment;
+    this.#where = where;
   }
 
   get running(): boolean {
@@ -53,16 +57,19 @@ export class WorkLoop {
   }
 
   async #run(): Promise<void> {
+    const done = await this.#containment.run(this.#where, () => this.#workOff(), false);
+    if (!done) this.wakeIn(AFTER_A_FAULT_MS);
+  }
+
+  async #workOff(): Promise<boolean> {
     try {
       while (this.#again && this.#running) {
         this.#again = false;
         await this.#work();
       }
-    } catch (error) {
-      this.#fault(error);
-      this.wakeIn(AFTER_A_FAULT_MS);
+      return true;
     } finally {
-      this.#working = false;
+      this.#working = false; // in the same tick as the last look at what is to be done again
     }
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { stringifyCookie } from 'cookie';
 import { LRUCache } from 'lru-cache';
+import type { Containment } from '../containment.js';
 import type { CookieRequest, SessionCookie } from '../debate-space.options.js';
 import { inTime } from '../in-time.js';
 import { cookiesAfter, cookiesSent, type Cookies } from './browser-cookies.js';
@@ -15,7 +16,7 @@ import { isClosed, pathOf } from './session-request.js';
 export interface CookieSessionsOptions {
   readonly cookies: readonly SessionCookie[];
   readonly recorder: EndRecorder;
-  readonly fault: (where: string, error: unknown) => void;
+  readonly containment: Containment;
 }
 
 interface Exchange {
@@ -44,10 +45,10 @@ export class CookieSessions {
   /** To be told of each request of the host, before anybody writes an answer. */
   watch(request: IncomingMessage, response: ServerResponse): void {
     const { cookie = '' } = request.headers;
-    const { cookies, recorder } = this.#options;
+    const { cookies, recorder, containment } = this.#options;
     if (!recorder.wantsLogins && !cookies.some(({ name }) => cookie.includes(name))) return;
     const since = performance.now();
-    onHead(response, (setCookies) => {
+    onHead(response, containment, (setCookies) => {
       if (setCookies.length > 0) this.#leaving(request, response, setCookies, since);
     });
   }
@@ -108,11 +109,8 @@ export class CookieSessions {
   async #userOf({ name, uid }: SessionCookie, request: CookieRequest): Promise<string | undefined> {
     const value = cookieValue(request.cookies, name);
     if (value === undefined) return undefined;
-    try {
-      return resolvedUid(await inTime(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined));
-    } catch (error) {
-      this.#options.fault('session.cookies', error);
-      return undefined;
-    }
+    const answer = async (): Promise<string | undefined> =>
+      resolvedUid(await inTime(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined));
+    return this.#options.containment.run<Promise<string | undefined>>('session.cookies', answer, undefined);
   }
 }

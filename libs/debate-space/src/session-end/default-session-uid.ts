@@ -3,7 +3,8 @@ import { isPromise } from '../is-promise.js';
 
 /**
  * The first of `session.passport.user`, `session.passport` (@fastify/passport), `session.user`, `session.userId`,
- * `session.uid` that names a user: a string, a number, or an object with `uid`, `id`, `sub` or `userId`.
+ * `session.uid` that names a user: a string, a number, an ObjectId, or an object with `uid`, `id`, `sub`,
+ * `userId` or `_id`.
  */
 export function defaultSessionUid(session: SessionRecord): string | undefined {
   const passport = session.passport as { user?: unknown } | null | undefined;
@@ -23,14 +24,21 @@ export function resolvedUid(value: unknown): string | undefined {
   return uidOf(value);
 }
 
-/** A uid out of what hosts keep as their user: the value itself, or its `uid`, `id`, `sub` or `userId`. */
+/** A uid out of what hosts keep as their user: the value itself, or its `uid`, `id`, `sub`, `userId` or `_id`. */
 export function uidOf(user: unknown): string | undefined {
-  if (typeof user !== 'object' || user === null) return scalar(user);
-  const { uid, id, sub, userId } = user as Record<string, unknown>;
-  return scalar(uid) ?? scalar(id) ?? scalar(sub) ?? scalar(userId);
+  const own = scalar(user);
+  if (own !== undefined || typeof user !== 'object' || user === null) return own;
+  const { uid, id, sub, userId, _id } = user as Record<string, unknown>;
+  return scalar(uid) ?? scalar(id) ?? scalar(sub) ?? scalar(userId) ?? scalar(_id);
 }
 
 function scalar(value: unknown): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
+  if (isObjectId(value)) return value.toHexString();
   return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined;
+}
+
+/** MongoDB's ObjectId, of whichever version of its driver; a store that keeps BSON gives it back. */
+function isObjectId(value: unknown): value is { toHexString(): string } {
+  return typeof (value as { toHexString?: unknown } | null | undefined)?.toHexString === 'function';
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Containment } from '../containment.js';
 import type { Emit, EndReason } from '../debate-space-event.js';
 import { AbortedError } from '../errors.js';
 import type { Outbox } from '../outbox/outbox.js';
@@ -6,6 +7,7 @@ import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
 import { isPromise } from '../is-promise.js';
+import { Leases } from './leases.js';
 import { RecentLogins } from './recent-logins.js';
 
 /** An end that is noted in the outbox and not proven yet. */
@@ -18,6 +20,7 @@ export interface HeldEnd {
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
+/** A hold whose process died is due after so long. */
 const LEASE_MS = 30_000;
 
 export interface EndRecorderOptions {
@@ -25,6 +28,8 @@ export interface EndRecorderOptions {
   readonly waitMs?: number;
   /** Default: `deliver`. */
   readonly onRelogin?: 'deliver' | 'drop';
+  /** Default: 30,000. */
+  readonly leaseMs?: number;
 }
 
 /** Writes ends into the outbox: held before the session ends, then released or cancelled. Nothing of it ever throws. */
@@ -36,6 +41,9 @@ export class EndRecorder {
   readonly #outbox: Outbox;
   readonly #hashKey: Secret;
   readonly #emit: Emit;
+  readonly #containment: Containment;
+  readonly #leaseMs: number;
+  readonly #leases: Leases;
   #closed = false;
   /** Who was reported because of which request, known by its response: one notification per uid and request. */
   readonly #reported = new WeakMap<object, Set<string>>();
@@ -46,6 +54,10 @@ export class EndRecorder {
     this.#outbox = outbox;
     this.#hashKey = hashKey;
     this.#emit = emit;
+    this.#containment = new Containment(emit);
+    this.#leaseMs = options.leaseMs ?? LEASE_MS;
+    const renew = (id: string): unknown => this.#contained(() => outbox.extend(id, this.#leaseMs));
+    this.#leases = new Leases(renew, this.#leaseMs);
   }
 
   /** @returns `undefined` when the uid is none that the service can know. A promise only when the outbox needs one. */
@@ -61,14 +73,19 @@ export class EndRecorder {
     const held: HeldEnd = {
       release: (responses) => {
         if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
+        this.#leases.delete(entry.id);
         const released = this.#contained(() => this.#outbox.release(entry.id));
         this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
         if (!this.#logins?.hasSince(uid, heldAt)) return released;
         return Promise.resolve(released).then(() => this.#supersede(uid, entry.endedAt));
       },
-      cancel: () => this.#contained(() => this.#outbox.cancel(entry.id)),
+      cancel: () => {
+        this.#leases.delete(entry.id);
+        return this.#contained(() => this.#outbox.cancel(entry.id));
+      },
     };
-    const stored = this.#contained(() => this.#outbox.hold(entry, LEASE_MS));
+    this.#leases.add(entry.id);
+    const stored = this.#contained(() => this.#outbox.hold(entry, this.#leaseMs));
     return isPromise(stored) ? stored.then(() => held) : held;
   }
 
@@ -96,7 +113,7 @@ export class EndRecorder {
       throw new AbortedError('the app is shutting down', details);
     }
     const entry = { id: randomUUID(), uid, reason: 'requested', endedAt: Date.now() } as const;
-    await this.#outbox.hold(entry, LEASE_MS);
+    await this.#outbox.hold(entry, this.#leaseMs);
     await this.#outbox.release(entry.id);
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
   }
@@ -117,20 +134,7 @@ export class EndRecorder {
   }
 
   #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
-    const failed = (error: unknown): void => {
-      this.#emit({
-        type: 'fault',
-        where: 'outbox',
-        error: error instanceof Error ? error.name : typeof error,
-      });
-    };
-    try {
-      const result = work();
-      return isPromise(result) ? result.then(undefined, failed) : undefined;
-    } catch (error) {
-      failed(error);
-      return undefined;
-    }
+    return this.#containment.run<unknown>('outbox', work, undefined);
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { memoryOutbox } from '../outbox/memory-outbox.js';
 import { Secret } from '../secret.js';
@@ -24,7 +25,8 @@ async function endingsOf(stored: ReadonlyMap<string, string>): Promise<{
   );
   const hurry = new AbortController().signal;
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
-  const endings = new Endings(recorder, { user, leftWith: () => undefined, graceMs: 10, hurry });
+  const containment = new Containment(emit);
+  const endings = new Endings(recorder, { user, leftWith: () => undefined, graceMs: 10, hurry, containment });
   return { endings, hurry, ended };
 }
 
@@ -38,8 +40,8 @@ describe('endings', () => {
   it('of one session that overlap are one', async () => {
     const { endings, ended } = await endingsOf(new Map());
     const slow = new StoreOperation();
-    endings.begin({ sid: 's1', uid: 'alice' }, 'user-removed', [], slow);
-    endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', [], done());
+    endings.begin({ sid: 's1', uid: 'alice' }, 'user-removed', {}, slow);
+    endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, done());
     slow.end('done');
     await endings.decided();
     expect(ended).toEqual(['alice']);
@@ -47,7 +49,7 @@ describe('endings', () => {
 
   it('that are decided are known, until the session is saved with its user again', async () => {
     const { endings } = await endingsOf(new Map());
-    endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', [], done());
+    endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, done());
     expect(endings.hasEnded('s1', 'alice')).toBe(false);
     await endings.decided();
     expect(endings.hasEnded('s1', 'alice')).toBe(true);
@@ -59,7 +61,7 @@ describe('endings', () => {
   it('leave no listener on the signal of the shutdown', async () => {
     const { endings, hurry, ended } = await endingsOf(new Map());
     for (let i = 0; i < 100; i += 1) {
-      endings.begin({ sid: `s${i}`, uid: 'alice' }, 'destroyed', [], done());
+      endings.begin({ sid: `s${i}`, uid: 'alice' }, 'destroyed', {}, done());
     }
     await endings.decided();
     expect(ended).toHaveLength(100);
@@ -73,7 +75,7 @@ describe('endings', () => {
   it.each(failed)('by a call that failed $name: $ended', async ({ stored, ended: expected }) => {
     const { endings, ended } = await endingsOf(stored);
     const operation = new StoreOperation();
-    endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', [], operation);
+    endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, operation);
     operation.end('failed');
     await endings.decided();
     expect(ended).toEqual(expected);

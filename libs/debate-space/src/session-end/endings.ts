@@ -9,10 +9,16 @@ import { hasEnded, type VerdictContext, type EndingCall, type PossibleEnd } from
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
+/** The requests that have to do with an end. */
+export type Parties = Partial<Readonly<Record<'actors' | 'holders', readonly SessionRequest[]>>>;
+
 interface Ending extends PossibleEnd {
   readonly actors: Set<SessionRequest>;
+  readonly holders: Set<SessionRequest>;
   readonly calls: EndingCall[];
   savedBack: boolean;
+  /** Whether a request that takes part has saved the session with its user again: then others may save it as well. */
+  isKept: boolean;
   readonly held: MaybePromise<HeldEnd | undefined>;
 }
 
@@ -43,18 +49,21 @@ export class Endings {
   begin(
     { sid, uid }: { readonly sid: string | undefined; readonly uid: string },
     reason: EndReason,
-    actors: readonly SessionRequest[],
+    { actors = [], holders = [] }: Parties,
     call: EndingCall,
   ): MaybePromise<unknown> {
     const key = keyOf(sid, uid);
     const known = sid === undefined ? undefined : this.#undecided.get(key);
     if (known) {
       for (const actor of actors) known.actors.add(actor);
+      for (const holder of holders) known.holders.add(holder);
       known.calls.push(call);
+      known.isKept = false;
       return known.held;
     }
     const held = this.#recorder.hold(uid, reason, sid);
-    const ending: Ending = { sid, uid, actors: new Set(actors), calls: [call], savedBack: false, held };
+    const parties = { actors: new Set(actors), holders: new Set(holders) };
+    const ending: Ending = { sid, uid, ...parties, calls: [call], savedBack: false, isKept: false, held };
     if (sid !== undefined) this.#undecided.set(key, ending);
     this.keepOpen(this.#decide(ending, key));
     return held;
@@ -77,10 +86,11 @@ export class Endings {
     this.#ended.delete(key);
     const ending = this.#undecided.get(key);
     if (!ending || !request) return;
-    const others = [...ending.actors].filter((actor) => actor !== request);
+    const parties = partiesOf(ending);
+    const others = [...parties].filter((party) => party !== request);
     // Where it was not known which request ended it, one that has let go of it did.
-    if (!ending.actors.has(request) || others.some(({ sessionID }) => sessionID !== sid))
-      ending.savedBack = true;
+    if (parties.has(request) && others.every(({ sessionID }) => sessionID === sid)) ending.isKept = true;
+    else if (!ending.isKept) ending.savedBack = true;
   }
 
   /** Has `decided` wait for this as well. */
@@ -105,7 +115,7 @@ export class Endings {
     if (ended && ending.sid !== undefined) this.#ended.set(key, true);
     const held = await ending.held;
     const counts = ended && (await this.#counts(ending));
-    await (counts ? held?.release([...ending.actors].map(({ res }) => res)) : held?.cancel());
+    await (counts ? held?.release([...partiesOf(ending)].map(({ res }) => res)) : held?.cancel());
     if (!ended) await this.#leave(ending);
   }
 
@@ -120,6 +130,10 @@ export class Endings {
     const asked = this.#context.user(sid).catch(() => uid);
     if ((await inTime(asked, ASK_TIMEOUT_MS, uid)) !== uid) await this.#indexed.forget(sid, uid);
   }
+}
+
+function partiesOf({ actors, holders }: PossibleEnd): ReadonlySet<SessionRequest> {
+  return new Set([...actors, ...holders]);
 }
 
 function keyOf(sid: string | undefined, uid: string): string {

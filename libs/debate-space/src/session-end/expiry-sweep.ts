@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
 import { answered, inTime } from '../in-time.js';
 import type { IndexedSession, SessionRemoval } from '../session-index/session-index.js';
@@ -11,7 +12,7 @@ interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs'> {
   /** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
   readonly lookUp: (sid: string, uid: string) => Promise<SessionRecord | undefined>;
   readonly everyMs: number;
-  readonly fault: (where: string, error: unknown) => void;
+  readonly containment: Containment;
 }
 
 const AT_ONCE = 50;
@@ -54,18 +55,19 @@ export class ExpirySweep {
 
   /** Looks once at every session whose time has come. Never rejects. */
   async sweep(): Promise<void> {
-    const { index, fault } = this.#options;
+    const { index, containment } = this.#options;
     let claimed: readonly IndexedSession[];
     do {
       try {
         claimed = await answered(index.claimExpired(AT_ONCE, LEASE_MS), ANSWER_WITHIN_MS);
       } catch (error) {
-        fault('session index', error);
+        containment.report('session index', error);
         return;
       }
       // What fails is claimed again when its lease has run out.
       const looked = await Promise.allSettled(claimed.map((session) => this.#look(session)));
-      for (const look of looked) if (look.status === 'rejected') fault('session.expiry', look.reason);
+      for (const look of looked)
+        if (look.status === 'rejected') containment.report('session.expiry', look.reason);
     } while (claimed.length === AT_ONCE && !this.#stopping.signal.aborted);
   }
 
@@ -88,12 +90,12 @@ export class ExpirySweep {
   }
 
   async #tell({ hash, uidHash }: IndexedSession, sid: string, uid: string): Promise<void> {
-    const { index, recorder, lastOnly, fault } = this.#options;
+    const { index, recorder, lastOnly, containment } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
     const remove = (): Promise<SessionRemoval> => answered(index.remove(hash, uidHash), ANSWER_WITHIN_MS);
     // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
     const removal = await remove().catch((error: unknown) => {
-      fault('session index', error);
+      containment.report('session index', error);
       return remove().then(
         ({ others }) => ({ removed: true, others }),
         () => ({ removed: true, others: false }),

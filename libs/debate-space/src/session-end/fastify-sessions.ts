@@ -1,9 +1,10 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import type { SessionRequest } from './session-request.js';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Containment } from '../containment.js';
+import { SessionRequest } from './session-request.js';
 
 const LISTENERS = Symbol('listeners for sessions');
-const WATCHED = Symbol('whether the sessions of such requests are told of');
-const WATCH = Symbol('who is told of the session of this request');
+const WATCHED = Symbol('whether assignments of the session are heard on such requests');
+const WATCH = Symbol('who hears of the session of this request');
 
 /** As much of Fastify as is needed here; it is an optional peer. */
 export interface FastifyLike {
@@ -14,6 +15,7 @@ export interface FastifyLike {
 interface FastifyRequest {
   readonly [WATCHED]?: true;
   [WATCH]?: FastifySessionRequest;
+  readonly raw: IncomingMessage;
   readonly headers: IncomingHttpHeaders;
   /** Both from @fastify/session. */
   readonly sessionStore?: object | undefined;
@@ -26,6 +28,9 @@ interface FastifyReply {
 }
 
 export interface FastifySessionListener {
+  readonly containment: Containment;
+  /** Each request, before hooks and plugins that are registered later. */
+  requested(raw: IncomingMessage, response: ServerResponse, native: object): void;
   /** A request has brought this store along. */
   found(store: object): void;
   /** A request has got a session, out of this store. */
@@ -33,9 +38,9 @@ export interface FastifySessionListener {
 }
 
 /**
- * Tells of the sessions of a Fastify app: of the store before anything else of the host runs, and of each session as
- * soon as its request has it – hooks of the host may end or renew it before any handler runs. The hook reaches every
- * route that is registered later: of Nest, of plugins, and the one for 404. It stays for an app's life.
+ * Reports the sessions of a Fastify app: the store before anything else of the host runs, and each session as soon as
+ * its request has it – hooks of the host may end or renew it before any handler runs. The hook reaches every route that
+ * is registered later: of Nest, of plugins, and the one for 404. It stays for an app's life.
  * @returns how to stop
  */
 export function onFastifySession(fastify: FastifyLike, listener: FastifySessionListener): () => void {
@@ -50,11 +55,20 @@ function addListeners(fastify: FastifyLike): Set<FastifySessionListener> {
   const listeners = new Set<FastifySessionListener>();
   fastify.addHook('onRequest', (request, reply, done) => {
     const { sessionStore } = request;
-    if (sessionStore) {
-      for (const listener of listeners) listener.found(sessionStore);
-      request[WATCH] = new FastifySessionRequest(request, reply, listeners);
-      watchSession(request);
-    }
+    let watch: FastifySessionRequest | undefined;
+    for (const listener of listeners)
+      listener.containment.run('fastify onRequest', () => {
+        listener.requested(request.raw, reply.raw, request);
+        if (!sessionStore) return;
+        listener.found(sessionStore);
+        watch ??= new FastifySessionRequest(request, reply, listeners);
+      });
+    const [first] = listeners;
+    if (watch && first)
+      first.containment.run('fastify request.session', () => {
+        request[WATCH] = watch;
+        watchSession(request);
+      });
     done();
   });
   return listeners;
@@ -67,7 +81,7 @@ function watchSession(request: FastifyRequest): void {
     defineSession(Object.getPrototypeOf(request) as object);
     Reflect.deleteProperty(request, 'session');
     request.session = session;
-  } else if (session) tell(request); // the host's hooks are older than ours
+  } else if (session) announce(request); // the host's hooks are older than ours
 }
 
 /**
@@ -85,30 +99,30 @@ function defineSession(prototype: object): void {
     },
     set(this: FastifyRequest & { [SESSION]?: unknown }, value: unknown) {
       this[SESSION] = value;
-      tell(this);
+      announce(this);
     },
   });
 }
 
-function tell(request: FastifyRequest): void {
+function announce(request: FastifyRequest): void {
   const { [WATCH]: watch, sessionStore } = request;
   if (!watch || !sessionStore) return;
-  for (const listener of watch.listeners) listener.loaded(sessionStore, watch);
+  for (const listener of watch.listeners)
+    listener.containment.run('fastify request.session', () => {
+      listener.loaded(sessionStore, watch);
+    });
 }
 
-class FastifySessionRequest implements SessionRequest {
+class FastifySessionRequest extends SessionRequest {
   readonly native: FastifyRequest;
   readonly reply: FastifyReply;
   readonly listeners: ReadonlySet<FastifySessionListener>;
 
   constructor(request: FastifyRequest, reply: FastifyReply, listeners: ReadonlySet<FastifySessionListener>) {
+    super(request.raw, reply.raw);
     this.native = request;
     this.reply = reply;
     this.listeners = listeners;
-  }
-
-  get res(): ServerResponse {
-    return this.reply.raw;
   }
 
   get headers(): IncomingHttpHeaders {
@@ -121,5 +135,10 @@ class FastifySessionRequest implements SessionRequest {
 
   get sessionID(): string | undefined {
     return this.native.session?.sessionId;
+  }
+
+  /** Until they leave, Fastify keeps them itself. */
+  override get setCookies(): readonly string[] {
+    return [...super.setCookies, ...[this.reply.getHeader('set-cookie') ?? []].flat().map(String)];
   }
 }

@@ -1,14 +1,11 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { SessionCookie, SessionStore } from '../debate-space.options.js';
-import { onExpressSessionStore } from './express-session-stores.js';
+import { onExpressSessionStore, parentStoreOf } from './express-sessions.js';
 import { onFastifySession, type FastifyLike } from './fastify-sessions.js';
-import {
-  onExpressRequest,
-  onFastifyRequest,
-  type ExpressHandler,
-  type FastifyHooks,
-} from './host-requests.js';
+import { onExpressRequest, type ExpressHandler } from './host-requests.js';
 import type { SessionEndDetector } from './session-end-detector.js';
+import { sessionRequest } from './session-request.js';
 
 export interface HostSessionsOptions {
   /** Without it, every store that the requests bring along is watched. */
@@ -19,6 +16,9 @@ export interface HostSessionsOptions {
 const PLATFORMS = { express: 'Express', fastify: 'Fastify' } as const;
 type Platform = keyof typeof PLATFORMS;
 
+/** So many requests are looked at for a session without a store. */
+const MAX_LOOKS = 10_000;
+
 /** Leads the sessions of one host to the detector, on the platform that the host runs on. */
 export class HostSessions {
   readonly #detector: SessionEndDetector;
@@ -26,6 +26,7 @@ export class HostSessions {
   readonly #cookies: readonly SessionCookie[];
   #platform: Platform | undefined;
   readonly #detach: (() => void)[] = [];
+  #looksLeft = MAX_LOOKS;
 
   constructor(detector: SessionEndDetector, { store, cookies }: HostSessionsOptions) {
     this.#detector = detector;
@@ -34,18 +35,20 @@ export class HostSessions {
     for (const given of this.#stores) detector.watch(given);
   }
 
-  /** Once, as early as the platform is there: Fastify's hooks are for what is registered after them. */
+  /** Once, as early as the platform is there: Fastify's hooks are for what is registered after them. Never throws. */
   attach(adapter: AbstractHttpAdapter | undefined): void {
     const type = adapter?.getType();
     if (this.#platform || !adapter || (type !== 'express' && type !== 'fastify')) return;
     this.#platform = type;
-    const instance: unknown = adapter.getInstance();
-    this.#detach.push(this.#attachStores(type, instance));
-    if (this.#cookies.length > 0) this.#detach.push(this.#attachCookies(type, instance));
+    const attach = type === 'express' ? this.#attachExpress : this.#attachFastify;
+    this.#detector.containment.run('HTTP adapter', () => {
+      attach.call(this, adapter.getInstance<unknown>());
+    });
   }
 
+  /** Never throws. */
   detach(): void {
-    for (const detach of this.#detach) detach();
+    for (const detach of this.#detach) this.#detector.containment.run('HTTP adapter', detach);
   }
 
   /** For the boot log. */
@@ -60,23 +63,69 @@ export class HostSessions {
     return parts.length > 0 ? parts.join('; ') : 'no session is watched';
   }
 
-  #attachStores(platform: Platform, instance: unknown): () => void {
-    const found = (store: object): void => {
-      if (this.#stores.length === 0) this.#detector.watch(store);
+  #attachExpress(instance: unknown): void {
+    const { containment } = this.#detector;
+    const requested = (request: IncomingMessage, response: ServerResponse): void => {
+      containment.run('express request', () => {
+        this.#requested(request, response, request);
+        const store = parentStoreOf(request);
+        if (store) this.#behindParent(store, request);
+      });
     };
-    if (platform === 'express') return onExpressSessionStore(instance as { request: object }, found);
-    const loaded: SessionEndDetector['loaded'] = (store, request) => {
-      this.#detector.loaded(store, request);
-    };
-    return onFastifySession(instance as FastifyLike, { found, loaded });
+    this.#detach.push(
+      onExpressRequest(instance as ExpressHandler, requested),
+      onExpressSessionStore(instance as { request: object }, containment, (store) => {
+        this.#found(store);
+      }),
+    );
   }
 
-  #attachCookies(platform: Platform, instance: unknown): () => void {
-    const listener: SessionEndDetector['watchCookies'] = (request, response) => {
-      this.#detector.watchCookies(request, response);
-    };
-    return platform === 'express'
-      ? onExpressRequest(instance as ExpressHandler, listener)
-      : onFastifyRequest(instance as FastifyHooks, listener);
+  #attachFastify(instance: unknown): void {
+    const detector = this.#detector;
+    const detach = onFastifySession(instance as FastifyLike, {
+      containment: detector.containment,
+      requested: this.#requested.bind(this),
+      found: this.#found.bind(this),
+      loaded: detector.loaded.bind(detector),
+    });
+    this.#detach.push(detach);
   }
+
+  #found(store: object): boolean {
+    return this.#stores.length === 0 && this.#detector.watch(store);
+  }
+
+  #requested(request: IncomingMessage, response: ServerResponse, native: object): void {
+    const detector = this.#detector;
+    if (this.#cookies.length > 0) detector.watchCookies(request, response);
+    else if (this.#looksLeft > 0 && !detector.hasStore) this.#lookForSession(response, native);
+  }
+
+  /** The parent app has loaded the session before the store could be watched. */
+  #behindParent(store: object, native: object): void {
+    if (!this.#found(store)) return;
+    this.#detector.warnings.sessionOfParentApp();
+    const request = sessionRequest(native);
+    if (request) this.#detector.loaded(store, request);
+  }
+
+  /** When the request is over: its session may come from any middleware. */
+  #lookForSession(response: ServerResponse, native: object): void {
+    this.#looksLeft -= 1;
+    const { containment, warnings } = this.#detector;
+    response.once('close', () => {
+      containment.run('response close', () => {
+        const { session, sessionStore } = native as { session?: unknown; sessionStore?: unknown };
+        if (typeof session !== 'object' || session === null || sessionStore) return;
+        warnings.sessionWithoutStore(dataOf(session));
+      });
+    });
+  }
+}
+
+/** @fastify/secure-session hides what it keeps behind a method. */
+function dataOf(session: object): object {
+  const { data } = session as { data?: unknown };
+  const result: unknown = typeof data === 'function' ? Reflect.apply(data, session, []) : undefined;
+  return typeof result === 'object' && result !== null ? result : session;
 }

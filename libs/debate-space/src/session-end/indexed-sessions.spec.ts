@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Containment } from '../containment.js';
+import type { SessionRecord } from '../debate-space.options.js';
 import { Secret } from '../secret.js';
 import { memorySessionIndex } from '../session-index/memory-session-index.js';
 import type { SessionIndex } from '../session-index/session-index.js';
@@ -10,13 +12,14 @@ const seal = new SessionSeal(new Secret('a secret key of a test'));
 const session = {};
 let index: SessionIndex;
 let puts: string[];
+let renewals: string[];
 let faults: string[];
 /** What the index does before it answers. */
 let answer: () => Promise<void>;
 
 beforeEach(async () => {
   const memory = await memorySessionIndex().open('demo');
-  [puts, faults, answer] = [[], [], () => Promise.resolve()];
+  [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
   index = {
     durable: false,
     put: async (indexed) => {
@@ -24,7 +27,10 @@ beforeEach(async () => {
       await answer();
       await memory.put(indexed);
     },
-    renew: (indexed) => memory.renew(indexed),
+    renew: (indexed) => {
+      renewals.push(seal.open(indexed.sealed)?.uid ?? '');
+      return memory.renew(indexed);
+    },
     remove: async (hash, uid) => {
       await answer();
       return memory.remove(hash, uid);
@@ -34,43 +40,54 @@ beforeEach(async () => {
 });
 
 function sessions(lastOnly: boolean): IndexedSessions {
-  const fault = (where: string): void => void faults.push(where);
+  const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
   return new IndexedSessions({
     index,
     seal,
     lastOnly,
     sweepMs: 1,
-    fault,
+    containment,
   });
 }
 
 describe('the sessions of this process in the index', () => {
   it('are written once, however often they are used', () => {
     const indexed = sessions(true);
-    for (let use = 0; use < 5; use += 1) indexed.live('s1', 'alice', session);
+    for (let use = 0; use < 5; use += 1) indexed.saved('s1', 'alice', session);
     expect(puts).toEqual(['alice']);
+  });
+
+  it('are written once in a while where touch leaves the stored expiry as it was', () => {
+    const indexed = sessions(true);
+    const expiring = (inMs: number): SessionRecord => ({ cookie: { expires: new Date(Date.now() + inMs) } });
+    const stored = expiring(600_000);
+    for (let request = 0; request < 5; request += 1) {
+      indexed.loaded('s1', 'alice', stored);
+      indexed.touched('s1', 'alice', expiring(900_000));
+    }
+    expect([puts, renewals]).toEqual([['alice'], ['alice']]);
   });
 
   it('are written again when that has failed', async () => {
     const indexed = sessions(true);
     answer = () => Promise.reject(new Error('the index is down'));
-    indexed.live('s1', 'alice', session);
+    indexed.saved('s1', 'alice', session);
     await nextTurn();
     expect(faults).toEqual(['session index']);
-    indexed.live('s1', 'alice', session);
+    indexed.saved('s1', 'alice', session);
     expect(puts).toEqual(['alice', 'alice']);
   });
 
   it('are written again after they were without a user', () => {
     const indexed = sessions(true);
-    indexed.live('s1', 'alice', session);
+    indexed.saved('s1', 'alice', session);
     indexed.anonymous('s1');
-    indexed.live('s1', 'alice', session);
+    indexed.saved('s1', 'alice', session);
     expect(puts).toEqual(['alice', 'alice']);
   });
 
   it('of a uid that the service cannot know are not written', () => {
-    sessions(true).live('s1', 'alice\0', session);
+    sessions(true).saved('s1', 'alice\0', session);
     expect(puts).toEqual([]);
   });
 

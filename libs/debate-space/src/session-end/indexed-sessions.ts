@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import type { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
 import { answered, inTime } from '../in-time.js';
 import { uidProblem } from '../remote/uid.js';
 import type { IndexedSession, SessionIndex, SessionRemoval } from '../session-index/session-index.js';
 import type { SessionSeal } from '../session-index/session-seal.js';
 import { expiryOf } from './session-expiry.js';
-import { isPromise } from '../is-promise.js';
 
 interface Noted {
   readonly uid: string;
@@ -25,7 +25,7 @@ export interface SessionIndexing {
 }
 
 interface IndexedSessionsOptions extends SessionIndexing {
-  readonly fault: (where: string, error: unknown) => void;
+  readonly containment: Containment;
 }
 
 const MOST_REMEMBERED = 10_000;
@@ -49,9 +49,16 @@ export class IndexedSessions {
     this.#options = options;
   }
 
-  /** The session is in the store with this user: it was loaded, or saved. */
-  live(sid: string, uid: string, session: SessionRecord): void {
-    if (this.#owed.size > 0) this.#owed.delete(this.#options.seal.hash(sid));
+  /** A request has loaded the session. The expiry that it was stored with may be older than its last `touch`. */
+  loaded(sid: string, uid: string, session: SessionRecord): void {
+    const noted = this.#noted.get(sid);
+    if (noted?.uid === uid && expiryOf(session, Date.now()) <= noted.expiresAt) this.#lives(sid);
+    else this.saved(sid, uid, session);
+  }
+
+  /** The session was saved with this user. */
+  saved(sid: string, uid: string, session: SessionRecord): void {
+    this.#lives(sid);
     this.#note(sid, uid, session, (index, indexed) => index.put(indexed));
   }
 
@@ -105,6 +112,11 @@ export class IndexedSessions {
     this.#settling = false;
   }
 
+  /** Whoever had it end before: it is not to be removed any more. */
+  #lives(sid: string): void {
+    if (this.#owed.size > 0) this.#owed.delete(this.#options.seal.hash(sid));
+  }
+
   #note(sid: string, uid: string, session: SessionRecord, write: Write): void {
     const expiresAt = expiryOf(session, Date.now());
     const noted = this.#noted.get(sid);
@@ -126,12 +138,7 @@ export class IndexedSessions {
   }
 
   async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {
-    try {
-      const result = work();
-      return isPromise(result) ? await answered(result, ANSWER_WITHIN_MS) : result;
-    } catch (error) {
-      this.#options.fault('session index', error);
-      return undefined;
-    }
+    const answer = async (): Promise<T> => answered(work(), ANSWER_WITHIN_MS);
+    return this.#options.containment.run<Promise<T | undefined>>('session index', answer, undefined);
   }
 }

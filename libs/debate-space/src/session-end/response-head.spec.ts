@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Containment } from '../containment.js';
 import { onHead } from './response-head.js';
 
 type Answer = (response: ServerResponse) => unknown;
@@ -39,7 +40,7 @@ describe('the cookies of a response', () => {
     const { answer, cookies = ['a=1', 'b=2'] } = row;
     const told: (readonly string[])[] = [];
     const watched = await answerOf(answer, (response) => {
-      onHead(response, (setCookies) => told.push(setCookies));
+      onHead(response, new Containment(() => undefined), (setCookies) => told.push(setCookies));
     });
     expect(told).toEqual([cookies]);
     expect(watched).toEqual(await answerOf(answer, () => undefined));

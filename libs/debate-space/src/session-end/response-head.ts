@@ -1,15 +1,22 @@
 import type { ServerResponse } from 'node:http';
+import type { Containment } from '../containment.js';
 
 /**
  * Tells which cookies the head of a response has set, once it is written. Headers that are given to `writeHead` itself
  * stay as they are: turning them into `setHeader` calls loses some forms of them (measured with on-headers 1.1).
  */
-export function onHead(response: ServerResponse, listener: (setCookies: readonly string[]) => void): void {
-  const writeHead = Reflect.get(response, 'writeHead') as (...args: unknown[]) => ServerResponse;
-  response.writeHead = function (this: ServerResponse, ...args: unknown[]): ServerResponse {
-    const returned = Reflect.apply(writeHead, this, args);
-    const set = this.getHeader('set-cookie');
-    listener(set === undefined ? setCookiesAmong(args.at(-1)) : [set].flat().map(String));
+export function onHead(
+  response: ServerResponse,
+  containment: Containment,
+  listener: (setCookies: readonly string[]) => void,
+): void {
+  const original = Reflect.get(response, 'writeHead') as (...args: unknown[]) => ServerResponse;
+  response.writeHead = function writeHead(this: ServerResponse, ...args: unknown[]): ServerResponse {
+    const returned = Reflect.apply(original, this, args);
+    containment.run('response.writeHead', () => {
+      const set = this.getHeader('set-cookie');
+      listener(set === undefined ? setCookiesAmong(args.at(-1)) : [set].flat().map(String));
+    });
     return returned;
   };
 }

@@ -1,12 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import type { SessionCookie, SessionRecord, SessionUid } from '../debate-space.options.js';
 import { CookieSessions } from './cookie-sessions.js';
 import type { EndRecorder } from './end-recorder.js';
 import { ExpirySweep } from './expiry-sweep.js';
+import { defaultSessionUid } from './default-session-uid.js';
 import { IndexedSessions, type SessionIndexing } from './indexed-sessions.js';
 import type { SessionRequest } from './session-request.js';
+import { SetupWarnings } from './setup-warnings.js';
 import { WatchedStore } from './watched-store.js';
 
 export interface DetectorOptions {
@@ -20,6 +23,8 @@ export interface DetectorOptions {
 
 /** Watches session stores, and cookies that are sessions, for users whose session ends. */
 export class SessionEndDetector {
+  readonly containment: Containment;
+  readonly warnings: SetupWarnings;
   readonly #recorder: EndRecorder;
   readonly #options: DetectorOptions;
   readonly #emit: Emit;
@@ -35,11 +40,13 @@ export class SessionEndDetector {
     this.#recorder = recorder;
     this.#options = options;
     this.#emit = emit;
+    this.containment = new Containment(emit);
+    this.warnings = new SetupWarnings(emit, options.uid !== defaultSessionUid);
     setMaxListeners(0, this.#hurry.signal); // every verdict that is open listens
-    const fault = this.#fault.bind(this);
-    this.#cookies = new CookieSessions({ cookies: options.cookies ?? [], recorder, fault });
+    const { containment } = this;
+    this.#cookies = new CookieSessions({ cookies: options.cookies ?? [], recorder, containment });
     if (!options.indexing) return;
-    const indexing = { ...options.indexing, fault };
+    const indexing = { ...options.indexing, containment };
     this.#indexed = new IndexedSessions(indexing);
     const lookUp = this.#lookUp.bind(this);
     if (indexing.sweepMs !== undefined)
@@ -51,37 +58,44 @@ export class SessionEndDetector {
     this.#sweep?.start();
   }
 
+  /** Whether a session store is watched. */
+  get hasStore(): boolean {
+    return this.#stores.size > 0;
+  }
+
   /** Watches the session cookies that the answer to a request sets; to be called before anybody writes it. */
   watchCookies(request: IncomingMessage, response: ServerResponse): void {
     this.#cookies.watch(request, response);
   }
 
-  /** Watches a store from now on; one that is watched already is left as it is. Never throws. */
-  watch(store: object): void {
-    if (this.#stores.has(store) || this.#hurry.signal.aborted) return;
-    const fault = this.#fault.bind(this);
+  /**
+   * Watches a store from now on. Never throws.
+   * @returns whether it was not watched before
+   */
+  watch(store: object): boolean {
+    if (this.#stores.has(store) || this.#hurry.signal.aborted) return false;
+    const { containment, warnings } = this;
     try {
-      const { graceMs, uid } = this.#options;
-      const recorder = this.#recorder;
-      this.#stores.set(
-        store,
-        new WatchedStore(store, {
-          recorder,
-          uid,
-          graceMs,
-          hurry: this.#hurry.signal,
-          fault,
-          indexed: this.#indexed,
-        }),
-      );
+      const watched = new WatchedStore(store, {
+        recorder: this.#recorder,
+        uid: this.#options.uid,
+        graceMs: this.#options.graceMs,
+        hurry: this.#hurry.signal,
+        containment,
+        warnings,
+        indexed: this.#indexed,
+      });
+      this.#stores.set(store, watched);
       this.#emit({ type: 'session-store-found', store: store.constructor.name });
+      return true;
     } catch (error) {
       this.#isBlind = true;
-      fault('session store', error); // frozen, or a Proxy that says no
+      containment.report('session store', error); // frozen, or a Proxy that says no
+      return false;
     }
   }
 
-  /** A request has loaded its session; told by platforms whose stores do not hear of requests. Never throws. */
+  /** A request has loaded its session; told by platforms whose stores do not hear of requests. */
   loaded(store: object, request: SessionRequest): void {
     this.#stores.get(store)?.loaded(request);
   }
@@ -105,9 +119,5 @@ export class SessionEndDetector {
     if (this.#isBlind || this.#stores.size === 0) throw new Error('not every store can be asked');
     const found = await Promise.all([...this.#stores.values()].map((store) => store.lookUp(sid, uid)));
     return found.find((session) => session !== undefined);
-  }
-
-  #fault(where: string, error: unknown): void {
-    this.#emit({ type: 'fault', where, error: error instanceof Error ? error.name : typeof error });
   }
 }

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { from, switchMap, tap, type Observable } from 'rxjs';
+import { Containment } from '../containment.js';
 import { getDebateSpaceToken } from '../debate-space.tokens.js';
 import { resolvedUid } from './default-session-uid.js';
 import { EndRecorder, type HeldEnd } from './end-recorder.js';
@@ -22,6 +23,10 @@ import { isPromise } from '../is-promise.js';
 @Injectable()
 export class SessionEndInterceptor implements NestInterceptor {
   readonly #logger = new Logger('DebateSpace');
+  readonly #containment = new Containment((event) => {
+    if (event.type !== 'fault') return;
+    this.#logger.error(`@EndsDebateSession() could not report an end (${event.error}): ${event.where}`);
+  });
   readonly #warnedOf = new WeakSet<object>();
   readonly #moduleRef: ModuleRef;
   readonly #reflector: Reflector;
@@ -32,14 +37,17 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const { requester, marks } = askedBy(context);
-    const held = this.#hold(context, requester);
+    const asked = this.#containment.run('no request was found', () => askedBy(context), undefined);
+    const held = asked && this.#hold(context, asked.requester);
     const told = (tell: (end: HeldEnd | undefined) => unknown): void => {
-      if (isPromise(held)) void held.then(tell);
-      else tell(held);
+      void this.#containment.run(
+        'noting it',
+        () => (isPromise(held) ? held.then(tell) : tell(held)),
+        undefined,
+      );
     };
     const ended = (): void => {
-      told((end) => end?.release(marks));
+      told((end) => end?.release(asked?.marks ?? []));
     };
     const failed = (): void => {
       told((end) => end?.cancel());
@@ -50,31 +58,30 @@ export class SessionEndInterceptor implements NestInterceptor {
     return isPromise(held) ? from(held).pipe(switchMap(handle)) : handle();
   }
 
-  /** Notes the end before the handler runs; whatever goes wrong here is not the handler's problem. */
+  /** Notes the end before the handler runs. */
   #hold(context: ExecutionContext, requester: Requester): ReturnType<EndRecorder['hold']> {
     const targets = [context.getHandler(), context.getClass()];
     const { name, uid = defaultUid } = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(ENDS_DEBATE_SESSION, targets) ?? {}; // prettier-ignore
-    let cure = 'its uid function failed';
-    try {
+    const resolve = (): string | undefined => {
       const user = resolvedUid(uid(requester, context));
-      if (user === undefined) {
-        if (uid === defaultUid && isObject(userOf(requester))) this.#warnOfNobody(context);
-        return undefined;
-      }
-      cure = 'is DebateSpaceModule imported, with this name?';
-      const token = getDebateSpaceToken(name, EndRecorder);
-      return this.#moduleRef.get<EndRecorder>(token, { strict: false }).hold(user, 'explicit');
-    } catch (error) {
-      this.#logger.error(`@EndsDebateSession() could not tell of an end (${error instanceof Error ? error.name : typeof error}): ${cure}`); // prettier-ignore
-      return undefined;
-    }
+      if (user === undefined && uid === defaultUid && isObject(userOf(requester)))
+        this.#warnOfNobody(context);
+      return user;
+    };
+    const user = this.#containment.run('its uid function failed', resolve, undefined);
+    if (user === undefined) return undefined;
+    const hold = (): ReturnType<EndRecorder['hold']> =>
+      this.#moduleRef
+        .get<EndRecorder>(getDebateSpaceToken(name, EndRecorder), { strict: false })
+        .hold(user, 'explicit');
+    return this.#containment.run('is DebateSpaceModule imported, with this name?', hold, undefined);
   }
 
   /** Once per handler: a user whom nobody can name would stay logged in over there, at every logout. */
   #warnOfNobody(context: ExecutionContext): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
-    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: its user has no uid, id, sub or userId; give { uid }`); // prettier-ignore
+    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: its user has no uid, id, sub, userId or _id; give { uid }`); // prettier-ignore
   }
 }
 

@@ -9,6 +9,11 @@ export function expiryOf(session: SessionRecord, now: number): number {
   return cookieExpiry(session) ?? now + DAY_MS;
 }
 
+/** Whether the cookie of a session has expired. A handler that saves such a session logs its user out. */
+export function hasRunOut(session: SessionRecord, now: number): boolean {
+  return (cookieExpiry(session) ?? Infinity) <= now;
+}
+
 /**
  * When to look again at a session that is in the store although its time has come: soon if that was just now – somebody
  * has used it since –, and ever less often, because some stores keep what has run out.

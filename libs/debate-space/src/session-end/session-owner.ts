@@ -13,7 +13,7 @@ interface Owned {
 
 /** Notes whose session it is, where the session library does not. */
 export function setOwner(session: object, request: SessionRequest): void {
-  if (request.native !== undefined) (session as Owned)[REQUEST] = request;
+  if (!('req' in session)) (session as Owned)[REQUEST] = request;
 }
 
 /** The request that has a session; none when a job or a script has made it. */

@@ -1,38 +1,30 @@
+import type { Containment } from '../containment.js';
 import type { SessionRecord, SessionUid } from '../debate-space.options.js';
 import { resolvedUid } from './default-session-uid.js';
 import type { SessionRequest } from './session-request.js';
+import { storeMethod } from './patch-store.js';
 import { readStore, type StoreMethod } from './store-call.js';
-import { storeMethod } from './store-layers.js';
 
 /** Reads out of a store whose sessions it holds. */
 export class SessionReader {
   readonly #store: object;
   readonly #uid: SessionUid;
-  readonly #fault: (where: string, error: unknown) => void;
-  readonly #get: StoreMethod | undefined;
-  readonly #all: StoreMethod | undefined;
+  readonly #containment: Containment;
 
-  constructor(store: object, uid: SessionUid, fault: (where: string, error: unknown) => void) {
+  constructor(store: object, uid: SessionUid, containment: Containment) {
     this.#store = store;
     this.#uid = uid;
-    this.#fault = fault;
-    this.#get = storeMethod(store, 'get');
-    this.#all = storeMethod(store, 'all');
+    this.#containment = containment;
   }
 
   /** The user of a session. Throws what the resolver throws. */
   uidIn(session: SessionRecord, request?: SessionRequest): string | undefined {
-    return resolvedUid(this.#uid(session, request?.native ?? request));
+    return resolvedUid(this.#uid(session, request?.native));
   }
 
   /** The user of a session. A resolver that throws – at a session without a user, most likely – names nobody. */
   uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
-    try {
-      return this.uidIn(session, request);
-    } catch (error) {
-      this.#fault('session.uid', error);
-      return undefined;
-    }
+    return this.#containment.run('session.uid', () => this.uidIn(session, request), undefined);
   }
 
   /**
@@ -49,32 +41,39 @@ export class SessionReader {
    * @throws when the store cannot be read
    */
   async session(sid: string): Promise<SessionRecord | undefined> {
-    if (!this.#get) return undefined;
-    const session = await readStore(this.#get, this.#store, sid);
+    const get = storeMethod(this.#store, 'get');
+    if (!get) return undefined;
+    const session = await readStore(get, this.#store, sid);
     return isRecord(session) ? session : undefined;
   }
 
-  /** Every session that has a user; `undefined` when the store does not list its sessions, or cannot now. */
-  async users(): Promise<readonly (readonly [sid: string | undefined, uid: string])[] | undefined> {
-    if (!this.#all) return undefined;
-    let all: readonly SessionRecord[] | Record<string, SessionRecord>;
-    try {
-      all = (await readStore(this.#all, this.#store)) as typeof all;
-    } catch (error) {
-      this.#fault('session store', error);
-      return undefined;
-    }
-    const sessions: (readonly [string | undefined, SessionRecord])[] = Array.isArray(all)
-      ? all.map((session: SessionRecord) => [
-          typeof session.id === 'string' ? session.id : undefined,
-          session,
-        ])
-      : Object.entries(all);
-    return sessions.flatMap(([sid, session]) => {
-      const uid = this.uidOf(session);
-      return uid === undefined ? [] : [[sid, uid] as const];
-    });
+  /**
+   * Every session that has a user.
+   * @returns `undefined` when the store has no list; resolves to `undefined` when it cannot list now, or lists something
+   * else than sessions
+   */
+  users(): Promise<readonly SessionUser[] | undefined> | undefined {
+    const all = storeMethod(this.#store, 'all');
+    const list = async (method: StoreMethod): Promise<readonly SessionUser[] | undefined> => {
+      const sessions = entriesOf(await readStore(method, this.#store));
+      const users = sessions.flatMap(([sid, session]): SessionUser[] => {
+        const uid = this.uidOf(session);
+        return uid === undefined ? [] : [[sid, uid]];
+      });
+      const areRows = sessions.length > 0 && !sessions.some(([, session]) => 'cookie' in session);
+      return users.length === 0 && areRows ? undefined : users;
+    };
+    return all && Promise.resolve(this.#containment.run('session store', () => list(all), undefined));
   }
+}
+
+/** By session id, where the list has it. */
+type SessionUser = readonly [sid: string | undefined, uid: string];
+
+function entriesOf(all: unknown): readonly (readonly [string | undefined, SessionRecord])[] {
+  if (!Array.isArray(all)) return Object.entries(all ?? {}).filter((entry): entry is [string, SessionRecord] => isRecord(entry[1])); // prettier-ignore
+  const idOf = ({ id }: SessionRecord): string | undefined => (typeof id === 'string' ? id : undefined);
+  return all.filter(isRecord).map((session) => [idOf(session), session]);
 }
 
 function isRecord(value: unknown): value is SessionRecord {

@@ -1,32 +1,154 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Containment } from '../containment.js';
 
-/** A request as far as its session goes: express-session's own, or what stands for one of Fastify. */
-export interface SessionRequest {
+const OBSERVED = Symbol('the request as the plugin sees it');
+
+/** The client's connection, as far as its end goes. */
+interface Connection {
+  readonly destroyed?: boolean;
+  once(event: 'close' | 'finish', listener: () => void): unknown;
+}
+
+/** As much of a platform's request as is needed here. */
+interface NativeRequest {
+  readonly headers?: IncomingHttpHeaders;
+  readonly socket?: Connection | null;
+}
+
+/** A request as far as its session goes. */
+export abstract class SessionRequest {
+  /** Kept from when the request was first seen: engine.io, for one, sets `req.res` to null. */
   readonly res: ServerResponse;
-  readonly headers: { readonly cookie?: string | undefined };
+  /**
+   * A WebSocket upgrade, to which express-ws gives a response that nobody ends: the request lasts as long as its
+   * connection, and no cookie of it reaches the browser.
+   */
+  readonly isUpgrade: boolean;
+  /** Whether the client left before the head of a response, with its cookies, could. */
+  #unanswered = false;
+  /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
+  closedAt = -Infinity;
+  #closeListeners: (() => void)[] | undefined;
+  readonly #connection: Connection | null | undefined;
+  /** Without one, as on serverless platforms and with `inject`, a response is not closed: it is over when it has finished. */
+  readonly #hasConnection: boolean;
+
+  protected constructor(native: NativeRequest, response: ServerResponse) {
+    this.res = response;
+    this.isUpgrade = native.headers?.upgrade !== undefined && response.socket === null;
+    this.#connection = this.isUpgrade ? native.socket : undefined;
+    this.#hasConnection = !response.socket || response.socket instanceof Socket;
+  }
+
+  abstract readonly headers: { readonly cookie?: string | undefined };
   /** The id of the session that the request has now; another one after `regenerate`. */
-  readonly sessionID?: string | undefined;
+  abstract readonly sessionID: string | undefined;
+  abstract readonly session: unknown;
+  /** The platform's own request. */
+  abstract readonly native: object;
+
+  /**
+   * Calls the listener once when the response is closed, or the connection of an upgrade. However many listeners there
+   * are, the host's response has one of ours.
+   * @returns whether it will: not when it is closed already
+   */
+  onClose(containment: Containment, listener: () => void): boolean {
+    if (this.isClosed) {
+      if (!this.#closeListeners) this.#noteClosed();
+      return false;
+    }
+    const contained = (): void => {
+      containment.run('response close', listener);
+    };
+    if (this.#closeListeners) {
+      this.#closeListeners.push(contained);
+      return true;
+    }
+    this.#closeListeners = [contained];
+    (this.#connection ?? this.res).once(this.#hasConnection ? 'close' : 'finish', () => {
+      containment.run('response close', () => {
+        this.#noteClosed();
+      });
+      for (const each of this.#closeListeners?.splice(0) ?? []) each();
+    });
+    return true;
+  }
+
+  get isClosed(): boolean {
+    if (this.isUpgrade) return this.#connection?.destroyed ?? true;
+    return this.#hasConnection ? isClosed(this.res) : this.res.writableFinished;
+  }
+
+  /** Closed after the handler had ended the response: nothing of the host runs for it any more. */
+  get isFinished(): boolean {
+    return this.isClosed && (this.isUpgrade || this.res.writableEnded);
+  }
+
+  /** Nothing that the request still does changes the cookies of its browser. */
+  get isCommitted(): boolean {
+    return this.isUpgrade || this.res.headersSent || this.isClosed;
+  }
+
+  /** Whether the head of the response, with its cookies, has reached the client. */
+  get isAnswered(): boolean {
+    return !this.isUpgrade && this.res.headersSent && !this.#unanswered;
+  }
+
+  /** The request has no session any more: it has let go of the one that it had. */
+  get hasLetGo(): boolean {
+    return this.session === undefined || this.session === null;
+  }
+
+  /** The `Set-Cookie` headers of the response. */
+  get setCookies(): readonly string[] {
+    return [this.res.getHeader('set-cookie') ?? []].flat().map(String);
+  }
+
+  #noteClosed(): void {
+    this.closedAt = performance.now();
+    if (!this.res.headersSent) this.#unanswered = true;
+  }
+}
+
+/** A request of Express, or of any server that express-session serves. */
+class ExpressSessionRequest extends SessionRequest {
+  readonly native: ExpressLike;
+
+  constructor(native: ExpressLike, response: ServerResponse) {
+    super(native, response);
+    this.native = native;
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.native.headers ?? {};
+  }
+
+  get sessionID(): string | undefined {
+    return this.native.sessionID;
+  }
+
+  get session(): unknown {
+    return this.native.session;
+  }
+}
+
+interface ExpressLike extends NativeRequest {
+  [OBSERVED]?: SessionRequest;
+  readonly res?: ServerResponse | null;
+  readonly sessionID?: string;
   readonly session?: unknown;
-  /** Where the headers of the answer are until they leave, if not on `res`. */
-  readonly reply?: { getHeader(name: string): unknown };
-  /** The platform's request, if it is not this one. */
-  readonly native?: unknown;
 }
 
 /** The request, if it is one with a response – and not the stand-in that `store.load` makes. */
 export function sessionRequest(value: unknown): SessionRequest | undefined {
-  const response = (value as { res?: Partial<ServerResponse> } | null | undefined)?.res;
-  return typeof response?.once === 'function' ? (value as SessionRequest) : undefined;
-}
-
-/** The `Set-Cookie` headers of the answer. */
-export function setCookiesOf({ res, reply }: SessionRequest): readonly string[] {
-  const cookies: string[] = [];
-  for (const header of [res.getHeader('set-cookie'), reply?.getHeader('set-cookie')]) {
-    if (typeof header === 'string') cookies.push(header);
-    else if (Array.isArray(header)) cookies.push(...header.map(String));
-  }
-  return cookies;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const native: ExpressLike = value;
+  const known = native[OBSERVED];
+  if (known) return known;
+  const { res } = native;
+  if (typeof res?.once !== 'function') return undefined;
+  return (native[OBSERVED] = new ExpressSessionRequest(native, res));
 }
 
 /** Also of HTTP/2, whose responses have no `closed`. */

@@ -5,15 +5,19 @@ export type StoreOutcome = 'done' | 'failed' | 'silent';
 
 export type StoreMethod = (this: unknown, ...args: unknown[]) => unknown;
 
+/** Learns how a call ended. Never throws. */
+export type OnOutcome = (outcome: StoreOutcome) => void;
+
 /**
- * Calls a store's own method as the caller would have, and tells how it ended. The caller's callback is called as
- * often, with the same `this` and arguments; what the method returns or throws is the caller's.
+ * Calls a store's own method as the caller would have, and reports how the call ended. The caller's callback is called
+ * as often, with the same `this` and arguments; what the method returns or throws is the caller's.
+ * @param self the `this` of the caller
  */
 export function observedCall(
   method: StoreMethod,
-  store: object,
+  self: unknown,
   args: readonly unknown[],
-  ended: (outcome: StoreOutcome) => void,
+  ended: OnOutcome,
 ): unknown {
   const callback = args.at(-1);
   const heard =
@@ -24,19 +28,19 @@ export function observedCall(
     };
   let returned: unknown;
   try {
-    returned = method.apply(store, heard ? [...args.slice(0, -1), heard] : [...args]);
+    returned = Reflect.apply(method, self, heard ? [...args.slice(0, -1), heard] : args);
   } catch (error) {
     ended('failed');
     throw error;
   }
-  // A callback has the last word: an async method may resolve before its callback is called.
-  if (isPromise(returned))
+  // A method that takes a callback says by it how it ended: its promise may resolve earlier, and a rejection of it that
+  // the host leaves unhandled, such as of what the callback throws, must stay so.
+  const takesCallback = heard && method.length >= args.length;
+  if (isPromise(returned) && !takesCallback)
     returned.then(
-      heard
-        ? undefined
-        : () => {
-            ended('done');
-          },
+      () => {
+        if (!heard) ended('done');
+      },
       () => {
         ended('failed');
       },
@@ -46,24 +50,24 @@ export function observedCall(
 }
 
 /**
- * The same for a call that had to wait, so that its caller is gone: what the store throws goes to the callback, if there
- * is one – and what the callback throws to nobody, as from any store that calls it later.
+ * Like {@link observedCall}, for a call that had to wait, so that its caller is gone: what the store throws goes to the
+ * callback, if there is one – and what the callback throws to nobody, as from any store that calls it later.
  */
 export function lateCall(
   method: StoreMethod,
-  store: object,
+  self: unknown,
   args: readonly unknown[],
-  ended: (outcome: StoreOutcome) => void,
+  ended: OnOutcome,
 ): unknown {
   const callback = args.at(-1);
-  if (typeof callback !== 'function') return observedCall(method, store, args, ended);
+  if (typeof callback !== 'function') return observedCall(method, self, args, ended);
   let called = false;
   const noting = function (this: unknown, ...results: unknown[]): unknown {
     called = true;
     return Reflect.apply(callback, this, results) as unknown;
   };
   try {
-    return observedCall(method, store, [...args.slice(0, -1), noting], ended);
+    return observedCall(method, self, [...args.slice(0, -1), noting], ended);
   } catch (error) {
     queueMicrotask(() => {
       if (called) throw error;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { answered, inTime } from '../in-time.js';
 import { orAborted } from '../linked-signal.js';
 import type { SessionRequest } from './session-request.js';
-import { settled } from './settled.js';
+import { settled, type SettleOptions } from './settled.js';
 import type { StoreOutcome } from './store-call.js';
 
 /** A call of the store that may end a session. */
@@ -17,24 +17,23 @@ export interface PossibleEnd {
   /** Absent when the store does not tell the ids of the sessions it clears. */
   readonly sid: string | undefined;
   readonly uid: string;
-  /** The requests that are ending it, as far as they are known. */
+  /** The requests that are ending it. */
   readonly actors: ReadonlySet<SessionRequest>;
+  /** The requests that have it while somebody ends it at the store: a job, or one of them. */
+  readonly holders: ReadonlySet<SessionRequest>;
   readonly calls: readonly EndingCall[];
   /** Whether a request that does not take part has saved the ended session back: the user wanted to leave. */
   readonly savedBack: boolean;
 }
 
-export interface VerdictContext {
+export interface VerdictContext extends SettleOptions {
   /** The user of a session, as the store has it now; rejects when it cannot be read. */
   readonly user: (sid: string) => Promise<string | undefined>;
-  /** The session that a request leaves its browser with. */
-  readonly leftWith: (request: SessionRequest, before: string | undefined) => string | undefined;
-  readonly graceMs: number;
-  /** Aborted when the app shuts down: nothing is waited for any more but the store. */
-  readonly hurry: AbortSignal;
+  /** The session that a browser is left with by these requests. */
+  readonly leftWith: (requests: readonly SessionRequest[], before: string | undefined) => string | undefined;
 }
 
-/** A store that has not called back by then is asked. Shorter than the lease of what is held meanwhile. */
+/** A store that has not called back by then is asked. */
 const CALL_TIMEOUT_MS = 25_000;
 const ASK_TIMEOUT_MS = 5_000;
 /** When a store that has said nothing is asked whether it is done, in milliseconds after the time before. */
@@ -47,19 +46,48 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
 export async function hasEnded(end: PossibleEnd, context: VerdictContext): Promise<boolean> {
   const over = orAborted(Promise.all(end.calls.map(({ over }) => over)), context.hurry);
   await inTime(over.catch(() => undefined), CALL_TIMEOUT_MS, undefined); // prettier-ignore
-  await actorsSettled(end, context);
-  return verdictOn(end, context);
+  const actors = await actorsOf(end, context);
+  return actors.length > 0 ? leftBy(actors, end, context) : verdictOn(end, [...end.holders], context);
 }
 
-/** With several actors it is not known which one did it: when the first is done, the others get a grace. */
-async function actorsSettled({ actors }: PossibleEnd, { graceMs, hurry }: VerdictContext): Promise<void> {
-  if (actors.size === 0) return;
-  const each = [...actors].map((actor) => settled(actor.res, graceMs, hurry));
-  await Promise.race(each);
-  await inTime(Promise.all(each), graceMs, undefined);
+/**
+ * The requests that are ending the session. Where none is known, those that have it get a grace to show that they did:
+ * a job that ends a session does not wait for the requests of its user.
+ */
+async function actorsOf(end: PossibleEnd, context: VerdictContext): Promise<readonly SessionRequest[]> {
+  const { actors, holders, sid } = end;
+  if (actors.size > 0 || holders.size === 0) return [...actors];
+  await inTime(Promise.all([...holders].map((holder) => settled(holder, context))), context.graceMs, undefined); // prettier-ignore
+  return [...holders].filter((holder) => !holder.isFinished && (holder.hasLetGo || holder.sessionID !== sid));
 }
 
-async function verdictOn(end: PossibleEnd, context: VerdictContext): Promise<boolean> {
+/**
+ * Whether the requests leave their browser without the user. One that does while another one is still at it – both were
+ * under way, and that one may be renewing the session – is given a grace.
+ */
+async function leftBy(
+  actors: readonly SessionRequest[],
+  end: PossibleEnd,
+  context: VerdictContext,
+): Promise<boolean> {
+  const open = new Map<SessionRequest, Promise<unknown>>();
+  for (const actor of actors) open.set(actor, settled(actor, context).then(() => open.delete(actor))); // prettier-ignore
+  const verdict = (): Promise<boolean> => verdictOn(end, actors.filter((actor) => !open.has(actor)), context); // prettier-ignore
+  while (open.size > 0) {
+    await Promise.race(open.values());
+    if (!(await verdict())) continue;
+    await inTime(Promise.all(open.values()), context.graceMs, undefined);
+    if (await verdict()) return true;
+  }
+  return verdict();
+}
+
+/** @param requests those that have had the session, as far as they are settled */
+async function verdictOn(
+  end: PossibleEnd,
+  requests: readonly SessionRequest[],
+  context: VerdictContext,
+): Promise<boolean> {
   const { sid, uid, calls } = end;
   const heard = calls.map(({ outcome }) => outcome);
   if (heard.every((outcome) => outcome === 'failed')) return !(await mayHave(sid, uid, context));
@@ -68,20 +96,21 @@ async function verdictOn(end: PossibleEnd, context: VerdictContext): Promise<boo
   let still: string | undefined;
   for (const ms of unsure ? ASK_AGAIN_MS : [0]) {
     if (ms > 0) await pause(ms);
-    still = await stillLoggedIn(end, unsure, context);
+    still = await stillLoggedIn(end, requests, unsure, context);
     if (still === undefined) return true;
   }
   // Cut off by the shutdown: rather one logout too many.
   return still === sid && context.hurry.aborted && heard.includes(undefined);
 }
 
-/** The session by which a browser that took part still gets this user. */
+/** The session by which the browser still gets this user. */
 async function stillLoggedIn(
-  { sid, uid, actors, savedBack }: PossibleEnd,
+  { sid, uid, savedBack }: PossibleEnd,
+  requests: readonly SessionRequest[],
   unsure: boolean,
   context: VerdictContext,
 ): Promise<string | undefined> {
-  const sids = new Set([...actors].map((actor) => context.leftWith(actor, sid)));
+  const sids = new Set(requests.length > 0 ? [context.leftWith(requests, sid)] : []);
   if (unsure) sids.add(sid);
   if (savedBack) sids.delete(sid);
   for (const left of sids) {

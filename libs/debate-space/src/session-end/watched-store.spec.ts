@@ -250,7 +250,7 @@ describe('a watched store', () => {
     await new Promise((resolve) => { store.destroy('s1', resolve); }); // prettier-ignore
     expect(destroyed).toEqual(['s1']);
     await ended(watch);
-    expect(watch.events).toContainEqual({ type: 'fault', where: 'session store', error: 'Error' });
+    expect(watch.events).toContainEqual({ type: 'fault', where: 'store.destroy', error: 'Error' });
   });
 
   it('that never answers a read still destroys, and the end is noted when the answer comes', async () => {

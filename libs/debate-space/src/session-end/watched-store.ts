@@ -1,25 +1,25 @@
+import type { Containment } from '../containment.js';
 import type { EndReason } from '../debate-space-event.js';
 import type { SessionRecord, SessionUid } from '../debate-space.options.js';
+import { isPromise } from '../is-promise.js';
+import { CallQueue, type ObservedCall } from './call-queue.js';
 import type { EndRecorder } from './end-recorder.js';
-import { Endings } from './endings.js';
+import { Endings, type Parties } from './endings.js';
 import type { IndexedSessions } from './indexed-sessions.js';
 import { LiveSessions } from './live-sessions.js';
+import { patchStore, type StoreMethodName } from './patch-store.js';
+import { hasRunOut } from './session-expiry.js';
 import { ownerOf, setOwner } from './session-owner.js';
 import { SessionReader } from './session-reader.js';
-import { isClosed, sessionRequest, type SessionRequest } from './session-request.js';
-import { isPromise } from '../is-promise.js';
-import { type StoreMethod } from './store-call.js';
-import { StoreCalls } from './store-calls.js';
-import { addStoreLayer } from './store-layers.js';
+import { sessionRequest, type SessionRequest } from './session-request.js';
+import type { SetupWarnings } from './setup-warnings.js';
 import { StoreOperation } from './store-operation.js';
-import type { VerdictContext } from './verdict.js';
+import type { SettleOptions } from './settled.js';
 
-export interface WatchedStoreOptions {
+export interface WatchedStoreOptions extends SettleOptions {
   readonly recorder: EndRecorder;
   readonly uid: SessionUid;
-  readonly graceMs: number;
-  readonly hurry: AbortSignal;
-  readonly fault: (where: string, error: unknown) => void;
+  readonly warnings: SetupWarnings;
   /** For options that need to know every live session. */
   readonly indexed?: IndexedSessions | undefined;
 }
@@ -31,16 +31,12 @@ type MaybePromise<T> = T | PromiseLike<T>;
  * goes to the endings; the host's call stays what it was.
  */
 export class WatchedStore {
-  readonly #store: object;
+  readonly #containment: Containment;
   readonly #recorder: EndRecorder;
-  readonly #calls: StoreCalls;
+  readonly #warnings: SetupWarnings;
+  readonly #calls: CallQueue;
   readonly #reader: SessionReader;
-  readonly #live = new LiveSessions((sid, uid, request) => {
-    if (this.#endings.hasEnded(sid, uid)) return;
-    const left = new StoreOperation();
-    left.end('done');
-    void this.#begin(sid, uid, 'abandoned', [request], left);
-  });
+  readonly #live: LiveSessions;
   readonly #endings: Endings;
   readonly #indexed: IndexedSessions | undefined;
   /** Whose session a request had at first; kept only for those who ask who has logged in. */
@@ -51,27 +47,27 @@ export class WatchedStore {
   /** Stops watching. */
   readonly release: () => void;
 
-  constructor(store: object, { recorder, uid, graceMs, hurry, fault, indexed }: WatchedStoreOptions) {
-    this.#store = store;
+  constructor(store: object, options: WatchedStoreOptions) {
+    const { recorder, uid, indexed, containment, warnings } = options;
+    this.#containment = containment;
     this.#recorder = recorder;
-    this.#calls = new StoreCalls(store, fault, recorder.waitMs);
-    this.#reader = new SessionReader(store, uid, fault);
+    this.#warnings = warnings;
+    this.#calls = new CallQueue(containment, recorder.waitMs);
+    this.#reader = new SessionReader(store, uid, containment);
     this.#indexed = indexed;
-    const context: VerdictContext = {
-      user: (sid) => this.#reader.user(sid),
-      leftWith: (request, before) => this.#live.leftWith(request, before),
-      graceMs,
-      hurry,
+    this.#live = new LiveSessions(containment, (sid, user, request) => {
+      this.#abandoned(sid, user, request);
+    });
+    const context = {
+      ...options,
+      user: (sid: string) => this.#reader.user(sid),
+      leftWith: this.#live.leftWith.bind(this.#live),
     };
     this.#endings = new Endings(recorder, context, indexed);
-    this.release = addStoreLayer(store, {
-      createSession: (next, args) => this.#createSession(next, args),
-      regenerate: (next, args) => this.#regenerate(next, args),
-      get: (next, args) => this.#calls.pass(next, args, args[0] as string),
-      touch: (next, args) => this.#touch(next, args),
-      set: (next, args) => this.#set(next, args),
-      destroy: (next, args) => this.#destroy(next, args),
-      clear: (next, args) => this.#clear(next, args),
+    this.release = patchStore(store, (name, next, self, args) => {
+      const where = `store.${name}`;
+      const call = containment.run<ObservedCall>(where, () => this.#observe(name, where, args), { where, sid: undefined }); // prettier-ignore
+      return this.#calls.call(next, self, args, call);
     });
   }
 
@@ -83,16 +79,12 @@ export class WatchedStore {
     const uid = this.#reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) {
       this.#indexed?.anonymous(sessionID);
+      this.#warnings.sessionWithoutUid(session);
       return;
     }
     if (this.#recorder.wantsLogins) this.#loadedAs.set(request, uid);
     this.#live.link(sessionID, uid, request);
-    this.#indexed?.live(sessionID, uid, session as SessionRecord);
-  }
-
-  /** Not who was there before – whose session is renewed, or saved back after its end – and no job without a user. */
-  #hasCome(uid: string, request: SessionRequest | undefined): boolean {
-    return request !== undefined && this.#loadedAs.get(request) !== uid;
+    this.#indexed?.loaded(sessionID, uid, session as SessionRecord);
   }
 
   /** The session as the store has it now, if its user is this one. Rejects when that cannot be told. */
@@ -106,50 +98,77 @@ export class WatchedStore {
     await this.#endings.decided();
   }
 
-  #createSession(original: StoreMethod, args: unknown[]): unknown {
-    const returned = original.apply(this.#store, args);
-    const request = sessionRequest(args[0]);
-    if (request) this.loaded(request);
-    return returned;
-  }
-
-  #regenerate(original: StoreMethod, args: unknown[]): unknown {
-    this.#regenerating = sessionRequest(args[0]);
-    try {
-      return original.apply(this.#store, args);
-    } finally {
-      this.#regenerating = undefined;
+  #observe(name: StoreMethodName, where: string, args: readonly unknown[]): ObservedCall {
+    switch (name) {
+      case 'createSession':
+        return this.#createSession(where, args);
+      case 'regenerate':
+        return this.#regenerate(where, args);
+      case 'touch':
+        return this.#touch(where, args);
+      case 'set':
+        return this.#set(where, args);
+      case 'destroy':
+        return this.#destroy(where, args);
+      case 'clear':
+        return this.#clear(where);
+      case 'get':
+        return { where, sid: args[0] as string };
+      case 'all':
+      case 'length':
+      case 'ids':
+        return { where, sid: undefined, lists: true };
     }
   }
 
-  #touch(original: StoreMethod, args: unknown[]): unknown {
-    const [sid, session] = args as [string, SessionRecord];
-    const uid = this.#indexed && this.#live.uidOf(sid);
-    if (uid !== undefined) this.#indexed?.touched(sid, uid, session);
-    return this.#calls.pass(original, args, sid);
+  #createSession(where: string, [native]: readonly unknown[]): ObservedCall {
+    const returned = (): void => {
+      const request = sessionRequest(native);
+      if (request) this.loaded(request);
+    };
+    return { where, sid: undefined, immediate: true, returned };
   }
 
-  #set(original: StoreMethod, args: unknown[]): unknown {
+  #regenerate(where: string, [native]: readonly unknown[]): ObservedCall {
+    this.#regenerating = sessionRequest(native);
+    const returned = (): void => {
+      this.#regenerating = undefined;
+    };
+    return { where, sid: undefined, immediate: true, returned };
+  }
+
+  #touch(where: string, args: readonly unknown[]): ObservedCall {
+    const [sid, session] = args as [string, SessionRecord];
+    const uid = this.#live.uidOf(sid);
+    if (uid !== undefined && hasRunOut(session, Date.now())) return this.#set(where, args);
+    if (uid !== undefined) this.#indexed?.touched(sid, uid, session);
+    return { where, sid };
+  }
+
+  #set(where: string, args: readonly unknown[]): ObservedCall {
     const [sid, session] = args as [string, SessionRecord];
     const request = ownerOf(session);
     let uid: string | undefined;
     let operation: StoreOperation | undefined;
     let login = false;
     const before = (): MaybePromise<unknown> => {
-      uid = this.#reader.uidOf(session, request);
+      const user = this.#reader.uidOf(session, request);
+      // Saved as run out, a session is over: the way of some hosts to log out.
+      uid = user !== undefined && hasRunOut(session, Date.now()) ? undefined : user;
+      if (user === undefined) this.#warnings.sessionWithoutUid(session);
       // As on every request of rolling sessions: the user stays, and nothing ends.
       if (uid !== undefined && this.#live.uidOf(sid) === uid && !this.#endings.hasEnded(sid, uid)) return;
       const call = (operation = new StoreOperation());
-      const reason = uid === undefined ? 'user-removed' : 'user-replaced';
-      const actors = request ? [request] : this.#live.requestsOf(sid);
-      const begin = (user: string | undefined): MaybePromise<unknown> => {
-        if (user === uid) return undefined;
+      const reason = uid !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
+      const parties = request ? { actors: [request] } : { holders: this.#live.requestsOf(sid) };
+      const begin = (previous: string | undefined): MaybePromise<unknown> => {
+        if (previous === uid) return undefined;
         login = uid !== undefined && this.#hasCome(uid, request) && !this.#endings.concerns(sid, uid);
-        return this.#begin(sid, user, reason, actors, call);
+        return this.#begin(sid, previous, reason, parties, call);
       };
       return this.#userBefore(sid, request, begin);
     };
-    return this.#calls.call(original, args, sid, before, (outcome) => {
+    const ended: ObservedCall['ended'] = (outcome) => {
       operation?.end(outcome);
       if (outcome === 'failed') return;
       if (uid === undefined) {
@@ -158,60 +177,85 @@ export class WatchedStore {
         return;
       }
       this.#live.link(sid, uid, request);
-      this.#indexed?.live(sid, uid, session);
+      this.#indexed?.saved(sid, uid, session);
       this.#endings.saved(sid, uid, request);
       if (login) this.#recorder.loggedIn(uid);
-    });
+    };
+    return { where, sid, before, ended };
   }
 
-  #destroy(original: StoreMethod, args: unknown[]): unknown {
+  #destroy(where: string, args: readonly unknown[]): ObservedCall {
     const sids = [args[0]].flat() as string[]; // some stores take several at once
     const regenerating = this.#regenerating;
     const operation = new StoreOperation();
     const begun = (sid: string): MaybePromise<unknown> => {
-      const actors = this.#actorsOf(sid, regenerating);
-      return this.#userBefore(sid, regenerating, (user) =>
-        this.#begin(sid, user, 'destroyed', actors, operation),
-      );
+      const parties = this.#partiesOf(sid, regenerating);
+      const begin = (user: string | undefined): MaybePromise<unknown> =>
+        this.#begin(sid, user, 'destroyed', parties, operation);
+      const loaded = parties.actors && this.#live.uidLoadedBy(sid, parties.actors);
+      // Another request has renewed the session since, and its user stays; this one may be leaving.
+      if (loaded !== undefined && this.#live.uidOf(sid) === undefined && !this.#endings.hasEnded(sid, loaded))
+        return begin(loaded);
+      return this.#userBefore(sid, regenerating, begin);
     };
     const before = (): MaybePromise<unknown> => {
       const each = sids.map(begun);
       return each.some(isPromise) ? Promise.all(each) : undefined;
     };
     const sid = sids.length === 1 ? sids[0] : undefined;
-    return this.#calls.call(original, args, sid, before, (outcome) => {
+    const ended: ObservedCall['ended'] = (outcome) => {
       // Not every store takes a list: one that does not says that it is done, and has destroyed none.
       operation.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
       if (outcome !== 'failed' && sid !== undefined) this.#live.forget(sid);
-    });
+    };
+    return { where, sid, before, ended };
   }
 
-  #clear(original: StoreMethod, args: unknown[]): unknown {
+  #clear(where: string): ObservedCall {
     const operation = new StoreOperation();
-    const before = async (): Promise<unknown> => {
-      const users = (await this.#reader.users()) ?? this.#live.all();
-      return Promise.all(
-        users.map(([sid, user]) => {
-          const actors = sid === undefined ? [] : this.#live.requestsOf(sid);
-          return this.#begin(sid, user, 'cleared', actors, operation);
-        }),
-      );
+    const begin = (users: readonly (readonly [string | undefined, string])[]): MaybePromise<unknown> => {
+      const each = users.map(([sid, user]) => {
+        const holders = sid === undefined ? [] : this.#live.requestsOf(sid);
+        return this.#begin(sid, user, 'cleared', { holders }, operation);
+      });
+      return each.some(isPromise) ? Promise.all(each) : undefined;
     };
-    const kept = (): Promise<unknown> => this.#kept(before());
-    return this.#calls.call(original, args, undefined, kept, (outcome) => {
+    const known = (): MaybePromise<unknown> => {
+      this.#warnings.clearUnlisted();
+      return begin(this.#live.all());
+    };
+    const before = (): MaybePromise<unknown> => {
+      const users = this.#reader.users();
+      return users ? this.#kept(users.then((all) => (all ? begin(all) : known()))) : known();
+    };
+    const ended: ObservedCall['ended'] = (outcome) => {
       operation.end(outcome);
       if (outcome !== 'failed') for (const [sid] of this.#live.all()) this.#live.forget(sid);
-    });
+    };
+    return { where, sid: undefined, before, ended };
+  }
+
+  #abandoned(sid: string, uid: string, request: SessionRequest): void {
+    if (this.#endings.hasEnded(sid, uid)) return;
+    const left = new StoreOperation();
+    left.end('done');
+    const begin = (): unknown => this.#begin(sid, uid, 'abandoned', { actors: [request] }, left);
+    void this.#containment.run('response close', begin, undefined);
   }
 
   #begin(
     sid: string | undefined,
     uid: string | undefined,
     reason: EndReason,
-    actors: readonly SessionRequest[],
+    parties: Parties,
     operation: StoreOperation,
   ): MaybePromise<unknown> {
-    return uid === undefined ? undefined : this.#endings.begin({ sid, uid }, reason, actors, operation);
+    return uid === undefined ? undefined : this.#endings.begin({ sid, uid }, reason, parties, operation);
+  }
+
+  /** Not who was there before – whose session is renewed, or saved back after its end – and no job without a user. */
+  #hasCome(uid: string, request: SessionRequest | undefined): boolean {
+    return request !== undefined && this.#loadedAs.get(request) !== uid;
   }
 
   /**
@@ -224,7 +268,7 @@ export class WatchedStore {
     then: (uid: string | undefined) => MaybePromise<unknown>,
   ): MaybePromise<unknown> {
     const known = this.#live.uidOf(sid);
-    if (known === undefined ? request && !isClosed(request.res) : !this.#endings.hasEnded(sid, known)) {
+    if (known === undefined ? request && !request.isClosed : !this.#endings.hasEnded(sid, known)) {
       return then(known); // a request that still runs and knows of no user has none
     }
     const asked = this.#reader.user(sid).catch((error: unknown) => {
@@ -240,11 +284,11 @@ export class WatchedStore {
     return work;
   }
 
-  /** Who is ending this session: the request that regenerates it, those that have just let go of it, or any that has it. */
-  #actorsOf(sid: string, regenerating: SessionRequest | undefined): readonly SessionRequest[] {
-    if (regenerating) return [regenerating];
-    const requests = this.#live.requestsOf(sid);
-    const without = requests.filter((request) => request.session === undefined || request.session === null);
-    return without.length > 0 ? without : requests;
+  /** The request that regenerates the session, those that have just let go of it, or else those that have it. */
+  #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
+    if (regenerating) return { actors: [regenerating] };
+    const holders = this.#live.requestsOf(sid);
+    const actors = holders.filter((request) => request.hasLetGo);
+    return actors.length > 0 ? { actors } : { holders };
   }
 }

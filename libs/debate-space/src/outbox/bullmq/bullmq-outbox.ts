@@ -55,7 +55,10 @@ export class BullmqOutbox implements Outbox {
     this.#index = index;
     this.#context = context;
     this.warnings = warnings;
-    this.#timer = setInterval(() => { this.#lookAround(); }, TICK_MS).unref(); // prettier-ignore
+    const lookAround = (): void => {
+      this.#lookAround();
+    };
+    this.#timer = setInterval(context.contained, TICK_MS, lookAround).unref();
   }
 
   /** @throws {OutboxError} when Redis does not answer or a package is missing */
@@ -82,6 +85,13 @@ export class BullmqOutbox implements Outbox {
       const uidHash = this.#context.uidHash(entry.uid);
       const isNew = await this.#index.hold(id, entry.endedAt, uidHash);
       if (isNew) await this.#jobs.add(id, sealEntry(entry, this.#context), uidHash, Math.ceil(leaseMs));
+    });
+  }
+
+  async extend(entryId: string, leaseMs: number): Promise<void> {
+    await this.#link.run(async () => {
+      const found = await this.#find(this.#jobs.idOf(entryId), 'held');
+      if (found) await this.#jobs.delay(found.id, Math.ceil(leaseMs));
     });
   }
 

@@ -52,10 +52,11 @@ export class LmdbOutbox implements Outbox {
     this.#due = new DueEntries(file, this.#entries, context);
     this.#pause = new SharedPause(file, this.#clock);
     this.#finished = new FinishedLog(file, this.#clock, context);
-    this.#lookAround = setInterval(() => {
+    const lookAround = (): void => {
       this.#finished.prune(); // in an application in which nothing ends any more
       this.#changed();
-    }, LOOK_AROUND_MS).unref();
+    };
+    this.#lookAround = setInterval(context.contained, LOOK_AROUND_MS, lookAround).unref();
   }
 
   async hold(entry: OutboxEntry, leaseMs: number): Promise<void> {
@@ -66,6 +67,13 @@ export class LmdbOutbox implements Outbox {
       return { after: { ...FRESH, entry: sealed, uidHash, state: 'held', ...this.#at(now + leaseMs) } };
     });
     this.#changed();
+  }
+
+  async extend(id: string, leaseMs: number): Promise<void> {
+    await this.#change(id, (before, { now }) => {
+      if (before?.state !== 'held') return undefined;
+      return { after: { ...before, ...this.#at(now + leaseMs) } };
+    });
   }
 
   async release(id: string): Promise<void> {

@@ -1,6 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { StoreCalls } from './store-calls.js';
+import { Containment } from '../containment.js';
+import type { DebateSpaceEvent } from '../debate-space-event.js';
+import type { StoreMethod } from './store-call.js';
+import { CallQueue } from './call-queue.js';
 
 type Callback = (error?: unknown) => void;
 
@@ -14,22 +17,35 @@ function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   return { passed, open };
 }
 
+class Calls {
+  readonly events: DebateSpaceEvent[] = [];
+  readonly #calls = new CallQueue(new Containment((event) => this.events.push(event)), 250);
+
+  call(method: StoreMethod, args: unknown[], sid: string | undefined, before: () => unknown): unknown {
+    return this.#calls.call(method, {}, args, { where: 'store', sid, before });
+  }
+
+  pass(method: StoreMethod, args: unknown[], sid: string | undefined): unknown {
+    return this.#calls.call(method, {}, args, { where: 'store', sid });
+  }
+}
+
 /** Calls that note in which order they reach the store. */
-function storeCalls(): { calls: StoreCalls; reached: string[]; named: (name: string) => () => number } {
+function callQueue(): { calls: Calls; reached: string[]; named: (name: string) => () => number } {
   const reached: string[] = [];
   const named = (name: string) => (): number => reached.push(name);
-  return { calls: new StoreCalls({}, nothing, 250), reached, named };
+  return { calls: new Calls(), reached, named };
 }
 
 describe('calls of a store', () => {
   it('are made in the same tick when nothing has to be done before', () => {
-    const { calls, reached, named } = storeCalls();
+    const { calls, reached, named } = callQueue();
     expect(calls.pass(named('first'), [], 's1')).toBe(1);
     expect(reached).toEqual(['first']);
   });
 
   it('on one session keep their order while the first has to wait; other sessions pass', async () => {
-    const { calls, reached, named } = storeCalls();
+    const { calls, reached, named } = callQueue();
     const { passed, open } = gate();
     void calls.call(named('destroy s1'), [], 's1', () => passed);
     const set = calls.pass(named('set s1'), [], 's1');
@@ -44,7 +60,7 @@ describe('calls of a store', () => {
   });
 
   it('on all sessions wait for every one before, and every one after waits for them', async () => {
-    const { calls, reached, named } = storeCalls();
+    const { calls, reached, named } = callQueue();
     const [destroying, clearing] = [gate(), gate()];
     void calls.call(named('destroy s1'), [], 's1', () => destroying.passed);
     void calls.call(named('clear'), [], undefined, () => clearing.passed);
@@ -58,26 +74,30 @@ describe('calls of a store', () => {
   });
 
   it('are made in the end though what has to be done before never is', async () => {
-    const { calls, reached, named } = storeCalls();
+    const { calls, reached, named } = callQueue();
     await calls.call(named('destroy'), [], 's1', () => new Promise(nothing));
     expect(reached).toEqual(['destroy']);
   });
 
-  it('are made though what has to be done before fails, and the failure is told', async () => {
-    const faults: unknown[] = [];
-    const calls = new StoreCalls({}, (_, error) => faults.push(error), 250);
-    expect(await calls.call(() => 'destroyed', [], 's1', () => Promise.reject(new Error('down')))).toBe('destroyed'); // prettier-ignore
-    expect(faults).toEqual([new Error('down')]);
-  });
+  const failures: { readonly name: string; readonly before: () => unknown }[] = [
+    { name: 'rejects', before: () => Promise.reject(new TypeError('of ours')) },
+    { name: 'throws', before: () => { throw new TypeError('of ours'); } }, // prettier-ignore
+  ];
+  it.each(failures)(
+    'are made though what has to be done before $name, and that is an event',
+    async ({ before }) => {
+      const { calls } = callQueue();
+      expect(await calls.call(() => 'destroyed', [], 's1', before)).toBe('destroyed');
+      expect(calls.events).toEqual([{ type: 'fault', where: 'store', error: 'TypeError' }]);
+    },
+  );
 
-  it('are made in the same tick though what has to be done before throws, and that is told', () => {
-    const faults: unknown[] = [];
-    const calls = new StoreCalls({}, (_, error) => faults.push(error), 250);
+  it('are made in the same tick though what has to be done before throws', () => {
+    const { calls } = callQueue();
     const before = (): never => {
       throw new Error('of ours');
     };
     expect(calls.call(() => 'destroyed', [], 's1', before)).toBe('destroyed');
-    expect(faults).toEqual([new Error('of ours')]);
   });
 
   describe('that had to wait, when the store throws', () => {
@@ -86,7 +106,7 @@ describe('calls of a store', () => {
     };
 
     it('tell the callback, once', async () => {
-      const { calls } = storeCalls();
+      const { calls } = callQueue();
       const told: unknown[] = [];
       await new Promise<void>((resolve) => {
         const callback: Callback = (error) => {
@@ -103,7 +123,7 @@ describe('calls of a store', () => {
       const unhandled: unknown[] = [];
       const note = (reason: unknown): unknown => unhandled.push(reason);
       process.on('unhandledRejection', note);
-      const { calls } = storeCalls();
+      const { calls } = callQueue();
       void calls.call(throwing, ['s1'], 's1', nextTurn);
       await expect(calls.call(throwing, ['s1'], 's1', nextTurn)).rejects.toThrow('the store is down');
       await nextTurn();
@@ -114,7 +134,7 @@ describe('calls of a store', () => {
 
   it('that had to wait do not hide what a callback throws', async () => {
     const microtasks = jest.spyOn(globalThis, 'queueMicrotask').mockReturnValue(undefined);
-    const { calls } = storeCalls();
+    const { calls } = callQueue();
     const callback = (): never => {
       throw new Error('of the host');
     };

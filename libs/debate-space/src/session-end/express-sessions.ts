@@ -1,6 +1,8 @@
-type StoreListener = (store: object) => void;
+import type { Containment } from '../containment.js';
 
 const LISTENERS = Symbol('listeners for session stores');
+
+export type StoreListener = (store: object) => void;
 
 interface RequestPrototype {
   [LISTENERS]?: Set<StoreListener>;
@@ -14,17 +16,32 @@ interface RequestPrototype {
  */
 export function onExpressSessionStore(
   app: { readonly request: object },
+  containment: Containment,
   listener: StoreListener,
 ): () => void {
   const prototype = app.request as RequestPrototype;
   const listeners = (prototype[LISTENERS] ??= defineSetter(prototype));
-  listeners.add(listener);
+  const contained: StoreListener = (store) => {
+    containment.run('request.sessionStore', () => {
+      listener(store);
+    });
+  };
+  listeners.add(contained);
   return () => {
-    listeners.delete(listener);
+    listeners.delete(contained);
     if (listeners.size > 0) return;
     Reflect.deleteProperty(prototype, 'sessionStore');
     Reflect.deleteProperty(prototype, LISTENERS);
   };
+}
+
+/**
+ * The session store of a request that comes with one: the session middleware of a parent app has run before, so that
+ * no setter of this app saw it.
+ */
+export function parentStoreOf(request: object): object | undefined {
+  const { sessionStore } = request as { sessionStore?: unknown };
+  return typeof sessionStore === 'object' && sessionStore !== null ? sessionStore : undefined;
 }
 
 function defineSetter(prototype: object): Set<StoreListener> {

@@ -1,0 +1,29 @@
+import { describe, expect, it } from '@jest/globals';
+import { defaultSessionUid, resolvedUid } from './default-session-uid.js';
+
+/** As MongoDB's driver has it; its `id` is bytes. */
+class ObjectId {
+  readonly id = new Uint8Array(12);
+  toHexString(): string {
+    return '65f1c0ffee65f1c0ffee0001';
+  }
+}
+const hex = '65f1c0ffee65f1c0ffee0001';
+
+describe('the uid of a session', () => {
+  const sessions = [
+    { name: 'passport with an ObjectId', session: { passport: { user: new ObjectId() } }, uid: hex },
+    { name: 'passport with a user of { _id }', session: { passport: { user: { _id: hex, email: 'a@b.example' } } }, uid: hex }, // prettier-ignore
+    { name: 'a user of an ObjectId', session: { user: { _id: new ObjectId(), name: 'Alice' } }, uid: hex },
+    { name: 'a userId that is an ObjectId', session: { userId: new ObjectId() }, uid: hex },
+    { name: 'a user of { id, _id }', session: { user: { id: 7, _id: new ObjectId() } }, uid: '7' },
+    { name: 'a user of { username }', session: { user: { username: 'alice' } }, uid: undefined },
+  ];
+  it.each(sessions)('of $name is $uid', ({ session, uid }) => {
+    expect(defaultSessionUid(session)).toBe(uid);
+  });
+
+  it('that a resolver returns as an ObjectId is its hexadecimal form', () => {
+    expect(resolvedUid(new ObjectId())).toBe(hex);
+  });
+});

@@ -1,0 +1,138 @@
+import type { StoreMethod } from './store-call.js';
+
+/** Methods that end a session, or whose order with those is the host's. */
+const METHODS = ['createSession', 'regenerate', 'get', 'touch', 'set', 'destroy', 'clear', 'all', 'length', 'ids'] as const; // prettier-ignore
+
+export type StoreMethodName = (typeof METHODS)[number];
+
+/** Stands in front of a store's methods: gets the method behind it, and the `this` and arguments of the caller. */
+export type StoreLayer = (name: StoreMethodName, next: StoreMethod, self: unknown, args: readonly unknown[]) => unknown; // prettier-ignore
+
+const PATCH = Symbol('layers in front of a session store');
+
+interface Patch {
+  readonly layers: Set<StoreLayer>;
+  /** The store's own method of a name as it is now: others may patch the store or its class later. */
+  readonly original: (name: string) => unknown;
+  readonly names: StoreMethodName[];
+  /** The originals behind all layers: put together when a layer comes or goes, not on each call. */
+  readonly composed: Map<StoreMethodName, StoreMethod>;
+  readonly undo: () => void;
+}
+
+/**
+ * Puts a layer in front of one store instance. Not a Proxy, which stores with private fields do not survive: an object
+ * between the store and its prototype has the methods, so that the store's own properties stay as they are. Several
+ * applications may watch the same store: each takes its own layer away, in any order, and with the last one the store
+ * is as it was.
+ * @returns how to take the layer away
+ * @throws TypeError when the store cannot be changed
+ */
+export function patchStore(store: object, layer: StoreLayer): () => void {
+  const patch = patchOf(store) ?? install(store);
+  patch.layers.add(layer);
+  compose(patch);
+  return () => {
+    patch.layers.delete(layer);
+    compose(patch);
+    if (patch.layers.size === 0) patch.undo();
+  };
+}
+
+/** The store's own method of this name, behind all layers; `undefined` when it has none. */
+export function storeMethod(store: object, name: string): StoreMethod | undefined {
+  const patch = patchOf(store);
+  const method: unknown = patch ? patch.original(name) : Reflect.get(store, name);
+  return typeof method === 'function' ? (method as StoreMethod) : undefined;
+}
+
+/** Of this very store: one that is derived from a patched store inherits the patch, and has none. */
+function patchOf(store: object): Patch | undefined {
+  const between = Reflect.getPrototypeOf(store);
+  return between && Object.hasOwn(between, PATCH) ? (Reflect.get(between, PATCH) as Patch) : undefined;
+}
+
+function compose({ layers, original, names, composed }: Patch): void {
+  for (const name of names) {
+    const method = original(name) as StoreMethod;
+    const current = likeMethod(method, function (...args) {
+      return Reflect.apply(original(name) as StoreMethod, this, args);
+    });
+    const behind = (next: StoreMethod, layer: StoreLayer): StoreMethod => likeMethod(method, function (...args) { return layer(name, next, this, args); }); // prettier-ignore
+    composed.set(name, [...layers].reduce(behind, current));
+  }
+}
+
+function install(store: object): Patch {
+  const prototype = Reflect.getPrototypeOf(store);
+  const between = Object.create(prototype) as object;
+  const own = new Map(METHODS.map((name) => [name as string, Object.getOwnPropertyDescriptor(store, name)]));
+  const original = (name: string): unknown => {
+    const before = own.get(name);
+    if (before && 'value' in before) return before.value as unknown;
+    if (before) return before.get?.call(store);
+    return prototype && Reflect.get(prototype, name, store);
+  };
+  const composed = new Map<StoreMethodName, StoreMethod>();
+  const names: StoreMethodName[] = [];
+  const replaced: (() => void)[] = [];
+  const undo = (): void => {
+    for (const restore of replaced) restore();
+    if (Reflect.getPrototypeOf(store) === between) Object.setPrototypeOf(store, prototype);
+  };
+  const patch: Patch = { layers: new Set(), original, names, composed, undo };
+  Object.defineProperty(between, PATCH, { value: patch });
+  try {
+    for (const name of METHODS) {
+      const method = original(name);
+      if (typeof method !== 'function') continue;
+      const before = own.get(name);
+      // A method of the instance may be a function of a closure, and need no `this`.
+      const isCalled = (self: unknown): boolean =>
+        self === store || (before !== undefined && !isObject(self));
+      const value = wrapper(method as StoreMethod, (self) => (isCalled(self) ? composed.get(name) : undefined) ?? (original(name) as StoreMethod)); // prettier-ignore
+      names.push(name);
+      const { enumerable } = before ?? inheritedDescriptor(prototype, name) ?? {};
+      Object.defineProperty(before ? store : between, name, { value, enumerable, writable: true, configurable: true }); // prettier-ignore
+      replaced.push(() => {
+        // Somebody else's method may stand in front of ours by now; with no layer left, ours only passes on.
+        if (before && Object.getOwnPropertyDescriptor(store, name)?.value === value)
+          Object.defineProperty(store, name, before);
+      });
+    }
+    Object.setPrototypeOf(store, between);
+  } catch (error) {
+    undo();
+    throw error;
+  }
+  return patch;
+}
+
+/**
+ * The method that the host calls. It has the original's name and number of parameters.
+ * @param behind what it calls, by `this`: a store that is derived from the patched one has sessions of its own
+ */
+function wrapper(method: StoreMethod, behind: (self: unknown) => StoreMethod): StoreMethod {
+  return likeMethod(method, function (...args) {
+    return Reflect.apply(behind(this), this, args);
+  });
+}
+
+/** Gives a function the name and the number of parameters of a store's method. */
+function likeMethod(method: StoreMethod, watched: StoreMethod): StoreMethod {
+  for (const name of ['name', 'length'] as const)
+    Object.defineProperty(watched, name, { value: method[name], configurable: true });
+  return watched;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function inheritedDescriptor(prototype: object | null, name: string): PropertyDescriptor | undefined {
+  for (let each = prototype; each; each = Reflect.getPrototypeOf(each)) {
+    const descriptor = Object.getOwnPropertyDescriptor(each, name);
+    if (descriptor) return descriptor;
+  }
+  return undefined;
+}
