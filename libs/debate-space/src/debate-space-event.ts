@@ -15,6 +15,10 @@ export type EndReason =
   | 'requested'
   | 'erasure';
 
+/** A setup in which ends are missed; docs/session-stacks.md has an entry for each. */
+export type SetupWarningCode =
+  'uid-not-found' | 'session-without-store' | 'session-of-parent-app' | 'clear-not-listed';
+
 interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */
   readonly id: string;
@@ -113,11 +117,21 @@ export type DebateSpaceEvent =
   /** The service does not erase anybody at the moment; they wait. */
   | { readonly type: 'erasures-held-up'; readonly cause: string }
   | { readonly type: 'erasures-go-on' }
+  /** The service asked for a pause with `Retry-After`, in milliseconds, at most an hour. 429: fewer requests; 503: none. */
+  | { readonly type: 'service-pause-requested'; readonly status: number; readonly pauseMs: number }
   | { readonly type: 'service-down'; readonly cause: string }
   | { readonly type: 'service-up' }
   /** Left when the app shut down; `lost` when the outbox keeps nothing beyond the process. */
   | { readonly type: 'shutdown-incomplete'; readonly pending: number; readonly lost: boolean }
   | { readonly type: 'session-store-found'; readonly store: string }
+  /** The plugin misses ends because of how it is set up; once for each `code`. `message` has keys of sessions, no values. */
+  | {
+      readonly type: 'setup-warning';
+      readonly code: SetupWarningCode;
+      readonly message: string;
+      /** The option to set. */
+      readonly hint: string;
+    }
   /** Something of the host or of ours failed and was contained. `error` is the error's name. */
   | { readonly type: 'fault'; readonly where: string; readonly error: string };
 

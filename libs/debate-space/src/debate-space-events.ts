@@ -1,12 +1,18 @@
-import { Subject, type Observable } from 'rxjs';
+import type { Observable, Subject } from 'rxjs';
+import { ContainedObservable } from './contained-observable.js';
+import { Containment } from './containment.js';
 import type { DebateSpaceEvent } from './debate-space-event.js';
 
 /** What happens in this application, as it happens. Injectable. */
 export class DebateSpaceEvents {
-  /** Hot: a subscriber sees what comes after it has subscribed. Completes when the app has shut down. */
+  /**
+   * Hot: a subscriber sees what comes after it has subscribed. Completes when the app has shut down. A subscriber that
+   * throws is an event `fault`, and does not end the process.
+   */
   readonly events$: Observable<DebateSpaceEvent>;
 
   constructor(source: Subject<DebateSpaceEvent>) {
-    this.events$ = source.asObservable();
+    const containment = new Containment(source.next.bind(source));
+    this.events$ = new ContainedObservable(containment, source);
   }
 }

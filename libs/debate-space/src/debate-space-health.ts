@@ -1,4 +1,5 @@
 import type { UnfinishedErasures } from './erasure/unfinished-erasures.js';
+import type { ServicePause } from './remote/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: users are served, and somebody should look. `down`: logouts do not get through. */
@@ -30,10 +31,12 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
   readonly #unfinished: UnfinishedErasures | undefined;
+  readonly #pause: ServicePause;
 
-  constructor(outbox: DebateSpaceOutbox, unfinished: UnfinishedErasures | undefined) {
+  constructor(outbox: DebateSpaceOutbox, unfinished: UnfinishedErasures | undefined, pause: ServicePause) {
     this.#outbox = outbox;
     this.#unfinished = unfinished;
+    this.#pause = pause;
   }
 
   /** Never rejects. */
@@ -49,6 +52,9 @@ export class DebateSpaceHealth {
     if (oldest > degradedAfterMs)
       problems.push(`the oldest logout has waited for ${Math.round(oldest / 1000)} s`);
     if (serviceDown) problems.push('the service does not take logouts');
+    const { leftMs } = this.#pause;
+    if (leftMs > 0)
+      problems.push(`the service asked for a pause, which ends in ${Math.ceil(leftMs / 1000)} s`);
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see DebateSpaceOutbox.parked()`);
     const oldestErasureMs = await this.#unfinished?.overdueMs();

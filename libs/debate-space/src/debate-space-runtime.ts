@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Subject } from 'rxjs';
 import { KeyProblem } from './asked-key.js';
+import { Containment } from './containment.js';
 import type { DebateSpaceEvent } from './debate-space-event.js';
 import type { DebateSpaceErasures } from './debate-space-erasures.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
@@ -21,6 +22,7 @@ import { AccessTokens } from './remote/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
 import { rateLimiters } from './remote/rate-limiters.js';
 import { ServiceClient } from './remote/service-client.js';
+import { ServicePause } from './remote/service-pause.js';
 import { TokenRoute } from './remote/token-route.js';
 import { Transport } from './remote/transport.js';
 import { UsersApi } from './remote/users-api.js';
@@ -56,7 +58,7 @@ export class DebateSpaceRuntime {
   readonly detector: SessionEndDetector;
   readonly warnings: readonly string[];
   readonly outbox: OutboxWithSpare;
-  readonly #subject = new Subject<DebateSpaceEvent>();
+  readonly #subject: Subject<DebateSpaceEvent>;
   readonly #closing = new AbortController();
   readonly #transport: Transport;
   readonly #dispatches: boolean;
@@ -73,11 +75,16 @@ export class DebateSpaceRuntime {
     const namespace = `${options.applicationName}:${keyedHash(hashKey, 'session index', '')}`;
     const sessions = isIndexed ? await index.open(namespace) : undefined;
     const uids = new Sealer(options.storageKey, 'uids');
+    const subject = new Subject<DebateSpaceEvent>();
+    const containment = new Containment(subject.next.bind(subject));
     const context: OutboxContext = {
       namespace: keyedHash(options.storageKey, 'application', options.applicationName),
       uidHash: (uid) => keyedHash(options.storageKey, 'uid', uid),
       seal: (uid) => uids.seal(uid),
       unseal: (sealed) => uids.open(sealed),
+      contained: (work) => {
+        containment.run('outbox', work);
+      },
       keepFinishedMs: options.logout.historyMs,
     };
     const engine = await options.outbox.open(context);
@@ -85,7 +92,7 @@ export class DebateSpaceRuntime {
       await engine.close();
       throw new DebateSpaceOptionsError([UNDELIVERED]);
     }
-    return new DebateSpaceRuntime(options, hashKey, engine, context, sessions);
+    return new DebateSpaceRuntime(options, hashKey, engine, context, subject, sessions);
   }
 
   private constructor(
@@ -93,19 +100,23 @@ export class DebateSpaceRuntime {
     hashKey: Secret,
     engine: Outbox,
     context: OutboxContext,
+    subject: Subject<DebateSpaceEvent>,
     index?: SessionIndex,
   ) {
+    this.#subject = subject;
     const { apiKey, secretKey, authUrl, baseUrl, http, logout, session, users } = options;
     const emit = (event: DebateSpaceEvent): void => {
       this.#subject.next(event);
     };
     const closing = this.#closing.signal;
     setMaxListeners(0, closing); // every call that is under way listens
-    const policy = { attempts: http.attempts, deadlineMs: http.deadlineMs };
-    const transport = new Transport(http.timeoutMs);
+    const { maxAttempts, totalTimeoutMs } = http;
+    const policy = { maxAttempts, totalTimeoutMs };
+    const pause = new ServicePause(emit);
+    const transport = new Transport(http.timeoutMs, http.adapter, pause);
     const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });
     const tokens = new AccessTokens((scope) => tokenRoute.fetch(scope, closing));
-    const limiters = rateLimiters(http.rateLimit, http.deadlineMs, engine.admit?.bind(engine));
+    const limiters = rateLimiters(http.rateLimit, engine.admit?.bind(engine));
     const parts = { transport, tokens, closing };
     const client = new ServiceClient({ ...parts, limiter: limiters.calls, policy });
     const listApiKey = users.listAuth === 'apiKey' ? apiKey : undefined;
@@ -131,7 +142,14 @@ export class DebateSpaceRuntime {
         return { reason, local: true };
       }
       if (token === undefined) return { reason: 'logout.claims did not answer', local: true };
-      return route.send(token, closing);
+      try {
+        return await route.send(token, closing);
+      } catch (error) {
+        // A mistake in http.adapter, or in our code: the service has no part in it.
+        const name = error instanceof Error ? error.name : typeof error;
+        emit({ type: 'fault', where: 'http', error: name });
+        return { reason: name, local: true };
+      }
     };
     const { concurrency, maxAgeMs } = logout;
     const outbox = new OutboxWithSpare(engine, new MemoryOutbox(context), logout.waitMs, emit);
@@ -159,8 +177,11 @@ export class DebateSpaceRuntime {
       deliver,
       { concurrency, maxAgeMs, leaseMs: 3 * http.timeoutMs },
       emit,
+      pause,
     );
-    const once = { ...parts, limiter: limiters.work, policy: { ...policy, attempts: 1 } };
+    // A job has a schedule of its own; a token that was refused is no reason to wait for it.
+    const jobPolicy = { totalTimeoutMs, maxAttempts: Math.min(2, maxAttempts), onlyRefusedTokens: true };
+    const once = { ...parts, limiter: limiters.work, policy: jobPolicy };
     const { erasures, dispatcher, unfinished } = openErasures({
       outbox,
       context,
@@ -170,13 +191,14 @@ export class DebateSpaceRuntime {
       closing,
       logOut: deliver,
       logouts: this.#dispatcher,
+      pause,
       emit,
     });
     this.erasures = erasures;
     this.#erasureDispatcher = dispatcher;
     this.#unfinished = unfinished;
     this.operators = new DebateSpaceOutbox(outbox, this.#dispatcher);
-    this.health = new DebateSpaceHealth(this.operators, unfinished);
+    this.health = new DebateSpaceHealth(this.operators, unfinished, pause);
   }
 
   start(): void {

@@ -17,6 +17,7 @@ import { DebateSpaceService } from './debate-space.service.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
 import { DebateSpaceOptionsError } from './errors.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
+import { sharedApiKeyWarning } from './shared-api-key.js';
 import { EndRecorder } from './session-end/end-recorder.js';
 
 export interface DebateSpaceModuleExtras {
@@ -75,6 +76,14 @@ function assertOnlyOne(modules: ModulesContainer, runtime: InjectionToken, name:
   ]);
 }
 
+/** Of every DebateSpaceModule of this Nest app, whatever its name. */
+function optionsOfAll(modules: ModulesContainer): ResolvedOptions[] {
+  return [...modules.values()].flatMap(({ providers }) => {
+    const options = providers.get(MODULE_OPTIONS_TOKEN)?.instance as ResolvedOptions | null | undefined;
+    return options ? [options] : [];
+  });
+}
+
 /** All providers of one application. They stand under tokens of its name, so that no other application finds them. */
 function providersOf(name: string | undefined): Provider[] {
   const runtime = getDebateSpaceToken<unknown>(name, DebateSpaceRuntime);
@@ -100,14 +109,20 @@ function providersOf(name: string | undefined): Provider[] {
     part(EndRecorder, ({ recorder }) => recorder),
     {
       provide: getDebateSpaceToken<unknown>(name, DebateSpaceLifecycle),
-      useFactory: (ready: DebateSpaceRuntime, options: ResolvedOptions, adapterHost?: HttpAdapterHost) =>
+      useFactory: (
+        ready: DebateSpaceRuntime,
+        options: ResolvedOptions,
+        modules: ModulesContainer,
+        adapterHost?: HttpAdapterHost,
+      ) =>
         new DebateSpaceLifecycle(
           ready,
           options,
           adapterHost,
           new Logger(name === undefined ? 'DebateSpace' : `DebateSpace(${name})`),
+          () => sharedApiKeyWarning(options, optionsOfAll(modules)),
         ),
-      inject: [runtime, MODULE_OPTIONS_TOKEN, { token: HttpAdapterHost, optional: true }],
+      inject: [runtime, MODULE_OPTIONS_TOKEN, ModulesContainer, { token: HttpAdapterHost, optional: true }],
     },
   ];
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BeforeErase } from './erasure/erasure.js';
 import type { OutboxFactory } from './outbox/outbox.js';
+import type { HttpAdapter } from './remote/transport.js';
 import type { SessionIndexFactory } from './session-index/session-index.js';
 
 /** What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error. */
@@ -168,12 +169,13 @@ export interface DebateSpaceHttpOptions {
   /** For one request, from connecting to the last byte of the answer, in milliseconds. Default: 10,000. */
   timeoutMs?: number | undefined;
   /**
-   * For one call with all its attempts, in milliseconds. Default: 30,000. Counts from when the rate limit lets the
-   * call through for the first time; the wait before that is the caller's to end, with a `signal`.
+   * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. Default: 30,000.
+   * A call whose slot cannot come in time is refused immediately, with a `RateLimitedError`. Only the requests count for
+   * what waits for its slots instead: `users()`, `exportUsers()` and the erasures.
    */
-  deadlineMs?: number | undefined;
+  totalTimeoutMs?: number | undefined;
   /** How many requests one call may make. Default: 4. */
-  attempts?: number | undefined;
+  maxAttempts?: number | undefined;
   /**
    * How many requests may reach {base_url} in any window of `perMs` milliseconds. Default: 100 in 60,000. `false`
    * removes the limit.
@@ -181,6 +183,13 @@ export interface DebateSpaceHttpOptions {
   rateLimit?: { readonly requests: number; readonly perMs: number } | false | undefined;
   /** Permits `http:` addresses that are not loopback. Default: false. Keys and tokens then travel readable. */
   allowInsecureHttp?: boolean | undefined;
+  /**
+   * The axios adapter that sends the requests. Default: ours, on undici's `Pool`, which sends two to three times as many
+   * requests as axios's own. `'http'` goes through `node:http`, where nock, msw and agents see the requests; `'fetch'`
+   * through the global `fetch`; a function may add an agent, such as one for mutual TLS.
+   * @example adapter: (config) => axios.getAdapter('http')({ ...config, httpsAgent })
+   */
+  adapter?: HttpAdapter | undefined;
 }
 
 export interface DebateSpaceUsersOptions {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { InvalidUidError, RefusedError } from './errors.js';
+import type { FindUserOptions } from './debate-space.service.js';
+import { InvalidUidError, PageLimitError, RefusedError } from './errors.js';
 import { errorOf, serviceClients } from '../../../test/support/service-clients.js';
 
 const { simulator, scripted, client } = serviceClients();
@@ -20,6 +21,54 @@ describe('finding a user', () => {
     expect(service.received.of('list')).toHaveLength(2);
     expect(await debate.findUser('nobody')).toBeUndefined();
     expect(service.received.of('list')).toHaveLength(6);
+  });
+
+  it('asks without the filter a service that refuses it', async () => {
+    const service = await scripted(({ url }) =>
+      url.includes('uid=') ? { status: 422 } : { body: url.includes('page=2&') ? [{ uid: 'ada' }] : [{}] },
+    );
+    expect(await (await client(service)).findUser('ada')).toEqual({ uid: 'ada' });
+    expect(service.requests.map(({ url }) => url)).toEqual([
+      '/api/v1/users?page=1&per_page=100&uid=ada',
+      '/api/v1/users?page=1&per_page=100',
+      '/api/v1/users?page=2&per_page=100',
+    ]);
+  });
+
+  it.each<[string, FindUserOptions | undefined, number]>([
+    ['50 pages', undefined, 50],
+    ['as many pages as the caller says', { maxPages: 2 }, 2],
+  ])('reads no more than %s of a list that goes on, and says so', async (_what, options, pages) => {
+    const service = await scripted(({ index }) => ({ body: [{ uid: `u-${index}` }] }));
+    const error = await errorOf((await client(service)).findUser('ada', options));
+    expect(error).toBeInstanceOf(PageLimitError);
+    expect(error).toMatchObject({
+      code: 'ERR_DEBATE_SPACE_PAGE_LIMIT',
+      operation: 'findUser',
+      attempts: pages,
+    });
+    expect((error as Error).message).toContain('hint: give a higher maxPages');
+    expect(service.requests).toHaveLength(pages);
+  });
+
+  it('finds nobody when the list ends with the last page that it may read', async () => {
+    const service = await simulator({ users: people(200) });
+    expect(await (await client(service)).findUser('nobody', { maxPages: 2 })).toBeUndefined();
+  });
+
+  it.each([0, 1.5, -1, Number.NaN])('refuses maxPages: %d before anything is sent', async (maxPages) => {
+    const service = await scripted(() => ({}));
+    const error = await errorOf((await client(service)).findUser('ada', { maxPages }));
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT', outcome: 'not-sent' });
+    expect(service.connections).toBe(0);
+  });
+
+  it('is refused immediately when the slot of its first page cannot come in time', async () => {
+    const service = await simulator();
+    const debate = await client(service, { http: { rateLimit: { requests: 1, perMs: 60_000 } } });
+    await debate.listUsers();
+    const error = { code: 'ERR_DEBATE_SPACE_RATE_LIMITED', outcome: 'not-sent' };
+    await expect(debate.findUser('alice')).rejects.toMatchObject(error);
   });
 
   it('takes nobody of another uid', async () => {

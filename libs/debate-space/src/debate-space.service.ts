@@ -3,13 +3,22 @@ import type { EndRecorder } from './session-end/end-recorder.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 import { userQuery, type ListUsersQuery } from './remote/user-query.js';
-import { walkPages, walkUsers } from './remote/user-walk.js';
+import { findInPages, MAX_FIND_PAGES } from './remote/find-user.js';
+import { iterateUsers, paginateUsers } from './remote/paginate-users.js';
 import type { UsersApi } from './remote/users-api.js';
 import { exportOf, type UsersExportOptions } from './users-export.js';
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
+}
+
+export interface FindUserOptions extends CallOptions {
+  /**
+   * How many pages of 100 users are read at most, where the service ignores the filter `uid`. Default: 50. Each page is
+   * one request of the rate limit.
+   */
+  readonly maxPages?: number | undefined;
 }
 
 /** What a host injects: the user operations of the service, and logouts that no session tells of. */
@@ -57,14 +66,15 @@ export class DebateSpaceService {
   }
 
   /**
-   * All users, page after page, never more than one page in memory. Breaking out of the loop stops asking.
+   * All users, page after page, never more than one page in memory. Breaking out of the loop stops asking. Waits for its
+   * slots of the rate limit, without end; `signal` ends the wait.
    * @throws what `listUsers` throws, from the loop
    */
   users(
     query: Omit<ListUsersQuery, 'page'> = {},
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
-    return walkUsers((page) => this.#users.list({ ...query, page }, signal));
+    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, Infinity));
   }
 
   /**
@@ -77,21 +87,29 @@ export class DebateSpaceService {
   exportUsers(query: Omit<ListUsersQuery, 'page'> = {}, options: UsersExportOptions = {}): Readable {
     const asked: ListUsersQuery = query.perPage === undefined ? { ...query, perPage: 100 } : query;
     userQuery(asked); // throws here what the first page would, while a response can still say so
-    return exportOf((signal) => walkPages((page) => this.#users.list({ ...asked, page }, signal)), options);
+    const pages = (signal: AbortSignal) =>
+      paginateUsers((page) => this.#users.list({ ...asked, page }, signal, Infinity));
+    return exportOf(pages, options);
   }
 
   /**
    * The user of this uid, as the service lists it. The interface shows no route for one user: the list is asked for it
-   * by the filter `uid`, and walked through to its end where the service does not know the filter.
+   * by the filter `uid`. A service that ignores the filter is asked for page after page, up to `maxPages`; a service
+   * that refuses the filter (422), for the list without it.
    * @returns `undefined` when no user of exactly this uid is listed
-   * @throws {InvalidUidError} before anything is sent; what `listUsers` throws
+   * @throws {@link InvalidUidError} or {@link InvalidArgumentError} before anything is sent
+   * @throws {@link PageLimitError} when the user is not on the first `maxPages` pages, and the list goes on
+   * @throws what `listUsers` throws
    */
-  async findUser(uid: string, { signal }: CallOptions = {}): Promise<DebateSpaceUser | undefined> {
+  async findUser(
+    uid: string,
+    { signal, maxPages = MAX_FIND_PAGES }: FindUserOptions = {},
+  ): Promise<DebateSpaceUser | undefined> {
     assertUid(uid, 'findUser');
-    for await (const user of this.users({ uid, perPage: 100 }, { signal })) {
-      if (user.uid === uid) return user;
-    }
-    return undefined;
+    return findInPages(uid, maxPages, (query) =>
+      // Somebody waits for the first page, which is all that a service that knows the filter needs.
+      this.#users.list(query, signal, query.page === 1 ? undefined : Infinity),
+    );
   }
 
   /**

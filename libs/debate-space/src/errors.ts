@@ -30,6 +30,7 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_NETWORK'
   | 'ERR_DEBATE_SPACE_TIMEOUT'
   | 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE'
+  | 'ERR_DEBATE_SPACE_PAGE_LIMIT'
   | 'ERR_DEBATE_SPACE_ABORTED'
   | 'ERR_DEBATE_SPACE_OUTBOX'
   | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
@@ -109,7 +110,7 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
   }
 }
 
-/** The uid is empty, `.` or `..`, or has control characters or lone surrogates. Nothing was sent. */
+/** The uid is empty, or has dot segments, control characters or lone surrogates. Nothing was sent. */
 export class InvalidUidError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
 }
@@ -129,7 +130,10 @@ export class PermissionError extends DebateSpaceRequestError {
 export class UserNotFoundError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_USER_NOT_FOUND';
 }
-/** The service says that too many requests were made (429), and went on saying so. */
+/**
+ * The service says that too many requests were made (429), and went on saying so; or the rate limit leaves no slot in
+ * time: `outcome` is then `not-sent`, and `retryAfterMs` says when a slot can come.
+ */
 export class RateLimitedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_RATE_LIMITED';
 }
@@ -145,13 +149,17 @@ export class UnavailableError extends DebateSpaceRequestError {
 export class NetworkError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_NETWORK';
 }
-/** `http.timeoutMs` passed without a whole answer, or `http.deadlineMs` over all attempts. */
+/** `http.timeoutMs` passed without a whole answer, or `http.totalTimeoutMs` over all attempts. */
 export class TimeoutError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_TIMEOUT';
 }
 /** An answer that is not of the interface: HTML, cut-off JSON, wrong types, a redirect, an empty body. */
 export class UnexpectedResponseError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE';
+}
+/** `findUser` has read `maxPages` pages of the user list without the user, and the list goes on. */
+export class PageLimitError extends DebateSpaceRequestError {
+  readonly code = 'ERR_DEBATE_SPACE_PAGE_LIMIT';
 }
 /** The caller's `signal` was aborted, or the app is shutting down. `name` is `AbortError`, as for `fetch`. */
 export class AbortedError extends DebateSpaceRequestError {

@@ -30,6 +30,11 @@ export class EventLog {
       case 'service-up':
         this.#logger.log('the service takes logouts again');
         return;
+      case 'service-pause-requested':
+        this.#logger.warn(
+          `the service asked for a pause of ${Math.ceil(event.pauseMs / 1000)} s (${event.status}); what can wait goes on after it`,
+        );
+        return;
       case 'erasures-held-up':
         this.#logger.warn(`the service does not erase users (${event.cause}); they wait in the outbox`);
         return;
@@ -72,6 +77,9 @@ export class EventLog {
         return;
       case 'shutdown-incomplete':
         this.#shutdownIncomplete(event.pending, event.lost);
+        return;
+      case 'setup-warning':
+        this.#logger.warn(`${event.message}; hint: ${event.hint}`);
         return;
       case 'fault':
         this.#fault(event.where, event.error);

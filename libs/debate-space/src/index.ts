@@ -16,7 +16,7 @@ export type {
   SessionStore,
   SessionUid,
 } from './debate-space.options.js';
-export { DebateSpaceService, type CallOptions } from './debate-space.service.js';
+export { DebateSpaceService, type CallOptions, type FindUserOptions } from './debate-space.service.js';
 export { getDebateSpaceToken, InjectDebateSpace } from './debate-space.tokens.js';
 export { DebateSpaceErasures, type BulkErasureRequest, type DryRunOptions } from './debate-space-erasures.js';
 export type {
@@ -78,6 +78,7 @@ export type {
 export type { ErasureDryRun } from './erasure/dry-run.js';
 export type { UidSource, UidSourceOptions } from './erasure/uid-source.js';
 export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
+export type { HttpAdapter } from './remote/transport.js';
 export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
 export type { UsersExportOptions } from './users-export.js';
 export {
@@ -91,6 +92,7 @@ export {
   InvalidUidError,
   NetworkError,
   OutboxError,
+  PageLimitError,
   PermissionError,
   RateLimitedError,
   RefusedError,

@@ -1,3 +1,4 @@
+import type { AxiosAdapter } from 'axios';
 import { z } from 'zod';
 import type { DebateSpaceModuleOptions, LogoutClaims, SessionCookie } from './debate-space.options.js';
 import { memoryOutbox } from './outbox/memory-outbox.js';
@@ -28,6 +29,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** For what is no timer but a difference of moments. */
 const long = (least: number) => whole(least, 1000 * 365 * DAY_MS, ' of milliseconds');
 const EXPIRY = 'must be true, false or { sweepMs }, a whole number of milliseconds';
+const ADAPTER = "must be 'http', 'fetch' or a function that is an axios adapter; leave it out for ours";
 const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
 const GROUP = 'must be an object; see the table of options in the README';
 /** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
@@ -97,10 +99,6 @@ export const optionsSchema = z.strictObject({
       },
       GROUP,
     )
-    .refine(({ expiry, store: given }) => expiry === false || given !== undefined, {
-      path: ['expiry'],
-      error: 'needs session.store: an instance that has just started must know where to look',
-    })
     .prefault({}),
   logout: z
     .strictObject(
@@ -151,8 +149,8 @@ export const optionsSchema = z.strictObject({
     .strictObject(
       {
         timeoutMs: milliseconds(1).default(10_000),
-        deadlineMs: milliseconds(1).default(30_000),
-        attempts: whole(1, 20).default(4),
+        totalTimeoutMs: milliseconds(1).default(30_000),
+        maxAttempts: whole(1, 20).default(4),
         rateLimit: z
           .union(
             [z.literal(false), z.strictObject({ requests: whole(1, MOST_MS), perMs: milliseconds(1) })],
@@ -160,6 +158,7 @@ export const optionsSchema = z.strictObject({
           )
           .default({ requests: 100, perMs: 60_000 }),
         allowInsecureHttp: z.boolean('must be true or false').default(false),
+        adapter: z.union([z.enum(['http', 'fetch']), functionOption<AxiosAdapter>()], ADAPTER).optional(),
       },
       GROUP,
     )

@@ -23,6 +23,111 @@ function problems(options: Record<string, unknown>, environment: NodeJS.ProcessE
   return [];
 }
 
+const REFUSED: readonly [Record<string, unknown>, string][] = [
+  [{ apiKey: undefined }, 'apiKey must be a string; copy it from the administration panel, Configuration > General (found nothing)'], // prettier-ignore
+  [{ apiKey: '' }, 'apiKey must not be empty'],
+  [{ apiKey: ' key ' }, 'apiKey must not be empty or have blanks around it'],
+  [{ secretKey: undefined }, 'secretKey must be a string; copy it from the administration panel'],
+  [{ secretKey: 42 }, 'secretKey must be a string'],
+  [{ secretKey: 'key\n' }, 'secretKey must not be empty or have blanks around it'],
+  [
+    { applicationName: undefined },
+    'applicationName must be a string; it is the last part of the logout route',
+  ],
+  [{ applicationName: '  ' }, 'applicationName must not be empty'],
+  [{ applicationName: '..' }, 'applicationName must not be a dot segment'],
+  [{ applicationName: '\ud83d' }, 'lone surrogates'],
+  [{ authUrl: 7 }, 'authUrl must be a URL; set it'],
+  [{ authUrl: '' }, 'authUrl is not a URL; write it with its scheme'],
+  [{ authUrl: 'debate.example' }, 'authUrl is not a URL; write it with its scheme'],
+  [{ authUrl: 'ftp://debate.example' }, 'authUrl must have the scheme https:'],
+  [{ authUrl: 'http://debate.example' }, 'authUrl has the scheme http: and must have https:'],
+  [{ authUrl: 'http://127.example.org' }, 'authUrl has the scheme http: and must have https:'],
+  [{ authUrl: 'http://0.0.0.0' }, 'authUrl has the scheme http: and must have https:'],
+  [{ authUrl: 'https://debate.example/?a=b' }, 'authUrl must end with its path'],
+  [{ authUrl: 'https://debate.example/#a' }, 'authUrl must end with its path'],
+  [{ authUrl: 'https://me:pass@debate.example' }, 'authUrl must not hold a user name or a password'],
+  [{ baseUrl: 'debate' }, 'baseUrl is not a URL'],
+  [{ baseUrl: null }, 'baseUrl must be a URL'],
+  [{ secretKeyEncoding: 'hex' }, "secretKeyEncoding must be 'utf8' or 'base64' (found 'hex')"],
+  [
+    { secretKeyEncoding: 'base64', secretKey: 'no Base64' },
+    "secretKey is not Base64; leave out secretKeyEncoding: 'base64'",
+  ],
+  [{ storageKey: 'fifteen-letters' }, 'storageKey must have at least 16 characters; leave it out for the API key (found a string of 15'], // prettier-ignore
+  [{ storageKey: '' }, 'storageKey must not be empty or have blanks around it; leave it out for the API key'], // prettier-ignore
+  [{ storageKey: 16 }, 'storageKey must be a string; leave it out for the API key'],
+  [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
+  [{ session: 'none' }, 'session '],
+  [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
+  [{ session: { store: {} } }, 'session.store must be a session store, or several in an array'],
+  [{ session: { store: [] } }, 'session.store must be a session store'],
+  [{ session: { cookies: { name: 'session' } } }, 'session.cookies must be an array of { name, uid }'],
+  [{ session: { cookies: [{ name: '', uid: () => '' }] } }, 'session.cookies.0.name must not be empty'],
+  [
+    { session: { cookies: [{ name: 'session' }] } },
+    'session.cookies.0.uid must be a function (found nothing)',
+  ],
+  [{ session: { policy: 'first' } }, "session.policy must be 'any' or 'last' (found 'first')"],
+  [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
+  [{ session: { expiry: true } }, 'session.expiry needs session.store'],
+  [{ session: { index: {} } }, 'session.index must be a session index such as memorySessionIndex()'],
+  [{ session: { graceMs: -1 } }, 'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)'], // prettier-ignore
+  [{ logout: { mode: 'off' } }, "logout.mode must be 'direct' or 'oidc' (found 'off')"],
+  [
+    { logout: { algorithm: 'RS256' } },
+    "logout.algorithm must be 'HS256', 'HS384' or 'HS512' (found 'RS256')",
+  ],
+  [{ logout: { algorithm: 'none' } }, "logout.algorithm must be 'HS256', 'HS384' or 'HS512'"],
+  [
+    { logout: { issuer: '' } },
+    'logout.issuer must not be empty or have blanks around it; leave it out for the application name',
+  ],
+  [{ logout: { audience: [] } }, 'logout.audience must be a string, or strings in an array'],
+  [{ logout: { audience: '' } }, 'logout.audience must be a string, or strings in an array'],
+  [{ logout: { audience: ['a', ''] } }, 'logout.audience.1 must be a string, or strings in an array'],
+  [{ logout: { audience: 7 } }, 'logout.audience must be a string, or strings in an array'],
+  [{ logout: { lifetimeSeconds: 0 } }, 'logout.lifetimeSeconds must be at least 1'],
+  [
+    { logout: { lifetimeSeconds: 121 } },
+    'logout.lifetimeSeconds must be at most 120: Back-Channel Logout 1.0',
+  ],
+  [{ logout: { lifetimeSeconds: 1.5 } }, 'logout.lifetimeSeconds must be a whole number of seconds'],
+  [{ logout: { claims: {} } }, 'logout.claims must be a function'],
+  [{ logout: { concurrency: 0 } }, 'logout.concurrency must be a whole number from 1 to 1000 (found 0)'],
+  [{ logout: { maxAgeMs: 0 } }, 'logout.maxAgeMs must be a whole number of milliseconds from 1'],
+  [{ outbox: 'memory' }, "outbox must be an outbox such as memoryOutbox() (found 'memory')"],
+  [{ http: { timeoutMs: '10' } }, "http.timeoutMs must be a whole number of milliseconds from 1 to 2147483647 (found '10')"], // prettier-ignore
+  [{ http: { timeoutMs: 2 ** 31 } }, 'http.timeoutMs must be a whole number of milliseconds'],
+  [{ http: { totalTimeoutMs: Infinity } }, 'http.totalTimeoutMs must be a whole number of milliseconds'],
+  [{ http: { maxAttempts: 0 } }, 'http.maxAttempts must be a whole number from 1 to 20 (found 0)'],
+  [{ http: { rateLimit: true } }, 'http.rateLimit must be { requests, perMs }'],
+  [
+    { http: { rateLimit: { requests: 0, perMs: 1 } } },
+    'http.rateLimit.requests must be a whole number from 1',
+  ],
+  [{ http: { rateLimit: { requests: 1, perSecond: 1 } } }, 'http.rateLimit'],
+  [{ http: { allowInsecureHttp: 'yes' } }, "http.allowInsecureHttp must be true or false (found 'yes')"],
+  [{ users: { listAuth: 'basic' } }, "users.listAuth must be 'bearer' or 'apiKey' (found 'basic')"],
+  [{ apikey: 'x' }, 'apikey: no such option; see the table of options in the README'],
+  [
+    { name: 'youth', isGlobal: true },
+    'name, isGlobal: not for the factory to give; put it beside useFactory',
+  ],
+  [{ session: null }, 'session must be an object; see the table of options in the README (found null)'],
+  [{ http: 'fast' }, "http must be an object; see the table of options in the README (found 'fast')"],
+  [{ applicationName: ' demo' }, 'applicationName must not be empty or have blanks around it'],
+  [{ applicationName: 'a\0b' }, 'applicationName must not have control characters or lone surrogates'],
+  [{ secretKey: '\ud800' }, 'secretKey must not have control characters or lone surrogates'],
+  [{ authUrl: 'https://debate.example/api/v1' }, 'authUrl ends like the address of the API'],
+  [{ applicationName: required.secretKey }, 'applicationName has the value of secretKey'],
+  [{ apiKey: required.secretKey }, 'apiKey has the value of secretKey'],
+  [{ logout: { issuer: required.secretKey } }, 'logout.issuer has the value of secretKey'],
+  [{ logout: { audience: ['a', required.secretKey] } }, 'logout.audience.1 has the value of secretKey'],
+  [{ [required.secretKey]: 1 }, '(a key as a name): no such option'],
+  [{ http: { timeout: 5, retries: 2 } }, 'http.timeout, http.retries: no such option'],
+];
+
 describe('the options', () => {
   it('are completed', async () => {
     const { apiKey, secretKey, ...rest } = resolveOptions(required, {});
@@ -45,8 +150,8 @@ describe('the options', () => {
       },
       http: {
         timeoutMs: 10_000,
-        deadlineMs: 30_000,
-        attempts: 4,
+        totalTimeoutMs: 30_000,
+        maxAttempts: 4,
         rateLimit: { requests: 100, perMs: 60_000 },
         allowInsecureHttp: false,
       },
@@ -140,113 +245,37 @@ describe('the options', () => {
     expect(problems(options)).toEqual([]);
   });
 
-  it.each<[Record<string, unknown>, string]>([
-    [{ apiKey: undefined }, 'apiKey must be a string; copy it from the administration panel, Configuration > General (found nothing)'], // prettier-ignore
-    [{ apiKey: '' }, 'apiKey must not be empty'],
-    [{ apiKey: ' key ' }, 'apiKey must not be empty or have blanks around it'],
-    [{ secretKey: undefined }, 'secretKey must be a string; copy it from the administration panel'],
-    [{ secretKey: 42 }, 'secretKey must be a string'],
-    [{ secretKey: 'key\n' }, 'secretKey must not be empty or have blanks around it'],
-    [
-      { applicationName: undefined },
-      'applicationName must be a string; it is the last part of the logout route',
-    ],
-    [{ applicationName: '  ' }, 'applicationName must not be empty'],
-    [{ applicationName: '..' }, 'applicationName must not be a dot segment'],
-    [{ applicationName: '\ud83d' }, 'lone surrogates'],
-    [{ authUrl: 7 }, 'authUrl must be a URL; set it'],
-    [{ authUrl: '' }, 'authUrl is not a URL; write it with its scheme'],
-    [{ authUrl: 'debate.example' }, 'authUrl is not a URL; write it with its scheme'],
-    [{ authUrl: 'ftp://debate.example' }, 'authUrl must have the scheme https:'],
-    [{ authUrl: 'http://debate.example' }, 'authUrl has the scheme http: and must have https:'],
-    [{ authUrl: 'http://127.example.org' }, 'authUrl has the scheme http: and must have https:'],
-    [{ authUrl: 'http://0.0.0.0' }, 'authUrl has the scheme http: and must have https:'],
-    [{ authUrl: 'https://debate.example/?a=b' }, 'authUrl must end with its path'],
-    [{ authUrl: 'https://debate.example/#a' }, 'authUrl must end with its path'],
-    [{ authUrl: 'https://me:pass@debate.example' }, 'authUrl must not hold a user name or a password'],
-    [{ baseUrl: 'debate' }, 'baseUrl is not a URL'],
-    [{ baseUrl: null }, 'baseUrl must be a URL'],
-    [{ secretKeyEncoding: 'hex' }, "secretKeyEncoding must be 'utf8' or 'base64' (found 'hex')"],
-    [
-      { secretKeyEncoding: 'base64', secretKey: 'no Base64' },
-      "secretKey is not Base64; leave out secretKeyEncoding: 'base64'",
-    ],
-    [{ storageKey: 'fifteen-letters' }, 'storageKey must have at least 16 characters; leave it out for the API key (found a string of 15'], // prettier-ignore
-    [{ storageKey: '' }, 'storageKey must not be empty or have blanks around it; leave it out for the API key'], // prettier-ignore
-    [{ storageKey: 16 }, 'storageKey must be a string; leave it out for the API key'],
-    [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
-    [{ session: 'none' }, 'session '],
-    [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
-    [{ session: { store: {} } }, 'session.store must be a session store, or several in an array'],
-    [{ session: { store: [] } }, 'session.store must be a session store'],
-    [{ session: { cookies: { name: 'session' } } }, 'session.cookies must be an array of { name, uid }'],
-    [{ session: { cookies: [{ name: '', uid: () => '' }] } }, 'session.cookies.0.name must not be empty'],
-    [
-      { session: { cookies: [{ name: 'session' }] } },
-      'session.cookies.0.uid must be a function (found nothing)',
-    ],
-    [{ session: { policy: 'first' } }, "session.policy must be 'any' or 'last' (found 'first')"],
-    [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
-    [{ session: { expiry: true } }, 'session.expiry needs session.store'],
-    [{ session: { index: {} } }, 'session.index must be a session index such as memorySessionIndex()'],
-    [{ session: { graceMs: -1 } }, 'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)'], // prettier-ignore
-    [{ logout: { mode: 'off' } }, "logout.mode must be 'direct' or 'oidc' (found 'off')"],
-    [
-      { logout: { algorithm: 'RS256' } },
-      "logout.algorithm must be 'HS256', 'HS384' or 'HS512' (found 'RS256')",
-    ],
-    [{ logout: { algorithm: 'none' } }, "logout.algorithm must be 'HS256', 'HS384' or 'HS512'"],
-    [
-      { logout: { issuer: '' } },
-      'logout.issuer must not be empty or have blanks around it; leave it out for the application name',
-    ],
-    [{ logout: { audience: [] } }, 'logout.audience must be a string, or strings in an array'],
-    [{ logout: { audience: '' } }, 'logout.audience must be a string, or strings in an array'],
-    [{ logout: { audience: ['a', ''] } }, 'logout.audience.1 must be a string, or strings in an array'],
-    [{ logout: { audience: 7 } }, 'logout.audience must be a string, or strings in an array'],
-    [{ logout: { lifetimeSeconds: 0 } }, 'logout.lifetimeSeconds must be at least 1'],
-    [
-      { logout: { lifetimeSeconds: 121 } },
-      'logout.lifetimeSeconds must be at most 120: Back-Channel Logout 1.0',
-    ],
-    [{ logout: { lifetimeSeconds: 1.5 } }, 'logout.lifetimeSeconds must be a whole number of seconds'],
-    [{ logout: { claims: {} } }, 'logout.claims must be a function'],
-    [{ logout: { concurrency: 0 } }, 'logout.concurrency must be a whole number from 1 to 1000 (found 0)'],
-    [{ logout: { maxAgeMs: 0 } }, 'logout.maxAgeMs must be a whole number of milliseconds from 1'],
-    [{ outbox: 'memory' }, "outbox must be an outbox such as memoryOutbox() (found 'memory')"],
-    [{ http: { timeoutMs: '10' } }, "http.timeoutMs must be a whole number of milliseconds from 1 to 2147483647 (found '10')"], // prettier-ignore
-    [{ http: { timeoutMs: 2 ** 31 } }, 'http.timeoutMs must be a whole number of milliseconds'],
-    [{ http: { deadlineMs: Infinity } }, 'http.deadlineMs must be a whole number of milliseconds'],
-    [{ http: { attempts: 0 } }, 'http.attempts must be a whole number from 1 to 20 (found 0)'],
-    [{ http: { rateLimit: true } }, 'http.rateLimit must be { requests, perMs }'],
-    [
-      { http: { rateLimit: { requests: 0, perMs: 1 } } },
-      'http.rateLimit.requests must be a whole number from 1',
-    ],
-    [{ http: { rateLimit: { requests: 1, perSecond: 1 } } }, 'http.rateLimit'],
-    [{ http: { allowInsecureHttp: 'yes' } }, "http.allowInsecureHttp must be true or false (found 'yes')"],
-    [{ users: { listAuth: 'basic' } }, "users.listAuth must be 'bearer' or 'apiKey' (found 'basic')"],
-    [{ apikey: 'x' }, 'apikey: no such option; see the table of options in the README'],
-    [
-      { name: 'youth', isGlobal: true },
-      'name, isGlobal: not for the factory to give; put it beside useFactory',
-    ],
-    [{ session: null }, 'session must be an object; see the table of options in the README (found null)'],
-    [{ http: 'fast' }, "http must be an object; see the table of options in the README (found 'fast')"],
-    [{ applicationName: ' demo' }, 'applicationName must not be empty or have blanks around it'],
-    [{ applicationName: 'a\0b' }, 'applicationName must not have control characters or lone surrogates'],
-    [{ secretKey: '\ud800' }, 'secretKey must not have control characters or lone surrogates'],
-    [{ authUrl: 'https://debate.example/api/v1' }, 'authUrl ends like the address of the API'],
-    [{ applicationName: required.secretKey }, 'applicationName has the value of secretKey'],
-    [{ apiKey: required.secretKey }, 'apiKey has the value of secretKey'],
-    [{ logout: { issuer: required.secretKey } }, 'logout.issuer has the value of secretKey'],
-    [{ logout: { audience: ['a', required.secretKey] } }, 'logout.audience.1 has the value of secretKey'],
-    [{ [required.secretKey]: 1 }, '(a key as a name): no such option'],
-    [{ http: { timeout: 5, retries: 2 } }, 'http.timeout, http.retries: no such option'],
-  ])('are refused as %j', (options, problem) => {
+  it.each(REFUSED)('are refused as %j', (options, problem) => {
     const found = problems(options);
     expect(found).toHaveLength(1);
     expect(found[0]).toContain(problem);
+  });
+
+  it('are refused with both problems when a group has two', () => {
+    const groups = ['session', 'logout', 'http', 'users'];
+    const inGroup = REFUSED.flatMap(([options, problem]) => {
+      const [group = ''] = Object.keys(options);
+      const given = options[group];
+      const isGroup = groups.includes(group) && typeof given === 'object' && given !== null;
+      return isGroup ? [{ group, given, problem }] : [];
+    });
+    let pairs = 0;
+    for (const one of inGroup) {
+      for (const other of inGroup) {
+        const names = Object.keys(one.given);
+        if (one.group !== other.group || Object.keys(other.given).some((name) => names.includes(name)))
+          continue;
+        pairs += 1;
+        const found = problems({ [one.group]: { ...one.given, ...other.given } });
+        // An index or a store that is none is named; what needs one, then waits for it.
+        for (const { problem } of [one, other]) {
+          if (problem.includes('needs session.store') && 'store' in { ...one.given, ...other.given })
+            continue;
+          expect(found.join('\n')).toContain(problem);
+        }
+      }
+    }
+    expect(pairs).toBeGreaterThan(300);
   });
 
   it('are read from a class with getters as well', () => {
@@ -266,11 +295,11 @@ describe('the options', () => {
       secretKeyEncoding: 'base64',
       authUrl: 'http://debate.example',
       baseUrl: 'nowhere',
-      http: { attempts: -1 },
+      http: { maxAttempts: -1 },
       logout: { claims: 1, algorithm: 'x' },
       more: 1,
     });
-    const starts = ['apiKey', 'secretKey', 'authUrl', 'baseUrl', 'http.attempts', 'logout.claims', 'logout.algorithm', 'more']; // prettier-ignore
+    const starts = ['apiKey', 'secretKey', 'authUrl', 'baseUrl', 'http.maxAttempts', 'logout.claims', 'logout.algorithm', 'more']; // prettier-ignore
     for (const start of starts) expect(found.filter((problem) => problem.startsWith(start))).toHaveLength(1);
     expect(found).toHaveLength(starts.length);
   });

@@ -38,6 +38,12 @@ export function resolveOptions(
       serviceUrlProblem(url, insecure) ?? (option === 'authUrl' ? apiPathProblem(url) : undefined);
     if (problem !== undefined) problems.push(`${option} ${problem}`);
   }
+  // Not in the schema: zod leaves out what concerns a whole group when an option of the group has a problem of its own.
+  if (isExpiryWithoutStore(options.session)) {
+    problems.push(
+      'session.expiry needs session.store: an instance that has just started must know where to look',
+    );
+  }
   const { secretKeyEncoding, secretKey: key } = options;
   const isEmpty = typeof key !== 'string' || key.trim() === ''; // named by the schema already
   const keyProblem = isEmpty || secretKeyEncoding !== 'base64' ? undefined : secretKeyProblem(key, 'base64');
@@ -49,6 +55,11 @@ export function resolveOptions(
   }
   if (!result.success || problems.length > 0) throw new DebateSpaceOptionsError(problems);
   return completed(result.data);
+}
+
+function isExpiryWithoutStore(session: unknown): boolean {
+  const { expiry, store } = Object(session) as { expiry?: unknown; store?: unknown };
+  return store === undefined && (expiry === true || (typeof expiry === 'object' && expiry !== null));
 }
 
 function completed({ apiKey, secretKey, storageKey = apiKey, ...checked }: CheckedOptions): ResolvedOptions {

@@ -22,7 +22,7 @@ export function serviceUrl(value: string): string {
   return origin + pathname.replace(/\/+$/, '');
 }
 
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return (
     hostname === 'localhost' ||
     hostname.endsWith('.localhost') ||

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { DebateSpaceUser } from '../remote/user-page.js';
-import { UidDigests } from './uid-digests.js';
+import { UidDigests } from '../uid-digests.js';
 import type { UidRow } from './uid-row.js';
 
 /** What an erasure of a list would come to. Nothing was asked for, and nothing is kept. */

@@ -4,7 +4,7 @@ import { answered } from '../in-time.js';
 import { orAborted } from '../linked-signal.js';
 import { causeOf, decide, type DeliveryAnswer } from '../outbox/delivery-policy.js';
 import type { Deliver } from '../outbox/dispatcher.js';
-import { fullJitter } from '../remote/backoff.js';
+import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
 import type { ClaimedErasure, ErasureEnd, Setback } from './claimed-erasure.js';
 import type { BeforeErase, ErasureMode } from './erasure.js';
 
@@ -45,8 +45,6 @@ export const HOOK_WITHIN_MS = 30_000;
 const LONGEST_REASON = 1_000;
 const LEAST_DELAY_MS = 100;
 const MINUTE_MS = 60_000;
-/** A service that asks for more time is not believed. */
-const MOST_DELAY_MS = 60 * MINUTE_MS;
 const NOT_SENT = { unknown: false, sent: false } as const;
 
 /** One attempt at one erasure: the host's word, the logout, the operation. Never rejects. */
@@ -145,7 +143,7 @@ function afterLogout(claimed: ClaimedErasure, answer: DeliveryAnswer, rejections
     setback: { ...setbackOf(claimed, `logout: ${causeOf(answer)}`), rejections },
     others: local || status === 400 ? 'unaffected' : status === 429 ? 'slower' : 'held-up',
     brokenOff: false,
-    delayMs: Math.max(delay(claimed), Math.min(retryAfterMs, MOST_DELAY_MS)),
+    delayMs: Math.max(delay(claimed), Math.min(retryAfterMs, MAX_RETRY_AFTER_MS)),
     cure: 'see that the service is up, and run `npx debate-space doctor`',
   };
 }
@@ -171,7 +169,7 @@ function afterError(claimed: ClaimedErasure, error: unknown, isClosing: boolean)
     brokenOff: false,
     delayMs: Math.max(
       refusedAlone ? delayOfRefused(claimed) : delay(claimed),
-      Math.min(retryAfterMs, MOST_DELAY_MS),
+      Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
     ),
     cure: refusedAlone
       ? 'the service refuses to erase this user; ask its operator'
@@ -179,10 +177,11 @@ function afterError(claimed: ClaimedErasure, error: unknown, isClosing: boolean)
   };
 }
 
-/** Of a place in the rate limit that did not come in time nothing is learned about the service. */
+/** A place in the rate limit that did not come in time, or a uid of an older version, says nothing of the service. */
 const OTHERS: Partial<Record<DebateSpaceErrorCode, 'unaffected' | 'slower'>> = {
   ERR_DEBATE_SPACE_RATE_LIMITED: 'slower',
   ERR_DEBATE_SPACE_ABORTED: 'unaffected',
+  ERR_DEBATE_SPACE_INVALID_UID: 'unaffected',
 };
 
 /** Never so short that a failure on this side becomes a loop. */

@@ -1,6 +1,8 @@
+import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import { inTime } from '../in-time.js';
 import type { Pace } from '../outbox/pace.js';
+import type { ServicePause } from '../remote/service-pause.js';
 import { WorkLoop } from '../outbox/work-loop.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
 import type { ClaimedErasure, ErasureEnd } from './claimed-erasure.js';
@@ -14,6 +16,7 @@ export interface ErasureDispatcherParts {
   readonly upkeep: ErasureUpkeep;
   readonly attempt: ErasureAttempt;
   readonly pace: Pace;
+  readonly pause?: Pick<ServicePause, 'leftMs'>;
   /** Whether logouts wait: they go first. */
   readonly logoutsWait: () => Promise<boolean>;
   /** Gives up what still waits for a user who is no more. */
@@ -43,6 +46,7 @@ export class ErasureDispatcher {
   readonly #parts: ErasureDispatcherParts;
   readonly #options: ErasureDispatcherOptions;
   readonly #underWay = new Set<Promise<void>>();
+  readonly #containment: Containment;
   readonly #loop: WorkLoop;
   #tick: NodeJS.Timeout | undefined;
   #stopListening: () => void = () => undefined;
@@ -52,12 +56,8 @@ export class ErasureDispatcher {
   constructor(parts: ErasureDispatcherParts, options: ErasureDispatcherOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#loop = new WorkLoop(
-      () => this.#work(),
-      (error) => {
-        this.#fault(error);
-      },
-    );
+    this.#containment = new Containment(parts.emit);
+    this.#loop = new WorkLoop(() => this.#work(), this.#containment, 'erasures');
   }
 
   start(): void {
@@ -84,16 +84,12 @@ export class ErasureDispatcher {
     await inTime(Promise.all(this.#underWay), withinMs, undefined);
   }
 
-  #fault(error: unknown): void {
-    const name = error instanceof Error ? error.name : typeof error;
-    this.#parts.emit({ type: 'fault', where: 'erasures', error: name });
-  }
-
   async #work(): Promise<void> {
     if (this.#lookAfterAll) await this.#lookAfter();
     const { pace, queue } = this.#parts;
     while (this.#loop.running && this.#underWay.size < pace.most) {
-      const waitMs = pace.waitMs > 0 ? pace.waitMs : (await this.#isPatient()) ? LOOK_AGAIN_MS : 0;
+      const pausedMs = Math.max(pace.waitMs, this.#parts.pause?.leftMs ?? 0);
+      const waitMs = pausedMs > 0 ? pausedMs : (await this.#isPatient()) ? LOOK_AGAIN_MS : 0;
       if (waitMs > 0) {
         this.#loop.wakeIn(waitMs);
         return;
@@ -135,7 +131,7 @@ export class ErasureDispatcher {
   #begin(claimed: ClaimedErasure): void {
     const attempt = this.#attempt(claimed)
       .catch((error: unknown) => {
-        this.#fault(error); // it is due again when its lease is over
+        this.#containment.report('erasures', error); // it is due again when its lease is over
       })
       .finally(() => {
         this.#underWay.delete(attempt);

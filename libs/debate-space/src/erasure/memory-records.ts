@@ -1,8 +1,8 @@
-import sortedBTree from 'sorted-btree';
+import * as sortedBTree from 'sorted-btree';
+import { defaultExportOf } from '../default-export.js';
 import type { RecordValues, Records } from './records.js';
 
-// A CommonJS module: Node gives the module, a host's own test runner that translates imports gives its default.
-const BTree = 'default' in sortedBTree ? sortedBTree.default : sortedBTree;
+const BTree = defaultExportOf(sortedBTree) as typeof sortedBTree.default.default;
 
 /** Records in this process's memory. */
 export class MemoryRecords implements Records {

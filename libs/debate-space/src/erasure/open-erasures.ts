@@ -5,8 +5,9 @@ import type { OutboxContext } from '../outbox/outbox.js';
 import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
 import { Pace } from '../outbox/pace.js';
 import { withLinkedSignal } from '../linked-signal.js';
+import type { ServicePause } from '../remote/service-pause.js';
 import type { UsersApi } from '../remote/users-api.js';
-import { walkUsers } from '../remote/user-walk.js';
+import { iterateUsers } from '../remote/paginate-users.js';
 import type { ResolvedOptions } from '../resolve-options.js';
 import { ErasureAttempt, HOOK_WITHIN_MS } from './erasure-attempt.js';
 import { ErasureControl } from './erasure-control.js';
@@ -31,6 +32,7 @@ export interface ErasuresAround {
   readonly closing: AbortSignal;
   readonly logOut: Deliver;
   readonly logouts: Dispatcher;
+  readonly pause: ServicePause;
   readonly emit: Emit;
 }
 
@@ -45,7 +47,7 @@ const PER_PAGE = 100;
 
 /** The erasures of one application, put together. */
 export function openErasures(around: ErasuresAround): OpenErasures {
-  const { outbox, context, options, users, once, closing, logOut, logouts, emit } = around;
+  const { outbox, context, options, users, once, closing, logOut, logouts, pause, emit } = around;
   const { erasure, http, logout } = options;
   if (!outbox.records)
     return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined, unfinished: undefined };
@@ -57,15 +59,15 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const control = new ErasureControl(records, ledger);
   const receipts = new ErasureReceipts(records);
   // Time for the request, and for a place in the rate limit, which may be full of the calls of others.
-  const eraseMs = 2 * http.deadlineMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
-  const presence = new ServicePresence(() => once.list({ perPage: 1 }, closing));
+  const eraseMs = 2 * http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
+  const presence = new ServicePresence(() => once.list({ perPage: 1 }, closing, eraseMs));
   const hookMs = beforeErase ? HOOK_WITHIN_MS : 0;
   const attempt = new ErasureAttempt({
     beforeErase,
     logOut: logout.mode === 'direct' ? logOut : undefined,
     erase: (uid, mode, mayStillBeSent) =>
       withLinkedSignal([closing], eraseMs, ({ signal }) =>
-        once.eraseKnownOrNot(uid, mode, mayStillBeSent, signal),
+        once.eraseKnownOrNot(uid, mode, mayStillBeSent, eraseMs, signal),
       ),
     isServiceThere: () => presence.isThere(),
     closing,
@@ -82,6 +84,7 @@ export function openErasures(around: ErasuresAround): OpenErasures {
       upkeep: new ErasureUpkeep(records, { warnAfterMs, keepReceiptsMs }),
       attempt,
       pace,
+      pause,
       logoutsWait: () => logouts.busy(),
       forget: (uid) => forgetUser(outbox, uid, emit),
       emit,
@@ -89,7 +92,7 @@ export function openErasures(around: ErasuresAround): OpenErasures {
     { parkAfterMs, leaseMs: hookMs + eraseMs + 4 * http.timeoutMs },
   );
   const walk = (signal: AbortSignal | undefined) =>
-    walkUsers((page) => users.list({ page, perPage: PER_PAGE }, signal));
+    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, Infinity));
   const { durable } = outbox;
   const parts = { ledger, control, receipts, records, users: walk, durable, closing, emit };
   const unfinished = new UnfinishedErasures(ledger, overdueAfterMs);

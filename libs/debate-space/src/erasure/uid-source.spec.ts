@@ -125,7 +125,7 @@ describe('a list of uids is refused', () => {
     ['a number', ['ada', 42 as never], undefined, 'row 2: the uid must be a string and is of type number'],
     ['a hole', new Array<string>(1), undefined, 'row 1: the uid must be a string'],
     ['pieces of bytes', Readable.from([Buffer.from(SECRET)]), undefined, 'needs a format'],
-    ['a dot segment', 'ada\n\n..\n', 'lines', 'row 3: the uid is a dot segment'],
+    ['a dot segment', 'ada\n\n..\n', 'lines', 'row 3: the uid has a dot segment'],
     ['a null character', `${SECRET}\0ben\n`, 'lines', 'row 1: the uid has control characters'],
     [
       'another encoding',
@@ -218,7 +218,7 @@ describe('reading a list row by row', () => {
     const text = 'uid,x\nada,1\n.,1\nben\n\nZo\uFFFD,1\ncleo,1\n';
     expect(await all(readRows(bytes(text), { format: 'csv' }))).toEqual([
       { row: 2, uid: 'ada' },
-      { row: 3, problem: 'the uid is a dot segment' },
+      { row: 3, problem: 'the uid has a dot segment' },
       { row: 4, problem: 'it does not match the header row (cells: 1, there: 2)' },
       { row: 6, problem: 'the uid is not in UTF-8' },
       { row: 7, uid: 'cleo' },

@@ -13,7 +13,8 @@ import {
   type RequestErrorDetails,
 } from '../errors.js';
 import { retryAfterMs } from './backoff.js';
-import type { HttpReply, TransportFailure } from './transport.js';
+import type { HttpReply } from './transport.js';
+import type { TransportFailure } from './transport-failure.js';
 
 /** Why one attempt failed; the error that says so is made when no further attempt follows. */
 export interface Failure {
@@ -30,6 +31,8 @@ export interface Failure {
   readonly retryAfterMs?: number;
 }
 
+const MAX_DEPTH = 100;
+
 export type Attempt<T> = { readonly value: T } | { readonly failure: Failure };
 
 export function transportFailure({ kind, reason, sent }: TransportFailure): Failure {
@@ -41,6 +44,14 @@ export function transportFailure({ kind, reason, sent }: TransportFailure): Fail
       return {
         error: UnexpectedResponseError,
         message: 'the answer is larger than 10 MiB',
+        outcome,
+        retry: 'no',
+      };
+    case 'proxy':
+      return {
+        error: NetworkError,
+        message:
+          'no connection, the proxy of the environment is not a URL; hint: correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, such as http://proxy.example.org:3128',
         outcome,
         retry: 'no',
       };
@@ -119,7 +130,8 @@ export function statusFailure(reply: HttpReply): Failure | undefined {
 export function jsonBody(reply: HttpReply): Attempt<unknown> {
   if (reply.body.trim() === '') return { value: undefined };
   try {
-    return { value: JSON.parse(reply.body) as unknown };
+    const value: unknown = JSON.parse(reply.body);
+    return isTooDeep(value) ? unexpected(reply, `is nested deeper than ${MAX_DEPTH} levels`) : { value };
   } catch {
     return unexpected(
       reply,
@@ -140,6 +152,18 @@ export function unexpected(reply: HttpReply, problem: string): { readonly failur
       retry: 'later',
     },
   };
+}
+
+/** Code that walks through such a value, as `JSON.stringify` does, would end with a `RangeError`. */
+function isTooDeep(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= MAX_DEPTH; depth += 1) {
+    level = level.flatMap((each): unknown[] =>
+      typeof each === 'object' && each !== null ? Object.values(each) : [],
+    );
+    if (level.length === 0) return false;
+  }
+  return true;
 }
 
 export function isWebPage(reply: HttpReply): boolean {

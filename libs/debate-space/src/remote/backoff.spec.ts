@@ -42,6 +42,13 @@ describe('retryAfterMs', () => {
     ['nothing', undefined, undefined, undefined],
     ['an empty value', '', undefined, undefined],
     ['words', 'soon', undefined, undefined],
+    ['an hour', '3600', undefined, 3_600_000],
+    ['years as an hour', '999999999', undefined, 3_600_000],
+    ['more digits than a number has', '9'.repeat(400), undefined, 3_600_000],
+    ['a date years ahead as an hour', 'Tue, 01 Jul 2098 12:00:00 GMT', undefined, 3_600_000],
+    ['the first of repeated seconds', '5, 7', undefined, 5000],
+    ['the first of repeated dates', `${inTenSeconds}, Tue, 01 Jul 2025 13:00:00 GMT`, undefined, 10_000],
+    ['a date, with a repeated Date', 'Tue, 01 Jul 2025 13:00:10 GMT', 'Tue, 01 Jul 2025 13:00:00 GMT, Tue, 01 Jul 2025 13:00:00 GMT', 10_000], // prettier-ignore
   ])('reads %s', (_what, value, date, expected) => {
     expect(retryAfterMs(value, date, now)).toBe(expected);
   });

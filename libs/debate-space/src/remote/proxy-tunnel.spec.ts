@@ -72,11 +72,11 @@ describe('the tunnel through a proxy', () => {
     return made;
   }
   function trustTheService(): void {
-    const original = tls.connect.bind(tls) as (options: tls.ConnectionOptions) => tls.TLSSocket;
+    // Node.js itself calls it for each connection that brings no context of its own.
+    const original = tls.createSecureContext.bind(tls);
     jest
-      .spyOn(tls, 'connect')
-      .mockImplementation(((options: tls.ConnectionOptions) =>
-        original({ ...options, ca: cert })) as typeof tls.connect);
+      .spyOn(tls, 'createSecureContext')
+      .mockImplementation((options) => original({ ...options, ca: cert }));
   }
 
   it('is one for calls one after the other', async () => {
@@ -100,6 +100,14 @@ describe('the tunnel through a proxy', () => {
     });
     const basic = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
     expect(seen).toEqual([{ host: 'debate.invalid:443', 'proxy-authorization': basic, connection: 'close' }]);
+  });
+
+  it('is asked for with a password that has a bare %, as it stands', async () => {
+    const seen: unknown[] = [];
+    const proxy = await startProxy((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'), 'user:100%@');
+    proxy.on('connect', ({ headers }) => seen.push(headers['proxy-authorization']));
+    await transport().exchange(post, never);
+    expect(seen).toEqual([`Basic ${Buffer.from('user:100%').toString('base64')}`]);
   });
 
   it('is checked for the service’s certificate before anything is sent', async () => {

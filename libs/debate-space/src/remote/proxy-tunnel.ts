@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import http from 'node:http';
-import https from 'node:https';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
-import tls from 'node:tls';
+import { connect as connectTls } from 'node:tls';
 import type { buildConnector } from 'undici';
 import { withLinkedSignal } from '../linked-signal.js';
 
@@ -20,7 +20,7 @@ export function proxyTunnel(proxy: URL, timeoutMs: number, closing: AbortSignal)
       const { hostname } = target;
       const servername = isIP(hostname) === 0 ? hostname : '';
       const options = { socket: tunnel, host: hostname, servername, ALPNProtocols: ['http/1.1'], signal };
-      const socket = tls.connect(options);
+      const socket = connectTls(options);
       await once(socket, 'secureConnect');
       return socket;
     }).then(
@@ -37,15 +37,16 @@ export function proxyTunnel(proxy: URL, timeoutMs: number, closing: AbortSignal)
 async function connect(proxy: URL, target: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
   const { hostname, host = hostname, port } = target;
   const path = port === '' ? `${host}:443` : host;
-  const request = (proxy.protocol === 'https:' ? https : http).request(proxy, {
+  // Without the credentials: Node.js would send them once more, as those for the service.
+  const address = Object.assign(new URL(proxy), { username: '', password: '' });
+  const request = (proxy.protocol === 'https:' ? httpsRequest : httpRequest)(address, {
     method: 'CONNECT',
     path,
     headers: { host: path, ...proxyAuthorization(proxy) },
-    auth: null, // or the proxy's password would be sent once more, as one for the service
     agent: false,
     signal,
   });
-  const [response, socket] = (await once(request.end(), 'connect')) as [http.IncomingMessage, Socket];
+  const [response, socket] = (await once(request.end(), 'connect')) as [IncomingMessage, Socket];
   const { statusCode = 0 } = response;
   if (statusCode >= 200 && statusCode < 300) return socket;
   socket.destroy();
@@ -55,6 +56,15 @@ async function connect(proxy: URL, target: buildConnector.Options, signal: Abort
 /** Basic (RFC 7617), when the proxy's URL has a user name. */
 export function proxyAuthorization({ username, password }: URL): Record<string, string> {
   if (username === '') return {};
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${decoded(username)}:${decoded(password)}`;
   return { 'proxy-authorization': `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+/** A password with a bare `%`, which many write so, is taken as it stands. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

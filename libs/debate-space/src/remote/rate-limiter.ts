@@ -2,7 +2,7 @@
 export interface Turn {
   /**
    * The request is answered, or given up. Calling it again does nothing.
-   * @param sent whether the service can have seen it; if not, the place is free at once
+   * @param sent whether the service can have seen it; if not, the place is free immediately
    */
   done(sent: boolean): void;
 }
@@ -12,28 +12,30 @@ export interface RateLimit {
   readonly perMs: number;
 }
 
-// The service's clock has whole milliseconds, and a timer may fire up to one early.
-const MARGIN_MS = 2;
-// A timer that is set for longer fires at once.
-const MOST_MS = 2 ** 31 - 1;
-
-/** Why there is no turn: the service has asked for a longer pause than a call may wait. */
-export interface Pause {
-  readonly pausedMs: number;
+/** There is no turn: none can come in time. */
+export interface NoTurn {
+  /** The earliest that one can come, in milliseconds from now. */
+  readonly retryAfterMs: number;
 }
 
+// The service's clock has whole milliseconds, and a timer may fire up to one early.
+const MARGIN_MS = 2;
+// A timer that is set for longer fires immediately.
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 interface Waiting {
-  readonly granted: (refused?: Pause) => void;
+  readonly settle: (turn: Turn | NoTurn) => void;
   readonly reserved: number;
+  readonly until: number;
 }
 
 /**
  * Never more than `requests` in any window of `perMs`, as the service sees them: a place comes free one window after
- * the *answer*, so that it does not matter how long a request was on its way. First come, first served.
+ * the *answer*, so that it does not matter how long a request was on its way. First come, first served. A caller whose
+ * turn cannot come in time is refused as soon as that is certain.
  */
 export class RateLimiter {
   readonly #limit: RateLimit | undefined;
-  readonly #mostPauseMs: number;
   readonly #waiting = new Set<Waiting>();
   /** When each answered request leaves the window, ascending. */
   readonly #cooling: number[] = [];
@@ -41,24 +43,24 @@ export class RateLimiter {
   #pausedUntil = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param mostPauseMs for how long a call waits for the service, when that has asked for a pause */
-  constructor(limit: RateLimit | false, mostPauseMs = Infinity) {
-    this.#mostPauseMs = mostPauseMs;
+  constructor(limit: RateLimit | false) {
     this.#limit = limit === false ? undefined : limit;
   }
 
   /**
    * Waits for a place. Rejects with an `AbortError` when the signal is aborted before.
-   * @param reserved how many places are left to others; who leaves some holds up nobody
+   * @param withinMs for how long the caller can wait, in milliseconds
+   * @param reserved how many places the caller leaves to others; a caller that leaves some holds up nobody
    */
-  async turn(signal: AbortSignal, reserved = 0): Promise<Turn | Pause> {
+  async turn(signal: AbortSignal, withinMs = Infinity, reserved = 0): Promise<Turn | NoTurn> {
     signal.throwIfAborted();
-    const refused = await new Promise<Pause | undefined>((resolve, reject) => {
-      const granted = (pause?: Pause): void => {
+    return new Promise((resolve, reject) => {
+      const settle = (turn: Turn | NoTurn): void => {
+        this.#waiting.delete(waiting);
         signal.removeEventListener('abort', aborted);
-        resolve(pause);
+        resolve(turn);
       };
-      const waiting = { granted, reserved };
+      const waiting = { settle, reserved, until: performance.now() + withinMs };
       const aborted = (): void => {
         this.#waiting.delete(waiting);
         reject(new DOMException('aborted while waiting for the rate limit', 'AbortError'));
@@ -68,7 +70,6 @@ export class RateLimiter {
       this.#waiting.add(waiting);
       this.#grant();
     });
-    return refused ?? { done: this.#doneOnce() };
   }
 
   /** Lets nobody through for a while: the service asked for it. */
@@ -77,49 +78,51 @@ export class RateLimiter {
     this.#grant();
   }
 
-  #doneOnce(): (sent: boolean) => void {
+  #newTurn(): Turn {
+    this.#underWay += 1;
     let open = true;
-    return (sent) => {
+    const done = (sent: boolean): void => {
       if (!open) return;
       open = false;
       this.#underWay -= 1;
       if (this.#limit && sent) this.#cooling.push(performance.now() + this.#limit.perMs + MARGIN_MS);
       this.#grant();
     };
+    return { done };
   }
 
+  /** Gives turns to those whose place is free, and refuses those whose place cannot come in time. */
   #grant(): void {
     clearTimeout(this.#timer);
     const now = performance.now();
     while ((this.#cooling[0] ?? Infinity) <= now) this.#cooling.shift();
-    const pausedMs = this.#pausedUntil - now;
-    let nextMs = Infinity;
-    for (const waiting of this.#waiting) {
-      const { granted, reserved } = waiting;
-      if (pausedMs > this.#mostPauseMs) {
-        this.#waiting.delete(waiting);
-        granted({ pausedMs });
-        continue;
+    let ahead = 0;
+    let nextAt = Infinity;
+    for (const { settle, reserved, until } of this.#waiting) {
+      const at = Math.max(this.#freeAt(ahead + reserved, now), this.#pausedUntil);
+      if (at <= now) settle(this.#newTurn());
+      else if (at > until) settle({ retryAfterMs: Math.ceil(at - now) });
+      else {
+        nextAt = Math.min(nextAt, at);
+        if (reserved === 0) ahead += 1;
       }
-      const wait = this.#waitMs(now, reserved);
-      if (wait > 0) {
-        nextMs = Math.min(nextMs, wait);
-        if (reserved === 0) break;
-        continue;
-      }
-      this.#waiting.delete(waiting);
-      this.#underWay += 1;
-      granted();
     }
-    // Not unref'd: somebody is waiting. Without an end in sight, the next answer calls again.
-    if (nextMs < Infinity)
-      this.#timer = setTimeout(this.#grant.bind(this), Math.min(Math.ceil(nextMs), MOST_MS));
+    // Not unref'd: somebody is waiting.
+    if (nextAt < Infinity) {
+      const ms = Math.min(Math.ceil(nextAt - now), MAX_TIMER_MS);
+      this.#timer = setTimeout(this.#grant.bind(this), ms);
+    }
   }
 
-  #waitMs(now: number, reserved: number): number {
-    const taken = this.#underWay + this.#cooling.length;
-    const most = this.#limit === undefined ? Infinity : this.#limit.requests - reserved;
-    const free = taken >= most ? (this.#cooling[taken - most] ?? Infinity) : now;
-    return Math.max(free, this.#pausedUntil) - now;
+  /** The earliest that a place can be had by a caller with so many others before it. */
+  #freeAt(ahead: number, now: number): number {
+    if (!this.#limit) return now;
+    const { requests, perMs } = this.#limit;
+    const windowMs = perMs + MARGIN_MS;
+    const place = ahead % requests;
+    const free = requests - this.#underWay - this.#cooling.length;
+    // One that is under way is free a window after its answer, which has not come.
+    const at = place < free ? now : (this.#cooling[place - free] ?? now + windowMs);
+    return at + Math.floor(ahead / requests) * windowMs;
   }
 }

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Fault } from 'debate-space-simulator';
-import { RefusedError, UnexpectedResponseError, UserNotFoundError } from '../errors.js';
+import {
+  type RateLimitedError,
+  RefusedError,
+  UnexpectedResponseError,
+  UserNotFoundError,
+} from '../errors.js';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
 
 const { simulator, scripted, client } = serviceClients();
@@ -73,10 +78,10 @@ describe('repeating a call', () => {
       { kind: 'body', body: page },
       { code: 'UNEXPECTED_RESPONSE', status: 200, outcome: 'unknown' },
     ],
-  ])('ends after http.attempts with the error of the last: %s', async (_what, fault, expected) => {
+  ])('ends after http.maxAttempts with the error of the last: %s', async (_what, fault, expected) => {
     const service = await simulator();
     service.faults.add({ operation: 'delete', ...fault });
-    const error = await errorOf((await client(service, { http: { attempts: 3 } })).deleteUser('alice'));
+    const error = await errorOf((await client(service, { http: { maxAttempts: 3 } })).deleteUser('alice'));
     const { code } = expected as { code: string };
     expect(error).toMatchObject({
       ...expected,
@@ -98,7 +103,7 @@ describe('repeating a call', () => {
 
   it('says of a token that cannot be got that the call was not sent', async () => {
     const service = await simulator();
-    const debate = await client(service, { http: { attempts: 2 } });
+    const debate = await client(service, { http: { maxAttempts: 2 } });
     await service.goDown();
     const error = await errorOf(debate.deleteUser('alice'));
     expect(error).toMatchObject({
@@ -206,7 +211,7 @@ describe('repeating a call', () => {
         const service = await scripted(() => ({ status, headers }));
         const error = await errorOf((await client(service)).deleteUser('alice'));
         expect(error).toMatchObject({ status, retryAfterMs: 3_600_000, attempts: 1, retryable: true });
-        expect((error as Error).message).toContain('http.deadlineMs leaves no time');
+        expect((error as Error).message).toContain('http.totalTimeoutMs leaves no time');
       }
     });
 
@@ -223,8 +228,13 @@ describe('repeating a call', () => {
       const service = await scripted(() => ({ status: 429, headers: { 'retry-after': '999999999' } }));
       const debate = await client(service);
       const error = { code: 'ERR_DEBATE_SPACE_RATE_LIMITED', retryable: true };
-      await expect(debate.listUsers()).rejects.toMatchObject({ ...error, outcome: 'refused', attempts: 1 });
-      await expect(debate.deleteUser('alice')).rejects.toMatchObject({ ...error, outcome: 'not-sent', attempts: 0 }); // prettier-ignore
+      const listing = (await errorOf(debate.listUsers())) as RateLimitedError;
+      expect(listing).toMatchObject({ ...error, outcome: 'refused', attempts: 1 });
+      const deleting = (await errorOf(debate.deleteUser('alice'))) as RateLimitedError;
+      expect(deleting).toMatchObject({ ...error, outcome: 'not-sent', attempts: 0 });
+      // 31 years are not believed.
+      expect(listing.retryAfterMs).toBe(3_600_000);
+      expect(deleting.retryAfterMs).toBeLessThanOrEqual(3_600_000);
       expect(service.requests).toHaveLength(1);
     });
 
@@ -241,16 +251,16 @@ describe('repeating a call', () => {
     it('ends all attempts together at the deadline', async () => {
       jest.spyOn(Math, 'random').mockReturnValue(0.2);
       const service = await scripted(() => ({ status: 500 }));
-      const debate = await client(service, { http: { deadlineMs: 250, attempts: 20 } });
+      const debate = await client(service, { http: { totalTimeoutMs: 250, maxAttempts: 20 } });
       const error = await errorOf(debate.deleteUser('alice'));
       expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 500, retryable: true });
-      expect((error as Error).message).toContain('http.deadlineMs leaves no time');
+      expect((error as Error).message).toContain('http.totalTimeoutMs leaves no time');
       expect(service.requests.length).toBeLessThan(4);
     });
 
     it('ends an attempt under way at the deadline', async () => {
       const service = await scripted(() => 'silence');
-      const debate = await client(service, { http: { deadlineMs: 100, timeoutMs: 60_000 } });
+      const debate = await client(service, { http: { totalTimeoutMs: 100, timeoutMs: 60_000 } });
       expect(await errorOf(debate.deleteUser('alice'))).toMatchObject({
         code: 'ERR_DEBATE_SPACE_TIMEOUT',
         outcome: 'unknown',
@@ -261,7 +271,7 @@ describe('repeating a call', () => {
     it('ends the wait for a token at the deadline', async () => {
       const service = await simulator();
       service.faults.add({ operation: 'token', kind: 'latency', ms: 60_000 });
-      const debate = await client(service, { http: { deadlineMs: 100, timeoutMs: 60_000 } });
+      const debate = await client(service, { http: { totalTimeoutMs: 100, timeoutMs: 60_000 } });
       const error = await errorOf(debate.deleteUser('alice'));
       expect(error).toMatchObject({
         code: 'ERR_DEBATE_SPACE_TIMEOUT',
@@ -272,13 +282,24 @@ describe('repeating a call', () => {
     });
 
     it('ends the wait for the rate limiter before a repetition at the deadline, and gives the place back', async () => {
-      const service = await scripted(({ index }) => (index === 0 ? { status: 500 } : {}));
-      const http = { deadlineMs: 200, rateLimit: { requests: 1, perMs: 500 } };
+      const service = await scripted(({ index }) => (index === 0 ? { status: 500 } : { body: [] }));
+      const http = { totalTimeoutMs: 1_500, rateLimit: { requests: 1, perMs: 2_500 } };
       const debate = await client(service, { http });
       const error = await errorOf(debate.deleteUser('alice'));
       expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 500, attempts: 1 });
-      await debate.deleteUser('bob'); // waits longer than the deadline, which has not begun for it
-      expect(service.requests.map(({ url }) => url)).toEqual(['/api/v1/users/alice', '/api/v1/users/bob']);
+      expect(error).toMatchObject({ retryAfterMs: expect.any(Number), outcome: 'unknown' });
+      expect(await debate.users()[Symbol.asyncIterator]().next()).toMatchObject({ done: true });
+      expect(service.requests.map(({ url }) => url)).toEqual(['/api/v1/users/alice', '/api/v1/users?page=1']);
+    });
+
+    it('leaves a walk over the users the time that the service asks for', async () => {
+      const service = await scripted(({ index }) =>
+        index < 2
+          ? { status: [429, 503][index] ?? 0, headers: { 'retry-after': '2' } }
+          : { body: index === 2 ? [{ uid: 'alice' }] : [] },
+      );
+      const debate = await client(service, { http: { totalTimeoutMs: 1_500 } });
+      expect(await debate.users()[Symbol.asyncIterator]().next()).toMatchObject({ value: { uid: 'alice' } });
     });
   });
 });

@@ -5,54 +5,68 @@ import { fullJitter } from './backoff.js';
 import { withLinkedSignal } from '../linked-signal.js';
 
 export interface RetryPolicy {
-  /** How many attempts, the first included. */
-  readonly attempts: number;
-  /** For all of them, in milliseconds from the first. */
-  readonly deadlineMs: number;
+  /** How many requests, the first included. */
+  readonly maxAttempts: number;
+  /** For all of them, in milliseconds. */
+  readonly totalTimeoutMs: number;
+  /**
+   * Whether only a request whose access token was refused is repeated: for jobs, which have a schedule of their own.
+   */
+  readonly onlyRefusedTokens?: boolean;
 }
 
 export interface AttemptContext {
-  /** Milliseconds until the deadline, from now. */
+  /** Milliseconds until the end of the call, from now. */
   readonly leftMs: () => number;
   /** Whether an earlier attempt of this call may have been carried out. */
   readonly unknownBefore: boolean;
 }
 
 const FIRST_DELAY_MS = 500;
-const MOST_DELAY_MS = 10_000;
+const MAX_DELAY_MS = 10_000;
+
+const NOT_READY: Failure = {
+  error: TimeoutError,
+  message: 'no request could be made within http.totalTimeoutMs',
+  outcome: 'not-sent',
+  retry: 'no',
+  retryable: true,
+};
 
 /**
  * Makes one call out of several attempts.
- * @param ready waits until an attempt may start, or its signal is aborted; what it waits before the first does not
- *   count for the deadline
+ * @param isPatient whether only the requests count for `totalTimeoutMs`, and not the waits before and between them
+ * @param ready waits until an attempt may start, or its signal is aborted; a failure ends the call
  * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted
  */
 export async function retrying<R, T>(
   operation: DebateSpaceOperation,
   policy: RetryPolicy,
+  isPatient: boolean,
   signal: AbortSignal,
-  ready: (signal: AbortSignal) => Promise<R>,
+  ready: (signal: AbortSignal, leftMs: number) => Promise<Attempt<R>>,
   once: (resource: R, context: AttemptContext) => Promise<Attempt<T>>,
 ): Promise<T> {
   let attempts = 0;
   let outcome: DebateSpaceOutcome = 'not-sent';
-  let deadline: number | undefined;
+  let end = performance.now() + policy.totalTimeoutMs;
   let last: Failure | undefined;
   try {
     for (;;) {
-      const resource = await readyInTime();
-      deadline ??= performance.now() + policy.deadlineMs;
-      const attempt = await once(resource, { leftMs, unknownBefore: outcome === 'unknown' });
+      const resource = await waitFor(readyInTime);
+      if ('failure' in resource) throw notReady(resource.failure);
+      const attempt = await once(resource.value, { leftMs, unknownBefore: outcome === 'unknown' });
       if ('value' in attempt) return attempt.value;
       last = attempt.failure;
       attempts += last.requests ?? 1;
       outcome = worse(outcome, last.outcome);
       if (signal.aborted) break;
+      if (last.retry === 'no' || attempts >= policy.maxAttempts) throw errorOf(last);
       if (last.retry === 'at-once') continue;
-      if (last.retry === 'no' || attempts >= policy.attempts) throw errorOf(last);
-      const delayMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MOST_DELAY_MS), last.retryAfterMs ?? 0);
-      if (delayMs >= leftMs()) throw errorOf(last);
-      await sleep(delayMs, undefined, { signal });
+      if (policy.onlyRefusedTokens) throw errorOf(last);
+      const delayMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MAX_DELAY_MS), last.retryAfterMs ?? 0);
+      if (!isPatient && delayMs >= leftMs()) throw errorOf(last);
+      await waitFor(() => sleep(delayMs, undefined, { signal }));
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -60,23 +74,42 @@ export async function retrying<R, T>(
   throw new AbortedError('aborted', { operation, attempts, outcome, retryable: true });
 
   function leftMs(): number {
-    return (deadline ?? Infinity) - performance.now();
+    return end - performance.now();
   }
 
-  async function readyInTime(): Promise<R> {
-    return withLinkedSignal([signal], deadline === undefined ? undefined : leftMs(), async (time) => {
+  async function waitFor<W>(wait: () => Promise<W>): Promise<W> {
+    const start = performance.now();
+    const result = await wait();
+    if (isPatient) end += performance.now() - start;
+    return result;
+  }
+
+  async function readyInTime(): Promise<Attempt<R>> {
+    const withinMs = leftMs();
+    return withLinkedSignal([signal], isPatient ? undefined : withinMs, async (time) => {
       try {
-        return await ready(time.signal);
+        return await ready(time.signal, withinMs);
       } catch (error) {
-        throw time.timedOut && last ? errorOf(last) : error;
+        if (time.timedOut) return { failure: NOT_READY };
+        throw error;
       }
     });
   }
 
+  /** After an attempt, its failure says more. */
+  function notReady(failure: Failure): Error {
+    const { retryAfterMs } = failure;
+    return errorOf(last ? { ...last, retryAfterMs: last.retryAfterMs ?? retryAfterMs } : failure);
+  }
+
   function errorOf(failure: Failure): Error {
-    const late = failure.retry === 'later' && attempts < policy.attempts && !(failure.error === TimeoutError);
+    const late =
+      failure.retry === 'later' &&
+      attempts < policy.maxAttempts &&
+      policy.onlyRefusedTokens !== true &&
+      failure.error !== TimeoutError;
     return new failure.error(
-      late ? `${failure.message}; http.deadlineMs leaves no time to try again` : failure.message,
+      late ? `${failure.message}; http.totalTimeoutMs leaves no time to try again` : failure.message,
       {
         operation,
         attempts,

@@ -9,7 +9,8 @@ import {
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { transportFailure, type Attempt, type Failure } from './attempt.js';
 import { withLinkedSignal } from '../linked-signal.js';
-import type { Pause, RateLimiter } from './rate-limiter.js';
+import type { NoTurn, Turn } from './rate-limiter.js';
+import type { Limiter } from './rate-limiters.js';
 import { retrying, type RetryPolicy } from './retrying.js';
 import type { HttpReply, Transport } from './transport.js';
 
@@ -21,6 +22,11 @@ export interface ServiceCall<T> {
   readonly url: string;
   /** Absent when the API key in the query authorises the call. */
   readonly scope?: Scope;
+  /**
+   * For how long the call waits for its slot of the rate limit, in milliseconds; that wait does not count for
+   * `totalTimeoutMs`. Absent: it counts, and the call is refused immediately when the slot cannot come in time.
+   */
+  readonly slotWithinMs?: number;
   /** Asked when nothing stands between the call and its request any more. @returns whether it may still be sent */
   readonly mayStillBeSent?: () => Promise<boolean>;
   /** Reads an answer. `unknownBefore`: an earlier attempt of this call may have been carried out. */
@@ -30,7 +36,7 @@ export interface ServiceCall<T> {
 export interface ServiceClientParts {
   readonly transport: Transport;
   readonly tokens: AccessTokens;
-  readonly limiter: Pick<RateLimiter, 'turn' | 'pause'>;
+  readonly limiter: Limiter;
   readonly policy: RetryPolicy;
   /** Aborted when the app shuts down. */
   readonly closing: AbortSignal;
@@ -53,13 +59,16 @@ export class ServiceClient {
   async #repeated<T>(call: ServiceCall<T>, signal: AbortSignal): Promise<T> {
     const { transport, tokens, limiter, policy } = this.#parts;
     let renewed = false;
-    return retrying(
+    return retrying<Turn, T>(
       call.operation,
       policy,
+      call.slotWithinMs !== undefined,
       signal,
-      (inTime) => limiter.turn(inTime),
+      async (inTime, leftMs) => {
+        const turn = await limiter.turn(inTime, call.slotWithinMs ?? leftMs);
+        return 'retryAfterMs' in turn ? { failure: noSlot(turn) } : { value: turn };
+      },
       async (turn, { leftMs, unknownBefore }) => {
-        if ('pausedMs' in turn) return { failure: paused(turn) };
         let sent = false;
         try {
           const token = await this.#token(call.scope, signal, leftMs());
@@ -115,15 +124,15 @@ const GIVEN_UP: Failure = {
   retry: 'no',
 };
 
-function paused({ pausedMs }: Pause): Failure {
+function noSlot({ retryAfterMs }: NoTurn): Failure {
   return {
     error: RateLimitedError,
-    message: 'the service has asked for a pause that is longer than http.deadlineMs',
+    message: `http.rateLimit, or a pause that the service asked for, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`,
     outcome: 'not-sent',
     requests: 0,
     retry: 'no',
     retryable: true,
-    retryAfterMs: Math.ceil(pausedMs),
+    retryAfterMs,
   };
 }
 

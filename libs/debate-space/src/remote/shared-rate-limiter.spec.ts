@@ -37,9 +37,30 @@ describe('a rate limit over all instances', () => {
     expect(await own.turn(never)).toHaveProperty('done');
   });
 
-  it('passes on that the service has asked for a longer pause than a call may wait', async () => {
-    const shared = new SharedRateLimiter(new RateLimiter(limit, 10), () => Promise.resolve(0), limit);
+  it('refuses a call when the service has asked for a longer pause than the call can wait', async () => {
+    const shared = new SharedRateLimiter(new RateLimiter(limit), () => Promise.resolve(0), limit);
     shared.pause(60_000);
-    expect(await shared.turn(never)).toHaveProperty('pausedMs');
+    expect(await shared.turn(never, 10)).toHaveProperty('retryAfterMs');
+  });
+
+  it('refuses a call immediately when the other instances leave no place in time', async () => {
+    const own = new RateLimiter({ requests: 1, perMs: 60_000 });
+    const shared = new SharedRateLimiter(own, () => Promise.resolve(50_000), limit);
+    expect(await shared.turn(never, 30_000)).toEqual({ retryAfterMs: expect.closeTo(50_000, -3) });
+    expect(await own.turn(never)).toHaveProperty('done'); // the place of the process is free again
+  });
+
+  it('refuses the calls behind one that waits for longer than they can, those that come later as well', async () => {
+    const patience = new AbortController();
+    const shared = new SharedRateLimiter(new RateLimiter(false), () => Promise.resolve(50_000), limit);
+    const patient = shared.turn(patience.signal);
+    const ended = expect(patient).rejects.toThrow('abort');
+    expect(await Promise.all([shared.turn(never, 30_000), shared.turn(never, 40_000)])).toEqual([
+      { retryAfterMs: expect.closeTo(50_000, -3) },
+      { retryAfterMs: expect.closeTo(50_000, -3) },
+    ]);
+    expect(await shared.turn(never, 30_000)).toHaveProperty('retryAfterMs');
+    patience.abort();
+    await ended;
   });
 });

@@ -1,6 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { orAborted } from '../linked-signal.js';
-import type { Pause, RateLimit, RateLimiter, Turn } from './rate-limiter.js';
+import type { NoTurn, RateLimit, Turn } from './rate-limiter.js';
+import type { Limiter } from './rate-limiters.js';
 
 /**
  * Takes one of so many places in any window of so many milliseconds, over all instances of an application.
@@ -11,50 +12,104 @@ export type Admit = (requests: number, perMs: number) => Promise<number>;
 /** Places are counted from when they are taken; the service sees a request a little later. */
 const ON_ITS_WAY_MS = 1_000;
 
+interface Waiting {
+  readonly settle: (refused: NoTurn | undefined) => void;
+  readonly until: number;
+}
+
 /**
  * One limit over all instances. Calls of one process keep their order; if the others cannot be asked, the limit of this
  * process alone counts.
  */
-export class SharedRateLimiter {
-  readonly #own: Pick<RateLimiter, 'turn' | 'pause'>;
+export class SharedRateLimiter implements Limiter {
+  readonly #own: Limiter;
   readonly #admit: Admit;
   readonly #limit: RateLimit;
-  /** Over when the last one in the row has its place. */
-  #last: Promise<void> = Promise.resolve();
+  readonly #row = new Set<Waiting>();
+  #isServing = false;
+  /** Before this moment, no place is free. */
+  #freeAt = 0;
+  #pause = new AbortController();
 
-  constructor(own: Pick<RateLimiter, 'turn' | 'pause'>, admit: Admit, limit: RateLimit) {
+  constructor(own: Limiter, admit: Admit, limit: RateLimit) {
     this.#own = own;
     this.#admit = admit;
     this.#limit = limit;
   }
 
-  /** Waits for a place. Rejects with an `AbortError` when the signal is aborted before. */
-  async turn(signal: AbortSignal): Promise<Turn | Pause> {
-    const turn = await this.#own.turn(signal);
-    if ('pausedMs' in turn) return turn;
-    const ahead = this.#last;
-    let done: () => void = () => undefined;
-    this.#last = new Promise((resolve) => (done = resolve));
+  async turn(signal: AbortSignal, withinMs = Infinity): Promise<Turn | NoTurn> {
+    const until = performance.now() + withinMs;
+    const turn = await this.#own.turn(signal, withinMs);
+    if ('retryAfterMs' in turn) return turn;
+    let refused: NoTurn | undefined = { retryAfterMs: 0 }; // unless the row says otherwise
     try {
-      await orAborted(ahead, signal);
-      for (let waitMs = await this.#ask(); waitMs > 0; waitMs = await this.#ask()) {
-        await pause(waitMs, undefined, { signal });
-      }
-    } catch (error) {
-      turn.done(false);
-      throw error;
+      refused = await this.#waitInRow(signal, until);
     } finally {
-      void ahead.then(done); // who gives up does not let the next one overtake
+      if (refused) turn.done(false);
     }
-    return turn;
+    return refused ?? turn;
   }
 
   pause(ms: number): void {
     this.#own.pause(ms);
   }
 
+  async #waitInRow(signal: AbortSignal, until: number): Promise<NoTurn | undefined> {
+    const { promise, waiting } = waitingUntil(until);
+    this.#row.add(waiting);
+    if (this.#isServing) this.#refuseLate();
+    else void this.#serve();
+    try {
+      return await orAborted(promise, signal);
+    } finally {
+      this.#row.delete(waiting);
+      if (this.#row.size === 0) this.#pause.abort();
+    }
+  }
+
+  /** Gives places in order, as the instances have them, until nobody waits. */
+  async #serve(): Promise<void> {
+    this.#isServing = true;
+    while (this.#row.size > 0) {
+      const waitMs = await this.#ask();
+      this.#freeAt = performance.now() + waitMs;
+      if (waitMs <= 0) {
+        const [first] = this.#row;
+        if (first) this.#settle(first, undefined);
+        continue;
+      }
+      this.#refuseLate();
+      this.#pause = new AbortController();
+      if (this.#row.size > 0)
+        await sleep(waitMs, undefined, { signal: this.#pause.signal }).catch(() => undefined);
+    }
+    this.#isServing = false;
+  }
+
+  #refuseLate(): void {
+    for (const waiting of this.#row) {
+      if (waiting.until < this.#freeAt)
+        this.#settle(waiting, { retryAfterMs: Math.ceil(this.#freeAt - performance.now()) });
+    }
+  }
+
+  #settle(waiting: Waiting, refused: NoTurn | undefined): void {
+    this.#row.delete(waiting);
+    waiting.settle(refused);
+  }
+
   async #ask(): Promise<number> {
     const { requests, perMs } = this.#limit;
-    return this.#admit(requests, perMs + ON_ITS_WAY_MS).catch(() => 0);
+    try {
+      return await this.#admit(requests, perMs + ON_ITS_WAY_MS);
+    } catch {
+      return 0;
+    }
   }
+}
+
+function waitingUntil(until: number): { promise: Promise<NoTurn | undefined>; waiting: Waiting } {
+  let settle: Waiting['settle'] = () => undefined;
+  const promise = new Promise<NoTurn | undefined>((resolve) => (settle = resolve));
+  return { promise, waiting: { settle, until } };
 }

@@ -10,13 +10,13 @@ const { simulator, scripted, client } = serviceClients();
 const never = new AbortController().signal;
 
 /** The token route alone. */
-async function fetchToken(authUrl: string, attempts = 1) {
+async function fetchToken(authUrl: string, maxAttempts = 1) {
   const transport = new Transport(5000);
   const route = new TokenRoute(transport, {
     authUrl,
     apiKey: new Secret(keys.apiKey),
     secretKey: new Secret(keys.secretKey),
-    policy: { attempts, deadlineMs: 10_000 },
+    policy: { maxAttempts, totalTimeoutMs: 10_000 },
   });
   try {
     return await route.fetch('public', never);
@@ -99,11 +99,14 @@ describe('the token route', () => {
     expect(service.received.of('token')).toHaveLength(2);
   });
 
-  it('is asked again even by a call that may make one attempt', async () => {
+  it('is not asked again by a call that may make one request: the next call asks', async () => {
     const service = await simulator();
-    const debate = await client(service, { http: { attempts: 1 } });
+    const debate = await client(service, { http: { maxAttempts: 1 } });
     await debate.listUsers();
     service.revokeTokens();
+    const error = await errorOf(debate.listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_AUTHENTICATION', attempts: 1, retryable: true });
+    expect(service.received.of('list')).toHaveLength(2);
     await debate.listUsers();
     expect(service.received.of('token')).toHaveLength(2);
   });

@@ -42,8 +42,8 @@ export class TokenRoute {
   /** @throws AuthenticationError when the keys are wrong; any other request error when the service does not answer well */
   async fetch(scope: Scope, signal: AbortSignal): Promise<IssuedToken> {
     const { authUrl, apiKey, policy } = this.#options;
-    const ready = (): Promise<void> => Promise.resolve();
-    return retrying('token', policy, signal, ready, async (_, { leftMs }) => {
+    const ready = () => Promise.resolve({ value: undefined });
+    return retrying('token', policy, false, signal, ready, async (_, { leftMs }) => {
       const body = new URLSearchParams({
         grant_type: 'client_credentials',
         client_id: apiKey.reveal(),

@@ -1,5 +1,14 @@
-import { Axios, type AxiosResponse } from 'axios';
+import { Axios, AxiosHeaders, type AxiosAdapter, type AxiosResponse } from 'axios';
+import { withLinkedSignal, type LinkedSignal } from '../linked-signal.js';
+import { isLoopback } from '../service-url.js';
+import { retryAfterMs } from './backoff.js';
+import { proxyFor } from './proxy-for.js';
+import type { ServicePause } from './service-pause.js';
+import { transportFailureOf, type TransportFailure } from './transport-failure.js';
 import { UndiciAdapter } from './undici-adapter.js';
+
+/** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
+export type HttpAdapter = 'http' | 'fetch' | AxiosAdapter;
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -11,15 +20,8 @@ export interface HttpRequest {
 export interface HttpReply {
   readonly status: number;
   readonly body: string;
+  /** Repeated headers are joined with commas (RFC 9110, section 5.3). */
   header(name: string): string | undefined;
-}
-
-/** No whole answer came: why, and whether the service can have seen the request. */
-export interface TransportFailure {
-  readonly kind: 'network' | 'timeout' | 'too-large' | 'aborted';
-  /** The system's error code, such as `ECONNREFUSED`. */
-  readonly reason: string;
-  readonly sent: boolean;
 }
 
 export type Exchange = { readonly reply: HttpReply } | { readonly failure: TransportFailure };
@@ -29,66 +31,102 @@ const USER_AGENT = 'nestjs-debate-space';
 
 /**
  * One HTTP exchange, once, with no retry and no redirect. An `AxiosError` holds the request with its keys and tokens,
- * so none leaves this file.
+ * so none leaves this file. The time-out and the abort work with every adapter, also with one that ignores its signal.
  */
 export class Transport {
-  readonly #adapter: UndiciAdapter;
+  readonly #own: UndiciAdapter | undefined;
   readonly #axios: Axios;
   readonly #timeoutMs: number;
+  readonly #pause: ServicePause | undefined;
 
-  constructor(timeoutMs: number) {
+  /**
+   * @param adapter default: {@link UndiciAdapter}
+   * @param pause notes the pauses that the service asks for
+   */
+  constructor(timeoutMs: number, adapter?: HttpAdapter, pause?: ServicePause) {
     this.#timeoutMs = timeoutMs;
-    this.#adapter = new UndiciAdapter(timeoutMs);
+    this.#pause = pause;
+    this.#own = adapter === undefined ? new UndiciAdapter(timeoutMs) : undefined;
     // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
     this.#axios = new Axios({
-      adapter: this.#adapter.send,
+      adapter: this.#own?.send ?? adapter,
       maxContentLength: MAX_RESPONSE_BYTES,
+      maxRedirects: 0,
+      responseType: 'text',
     });
   }
 
-  /** @param limitMs an earlier end than the time-out, in milliseconds */
+  /**
+   * @param limitMs an earlier end than the time-out, in milliseconds
+   * @throws what an adapter throws by mistake, such as a `TypeError`: that is no failure of the network
+   */
   async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<Exchange> {
     if (signal.aborted) return { failure: { kind: 'aborted', reason: 'ABORTED', sent: false } };
     const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, limitMs));
-    try {
-      const response: AxiosResponse<string> = await this.#axios.request({
-        method: request.method,
-        url: request.url,
-        headers: { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers },
-        data: request.body,
-        signal,
-        timeout: timeoutMs,
-      });
-      return { reply: replyOf(response) };
-    } catch (error) {
-      return { failure: failureOf(error) };
-    }
+    return withLinkedSignal([signal], timeoutMs, async (linked) => {
+      try {
+        return this.#answer(await this.#send(request, linked));
+      } catch (error) {
+        const answered = (error as { response?: AxiosResponse<unknown> }).response;
+        if (answered && !linked.signal.aborted) return this.#answer(answered);
+        return { failure: transportFailureOf(error, linked, this.#own !== undefined) };
+      }
+    });
+  }
+
+  async #send(request: HttpRequest, { signal }: LinkedSignal): Promise<AxiosResponse<unknown>> {
+    const url = new URL(request.url);
+    if (!this.#own) proxyFor(url); // its error says what is wrong, and shows no password
+    const response = this.#axios.request<unknown>({
+      method: request.method,
+      url: request.url,
+      headers: { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers },
+      data: request.body,
+      proxy: isLoopback(url.hostname) ? false : undefined,
+      signal,
+    });
+    return Promise.race([response, abandoned(signal)]);
+  }
+
+  #answer(response: AxiosResponse<unknown>): Exchange {
+    const reply = replyOf(response);
+    this.#pause?.heard(reply.status, retryAfterMs(reply.header('retry-after'), reply.header('date')));
+    // An adapter of the host's may not know maxContentLength.
+    if (reply.body.length > MAX_RESPONSE_BYTES)
+      return { failure: { kind: 'too-large', reason: 'TOO_LARGE', sent: true } };
+    return { reply };
   }
 
   /** Closes the connections. */
   close(): void {
-    this.#adapter.close();
+    this.#own?.close();
   }
 }
 
-function replyOf(response: AxiosResponse<string>): HttpReply {
-  const headers = response.headers as Record<string, unknown>;
+/** Rejects after an abort, and leaves an adapter that heeds the signal the time to say whether the request was sent. */
+function abandoned(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const give = (): void => void setImmediate(reject, new DOMException('aborted', 'AbortError'));
+    signal.addEventListener('abort', give, { once: true });
+  });
+}
+
+function replyOf({ status, data, headers }: AxiosResponse<unknown>): HttpReply {
+  const read = AxiosHeaders.from(headers as AxiosHeaders);
   return {
-    status: response.status,
-    body: typeof response.data === 'string' ? response.data : '',
+    status,
+    body: textOf(data),
     header: (name) => {
-      const value = headers[name];
-      return typeof value === 'string' ? value : undefined;
+      const value = read.get(name) ?? undefined;
+      return value === undefined ? undefined : [value].flat().join(', ');
     },
   };
 }
 
-function failureOf(error: unknown): TransportFailure {
-  const { code, request } = error as { code?: unknown; request?: { sent?: boolean } };
-  const sent = request?.sent === true;
-  if (code === 'ECONNABORTED') return { kind: 'timeout', reason: 'TIMEOUT', sent };
-  if (code === 'ERR_CANCELED') return { kind: 'aborted', reason: 'ABORTED', sent };
-  if (code === 'ERR_BUFFER_TOO_LARGE') return { kind: 'too-large', reason: 'TOO_LARGE', sent };
-  const isCode = typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code);
-  return { kind: 'network', reason: isCode ? code : 'UNKNOWN', sent };
+/** An adapter of the host's may give bytes, or JSON that it has parsed. */
+function textOf(data: unknown): string {
+  if (typeof data === 'string') return data;
+  if (data === undefined || data === null) return '';
+  if (data instanceof Uint8Array) return new TextDecoder().decode(data);
+  return JSON.stringify(data);
 }

@@ -11,7 +11,7 @@ export function uidPathPart(uid: string, operation: DebateSpaceOperation): strin
 
 /**
  * Refuses what cannot be a uid. `.` and `..` are folded away by URL parsers, encoded or not, so that
- * `DELETE /users/..` would be another resource.
+ * `DELETE /users/..` would be another resource. Inside a uid, some proxies decode and fold them, too: `a%2F..%2Fb`.
  * @throws {InvalidUidError}
  */
 export function assertUid(uid: unknown, operation: DebateSpaceOperation): asserts uid is string {
@@ -33,7 +33,7 @@ export function uidProblem(uid: unknown): string | undefined {
   if (typeof uid !== 'string')
     return `must be a string and is ${uid === null ? 'null' : `of type ${typeof uid}`}`;
   if (uid === '') return 'is empty';
-  if (uid === '.' || uid === '..') return 'is a dot segment';
+  if (uid.split(/[/\\]/).some((segment) => segment === '.' || segment === '..')) return 'has a dot segment';
   if (/\p{Cc}/u.test(uid)) return 'has control characters';
   if (!uid.isWellFormed()) return 'has a lone surrogate';
   return undefined;

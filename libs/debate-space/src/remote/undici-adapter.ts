@@ -1,10 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import type { AxiosAdapter, InternalAxiosRequestConfig } from 'axios';
-import Pool from 'undici/lib/dispatcher/pool.js';
+import type { Pool } from 'undici';
+import * as poolModule from 'undici/lib/dispatcher/pool.js';
+import { defaultExportOf } from '../default-export.js';
 import { ACCEPTED_ENCODINGS } from './compressed-body.js';
-import { proxyFromEnv } from './proxy-from-env.js';
+import { proxyFor } from './proxy-for.js';
 import { proxyAuthorization, proxyTunnel } from './proxy-tunnel.js';
 import { UndiciExchange } from './undici-exchange.js';
+
+const PoolClass = defaultExportOf(poolModule) as typeof Pool;
 
 /** Where requests to one origin go. */
 interface Route {
@@ -16,8 +20,8 @@ interface Route {
 
 /**
  * axios on undici: two to three times the requests of axios's own adapter. Of the request config it takes what
- * Transport sets: `method`, `url`, `headers`, `data` as a string, `timeout` – for the whole exchange –, `signal`,
- * `maxContentLength`. It follows no redirect, and no status is an error.
+ * Transport sets: `method`, `url`, `headers`, `data` as a string, `signal`, `maxContentLength`. It follows no redirect,
+ * and no status is an error.
  */
 export class UndiciAdapter {
   readonly #timeoutMs: number;
@@ -58,7 +62,7 @@ export class UndiciAdapter {
   }
 
   #newRoute(url: URL): Route {
-    const proxy = proxyFromEnv(url);
+    const proxy = proxyFor(url);
     if (proxy === undefined) return { pool: poolTo(url.origin, this.#direct), wholeUrl: false, headers: {} };
     if (url.protocol === 'https:') {
       const tunnel = proxyTunnel(proxy, this.#timeoutMs, this.#closing.signal);
@@ -80,7 +84,7 @@ export class UndiciAdapter {
  * counts the old one's connections with the new one's, and from then on opens a connection for every request.
  */
 function poolTo(origin: string, connect: Pool.Options['connect']): Pool {
-  return new Pool(origin, {
+  return new PoolClass(origin, {
     connect,
     pipelining: 1,
     keepAliveMaxTimeout: 30_000, // some firewalls forget connections long before servers do

@@ -23,7 +23,6 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = [];
   #bytes = 0;
   #givenUp: AxiosError | undefined;
-  readonly #timer: NodeJS.Timeout | undefined;
 
   constructor(config: InternalAxiosRequestConfig) {
     this.#config = config;
@@ -33,23 +32,15 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
       this.#settle = { resolve, reject };
     });
     config.signal?.addEventListener?.('abort', this.#cancel);
-    if (config.timeout) this.#timer = setTimeout(this.#timeOut, config.timeout);
   }
 
   readonly #cancel = (): void => {
-    this.#giveUp(new CanceledError(undefined, this.#config, this));
-  };
-
-  readonly #timeOut = (): void => {
-    this.#giveUp(new AxiosError('timeout', AxiosError.ECONNABORTED, this.#config, this));
-  };
-
-  #giveUp(reason: AxiosError): void {
+    const reason = new CanceledError(undefined, this.#config, this);
     this.#unlink();
     this.#givenUp = reason;
     this.#settle.reject(reason); // undici would only say so once there is a connection
     this.#controller?.abort(reason);
-  }
+  };
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#givenUp) throw this.#givenUp; // leaves the connection to the next request
@@ -111,11 +102,12 @@ export class UndiciExchange implements Dispatcher.DispatchHandler {
     if (this.#givenUp) return;
     this.#unlink();
     const { code } = error as NodeJS.ErrnoException;
-    this.#settle.reject(new AxiosError(error.message, systemCode(code), this.#config, this));
+    const failure = new AxiosError(error.message, systemCode(code), this.#config, this);
+    failure.cause = error;
+    this.#settle.reject(failure);
   }
 
   #unlink(): void {
-    clearTimeout(this.#timer);
     this.#config.signal?.removeEventListener?.('abort', this.#cancel);
   }
 }

@@ -92,6 +92,11 @@ describe('a page of the user list', () => {
     ['data that is no list', { success: true, data: {} }, 'is not a list of users'],
     ['users that are none', ['alice'], 'is not a list of users'],
     ['a user among none', [alice, null], 'is not a list of users'],
+    [
+      'a record of deeply nested JSON',
+      `[{"uid":"alice","deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}]`,
+      'is nested deeper than 100 levels',
+    ],
     ['success false', { success: false, data: [alice] }, 'success: false'],
   ])('is refused as %s', (_what, body, problem) => {
     const result = read(body);

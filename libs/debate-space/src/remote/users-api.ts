@@ -3,7 +3,7 @@ import type { ErasureMode } from '../erasure/erasure.js';
 import { UnexpectedResponseError } from '../errors.js';
 import type { Secret } from '../secret.js';
 import { isWebPage, jsonBody, statusFailure, unexpected, type Attempt } from './attempt.js';
-import type { ServiceClient } from './service-client.js';
+import type { ServiceCall, ServiceClient } from './service-client.js';
 import type { HttpReply } from './transport.js';
 import { uidPathPart } from './uid.js';
 import { listedPage, refused, saysNo, type ListedPage } from './user-page.js';
@@ -38,22 +38,25 @@ export class UsersApi {
   /**
    * The same for who keeps account of the attempts.
    * @param mayStillBeSent asked immediately before a request; `AbortedError` when it says no
+   * @param slotWithinMs for how long it waits for its slot of the rate limit
    * @returns the status of the answer; 404 when the service does not know the user (any more)
    */
   async eraseKnownOrNot(
     uid: string,
     mode: ErasureMode,
     mayStillBeSent: () => Promise<boolean>,
+    slotWithinMs: number,
     signal?: AbortSignal,
   ): Promise<number> {
     const read = (reply: HttpReply): Attempt<number> => {
       const attempt = erased(reply, true);
       return 'failure' in attempt ? attempt : { value: reply.status };
     };
-    return this.#erase(uid, mode, read, signal, mayStillBeSent);
+    return this.#erase(uid, mode, read, signal, { mayStillBeSent, slotWithinMs });
   }
 
-  async list(asked: ListUsersQuery, signal?: AbortSignal): Promise<ListedPage> {
+  /** @param slotWithinMs for how long it waits for its slot of the rate limit; absent for a call that somebody waits for */
+  async list(asked: ListUsersQuery, signal?: AbortSignal, slotWithinMs?: number): Promise<ListedPage> {
     const { baseUrl, listApiKey } = this.#options;
     const query = userQuery(asked);
     if (listApiKey) query.set('api_key', listApiKey.reveal());
@@ -64,6 +67,7 @@ export class UsersApi {
         method: 'GET',
         url: `${baseUrl}/users?${query.toString()}`,
         scope: listApiKey ? undefined : 'public',
+        slotWithinMs,
         read: (reply) => listed(reply, { page, perPage }),
       },
       signal,
@@ -75,14 +79,11 @@ export class UsersApi {
     mode: ErasureMode,
     read: (reply: HttpReply, unknownBefore: boolean) => Attempt<T>,
     signal?: AbortSignal,
-    mayStillBeSent?: () => Promise<boolean>,
+    job?: Pick<ServiceCall<T>, 'mayStillBeSent' | 'slotWithinMs'>,
   ): Promise<T> {
     const { operation, method, rest } = ERASURES[mode];
     const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}${rest}`;
-    return this.#client.call(
-      { operation, method, url, scope: 'authentication', read, mayStillBeSent },
-      signal,
-    );
+    return this.#client.call({ operation, method, url, scope: 'authentication', read, ...job }, signal);
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { createClient, RESP_TYPES } from 'redis';
-import { redisServer, startRedis, type RunningRedis } from '../../../../test/support/redis.js';
+import { RESP_TYPES } from 'redis';
+import { redisClient, redisServer, startRedis, type RunningRedis } from '../../../../test/support/redis.js';
 import type { SendCommand } from '../redis-script.js';
 import { redisSessionIndex } from './redis-session-index.js';
 import { FORGOTTEN_AFTER_MS, type IndexedSession, type SessionIndex } from './session-index.js';
@@ -14,7 +14,7 @@ const session = (hash: string, hours: number): IndexedSession => ({
 });
 
 redisServer.describe('the session index on Redis', () => {
-  const connect = () => createClient({ url: redis.url }).connect();
+  const connect = () => redisClient(redis.url).connect();
   let redis: RunningRedis;
   let client: Awaited<ReturnType<typeof connect>>;
   let index: SessionIndex;

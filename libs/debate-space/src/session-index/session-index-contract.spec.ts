@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { createClient } from 'redis';
-import { redisServer, startRedis, type RunningRedis } from '../../../../test/support/redis.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from '../../../../test/support/redis.js';
 import { memorySessionIndex } from './memory-session-index.js';
 import { redisSessionIndex } from './redis-session-index.js';
 import {
@@ -248,7 +247,7 @@ redisServer.describe('the session index on Redis', () => {
   };
 
   describe('through node-redis', () => {
-    const connect = () => createClient({ url: redis.url }).connect();
+    const connect = () => redisClient(redis.url).connect();
     let clients: Awaited<ReturnType<typeof connect>>[];
     let factories: SessionIndexFactory[];
     beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { serviceClients } from '../../../../test/support/service-clients.js';
 import type { DebateSpaceUser, ListedPage, UserPage } from './user-page.js';
-import { walkUsers } from './user-walk.js';
+import { iterateUsers } from './paginate-users.js';
 
 const { simulator, client } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));
@@ -20,7 +20,7 @@ class MadeUp {
   constructor(
     page: (page: number) => Partial<UserPage> & { last?: boolean; uids: readonly (string | null)[] },
   ) {
-    this.users = walkUsers((number): Promise<ListedPage> => {
+    this.users = iterateUsers((number): Promise<ListedPage> => {
       this.asked.push(number);
       if (this.asked.length > 20) throw new Error('asks for ever');
       const { uids: ids, last = false, ...rest } = page(number);
@@ -95,9 +95,55 @@ describe('walking all users', () => {
     expect(list.asked).toHaveLength(asked);
   });
 
-  it('goes forward when the next page points backwards', async () => {
-    const list = new MadeUp((page) => ({ uids: page < 4 ? [`u-${page}`] : [], nextPage: 1 }));
+  it.each([
+    ['points backwards', (page: number) => page - 1],
+    ['stays where it is', (page: number) => page],
+  ])('ends when the next page %s', async (_what, nextPage) => {
+    const list = new MadeUp((page) => ({ uids: [`u-${page}`], nextPage: page < 3 ? page + 1 : nextPage(page) })); // prettier-ignore
     expect(await uids(list.users)).toEqual(['u-1', 'u-2', 'u-3']);
+    expect(list.asked).toEqual([1, 2, 3]);
+  });
+
+  it('ends after as many pages as the service has counted, whatever it says comes next', async () => {
+    const list = new MadeUp((page) => ({ uids: [`u-${page}`], totalPages: 2, nextPage: page + 1 }));
+    expect(await uids(list.users)).toEqual(['u-1', 'u-2']);
+    expect(list.asked).toEqual([1, 2]);
+  });
+
+  it('ends when the service ignores the page and changes a field of each record', async () => {
+    let views = 0;
+    const asked: number[] = [];
+    const users = iterateUsers((page) => {
+      asked.push(page);
+      if (asked.length > 20) throw new Error('asks for ever');
+      const listed = ['a', 'b', null].map((uid) => ({ uid, seen_at: (views += 1) }));
+      return Promise.resolve({ page: { page, users: listed }, last: false });
+    });
+    expect(await uids(users)).toEqual(['a', 'b', null]);
+    expect(asked).toEqual([1, 2]);
+  });
+
+  it('goes on over equal pages of anonymized users, to the user behind them', async () => {
+    const list = new MadeUp((page) => ({ uids: page < 10 ? [null, null] : page === 10 ? ['a'] : [] }));
+    expect(await uids(list.users)).toContain('a');
+    expect(list.asked).toHaveLength(11);
+  });
+
+  it('goes on when a user has slid from one page to the next among anonymized ones', async () => {
+    const pages: (string | null)[][] = [['a', 'b'], [null, 'b'], [null, null], ['c']];
+    const list = new MadeUp((page) => ({ uids: pages[page - 1] ?? [] }));
+    expect(await uids(list.users)).toContain('c');
+  });
+
+  it('ends after a hundred pages of anonymized users in a row, when the service counts none', async () => {
+    let asked = 0;
+    const users = iterateUsers((page) => {
+      asked += 1;
+      if (asked > 200) throw new Error('asks for ever');
+      return Promise.resolve({ page: { page, users: [{ uid: null }] }, last: false });
+    });
+    expect(await uids(users)).toHaveLength(100);
+    expect(asked).toBe(101);
   });
 
   it('follows the service over a gap', async () => {

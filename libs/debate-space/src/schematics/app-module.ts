@@ -1,0 +1,50 @@
+import type { Tree } from '@angular-devkit/schematics';
+import { MetadataManager, ModuleImportDeclarator } from '@nestjs/schematics';
+
+const CONFIG_IMPORT = 'ConfigModule.forRoot(),\n    ';
+
+/** The import of the README. */
+const DEBATE_SPACE_IMPORT = `DebateSpaceModule.forRootAsync({
+      imports: [ConfigModule],
+      inject: [ConfigService],
+      useFactory: (config: ConfigService) => ({
+        apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
+        secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
+        applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
+        authUrl: config.getOrThrow<string>('DEBATE_SPACE_AUTH_URL'),
+      }),
+    })`;
+
+/** Imports DebateSpaceModule, and ConfigModule where the module has none. */
+export function importDebateSpaceModule(tree: Tree, file: string): string[] {
+  const byHand = [
+    `Import DebateSpaceModule in your root module, as the README of nestjs-debate-space shows.`,
+  ];
+  if (!tree.exists(file)) return byHand;
+  const content = tree.readText(file);
+  if (/\bDebateSpaceModule\b/.test(content)) return [];
+  const modules = `${/\bConfigModule\b/.test(content) ? '' : CONFIG_IMPORT}${DEBATE_SPACE_IMPORT}`;
+  const edited = new MetadataManager(content).insert('imports', modules);
+  if (edited === undefined || edited === content) return byHand;
+  const multiline = edited.replace(`[${modules}]`, () => `[\n    ${modules},\n  ]`);
+  const missing = ['ConfigModule', 'ConfigService'].filter(
+    (name) => !new RegExp(`\\b${name}\\b`).test(content),
+  );
+  const withConfig =
+    missing.length > 0 ? declare(multiline, missing.join(', '), '@nestjs/config') : multiline;
+  tree.overwrite(file, declare(withConfig, 'DebateSpaceModule', 'nestjs-debate-space'));
+  return [];
+}
+
+function declare(content: string, symbol: string, packageName: string): string {
+  const imports = new ModuleImportDeclarator({ relative: () => packageName });
+  type Options = Parameters<typeof imports.declare>[1];
+  const nowhere = '' as Options['path'];
+  return imports.declare(content, {
+    symbol,
+    name: packageName,
+    metadata: 'imports',
+    path: nowhere,
+    module: nowhere,
+  });
+}

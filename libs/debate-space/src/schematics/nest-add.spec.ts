@@ -1,0 +1,183 @@
+/** @jest-environment ./test/support/native-require.environment.js */
+import { describe, expect, it } from '@jest/globals';
+import type { SchematicContext, Tree } from '@angular-devkit/schematics';
+import type * as Schematics from '@angular-devkit/schematics';
+import { DEMO_CREDENTIALS } from 'debate-space-simulator';
+import { readFileSync } from 'node:fs';
+import { nestAdd } from './nest-add.js';
+
+declare const nativeRequire: NodeJS.Require;
+const { HostTree } = nativeRequire('@angular-devkit/schematics') as typeof Schematics;
+
+const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+const scaffoldModule = `import { Module } from '@nestjs/common';
+import { AppController } from './app.controller';
+
+@Module({
+  imports: [],
+  controllers: [AppController],
+})
+export class AppModule {}
+`;
+
+function project(files: Record<string, string | object> = {}): Tree {
+  const tree = new HostTree();
+  const manifest = {
+    dependencies: { '@nestjs/common': '^12.0.1', rxjs: '^7.8.1' },
+    jest: { rootDir: 'src' },
+  };
+  const all = { 'package.json': manifest, 'src/app.module.ts': scaffoldModule, ...files };
+  for (const [path, content] of Object.entries(all)) {
+    tree.create(path, typeof content === 'string' ? content : JSON.stringify(content));
+  }
+  return tree;
+}
+
+/** Runs `nest add` once. */
+async function add(tree: Tree, options = {}): Promise<{ printed: string; installedWith: unknown[] }> {
+  const lines: string[] = [];
+  const installedWith: unknown[] = [];
+  const context = {
+    logger: { info: (line: string) => lines.push(line) },
+    addTask: (task: { toConfiguration(): { options: { packageManager: string } } }) =>
+      installedWith.push(task.toConfiguration().options.packageManager),
+  };
+  await nestAdd(options)(tree, context as unknown as SchematicContext);
+  return { printed: lines.join('\n'), installedWith };
+}
+
+function contents(tree: Tree): Record<string, string> {
+  const files: Record<string, string> = {};
+  tree.visit((path) => (files[path] = tree.readText(path)));
+  return files;
+}
+
+describe('nest add nestjs-debate-space', () => {
+  it('imports the module as the README shows', async () => {
+    const tree = project();
+    await add(tree);
+    const fence = /^```ts\n\/\/ src\/app\.module\.ts\n(.*?)^```/ms.exec(readme)?.[1] ?? '';
+    const [, imports] = /( {2}imports: \[\n.*?^ {2}\],\n)/ms.exec(fence) ?? [];
+    expect(imports).toContain('DebateSpaceModule');
+    expect(tree.readText('src/app.module.ts')).toBe(
+      `import { Module } from '@nestjs/common';
+import { AppController } from './app.controller';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { DebateSpaceModule } from 'nestjs-debate-space';
+
+@Module({
+${imports}  controllers: [AppController],
+})
+export class AppModule {}
+`,
+    );
+  });
+
+  it('keeps the modules and the ConfigModule that the app imports already', async () => {
+    const tree = project({
+      'apps/shop/src/app.module.ts': `import { Module } from '@nestjs/common';
+import { ConfigModule } from '@nestjs/config';
+import { UsersModule } from './users.module';
+
+@Module({ imports: [ConfigModule.forRoot({ isGlobal: true }), UsersModule] })
+export class AppModule {}
+`,
+    });
+    await add(tree, { sourceRoot: 'apps/shop/src' });
+    const edited = tree.readText('apps/shop/src/app.module.ts');
+    expect(edited).toContain('[ConfigModule.forRoot({ isGlobal: true }), UsersModule, DebateSpaceModule.');
+    expect(edited.match(/ConfigModule\.forRoot\(/g)).toHaveLength(1);
+    expect(edited.match(/import \{ (Config\w+)/g)).toEqual([
+      'import { ConfigModule',
+      'import { ConfigService',
+    ]);
+    expect(tree.readText('src/app.module.ts')).toBe(scaffoldModule);
+  });
+
+  it('leaves a module that imports DebateSpaceModule with other options as it is', async () => {
+    const own = scaffoldModule
+      .replace('imports: []', 'imports: [DebateSpaceModule.forRoot(options)]')
+      .replace('\n\n', "\nimport { DebateSpaceModule } from 'nestjs-debate-space';\n\n");
+    const tree = project({ 'src/app.module.ts': own });
+    await add(tree);
+    expect(tree.readText('src/app.module.ts')).toBe(own);
+  });
+
+  it('adds the demo keys of the simulator to .env.example, and keeps what is there', async () => {
+    const tree = project({ '.env.example': 'PORT=3000\nDEBATE_SPACE_APPLICATION_NAME=shop' });
+    await add(tree);
+    const lines = tree.readText('.env.example').split('\n');
+    expect(lines.slice(0, 2)).toEqual(['PORT=3000', 'DEBATE_SPACE_APPLICATION_NAME=shop']);
+    expect(lines).toContain(`DEBATE_SPACE_API_KEY=${DEMO_CREDENTIALS.apiKey}`);
+    expect(lines).toContain(`DEBATE_SPACE_SECRET_KEY=${DEMO_CREDENTIALS.secretKey}`);
+    expect(lines).not.toContain(`DEBATE_SPACE_APPLICATION_NAME=${DEMO_CREDENTIALS.applicationName}`);
+  });
+
+  it('writes the jest line of the README into both files that configure jest', async () => {
+    const tree = project({ 'test/jest-e2e.json': { rootDir: '.' } });
+    await add(tree);
+    const [line] = /"transformIgnorePatterns": \[".*"\]/.exec(readme) ?? [];
+    const { transformIgnorePatterns } = JSON.parse(`{${line}}`) as { transformIgnorePatterns: string[] };
+    expect(tree.readJson('package.json')).toMatchObject({
+      jest: { rootDir: 'src', transformIgnorePatterns },
+    });
+    expect(tree.readJson('test/jest-e2e.json')).toEqual({ rootDir: '.', transformIgnorePatterns });
+  });
+
+  it('leaves an app without jest as it is', async () => {
+    const tree = project({ 'package.json': { dependencies: { '@nestjs/common': '^12.0.1' } } });
+    const { printed } = await add(tree);
+    expect(tree.readJson('package.json')).not.toHaveProperty('jest');
+    expect(printed).not.toContain('transformIgnorePatterns');
+  });
+
+  it.each([
+    ['^10.0.0', '^4.0.0'],
+    ['^11.0.1', '^4.0.0'],
+    ['^12.0.1', '^12.0.0'],
+  ])('adds the @nestjs/config that belongs to NestJS %s', async (nest, range) => {
+    const tree = project({ 'package.json': { dependencies: { '@nestjs/common': nest, rxjs: '^7.8.1' } } });
+    await add(tree);
+    expect(tree.readJson('package.json')).toEqual({
+      dependencies: { '@nestjs/common': nest, '@nestjs/config': range, rxjs: '^7.8.1' },
+    });
+  });
+
+  it.each([
+    ['package-lock.json', 'npm'],
+    ['pnpm-lock.yaml', 'pnpm'],
+    ['yarn.lock', 'yarn'],
+  ])('installs with the package manager that wrote %s', async (lockFile, packageManager) => {
+    expect((await add(project({ [lockFile]: '{}' }))).installedWith).toEqual([packageManager]);
+  });
+
+  it('changes nothing the second time', async () => {
+    const tree = project({ 'test/jest-e2e.json': {}, '.env.example': 'PORT=3000\n' });
+    await add(tree);
+    const before = contents(tree);
+    expect((await add(tree)).installedWith).toEqual([]);
+    expect(contents(tree)).toEqual(before);
+  });
+
+  it('says what is left to do', async () => {
+    const { printed } = await add(project());
+    expect(printed).toMatch(/1\. Copy the DEBATE_SPACE_ variables of \.env\.example to \.env\./);
+    expect(printed).toContain('docs/session-stacks.md');
+  });
+
+  it('names each step that it cannot do', async () => {
+    const tree = project({
+      'package.json': { dependencies: { '@nestjs/common': 'catalog:' } },
+      'src/app.module.ts': scaffoldModule.replace('imports: []', 'imports: modules'),
+      'jest.config.ts': 'export default {};',
+      'test/jest-e2e.json': { transformIgnorePatterns: ['/node_modules/(?!(nanoid)/)'] },
+    });
+    const { printed, installedWith } = await add(tree);
+    expect(printed).toContain('Install @nestjs/config.');
+    expect(printed).toContain('Import DebateSpaceModule in your root module');
+    expect(printed).toContain('Jest in jest.config.ts');
+    expect(printed).toContain('Jest in test/jest-e2e.json');
+    expect(installedWith).toEqual([]);
+    expect(tree.readText('src/app.module.ts')).toContain('imports: modules');
+  });
+});
