@@ -1,3 +1,5 @@
+import { createWriteStream } from 'node:fs';
+import { Socket } from 'node:net';
 import { runCli } from './run-cli.js';
 
 const interruption = new AbortController();
@@ -8,14 +10,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     interruption.abort();
   });
 }
-// Whoever reads may go away early, as `head` does: there is nobody to tell.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+// To a file, process.stdout drops what a full disk did not take of a piece, without an error.
+const stdout = process.stdout instanceof Socket ? process.stdout : createWriteStream('', { fd: 1 });
 
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   folder: process.cwd(),
   stdin: process.stdin,
-  stdout: process.stdout,
+  stdout,
   stderr: process.stderr,
   interrupted: interruption.signal,
 });

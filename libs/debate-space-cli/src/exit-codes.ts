@@ -7,6 +7,8 @@ export const exitCodes = {
   service: 4,
   unfinished: 5,
   faults: 6,
+  vetoed: 7,
+  cancelled: 8,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -14,10 +16,15 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 /** Each with its meaning, for `--help` and the documentation. */
 export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.done, 'done'],
-  [exitCodes.failed, 'failed: there is no such user or reference, it was not confirmed, or a file failed'],
+  [
+    exitCodes.failed,
+    'failed: there is no such user, reference or logout, it was not confirmed, or a file or stdout failed',
+  ],
   [exitCodes.usage, 'the command line cannot be understood, or lacks a confirmation'],
   [exitCodes.configuration, 'a setting is missing or wrong, or the outbox cannot be used'],
   [exitCodes.service, 'the service refused, or could not be reached'],
-  [exitCodes.unfinished, 'unfinished: interrupted, or some are not erased'],
+  [exitCodes.unfinished, 'unfinished: interrupted, or some users are not erased yet'],
   [exitCodes.faults, 'doctor found faults'],
+  [exitCodes.vetoed, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
+  [exitCodes.cancelled, 'finished; some users are not erased, because the erasure was cancelled'],
 ];

@@ -1,12 +1,10 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { DebateSpaceService, type UserFilters } from 'nestjs-debate-space';
-import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { codeOf, Failure } from './failure.js';
 import type { Invocation } from './invocation.js';
+import { writeNewFile } from './new-file.js';
 import { progressDisplay } from './progress-display.js';
 
 export interface ExportOptions {
@@ -25,28 +23,28 @@ export async function exportUsers(
 ): Promise<void> {
   const service = app.get(DebateSpaceService);
   const { interrupted: signal } = surroundings;
-  const text = () => service.exportUsers(filter, { format, columns, signal });
+  // Refuses wrong columns. Nothing is requested before it is read.
+  const text = service.exportUsers(filter, { format, columns, signal });
   if (out === undefined) {
-    await output.stream(text());
+    await output.stream(text);
     return;
   }
   const path = resolve(surroundings.folder, out);
-  const { total } = await service.listUsers({ ...filter, perPage: 1 }, { signal });
-  const display = progressDisplay(surroundings);
-  let users = format === 'csv' ? -1 : 0; // its first record holds the names
-  const counting = countRecords(format, (count) => {
-    users += count;
-    display.show(Math.max(0, users), Math.max(users, total ?? users), '');
+  const users = await writeNewFile(path, async (stream) => {
+    const { total } = await service.listUsers({ ...filter, perPage: 1 }, { signal });
+    const display = progressDisplay(surroundings);
+    let users = format === 'csv' ? -1 : 0; // its first record holds the names
+    const counting = countRecords(format, (count) => {
+      users += count;
+      display.show(Math.max(0, users), Math.max(users, total ?? users), '');
+    });
+    try {
+      await pipeline(text, counting, stream);
+    } finally {
+      display.end();
+    }
+    return users;
   });
-  try {
-    await pipeline(text(), counting, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw new Failure('failed', `${path} exists; name another file.`);
-    await rm(path, { force: true });
-    throw error;
-  } finally {
-    display.end();
-  }
   output.answer({ users, file: path }, `${users} users written to ${path}`);
 }
 

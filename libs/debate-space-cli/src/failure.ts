@@ -28,6 +28,7 @@ const exitCodeByError: Partial<Record<DebateSpaceErrorCode, ExitCode>> = {
   ERR_DEBATE_SPACE_NETWORK: exitCodes.service,
   ERR_DEBATE_SPACE_TIMEOUT: exitCodes.service,
   ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE: exitCodes.service,
+  ERR_DEBATE_SPACE_PAGE_LIMIT: exitCodes.service,
 };
 
 /** By the error's stable `code`: the plugin may be there twice, and `instanceof` would then be wrong. */

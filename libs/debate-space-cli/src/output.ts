@@ -2,27 +2,37 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf } from './failure.js';
 import type { Surroundings } from './surroundings.js';
+import { printable } from './text.js';
+
+type Streams = Pick<Surroundings, 'stdout' | 'stderr'>;
 
 /**
- * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; whatever
- * is said beside it goes to stderr.
+ * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; what it says
+ * beside the answer goes to stderr. Text of the service never reaches a terminal with its control characters.
  */
 export class Output {
   /** Whether the answer is JSON. Default: false. */
   json = false;
-  readonly #surroundings: Pick<Surroundings, 'stdout' | 'stderr'>;
+  readonly #stdout: Streams['stdout'];
+  readonly #stderr: Streams['stderr'];
   #answered = false;
+  #writeError: unknown;
   #noteTo: (text: string) => void;
 
-  constructor(surroundings: Pick<Surroundings, 'stdout' | 'stderr'>) {
-    this.#surroundings = surroundings;
+  constructor({ stdout, stderr }: Streams) {
+    this.#stdout = stdout;
+    this.#stderr = stderr;
     this.#noteTo = this.#toStderr;
+    stdout.on('error', (error) => {
+      this.#writeError ??= error;
+    });
+    stderr.on('error', () => undefined); // there is nowhere else to report it
   }
 
   /** @param text the same for people */
   answer(value: unknown, text: string): void {
     this.#answered = true;
-    this.#surroundings.stdout.write(`${this.json ? JSON.stringify(value, undefined, 2) : text}\n`);
+    this.#stdout.write(`${this.json ? this.#data(JSON.stringify(value, undefined, 2)) : printable(text)}\n`);
   }
 
   /** One line for each; with `--json` a JSON value on each line. @returns how many there were */
@@ -32,25 +42,48 @@ export class Output {
     async function* lines(): AsyncGenerator<string> {
       for await (const item of items) {
         count += 1;
-        yield `${json ? JSON.stringify(item) : text(item)}\n`;
+        yield `${json ? JSON.stringify(item) : printable(text(item))}\n`;
       }
     }
     await this.stream(Readable.from(lines()));
     return count;
   }
 
-  /** Text as it comes. Ends early, without an error, when nobody reads it any more. */
+  /** Data as it comes. Ends early, without an error, when stdout fails: `unwritten` reports that. */
   async stream(text: Readable): Promise<void> {
     try {
-      await pipeline(text, this.#surroundings.stdout, { end: false });
+      await pipeline(
+        text,
+        async function* (this: Output, pieces: AsyncIterable<string>) {
+          for await (const piece of pieces) yield this.#data(piece);
+        }.bind(this),
+        this.#stdout,
+        { end: false },
+      );
     } catch (error) {
-      if (codeOf(error) !== 'EPIPE' && !this.#surroundings.stdout.destroyed) throw error;
+      if (this.#writeError === undefined) throw error;
     }
+  }
+
+  /** Waits until stdout has taken everything. @returns the system's code when it did not, such as `ENOSPC` */
+  async unwritten(): Promise<string | undefined> {
+    if (this.#writeError === undefined) {
+      await new Promise<void>((resolve) => {
+        // The callback comes before the event, or not at all.
+        const written = (error?: Error | null): void => {
+          this.#writeError ??= error ?? undefined;
+          resolve();
+        };
+        this.#stdout.once('error', written);
+        this.#stdout.write('', written);
+      });
+    }
+    return this.#writeError === undefined ? undefined : codeOf(this.#writeError);
   }
 
   /** For people. */
   note(text: string): void {
-    this.#noteTo(text);
+    this.#noteTo(printable(text));
   }
 
   /** Notes go elsewhere for a while: a line of its own would tear a progress bar. Without an argument, to stderr again. */
@@ -59,14 +92,19 @@ export class Output {
   }
 
   readonly #toStderr = (text: string): void => {
-    this.#surroundings.stderr.write(`${text}\n`);
+    this.#stderr.write(`${text}\n`);
   };
+
+  /** Data is for programs and keeps every character, except on a terminal. */
+  #data(text: string): string {
+    return this.#stdout.isTTY === true ? printable(text) : text;
+  }
 
   /** For people – what they were not told yet –, and for programs unless they have the command's answer already. */
   failure(error: unknown, isTold = false): void {
     const message = messageOf(error);
     if (!isTold) this.note(message);
     if (!this.json || this.#answered) return;
-    this.#surroundings.stdout.write(`${JSON.stringify({ error: { code: codeOf(error), message } })}\n`);
+    this.#stdout.write(`${this.#data(JSON.stringify({ error: { code: codeOf(error), message } }))}\n`);
   }
 }

@@ -8,6 +8,19 @@ import type { Surroundings } from './surroundings.js';
 /** Runs one command line. @param args without the program's own name @returns the exit code; never rejects */
 export async function runCli(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
   const output = new Output(surroundings);
+  const code = await runCommand(args, surroundings, output);
+  const unwritten = await output.unwritten();
+  // A reader may close a pipe early, as `head` does: what it has read is what it wanted.
+  if (unwritten === undefined || unwritten === 'EPIPE') return code;
+  output.note(`stdout cannot be written (${unwritten}): the answer is missing or incomplete.`);
+  return code === exitCodes.done ? exitCodes.failed : code;
+}
+
+async function runCommand(
+  args: readonly string[],
+  surroundings: Surroundings,
+  output: Output,
+): Promise<ExitCode> {
   try {
     await buildProgram({ ...surroundings, output }).parseAsync(args, { from: 'user' });
     return exitCodes.done;

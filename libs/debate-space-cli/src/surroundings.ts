@@ -6,7 +6,7 @@ export interface Surroundings {
   /** Where `.env` is looked for, and what relative paths start from. */
   readonly folder: string;
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Writable;
+  readonly stdout: Writable & { readonly isTTY?: boolean };
   readonly stderr: Writable & { readonly isTTY?: boolean };
   /** Aborted by Ctrl-C, and when the process is asked to end. */
   readonly interrupted: AbortSignal;

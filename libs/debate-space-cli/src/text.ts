@@ -14,11 +14,16 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** What came from elsewhere, as a terminal may show it: it cannot be steered by it. */
+/** A value of the service or of a file, on one line and without control characters. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return text.replaceAll(/\p{Cc}/gu, '\uFFFD');
+}
+
+/** Lines without the control characters by which the service, or a file, could steer the terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(/(?![\n\t])\p{Cc}/gu, '\uFFFD');
 }
 
 export function date(value: Date | undefined): string {

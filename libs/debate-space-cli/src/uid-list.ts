@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
-import { addAbortSignal } from 'node:stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import type { UidSource, UidSourceOptions } from 'nestjs-debate-space';
 import { codeOf, Failure } from './failure.js';
 import type { Surroundings } from './surroundings.js';
@@ -16,13 +16,19 @@ export interface UidListOptions {
   readonly column?: string;
 }
 
-/** A list of users as the plugin reads it; a file may be read several times. */
+/** A list of users as the plugin reads it. */
 export interface UidList {
   readonly isStdin: boolean;
   readonly options: UidSourceOptions;
-  /** @throws {Failure} when the file cannot be read */
+  /** Reads the list from its beginning; each call reads the file again. @throws {Failure} when it cannot be read */
   open(): Promise<UidSource>;
 }
+
+/**
+ * In memory, not in a temporary file: the list may have more personal data than uids, and a killed process would leave that
+ * on the disk. A million UUIDs, one a line, are 37 MB.
+ */
+const MAX_SNAPSHOT_BYTES = 512 * 1024 * 1024;
 
 const FORMATS = ['csv', 'ndjson', 'lines'] as const;
 const byExtension: Readonly<Record<string, (typeof FORMATS)[number]>> = {
@@ -58,6 +64,29 @@ export function uidList({ uids, file, format, column }: UidListOptions, surround
         isStdin ? surroundings.stdin : (await opened(path)).createReadStream(),
       ),
   };
+}
+
+/**
+ * The same list, read once: whatever becomes of the file – it grows, it is replaced, it is a pipe –, every `open` of the
+ * snapshot gives the same uids.
+ * @throws {Failure} when the list cannot be read, or has more than `maxBytes`
+ */
+export async function snapshotOf(list: UidList, maxBytes = MAX_SNAPSHOT_BYTES): Promise<UidList> {
+  const source = await list.open();
+  if (!(source instanceof Readable)) return list;
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of source as AsyncIterable<Uint8Array>) {
+    bytes += piece.length;
+    if (bytes > maxBytes) {
+      throw new Failure(
+        'failed',
+        `The list has more than ${maxBytes} bytes, too many to hold until you confirm it: split it, or look with --dry-run and then give --yes.`,
+      );
+    }
+    pieces.push(piece);
+  }
+  return { ...list, open: () => Promise.resolve(Readable.from(pieces)) };
 }
 
 async function opened(path: string) {

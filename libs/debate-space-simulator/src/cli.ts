@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { runCli } from './cli/run-cli.js';
 
 const stopRequested = new Promise<void>((resolve) => {

@@ -61,7 +61,7 @@ export class DebateSpaceSimulator {
       received: this.received,
       baseUrl: () => this.baseUrl,
     });
-    this.#listener = new HttpListener(app, settings.host, settings.port);
+    this.#listener = new HttpListener(app, settings.host, settings.port, settings.keepProcessAlive);
     for (const user of settings.users) this.users.add(user);
   }
 

@@ -40,6 +40,11 @@ export interface SimulatorOptions {
   reissueTokens?: boolean;
   /** Send the paging headers of the user list. Default true. */
   pagingHeaders?: boolean;
+  /**
+   * Whether a simulator that is not stopped keeps the process alive. Default false: a test that forgets `stop()` does not
+   * keep the test runner open. Set it in a program that only serves requests of other processes.
+   */
+  keepProcessAlive?: boolean;
   /** Wrap the user list as `{ success, data }`. Default true; false for a bare array. */
   listEnvelope?: boolean;
 }
@@ -72,6 +77,7 @@ export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
     reissueTokens: options.reissueTokens ?? false,
     pagingHeaders: options.pagingHeaders ?? true,
     listEnvelope: options.listEnvelope ?? true,
+    keepProcessAlive: options.keepProcessAlive ?? false,
   };
   for (const name of ['apiKey', 'secretKey', 'applicationName'] as const) {
     if (settings[name] === '') throw new TypeError(`Option "${name}" must not be empty.`);

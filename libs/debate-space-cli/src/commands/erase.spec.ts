@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { appendFile, constants, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
 
 let service: DebateSpaceSimulator;
@@ -156,6 +158,52 @@ describe('erase', () => {
 
     service.faults.clear();
     expect(await run(command, { env })).toMatchObject({ code: 0 });
+    expect(uids()).toEqual(['cleo']);
+  });
+});
+
+describe('a list that changes after it was counted', () => {
+  let pipe: string | undefined;
+  afterEach(async () => {
+    if (pipe === undefined) return;
+    // A command that reads the pipe once more waits for a writer, and the test runner for the command.
+    await (await open(pipe, constants.O_RDWR | constants.O_NONBLOCK)).close();
+    pipe = undefined;
+  });
+
+  const changes: [string, (path: string) => Promise<unknown>][] = [
+    ['grows', (path) => appendFile(path, 'ben\ncleo\n')],
+    ['is written anew', (path) => writeFile(path, 'ben\n')],
+    ['is replaced', async (path) => {
+      await writeFile(`${path}.new`, 'cleo\n');
+      await rename(`${path}.new`, path);
+    }],
+    ['is emptied', (path) => writeFile(path, '')],
+    ['is removed', (path) => rm(path)],
+  ]; // prettier-ignore
+
+  it.each(changes)('%s, and the users that were confirmed are erased', async (_, change) => {
+    await file('users.txt', 'ada\n');
+    const command = 'erase --file users.txt --mode delete --json';
+    const { code, told, type, out } = start(command, { env, folder, isTerminal: true });
+    await told('Type "delete 1" to go on: ');
+    await change(join(folder, 'users.txt'));
+    type('delete 1');
+    expect(await code).toBe(0);
+    expect(JSON.parse(out())).toMatchObject({ total: 1, done: 1 });
+    expect(uids()).toEqual(['ben', 'cleo']);
+  });
+
+  it('is a pipe, which can be read only once, and the users that were confirmed are erased', async () => {
+    pipe = join(folder, 'users.txt');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const command = 'erase --file users.txt --mode delete --json';
+    const { code, told, type, out } = start(command, { env, folder, isTerminal: true });
+    await writeFile(pipe, 'ada\nben\n');
+    await told('Type "delete 2" to go on: ');
+    type('delete 2');
+    expect(await code).toBe(0);
+    expect(JSON.parse(out())).toMatchObject({ total: 2, done: 2 });
     expect(uids()).toEqual(['cleo']);
   });
 });

@@ -14,9 +14,10 @@ import { Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
 import { invocationOf, type Invocation } from '../invocation.js';
 import { withApp } from '../plugin-app.js';
+import { requireErased } from '../require-erased.js';
 import type { Shell } from '../shell.js';
 import { counted, table } from '../text.js';
-import { uidList, type UidList } from '../uid-list.js';
+import { snapshotOf, uidList, type UidList } from '../uid-list.js';
 
 interface EraseOptions {
   readonly mode: ErasureMode;
@@ -64,14 +65,16 @@ export function addErase(program: Command, shell: Shell): void {
     .option('--yes', 'without asking: for scripts')
     .action(async (uids: string[], options: EraseOptions, invoked: Command) => {
       const { file, format, column, dryRun = false, detach = false, carryOut = false, yes = false } = options;
-      const list = uidList({ uids, file, format, column }, shell);
-      if (list.isStdin && !yes && !dryRun) {
+      const given = uidList({ uids, file, format, column }, shell);
+      if (given.isStdin && !yes && !dryRun) {
         throw new Failure(
           'usage',
           'A list from stdin leaves nobody to confirm it: add --yes if it is meant.',
         );
       }
       const invocation = await invocationOf(invoked, shell);
+      // What is counted, and confirmed, is what is erased.
+      const list = dryRun || yes ? given : await snapshotOf(given);
       if (dryRun || !yes) {
         // Nothing is sent before it is confirmed, nothing else that waits in the outbox either.
         const counts = await withApp(invocation, { dispatch: false, shared: detach || carryOut }, (app) =>
@@ -141,7 +144,7 @@ async function erase(
   if (!detach) status = await followErasure(app, reference, { surroundings, output });
   output.answer(status, statusText(status));
   if (detach) return;
-  const { waiting, failed } = status;
+  const { waiting } = status;
   if (waiting > 0) {
     const later = `, or leave it to your app and look with: debate-space erasures status ${reference}`;
     const forgotten = '. An outbox in memory keeps nothing; who is erased already counts as already gone';
@@ -151,12 +154,7 @@ async function erase(
       `Stopped; ${counted(waiting, 'user')} not erased yet. ${goOn}${keeping}.`,
     );
   }
-  if (failed > 0) {
-    throw new Failure(
-      'unfinished',
-      `${counted(failed, 'user')} could not be erased; see the log, mend the cause, then: debate-space erasures resume ${reference}`,
-    );
-  }
+  requireErased(status);
 }
 
 function consequenceOf(

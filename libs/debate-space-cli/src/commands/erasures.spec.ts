@@ -1,5 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { NestFactory } from '@nestjs/core';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
+import { DebateSpaceModule } from 'nestjs-debate-space';
+import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -95,6 +98,51 @@ describe('an erasure that was left to the app', () => {
     expect(await watching.code).toBe(0);
     expect(JSON.parse(watching.out())).toMatchObject({ state: 'done', done: 2 });
     expect(service.users.all()).toMatchObject([{ uid: 'cleo' }]);
+  });
+});
+
+describe('an erasure of which some users are not erased in the end', () => {
+  it('ends with 7 when the app vetoed them', async () => {
+    const app = await NestFactory.createApplicationContext(
+      DebateSpaceModule.forRoot({
+        apiKey: keys.DEBATE_SPACE_API_KEY,
+        secretKey: keys.DEBATE_SPACE_SECRET_KEY,
+        applicationName: service.applicationName,
+        authUrl: service.url,
+        outbox: lmdbOutbox({ path: folder }),
+        erasure: { beforeErase: ({ uid }) => (uid === 'ben' ? { veto: 'legal hold' } : undefined) },
+      }),
+      { logger: false },
+    );
+    try {
+      const { code, out, err } = await run('erase ada ben --mode delete --reference case-1 --yes --json', { env }); // prettier-ignore
+      expect(code).toBe(7);
+      expect(JSON.parse(out)).toMatchObject({ state: 'done', done: 1, vetoed: 1 });
+      expect(err).toContain('Not erased: 1 user vetoed by erasure.beforeErase.');
+      expect(await run('erasures status case-1 --watch', { env })).toMatchObject({ code: 7 });
+      expect(await run('erasures status case-1', { env })).toMatchObject({ code: 0 });
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('ends with 8 when it was cancelled', async () => {
+    const erasing = start('erase ada ben --mode delete --reference case-1 --yes', { env });
+    await erasing.told('this only watches');
+    const watching = start('erasures status case-1 --watch', { env });
+    await watching.told('0 of 2');
+    await run('erasures cancel case-1 --yes', { env });
+    expect([await erasing.code, await watching.code]).toEqual([8, 8]);
+    expect(erasing.err()).toContain('Not erased: 2 users cancelled.');
+  });
+
+  it('ends with 5 when the watching is interrupted before', async () => {
+    await run('erase ada --mode delete --reference case-1 --detach --yes', { env });
+    const { code, told, interrupt, err } = start('erasures status case-1 --watch', { env });
+    await told('0 of 1');
+    interrupt();
+    expect(await code).toBe(5);
+    expect(err()).toContain('Stopped; 1 user not erased yet.');
   });
 });
 

@@ -7,6 +7,7 @@ import { Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
 import { invocationOf } from '../invocation.js';
 import { withApp } from '../plugin-app.js';
+import { requireErased } from '../require-erased.js';
 import type { Shell } from '../shell.js';
 import { counted } from '../text.js';
 
@@ -45,6 +46,10 @@ export function addErasures(program: Command, shell: Shell): void {
         const before = await app.get(DebateSpaceErasures).status(reference);
         const status = options.watch === true ? await followErasure(app, reference, invocation) : before;
         invocation.output.answer(status, statusText(status));
+        if (options.watch !== true) return;
+        if (status.waiting > 0)
+          throw new Failure('unfinished', `Stopped; ${counted(status.waiting, 'user')} not erased yet.`);
+        requireErased(status);
       });
     });
 

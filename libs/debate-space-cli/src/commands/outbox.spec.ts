@@ -82,6 +82,16 @@ describe('what is parked', () => {
     expect(await answer(`outbox discard ${ids.join(' ')} --yes`)).toEqual({ discarded: 2 });
   });
 
+  it.each([
+    ['replay', 'replayed'],
+    ['discard --yes', 'discarded'],
+  ])('is changed, and an id that is not parked is a failure: %s', async (command, changed) => {
+    const { code, out, err } = await run(`outbox ${command} ${ids[0] ?? ''} some-id --json`, { env });
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toEqual({ [changed]: 1 });
+    expect(err).toContain('1 id of no parked logout.');
+  });
+
   it.each(['replay', 'discard --yes'])('must be named, or all of it: %s', async (command) => {
     expect(await run(`outbox ${command}`, { env })).toMatchObject({ code: 2 });
     expect(await run(`outbox ${command} --all some-id`, { env })).toMatchObject({ code: 2 });

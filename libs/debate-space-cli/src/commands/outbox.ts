@@ -89,6 +89,7 @@ export function addOutbox(program: Command, shell: Shell): void {
           { replayed },
           `${counted(replayed, 'logout')} due again; your app sends what is due.`,
         );
+        requireAll(ids, replayed);
       });
     });
 
@@ -109,6 +110,7 @@ export function addOutbox(program: Command, shell: Shell): void {
         }
         const discarded = await applied(given, (id) => outbox.discard(id));
         invocation.output.answer({ discarded }, `${counted(discarded, 'logout')} given up.`);
+        requireAll(ids, discarded);
       });
     });
 }
@@ -135,6 +137,12 @@ async function applied(ids: readonly string[], change: (id: string) => Promise<b
   for (const id of ids) if (await change(id)) changed += 1;
   if (changed === 0 && ids.length > 0) throw new Failure('failed', 'No parked logout has such an id.');
   return changed;
+}
+
+/** @param ids named on the command line; with `--all`, which names none, others may have been faster */
+function requireAll(ids: readonly string[], changed: number): void {
+  const missing = new Set(ids).size - changed;
+  if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
 }
 
 function statsText({ engine, held, pending, parked, oldestPendingMs }: OutboxStats): string {

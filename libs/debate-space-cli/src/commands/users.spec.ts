@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
@@ -112,12 +112,41 @@ describe('users export', () => {
     expect(await readFile(join(folder, 'users.ndjson'), 'utf8')).toContain('ada');
   });
 
+  it.each([
+    'users export --out users.csv',
+    'users export --format csv --columns uid,uid --out users.csv',
+    'users export --columns , --out users.csv',
+    'users export --filter sort=uid --out users.csv',
+  ])('leaves an existing file as it was: %s', async (command) => {
+    await writeFile(join(folder, 'users.csv'), 'of last month');
+    const { code } = await run(command, { env, folder });
+    expect(code).toBeGreaterThan(0);
+    expect(await readFile(join(folder, 'users.csv'), 'utf8')).toBe('of last month');
+    expect(await readdir(folder)).toEqual(['users.csv']);
+    expect(service.received.all).toEqual([]);
+  });
+
+  it('refuses wrong columns before it touches a file or the service', async () => {
+    const { code, err } = await run('users export --columns uid,uid --out users.csv', { env, folder });
+    expect(code).toBe(2);
+    expect(err).toContain('columns must be');
+    expect(await readdir(folder)).toEqual([]);
+    expect(service.received.all).toEqual([]);
+  });
+
+  it('says that a folder is missing before it asks the service', async () => {
+    const { code, err } = await run('users export --out missing/users.csv', { env, folder });
+    expect(code).toBe(1);
+    expect(err).toContain('missing/users.csv cannot be written (ENOENT)');
+    expect(service.received.all).toEqual([]);
+  });
+
   it('leaves no half of a file behind', async () => {
     service.faults.add({ kind: 'latency', ms: 0, operation: 'list', times: 1 }); // asks how many there are
     service.faults.add({ kind: 'body', operation: 'list', body: { success: false } });
     const { code } = await run('users export --out users.ndjson', { env, folder });
     expect(code).toBe(4);
-    await expect(stat(join(folder, 'users.ndjson'))).rejects.toThrow('ENOENT');
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it('stops when it is interrupted, and leaves no half of a file behind', async () => {
@@ -128,7 +157,7 @@ describe('users export', () => {
     interrupt();
     expect(await code).toBe(5);
     expect(err()).toContain('Interrupted: run the command again.');
-    await expect(stat(join(folder, 'users.ndjson'))).rejects.toThrow('ENOENT');
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it('does not mix CSV with --json', async () => {

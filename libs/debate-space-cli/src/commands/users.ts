@@ -49,7 +49,9 @@ export function addUsers(program: Command, shell: Shell): void {
     .action(async (uid: string, _: object, command: Command) => {
       const invocation = await invocationOf(command, shell);
       await withApp(invocation, { dispatch: false }, async (app) => {
-        const found = await app.get(DebateSpaceService).findUser(uid, { signal: shell.interrupted });
+        // Who waits at a terminal can interrupt it.
+        const options = { signal: shell.interrupted, maxPages: Number.MAX_SAFE_INTEGER };
+        const found = await app.get(DebateSpaceService).findUser(uid, options);
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
         const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
         invocation.output.answer(found, table(fields));

@@ -91,7 +91,7 @@ async function refusedKeys(probed: Probed, listByKey: () => Promise<Probed>): Pr
 
 function checkList(probed: Probed): CheckResult {
   if (!('code' in probed) && probed.status === 200) {
-    const total = probed.header('total');
+    const total = /^\d+$/.exec(probed.header('total') ?? '')?.[0];
     return fine(
       'scope-public',
       `the user list answers${total === undefined ? '' : `; it has ${total} users`}`,

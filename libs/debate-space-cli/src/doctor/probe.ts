@@ -1,5 +1,6 @@
-import { EnvHttpProxyAgent, request } from 'undici';
+import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import { codeOf, Failure } from '../failure.js';
+import { proxyCredentials, proxySetting } from './proxy.js';
 
 /** What the service answered to one request, or the system's code for why there was no answer. */
 export type Probed =
@@ -25,7 +26,7 @@ const MOST_BYTES = 1024 * 1024;
 
 /** Asks the service directly: what comes back is looked at here, not acted upon. Goes through the proxy of the environment. */
 export class Probe {
-  readonly #dispatcher = new EnvHttpProxyAgent({ maxResponseSize: MOST_BYTES });
+  readonly #dispatchers = new Map<string | undefined, Dispatcher>();
   readonly #interrupted: AbortSignal;
 
   constructor(interrupted: AbortSignal) {
@@ -49,7 +50,7 @@ export class Probe {
         },
         body: form === undefined ? undefined : new URLSearchParams(form).toString(),
         signal: AbortSignal.any([this.#interrupted, AbortSignal.timeout(TIMEOUT_MS)]),
-        dispatcher: this.#dispatcher,
+        dispatcher: this.#dispatcherTo(url),
       });
       const text = await body.text();
       const header = (name: string): string | undefined => [answered[name]].flat()[0];
@@ -62,7 +63,23 @@ export class Probe {
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher.destroy();
+    for (const dispatcher of this.#dispatchers.values()) await dispatcher.destroy();
+  }
+
+  #dispatcherTo(address: string): Dispatcher {
+    const proxy = proxySetting(address)?.url;
+    const known = this.#dispatchers.get(proxy?.href);
+    if (known) return known;
+    const dispatcher = proxy
+      ? new ProxyAgent({
+          uri: proxy.origin,
+          token: proxyCredentials(proxy),
+          proxyTunnel: false, // to an http: address, as the plugin does
+          maxResponseSize: MOST_BYTES,
+        })
+      : new Agent({ maxResponseSize: MOST_BYTES });
+    this.#dispatchers.set(proxy?.href, dispatcher);
+    return dispatcher;
   }
 }
 

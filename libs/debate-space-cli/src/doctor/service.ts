@@ -6,6 +6,9 @@ import { checkClock, checkConnection } from './connection.js';
 import { checkKeys, KEY_CHECKS } from './keys.js';
 import { optionProblems } from './option-problems.js';
 import { Probe } from './probe.js';
+import { checkProxy } from './proxy.js';
+
+const SERVICE_CHECKS = ['reachability', 'clock', 'application-name', ...KEY_CHECKS];
 
 /** What only the service can tell. */
 export async function* checkService(
@@ -14,8 +17,13 @@ export async function* checkService(
 ): AsyncGenerator<CheckResult> {
   const address = serviceAddress(settings);
   if (!address) {
-    const checks = ['reachability', 'clock', 'application-name', ...KEY_CHECKS];
-    for (const check of checks) yield unchecked(check, 'there is no usable address');
+    for (const check of ['proxy', ...SERVICE_CHECKS]) yield unchecked(check, 'there is no usable address');
+    return;
+  }
+  const proxy = checkProxy(address);
+  yield proxy;
+  if (proxy.ok === false) {
+    for (const check of SERVICE_CHECKS) yield unchecked(check, 'there is no usable proxy');
     return;
   }
   const { apiKey, secretKey, applicationName } = settings;

@@ -30,6 +30,10 @@ export interface Terminal {
   readonly typed?: string;
   /** What is piped into it. */
   readonly piped?: string;
+  /** Whether its stdout is a terminal. Default: false. */
+  readonly isOutTerminal?: boolean;
+  /** The system's code with which stdout refuses everything. */
+  readonly stdoutError?: string;
 }
 
 export interface RunningCommand {
@@ -38,6 +42,8 @@ export interface RunningCommand {
   readonly err: () => string;
   /** Resolves when stderr has this text. */
   readonly told: (text: string) => Promise<void>;
+  /** A person types a line. */
+  readonly type: (line: string) => void;
   /** Ctrl-C. */
   readonly interrupt: () => void;
 }
@@ -47,9 +53,13 @@ export function start(args: string, terminal: Terminal = {}): RunningCommand {
   const written = { out: '', err: '' };
   const events = new EventEmitter();
   const interruption = new AbortController();
-  const sink = (name: 'out' | 'err', isTTY = false): Writable & { isTTY: boolean } => {
+  const sink = (name: 'out' | 'err', isTTY = false, refusal?: string): Writable & { isTTY: boolean } => {
     const stream = new Writable({
       write(chunk, _, done) {
+        if (refusal !== undefined) {
+          done(Object.assign(new Error('stdout fails'), { code: refusal }));
+          return;
+        }
         written[name] += String(chunk);
         events.emit(name);
         done();
@@ -57,11 +67,12 @@ export function start(args: string, terminal: Terminal = {}): RunningCommand {
     });
     return Object.assign(stream, { isTTY });
   };
+  const stdin = stdinOf(terminal);
   const code = runCli(args.split(' '), {
     env: terminal.env ?? {},
     folder: terminal.folder ?? '/nowhere',
-    stdin: stdinOf(terminal),
-    stdout: sink('out'),
+    stdin,
+    stdout: sink('out', terminal.isOutTerminal, terminal.stdoutError),
     stderr: sink('err'),
     interrupted: interruption.signal,
   });
@@ -71,6 +82,9 @@ export function start(args: string, terminal: Terminal = {}): RunningCommand {
     err: () => written.err,
     told: async (text) => {
       while (!written.err.includes(text)) await once(events, 'err');
+    },
+    type: (line) => {
+      stdin.push(`${line}\n`);
     },
     interrupt: () => {
       interruption.abort();

@@ -34,7 +34,7 @@ async function serve(
 ): Promise<number> {
   let simulator: DebateSpaceSimulator;
   try {
-    simulator = await DebateSpaceSimulator.start(options);
+    simulator = await DebateSpaceSimulator.start({ ...options, keepProcessAlive: true });
   } catch (error) {
     err(`${startFailure(error, options)}\n`);
     return 1;

@@ -8,7 +8,7 @@ export type RequestMatch = Operation | ((request: ReceivedRequest) => boolean);
 export interface WaitOptions {
   /** How many requests must match. Default 1. */
   count?: number;
-  /** How long to wait, in milliseconds. Default 2000. */
+  /** How long to wait, in milliseconds. Default 4000: a test of Jest or Vitest may take 5000. */
   timeoutMs?: number;
 }
 
@@ -46,7 +46,7 @@ export class ReceivedRequests {
    * @throws Error after `timeoutMs`, naming what was received instead
    */
   waitFor(match: RequestMatch, options: WaitOptions = {}): Promise<ReceivedRequest[]> {
-    const { count = 1, timeoutMs = 2000 } = options;
+    const { count = 1, timeoutMs = 4000 } = options;
     const matches = typeof match === 'function' ? match : (r: ReceivedRequest) => r.operation === match;
     return new Promise((resolve, reject) => {
       const stop = (): void => {

@@ -6,16 +6,21 @@ import type { AddressInfo, Socket } from 'node:net';
 export class HttpListener {
   readonly #handler: RequestListener;
   readonly #host: string;
+  readonly #keepsProcessAlive: boolean;
   readonly #sockets = new Set<Socket>();
   #port: number;
   #server?: Server;
   #lastStep: Promise<void> = Promise.resolve();
 
-  /** @param port 0 lets the system choose; the port chosen is kept from then on */
-  constructor(handler: RequestListener, host: string, port: number) {
+  /**
+   * @param port 0 lets the system choose; the port chosen is kept from then on
+   * @param keepsProcessAlive whether the event loop waits for the server and its connections
+   */
+  constructor(handler: RequestListener, host: string, port: number, keepsProcessAlive: boolean) {
     this.#handler = handler;
     this.#host = host;
     this.#port = port;
+    this.#keepsProcessAlive = keepsProcessAlive;
   }
 
   /** `http://host:port`, with an address a client can connect to. */
@@ -45,11 +50,13 @@ export class HttpListener {
     if (this.#server) return;
     const server = createServer(this.#handler);
     server.on('connection', (socket: Socket) => {
+      if (!this.#keepsProcessAlive) socket.unref();
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
     server.listen(this.#port, this.#host);
     await once(server, 'listening');
+    if (!this.#keepsProcessAlive) server.unref();
     this.#port = (server.address() as AddressInfo).port;
     this.#server = server;
   }

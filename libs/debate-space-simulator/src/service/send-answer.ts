@@ -73,7 +73,8 @@ async function drip(
 /** False when the client has gone meanwhile. */
 async function pause(ms: number, gone: AbortSignal): Promise<boolean> {
   try {
-    await delay(ms, undefined, { signal: gone });
+    // A client that waits for the answer keeps its own process alive.
+    await delay(ms, undefined, { signal: gone, ref: false });
     return true;
   } catch {
     return false;

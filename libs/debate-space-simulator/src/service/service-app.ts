@@ -1,4 +1,5 @@
-import express, { type ErrorRequestHandler, type Express } from 'express';
+import * as expressModule from 'express';
+import type { ErrorRequestHandler, Express } from 'express';
 import { demoRoutes } from '../demo/demo-routes.js';
 import type { EventStream } from '../demo/event-stream.js';
 import { LogoutTokenVerifier } from '../logout-token/logout-token-verifier.js';
@@ -16,6 +17,12 @@ import type { SimulatedUsers } from '../state/simulated-users.js';
 import { SlidingWindow } from '../state/sliding-window.js';
 import { contractRoute, type Perform, type RouteSurroundings } from './contract-route.js';
 import { Refusal } from './refusal.js';
+
+// A CommonJS module that is a function: Node gives it as the default. The test runner of a host that compiles without
+// `esModuleInterop` gives the function itself.
+const express =
+  (expressModule as Partial<typeof expressModule>).default ??
+  (expressModule as unknown as typeof expressModule.default);
 
 /** The parts of a simulator its routes work on. */
 export interface ServiceParts extends RouteSurroundings {

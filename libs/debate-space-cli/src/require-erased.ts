@@ -1,0 +1,20 @@
+import type { ErasureStatus } from 'nestjs-debate-space';
+import { Failure } from './failure.js';
+import { counted } from './text.js';
+
+/** @throws {Failure} when users of a reference are not erased although its work ended; says how many, and why */
+export function requireErased({ reference, failed, vetoed, cancelled }: ErasureStatus): void {
+  if (failed > 0) {
+    throw new Failure(
+      'unfinished',
+      `${counted(failed, 'user')} could not be erased; see the log, mend the cause, then: debate-space erasures resume ${reference}`,
+    );
+  }
+  const notErased = [
+    ...(vetoed > 0 ? [`${counted(vetoed, 'user')} vetoed by erasure.beforeErase`] : []),
+    ...(cancelled > 0 ? [`${counted(cancelled, 'user')} cancelled`] : []),
+  ];
+  if (notErased.length > 0) {
+    throw new Failure(vetoed > 0 ? 'vetoed' : 'cancelled', `Not erased: ${notErased.join(', ')}.`);
+  }
+}
