@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Module } from '@nestjs/common';
+import { Module, RequestMethod, type MiddlewareConsumer, type NestModule } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { MulterModule } from '@nestjs/platform-express';
@@ -15,13 +15,17 @@ import { SingleSignOnStandIn } from './debate/single-sign-on-stand-in.js';
 import { keepAdministrators } from './erasure/keep-administrators.js';
 import { MeController } from './erasure/me.controller.js';
 import { ReceiptController } from './erasure/receipt.controller.js';
+import { Accounts } from './login/accounts.js';
+import { AccountsModule } from './login/accounts.module.js';
 import { LocalStrategy } from './login/local.strategy.js';
+import { loginLimits } from './login/login-limits.js';
 import { LoginController } from './login/login.controller.js';
 import { SessionSerializer } from './login/session.serializer.js';
 import { HomeController } from './pages/home.controller.js';
 import { DebateSpaceErrorFilter } from './problems/debate-space-error.filter.js';
 import { HttpExceptionFilter } from './problems/http-exception.filter.js';
 import { CsrfGuard } from './session/csrf.guard.js';
+import { Sessions } from './session/sessions.js';
 import { UserListController } from './users/user-list.controller.js';
 
 /** Beside package.json, whichever folder the app is started from. */
@@ -34,18 +38,20 @@ const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, imp
       envFilePath: beside('.env'),
     }),
     DebateSpaceModule.forRootAsync({
-      inject: [ConfigService],
-      useFactory: (config: ConfigService) => ({
+      imports: [AccountsModule],
+      inject: [ConfigService, Accounts],
+      useFactory: (config: ConfigService, accounts: Accounts) => ({
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
         secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
         // What waits for delivery survives a crash. By itself, the library keeps it in memory.
         outbox: lmdbOutbox({ path: config.get<string>('OUTBOX_PATH') ?? beside('.outbox') }),
         storageKey: config.get<string>('DEBATE_SPACE_STORAGE_KEY'),
-        erasure: { beforeErase: keepAdministrators },
+        erasure: { beforeErase: keepAdministrators(accounts) },
         // authUrl is left out: the library reads DEBATE_SPACE_AUTH_URL, and says so when it is missing.
       }),
     }),
+    AccountsModule,
     PassportModule.register({ session: true }),
     MulterModule.registerAsync({ useClass: UploadedLists }),
   ],
@@ -62,6 +68,7 @@ const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, imp
   ],
   providers: [
     LocalStrategy,
+    Sessions,
     SessionSerializer,
     SingleSignOnStandIn,
     { provide: APP_GUARD, useClass: CsrfGuard },
@@ -69,4 +76,8 @@ const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, imp
     { provide: APP_FILTER, useClass: DebateSpaceErrorFilter },
   ],
 })
-export class AppModule {}
+export class AppModule implements NestModule {
+  configure(consumer: MiddlewareConsumer): void {
+    consumer.apply(...loginLimits()).forRoutes({ path: 'login', method: RequestMethod.POST });
+  }
+}

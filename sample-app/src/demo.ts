@@ -16,7 +16,7 @@ async function demo(report: Report): Promise<void> {
   const outbox = await mkdtemp(join(tmpdir(), 'debate-space-demo-'));
   process.env.OUTBOX_PATH = outbox;
   await using simulator = await startSimulatedService(0);
-  const app = await createApp({ logger: false, abortOnError: false, forceCloseConnections: true });
+  const app = await createApp({ logger: false, forceCloseConnections: true });
   try {
     await app.listen(0, '127.0.0.1');
     const url = await app.getUrl();

@@ -1,5 +1,4 @@
-/** Why the app did not start, as a sentence for whoever started it. */
-export class StartError extends Error {}
+import { StartError } from './start-error.js';
 
 /** A port that the environment may set. @throws {StartError} naming the variable */
 export function portFrom(variable: string, fallback: number): number {
@@ -26,13 +25,11 @@ export async function listening<T>(variable: string, port: number, listen: () =>
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'EADDRINUSE') {
       throw new StartError(
-        `Port ${port} is taken. Stop what listens there, or choose another port: ${others(variable)}${variable}=${port + 1} npm start`,
+        `Port ${port} is taken. Stop what listens there, or choose another port, such as ${others(variable)}${variable}=${port + 1}`,
       );
     }
     if (code === 'EACCES') {
-      throw new StartError(
-        `Port ${port} needs privileges. Choose one above 1023: ${variable}=8080 npm start`,
-      );
+      throw new StartError(`Port ${port} needs privileges. Choose one above 1023, such as ${variable}=8080`);
     }
     throw error;
   }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createApp } from './create-app.js';
 import { DEMO_PASSWORD, DEMO_USERS } from './login/demo-users.js';
 import { listening, portFrom } from './port.js';
+import { runProgram } from './run-program.js';
 import { startSimulatedService } from './simulated-service.js';
 
 // Logins that everybody knows are for this machine alone.
@@ -16,10 +17,12 @@ const LATENCY_MS = 400;
 async function start(): Promise<void> {
   const port = portFrom('PORT', 3000);
   const simulatorPort = portFrom('SIMULATOR_PORT', 4010);
+  console.log('Starting the simulator of the debate space …');
   await using simulator = await listening('SIMULATOR_PORT', simulatorPort, () =>
     startSimulatedService(simulatorPort, MEMBERS),
   );
   simulator.faults.add({ kind: 'latency', ms: LATENCY_MS });
+  console.log('Starting the sample app …');
   const app = await createApp({ forceCloseConnections: true });
   try {
     await listening('PORT', port, () => app.listen(port, HOST));
@@ -37,9 +40,4 @@ Stop with Ctrl+C.
   }
 }
 
-try {
-  await start();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
+await runProgram(start);

@@ -1,6 +1,7 @@
 import type { DebateSpaceErasures, ErasureDryRun } from 'nestjs-debate-space';
 import { erasureView, type ErasureView } from '../erasure/erasure-view.js';
 import { count } from '../pages/in-words.js';
+import { erasurePath } from './erasure-path.js';
 import type { BulkErasureForm, BulkErasureMistakes } from './bulk-erasure-form.js';
 
 /** What `views/admin/erasures.eta` shows. */
@@ -30,10 +31,6 @@ export async function bulkErasurePage(
     if (erasures.length === MOST_LISTED) break;
   }
   return { erasures, form, mistakes, dryRun: dryRun && figures(dryRun) };
-}
-
-export function erasurePath(reference: string): string {
-  return `/admin/erasures/${encodeURIComponent(reference)}`;
 }
 
 function figures({ total, distinct, duplicates, invalid, known, unknown, underWay }: ErasureDryRun) {

@@ -15,8 +15,9 @@ import { DebateSpaceErasures } from 'nestjs-debate-space';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
 import { bulkErasureForm, confirmed, given, sourceOptions } from './bulk-erasure-form.js';
-import { bulkErasurePage, erasurePath, type BulkErasurePage } from './bulk-erasure-page.js';
+import { bulkErasurePage, type BulkErasurePage } from './bulk-erasure-page.js';
 import { BulkErasureRefusedFilter } from './bulk-erasure-refused.filter.js';
+import { erasurePath } from './erasure-path.js';
 import { UploadForm } from './upload-form.decorator.js';
 import type { UploadedList } from './uploaded-lists.js';
 

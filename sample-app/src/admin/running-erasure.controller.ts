@@ -2,72 +2,85 @@ import { Readable } from 'node:stream';
 import {
   Controller,
   Get,
-  Param,
   Post,
+  Query,
   Redirect,
   Render,
+  Req,
   Sse,
   StreamableFile,
   UseGuards,
   type MessageEvent,
 } from '@nestjs/common';
+import type { Request } from 'express';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
-import { endWith, map, type Observable } from 'rxjs';
+import { endWith, map, takeUntil, type Observable } from 'rxjs';
 import { erasureView, type ErasureView } from '../erasure/erasure-view.js';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
-import { erasurePath } from './bulk-erasure-page.js';
+import { Sessions } from '../session/sessions.js';
+import { erasurePath } from './erasure-path.js';
+import { ReferencePipe } from './reference.pipe.js';
 
 interface RunningErasurePage {
-  readonly path: string;
+  /** Where a part of this erasure is, such as `events`. */
+  readonly path: (part?: string) => string;
   readonly erasure: ErasureView;
 }
 
 /** One erasure of many users, while it goes on and afterwards. */
-@Controller('admin/erasures/:reference')
+@Controller('admin/erasure')
 @UseGuards(AuthenticatedGuard, AdminGuard)
 export class RunningErasureController {
-  constructor(private readonly erasures: DebateSpaceErasures) {}
+  constructor(
+    private readonly erasures: DebateSpaceErasures,
+    private readonly sessions: Sessions,
+  ) {}
 
   @Get()
   @Render('admin/erasure')
-  async page(@Param('reference') reference: string): Promise<RunningErasurePage> {
-    return { path: erasurePath(reference), erasure: erasureView(await this.erasures.status(reference)) };
+  async page(@Query('reference', ReferencePipe) reference: string): Promise<RunningErasurePage> {
+    const erasure = erasureView(await this.erasures.status(reference));
+    return { path: (part) => erasurePath(reference, part), erasure };
   }
 
-  /** The same, about once a second; `end` says that nothing more will come. */
+  /** The same, about once a second until the erasure or the session ends; then `end`. */
   @Sse('events')
-  events(@Param('reference') reference: string): Observable<MessageEvent> {
+  events(
+    @Query('reference', ReferencePipe) reference: string,
+    @Req() { sessionID }: Request,
+  ): Observable<MessageEvent> {
     return this.erasures.progress(reference).pipe(
       map((progress) => ({ data: erasureView(progress) })),
+      takeUntil(this.sessions.whenEnded(sessionID)),
       endWith({ type: 'end', data: '' }),
     );
   }
 
   @Post('pause')
   @Redirect()
-  async pause(@Param('reference') reference: string): Promise<object> {
+  async pause(@Query('reference', ReferencePipe) reference: string): Promise<object> {
     await this.erasures.pause(reference);
     return { url: erasurePath(reference), statusCode: 303 };
   }
 
   @Post('resume')
   @Redirect()
-  async resume(@Param('reference') reference: string): Promise<object> {
+  async resume(@Query('reference', ReferencePipe) reference: string): Promise<object> {
     await this.erasures.resume(reference);
     return { url: erasurePath(reference), statusCode: 303 };
   }
 
   @Post('cancel')
   @Redirect()
-  async cancel(@Param('reference') reference: string): Promise<object> {
+  async cancel(@Query('reference', ReferencePipe) reference: string): Promise<object> {
     await this.erasures.cancel(reference);
     return { url: erasurePath(reference), statusCode: 303 };
   }
 
   /** One line of JSON for each user who is done. However many there are, they are never all in memory. */
   @Get('receipts')
-  async receipts(@Param('reference') reference: string): Promise<StreamableFile> {
+  async receipts(@Query('reference', ReferencePipe) reference: string): Promise<StreamableFile> {
     await this.erasures.status(reference); // or 404, as long as nothing is sent
     return new StreamableFile(Readable.from(lines(this.erasures.receipts(reference))), {
       type: 'application/x-ndjson',

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
-import type { DemoUser } from '../login/demo-users.js';
+import type { User } from '../login/user.js';
 
 /** What became of a sign-in; unless it is `signed in`, a phrase that says why not. */
 export type SignInOutcome =
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 3_000;
 export class SingleSignOnStandIn {
   constructor(private readonly config: ConfigService) {}
 
-  async signIn({ uid, name }: DemoUser): Promise<SignInOutcome> {
+  async signIn({ uid, name }: User): Promise<SignInOutcome> {
     const simulator = this.config.get<string>('SIMULATOR_URL');
     if (simulator === undefined) return 'there is no simulator to sign in to';
     try {

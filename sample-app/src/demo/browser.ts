@@ -18,11 +18,9 @@ export class Browser {
     const headers = new Headers(init.headers);
     headers.set('Cookie', this.cookie);
     if (!headers.has('Accept')) headers.set('Accept', 'text/html');
-    const signal = AbortSignal.timeout(10_000);
     const response = await fetch(new URL(path, this.#origin), {
       ...init,
       headers,
-      signal,
       redirect: 'manual',
     });
     for (const line of response.headers.getSetCookie()) {

@@ -42,7 +42,7 @@ export async function bulkErasureSteps(
   report.check('The administrator is kept, by a veto of the app.', vetoed === 1 && users.has('admin'));
   report.check('Nobody else is gone.', users.count === before - 20);
 
-  const receipts = await (await admin.request('/admin/erasures/leavers/receipts')).text();
+  const receipts = await (await admin.request('/admin/erasure/receipts?reference=leavers')).text();
   report.check(
     'There is a receipt for each, and no user name in it.',
     receipts.trimEnd().split('\n').length === 22 && !receipts.includes('leaver-'),

@@ -1,6 +1,8 @@
 import type { BeforeErase } from 'nestjs-debate-space';
-import { demoUser } from '../login/demo-users.js';
+import type { Accounts } from '../login/accounts.js';
 
-/** The app's last word on each erasure, immediately before it. A real app looks for a legal hold here, for example. */
-export const keepAdministrators: BeforeErase = ({ uid }) =>
-  demoUser(uid)?.role === 'administrator' ? { veto: 'administrators are not erased' } : undefined;
+/** Runs immediately before each erasure. A real app looks for a legal hold here, for example. */
+export function keepAdministrators(accounts: Accounts): BeforeErase {
+  return ({ uid }) =>
+    accounts.find(uid)?.role === 'administrator' ? { veto: 'administrators are not erased' } : undefined;
+}

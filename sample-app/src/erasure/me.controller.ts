@@ -4,11 +4,12 @@ import type { Request, Response } from 'express';
 import { DebateSpaceErasures, DebateSpaceService, type ErasureMode } from 'nestjs-debate-space';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
 import { CurrentUser } from '../login/current-user.decorator.js';
-import type { DemoUser } from '../login/demo-users.js';
+import type { User } from '../login/user.js';
 import { prefersPages } from '../problems/prefers-pages.js';
 import { sendProblem } from '../problems/problem.js';
 import { endSession } from '../session/end-session.js';
 import { takeNotice } from '../session/notice.js';
+import { Sessions } from '../session/sessions.js';
 
 /**
  * What users may ask for under the GDPR. An erasure is kept until it is carried out, also when the debate space is away:
@@ -20,6 +21,7 @@ export class MeController {
   constructor(
     private readonly debateSpace: DebateSpaceService,
     private readonly erasures: DebateSpaceErasures,
+    private readonly sessions: Sessions,
   ) {}
 
   @Get()
@@ -29,7 +31,7 @@ export class MeController {
   }
 
   @Get('data')
-  async download(@Res() response: Response, @CurrentUser() { uid }: DemoUser): Promise<void> {
+  async download(@Res() response: Response, @CurrentUser() { uid }: User): Promise<void> {
     const record = await this.debateSpace.findUser(uid);
     if (record === undefined) {
       throw new NotFoundException('The debate space has no data about you: there is nothing to download.');
@@ -41,22 +43,18 @@ export class MeController {
   async anonymize(
     @Req() request: Request,
     @Res() response: Response,
-    @CurrentUser() user: DemoUser,
+    @CurrentUser() user: User,
   ): Promise<void> {
     await this.#erase('anonymize', user, request, response);
   }
 
   @Post('delete')
-  async delete(
-    @Req() request: Request,
-    @Res() response: Response,
-    @CurrentUser() user: DemoUser,
-  ): Promise<void> {
+  async delete(@Req() request: Request, @Res() response: Response, @CurrentUser() user: User): Promise<void> {
     await this.#erase('delete', user, request, response);
   }
 
-  /** Once the wish is kept, the session may end: this logs the user out of the debate space, too. */
-  async #erase(mode: ErasureMode, { uid }: DemoUser, request: Request, response: Response): Promise<void> {
+  /** Stores the request first, then ends the sessions of the user: this one and those of other browsers. */
+  async #erase(mode: ErasureMode, { uid }: User, request: Request, response: Response): Promise<void> {
     const { confirmation } = request.body as { confirmation?: unknown };
     if (confirmation !== uid) {
       notConfirmed(mode, request, response);
@@ -66,6 +64,7 @@ export class MeController {
     const reference = randomUUID();
     await this.erasures.request({ uid, mode, reference, requestedBy: 'the user' });
     await endSession(request);
+    await this.sessions.endAllOf(uid);
     request.session.notice = 'Your wish is kept, and you are logged out.';
     response.redirect(303, `/receipts/${reference}`);
   }

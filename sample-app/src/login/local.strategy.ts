@@ -1,11 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-local';
-import { DEMO_PASSWORD, demoUser, type DemoUser } from './demo-users.js';
+import { Accounts } from './accounts.js';
+import type { User } from './user.js';
 
 @Injectable()
 export class LocalStrategy extends PassportStrategy(Strategy) {
-  validate(uid: string, password: string): DemoUser | false {
-    return password === DEMO_PASSWORD ? (demoUser(uid) ?? false) : false;
+  constructor(private readonly accounts: Accounts) {
+    super();
+  }
+
+  async validate(uid: string, password: string): Promise<User | false> {
+    return (await this.accounts.authenticate(uid, password)) ?? false;
   }
 }

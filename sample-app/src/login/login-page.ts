@@ -1,7 +1,6 @@
 import type { Request } from 'express';
 import { csrf } from '../session/csrf.js';
 import { takeNotice } from '../session/notice.js';
-import { DEMO_PASSWORD, DEMO_USERS, type DemoUser } from './demo-users.js';
 
 /** What `views/login.eta` shows. */
 export interface LoginPage {
@@ -9,16 +8,8 @@ export interface LoginPage {
   readonly notice: string | undefined;
   /** Why the last try failed. */
   readonly failure: string | undefined;
-  readonly demoUsers: readonly DemoUser[];
-  readonly demoPassword: string;
 }
 
 export function loginPage(request: Request, failure?: string): LoginPage {
-  return {
-    csrfToken: csrf.generateToken(request),
-    notice: takeNotice(request),
-    failure,
-    demoUsers: DEMO_USERS,
-    demoPassword: DEMO_PASSWORD,
-  };
+  return { csrfToken: csrf.generateToken(request), notice: takeNotice(request), failure };
 }

@@ -3,10 +3,10 @@ import type { Request, Response } from 'express';
 import { SingleSignOnStandIn } from '../debate/single-sign-on-stand-in.js';
 import { endSession } from '../session/end-session.js';
 import { CurrentUser } from './current-user.decorator.js';
-import type { DemoUser } from './demo-users.js';
 import { LoginFailedFilter } from './login-failed.filter.js';
 import { loginPage } from './login-page.js';
 import { LoginGuard } from './login.guard.js';
+import type { User } from './user.js';
 
 @Controller()
 export class LoginController {
@@ -22,7 +22,7 @@ export class LoginController {
   @UseGuards(LoginGuard)
   @UseFilters(LoginFailedFilter)
   @Redirect('/', 303)
-  async logIn(@Req() request: Request, @CurrentUser() user: DemoUser): Promise<void> {
+  async logIn(@Req() request: Request, @CurrentUser() user: User): Promise<void> {
     const outcome = await this.singleSignOn.signIn(user);
     if (outcome !== 'signed in') {
       request.session.notice = `You are logged in here, but not signed in to the debate space: ${outcome}.`;

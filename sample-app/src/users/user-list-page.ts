@@ -39,6 +39,12 @@ function row({
     uid: uid ?? undefined,
     name: full_name ?? first_name ?? '',
     email: email ?? '',
-    registered: created_at ? moment(new Date(created_at)) : '',
+    registered: created_at ? momentOf(created_at) : '',
   };
+}
+
+/** The text itself where it is no date. */
+function momentOf(text: string): string {
+  const date = new Date(text);
+  return Number.isNaN(date.getTime()) ? text : moment(date);
 }
