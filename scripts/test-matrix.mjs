@@ -25,8 +25,8 @@ const hosts = [
   { nest: '11', type: 'commonjs', fastify: fastify5 },
   { nest: '12', type: 'module', fastify: fastify5 },
 ];
-const others = ['cookie-session', 'express-session', 'iron-session', 'keygrip', 'passport', 'reflect-metadata', 'rxjs', 'tough-cookie']; // prettier-ignore
-const RUN_TIMEOUT_MS = 300_000;
+const others = ['@codegenie/serverless-express', '@fastify/aws-lambda', 'bson', 'cookie-session', 'express-session', 'express-ws', 'iron-session', 'keygrip', 'passport', 'reflect-metadata', 'rxjs', 'socket.io', 'socket.io-client', 'tough-cookie', 'ws']; // prettier-ignore
+const RUN_TIMEOUT_MS = 900_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-matrix-'));
 try {

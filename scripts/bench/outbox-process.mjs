@@ -22,6 +22,7 @@ const outbox = await factory.open({
   uidHash: hash,
   seal: (uid) => uids.seal(uid),
   unseal: (sealed) => uids.open(sealed),
+  contained: (work) => work(),
   keepFinishedMs: 0,
 });
 const openMs = performance.now() - begun;

@@ -7,7 +7,14 @@ const { bullmqOutbox } = require('nestjs-debate-space/bullmq');
 const { lmdbOutbox } = require('nestjs-debate-space/lmdb');
 
 const [installed] = process.argv.slice(2);
-const context = { namespace: 'host', uidHash: String, seal: String, unseal: String, keepFinishedMs: 60_000 };
+const context = {
+  namespace: 'host',
+  uidHash: String,
+  seal: String,
+  unseal: String,
+  contained: (work) => work(),
+  keepFinishedMs: 60_000,
+};
 const refused = (words) => (error) => {
   assert.ok(error instanceof OutboxError, `${error}`);
   assert.match(error.message, words);

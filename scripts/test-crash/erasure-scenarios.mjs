@@ -9,7 +9,7 @@ const STORM_SPEED = 20;
 
 /** What a kill leaves under way is due again after its lease: a few seconds. */
 const options = (speed = 1) => ({
-  http: { timeoutMs: 1_000 * speed, deadlineMs: 1_000 * speed, rateLimit: false },
+  http: { timeoutMs: 1_000 * speed, totalTimeoutMs: 1_000 * speed, rateLimit: false },
   erasure: { concurrency: AT_ONCE },
 });
 const ofErasures = { Trial: ErasureTrial, options: options(), disturb: killErasing };

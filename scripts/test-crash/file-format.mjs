@@ -5,7 +5,14 @@ import { join } from 'node:path';
 export async function openLater(folder) {
   const { lmdbOutbox } = await import('nestjs-debate-space/lmdb');
   const [namespace] = readdirSync(folder);
-  const context = { namespace, uidHash: String, seal: String, unseal: String, keepFinishedMs: 0 };
+  const context = {
+    namespace,
+    uidHash: String,
+    seal: String,
+    unseal: String,
+    contained: (work) => work(),
+    keepFinishedMs: 0,
+  };
   const format = await changeFormat(join(folder, namespace), (number) => number + 1);
   const trouble = [];
   try {

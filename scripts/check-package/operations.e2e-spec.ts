@@ -1,5 +1,5 @@
-// A host's own test, in the CommonJS mode of jest that `nest new` sets up, with the README's one line.
-import { expect, test } from '@jest/globals';
+// A host's own test of the user operations, under the test runner that `nest new` sets up.
+import { expect, it } from '@jest/globals'; // left out in the app, where the test runner gives them
 import { Test } from '@nestjs/testing';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
@@ -10,7 +10,7 @@ const keys = {
   applicationName: 'demo',
 };
 
-test('the host tells of a logout', async () => {
+it('lists, logs out and deletes users', async () => {
   const service = await DebateSpaceSimulator.start({ ...keys, users: [{ uid: 'alice' }] });
   const imports = [DebateSpaceModule.forRoot({ ...keys, authUrl: service.url })];
   const app = await Test.createTestingModule({ imports }).compile();

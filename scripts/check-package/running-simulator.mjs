@@ -1,0 +1,24 @@
+// The simulator as the shell starts it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+
+/** Starts the simulator at `bin`, calls `use` with its address, and stops it. */
+export async function withSimulator(bin, env, use) {
+  const simulator = spawn(bin, ['--port', '0'], { env: { ...process.env, ...env } });
+  await once(simulator, 'spawn'); // rejects when there is no such program
+  try {
+    return await use(await addressOf(simulator));
+  } finally {
+    simulator.kill();
+    if (simulator.exitCode === null && simulator.signalCode === null) await once(simulator, 'exit');
+  }
+}
+
+async function addressOf(simulator) {
+  for await (const line of createInterface(simulator.stdout)) {
+    const [, address] = /auth_url +(\S+)/.exec(line) ?? [];
+    if (address !== undefined) return address;
+  }
+  throw new Error('the simulator did not start');
+}
