@@ -10,8 +10,8 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/libs', '<rootDir>/sample-app', '<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
-  maxWorkers: 2, // many tests wait rather than compute
-  testTimeout: 30_000, // shutting down while the service is away takes up to five seconds
+  maxWorkers: 4, // many tests wait rather than compute
+  testTimeout: 120_000, // ends a test that hangs; no test is meant to fail by it, however busy the machine is
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: sources,
   modulePathIgnorePatterns: ['/dist/'],

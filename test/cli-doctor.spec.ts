@@ -11,6 +11,7 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
 import { freePort } from './support/free-port.js';
 import { programOf } from './support/program.js';
+import { startProxy, type ProxyServer } from './support/proxy.js';
 import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
 import { startService } from './support/service.js';
 
@@ -55,6 +56,7 @@ describe('doctor', () => {
       ['secret-length', true],
       ['secret-encoding', true],
       ['address', true],
+      ['proxy', true],
       ['reachability', true],
       ['clock', true],
       ['application-name', true],
@@ -179,6 +181,14 @@ describe('doctor', () => {
     expect(results).toContainEqual({ check: 'application-name', ok: null, detail: expect.stringContaining('503') }); // prettier-ignore
   });
 
+  it('does not show a header of the service that is no number', async () => {
+    // The bytes of U+009B, which begins a control sequence as ESC [ does.
+    service.faults.add({ kind: 'status', status: 200, operation: 'list', headers: { total: '\u00c2\u009b2J' }, body: [] }); // prettier-ignore
+    const { out } = await run('doctor', { env: configuredFor(service) });
+    expect(out).toMatch(/^✓ scope-public +the user list answers$/m);
+    expect((await run('doctor --json', { env: configuredFor(service) })).out).not.toContain('\u009b');
+  });
+
   it('finds logouts that are parked', async () => {
     const env = { DEBATE_SPACE_OUTBOX: `lmdb:${folder}` };
     service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
@@ -191,6 +201,59 @@ describe('doctor', () => {
   it('finds an outbox that cannot be opened', async () => {
     const found = await faults({ DEBATE_SPACE_OUTBOX: `redis://127.0.0.1:${await freePort()}` });
     expect(found).toEqual({ outbox: expect.stringMatching(/Redis.*DEBATE_SPACE_OUTBOX/) });
+  });
+});
+
+describe('doctor, behind a proxy', () => {
+  const names = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatMap((name) => [name, name.toUpperCase()]); // prettier-ignore
+  let before: Record<string, string | undefined>;
+  let proxy: ProxyServer;
+  beforeEach(async () => {
+    before = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+    for (const name of names) Reflect.deleteProperty(process.env, name);
+    proxy = await startProxy(service.url);
+  });
+  afterEach(async () => {
+    for (const [name, value] of Object.entries(before)) {
+      if (value === undefined) Reflect.deleteProperty(process.env, name);
+      else process.env[name] = value;
+    }
+    await proxy.stop();
+  });
+
+  it.each([
+    ['HTTP_PROXY', 'http://[::', 'http://debate.example.org'],
+    ['HTTPS_PROXY', 'http://user:secret@[::', 'https://debate.example.org'],
+    ['https_proxy', 'socks5://user:secret@proxy:1080', 'https://debate.example.org'],
+    ['ALL_PROXY', 'http://user:secret@:3128', 'https://debate.example.org'],
+  ])('finds that %s is not the URL of a proxy: %s', async (name, value, address) => {
+    process.env[name] = value;
+    const { code, results } = await examined({ DEBATE_SPACE_AUTH_URL: address });
+    expect(code).toBe(6);
+    const cure = expect.stringContaining(`Set ${name} to an http: or https: URL`);
+    expect(results).toContainEqual({ check: 'proxy', ok: false, detail: `${name} is not the URL of a proxy`, cure }); // prettier-ignore
+    for (const check of ['reachability', 'clock', 'application-name', 'keys', 'scope-public'])
+      expect(results).toContainEqual({ check, ok: null, detail: 'not checked: there is no usable proxy' });
+    expect(JSON.stringify(results)).not.toContain('secret@');
+  });
+
+  it('sends nothing for loopback through it', async () => {
+    process.env.HTTP_PROXY = proxy.url;
+    expect(await faults({})).toEqual({});
+    expect(service.received.of('token')).toHaveLength(2);
+    expect(proxy.requests).toEqual([]);
+  });
+
+  it('asks the service through it, with a password in which a % is not escaped', async () => {
+    process.env.HTTP_PROXY = proxy.url.replace('//', '//desk:50%@');
+    const { results } = await examined({
+      DEBATE_SPACE_AUTH_URL: 'http://debate.example.org',
+      DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'true',
+    });
+    expect(results).toContainEqual({ check: 'proxy', ok: true, detail: `${new URL(proxy.url).host}, of HTTP_PROXY` }); // prettier-ignore
+    expect(results).toContainEqual(expect.objectContaining({ check: 'scope-public', ok: true }));
+    const authorization = `Basic ${Buffer.from('desk:50%').toString('base64')}`;
+    expect(proxy.requests[0]).toEqual({ url: 'http://debate.example.org/auth/logout/demo', authorization });
   });
 });
 

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -112,6 +113,32 @@ describe('npx debate-space, as a process', () => {
   });
 });
 
+describe('stdout of the process', () => {
+  const shell = (command: string): Promise<Ended> => {
+    const words = [command, process.execPath, ...program, 'users', 'list', '--per-page', '100'];
+    return watched(spawn('bash', ['--norc', '-c', ...words], { cwd: folder, env })).ended;
+  };
+  const full = existsSync('/dev/full') ? it : it.skip; // of Linux
+
+  full('is a full disk: the command ends with 1 and says so', async () => {
+    const { code, err } = await shell('exec "$0" "$@" > /dev/full');
+    expect([code, err]).toEqual([1, 'stdout cannot be written (ENOSPC): the answer is missing or incomplete.\n']); // prettier-ignore
+  });
+
+  it('is a file that takes only the beginning: the command ends with 1 and says so', async () => {
+    for (let user = 0; user < 90; user += 1) service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) }); // prettier-ignore
+    const { code, err } = await shell('ulimit -f 1; exec "$0" "$@" > users.txt');
+    expect([code, err]).toEqual([1, 'stdout cannot be written (EFBIG): the answer is missing or incomplete.\n']); // prettier-ignore
+    expect((await stat(join(folder, 'users.txt'))).size).toBe(1024);
+  });
+
+  it('is a file: all of the answer is there', async () => {
+    const { code, err } = await shell('exec "$0" "$@" >> users.txt');
+    expect([code, err]).toEqual([0, '']);
+    expect(await readFile(join(folder, 'users.txt'), 'utf8')).toMatch(/^uid .*\nalice .*2 users in all\n$/s);
+  });
+});
+
 describe('Ctrl-C', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
     '%s stops an erasure cleanly, and the same command goes on',
@@ -142,6 +169,17 @@ describe('Ctrl-C', () => {
       expect(JSON.parse(again.out)).toMatchObject({ reference: 'case-1', total: 2, done: 2, state: 'done' });
     },
   );
+
+  it('leaves no file of an export behind when a second one ends the process immediately', async () => {
+    const newFile = new URL('../libs/debate-space-cli/src/new-file.ts', import.meta.url).href;
+    const text = `import { writeNewFile } from '${newFile}';
+      await writeNewFile('${folder}/users.csv', (stream) => new Promise(() => {
+        stream.write('uid', () => process.exit(130));
+      }));`;
+    const child = spawn(process.execPath, [...program.slice(0, 2), '--input-type=module', '-e', text]);
+    expect((await watched(child).ended).code).toBe(130);
+    expect(await readdir(folder)).toEqual([]);
+  });
 
   it('stops reading a list that does not end', async () => {
     const { child, told, ended } = start(['erase', '--file', '-', '--format', 'lines', '--mode', 'delete', '--yes', '--reference', 'case-2']); // prettier-ignore

@@ -190,6 +190,26 @@ describe('endings beside each other', () => {
 });
 
 describe('endings by an administrator', () => {
+  it('a job does not wait for an unanswered request of the session that it ends', async () => {
+    const [inHandler, answer] = [new Gate(), new Gate()];
+    const store = new session.MemoryStore();
+    const host = await startHost(async () => {
+      inHandler.open();
+      await answer.passed;
+    }, store);
+    const browser = await logInTo(host, 'alice');
+    const unanswered = browser.post('/act');
+    await inHandler.passed;
+    const [sid = ''] = Object.keys(Reflect.get(store, 'sessions') as object);
+
+    await new Promise((resolve) => { store.destroy(sid, resolve); }); // prettier-ignore
+
+    await service.received.waitFor('logout'); // before the request is answered
+    answer.open();
+    await unanswered;
+    expect(await loggedOutBy(host)).toEqual(['alice']);
+  });
+
   it('store.destroy ends a session that this process never saw', async () => {
     const [store, store2] = [new session.MemoryStore(), new session.MemoryStore()];
     Object.assign(store2, { sessions: Reflect.get(store, 'sessions') as object }); // the same rows, another process's handle

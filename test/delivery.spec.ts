@@ -10,6 +10,7 @@ import {
   type DebateSpaceModuleOptions,
   type OutboxFactory,
 } from 'nestjs-debate-space';
+import { Browser } from './support/browser.js';
 import { Gate } from './support/gate.js';
 import { keys, startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
@@ -168,10 +169,10 @@ describe('a logout on its way', () => {
   it.each(Object.entries(claims))('is not held up by others whose logout.claims %s', async (_what, fail) => {
     const debateSpace = await start({
       logout: { concurrency: 2, claims: ({ uid }) => (uid === 'alice' ? {} : fail()) },
-      http: { timeoutMs: 50 },
+      http: { timeoutMs: 500 },
     });
     for (const uid of ['b', 'c', 'd', 'alice']) await debateSpace.logoutUser(uid);
-    await service.received.waitFor('logout', { timeoutMs: 10_000 });
+    await service.received.waitFor('logout', { timeoutMs: 30_000 });
     expect(service.received.logouts).toEqual(['alice']);
     expect(types()).not.toContain('service-down');
   });
@@ -287,4 +288,26 @@ describe('a logout on its way', () => {
     await expect(debateSpace.logoutUser('..')).rejects.toThrow(InvalidUidError);
     expect(events).toEqual([]);
   });
+});
+
+describe('the end of a session', () => {
+  it.each(['a/../b', '..', 'a\\.\\b'])(
+    'of a user with the uid %s is a fault, and the logout of the host goes on',
+    async (uid) => {
+      host = await SessionHost.start({
+        store: new session.MemoryStore(),
+        act: (request) => new Promise((resolve) => request.session.destroy(resolve)),
+        debateSpace: using(service),
+      });
+      host.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+      const browser = new Browser(host.url);
+      await browser.post('/login', { uid });
+      expect((await browser.fetch('/act', { method: 'POST' })).ok).toBe(true);
+      await host.stop();
+      expect(events.filter(({ type }) => type !== 'session-store-found')).toEqual([
+        { type: 'fault', where: 'the uid has a dot segment', error: 'InvalidUidError' },
+      ]);
+      expect(service.received.of('logout')).toEqual([]);
+    },
+  );
 });

@@ -14,11 +14,19 @@ afterAll(async () => {
   await service.stop();
 });
 
-const cells = endingCells.map((cell) => ({ ...cell, verdict: cell.ends ? 'reported once' : 'silent' }));
+/** light-my-request requires an ES module, which jest cannot on this Node.js: `npm run test:matrix` plays this column. */
+const ONLY_IN_MATRIX = 'Fastify on AWS Lambda, @fastify/aws-lambda';
+
+const playable = endingCells.filter(({ stack }) => stack !== ONLY_IN_MATRIX);
+const cells = playable.map((cell) => ({ ...cell, verdict: cell.ends ? 'reported once' : 'silent' }));
 
 // One column of the table, on the NestJS of this workspace; `npm run test:matrix` has the others.
 describe('an end of a session is reported once and a look-alike is not', () => {
-  it.each(cells)('$stack: $name – $verdict', async ({ ends, observe }) => {
-    expect(await observe(service)).toEqual({ loggedOut: ends, told: ends ? ['alice'] : [] });
-  });
+  it.each(cells)(
+    '$stack: $name – $verdict',
+    async ({ ends, observe }) => {
+      expect(await observe(service)).toEqual({ loggedOut: ends, told: ends ? ['alice'] : [] });
+    },
+    60_000,
+  ); // an end that is reported by its lease only takes half of it
 });

@@ -163,6 +163,26 @@ describe('DebateSpaceModule', () => {
     expect(context.get(DebateSpaceService)).toBeInstanceOf(DebateSpaceService);
   });
 
+  it.each<[string, number, Partial<DebateSpaceModuleOptions>]>([
+    ['with one API key warn once, with the option that fixes it', 1, {}],
+    ['with API keys of their own warn of nothing', 0, { apiKey: 'another-api-key' }],
+    ['with one API key, of which one has no limit, warn of nothing', 0, { http: { rateLimit: false } }],
+    ['with one API key for two services warn of nothing', 0, { authUrl: 'https://other.example' }],
+  ])('of two applications in one host, %s', async (_what, count, options) => {
+    const warnings: string[] = [];
+    const warn = (line: unknown) => warnings.push(String(line));
+    const logger = { log: () => undefined, error: () => undefined, warn };
+    const of = (name: string, more: Partial<DebateSpaceModuleOptions> = {}) =>
+      DebateSpaceModule.forRoot({ ...using(service), ...more, name });
+    @Module({ imports: [of('youth'), of('town', options)] })
+    class App {}
+    const context = await NestFactory.createApplicationContext(App, { logger });
+    await context.close();
+    const found = warnings.filter((line) => line.includes('one API key'));
+    expect(found).toHaveLength(count);
+    for (const line of found) expect(line).toContain('hint: set http.rateLimit of each to its share');
+  });
+
   it('takes authUrl from the environment, and says so when it is nowhere', async () => {
     const options = { ...using(service), authUrl: undefined };
     await expect(boot(DebateSpaceModule.forRoot(options))).rejects.toThrow('DEBATE_SPACE_AUTH_URL');

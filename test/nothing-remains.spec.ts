@@ -263,7 +263,7 @@ for (const engine of engines) {
       } finally {
         jest.restoreAllMocks();
       }
-    }, 120_000);
+    }, 300_000);
     afterAll(async () => {
       await service.stop();
       await place.leave();

@@ -3,12 +3,11 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RedisStore } from 'connect-redis';
 import session from 'express-session';
-import { createClient } from 'redis';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
 import { Browser } from './support/browser.js';
 import { Gate } from './support/gate.js';
-import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
 import { startService, using } from './support/service.js';
 import { SessionHost, type Act } from './support/session-host.js';
 
@@ -19,7 +18,7 @@ const closing: (() => unknown)[] = [];
 
 /** A process has a connection, and so a store object, of its own. */
 async function storeOfProcess(): Promise<RedisStore> {
-  const client = await createClient({ url: redis.url }).connect();
+  const client = await redisClient(redis.url).connect();
   closing.push(() => client.close());
   return new RedisStore({ client });
 }

@@ -95,6 +95,21 @@ const contract = (engine: OutboxEngine): void => {
     expect(await outbox.claim(10, LONG)).toEqual([]);
   });
 
+  it('does not give out a hold whose lease is extended, however often, and extends nothing else', async () => {
+    await outbox.hold(entry('a'), 20);
+    await outbox.extend('a', LONG);
+    await outbox.hold(entry('b'), 20);
+    expect(ids(await claimNext())).toEqual(['b']);
+    await outbox.extend('b', LONG);
+    await outbox.extend('unknown', 1);
+    await pend('c');
+    await outbox.extend('c', LONG);
+    expect(ids(await claimNext())).toEqual(['c']);
+    expect(await outbox.counts()).toEqual({ held: 1, pending: 2, parked: 0 });
+    await outbox.cancel('a');
+    expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 0 });
+  });
+
   it('gives out no more than asked for, the earliest first', async () => {
     await pend('a', 'b', 'c', 'd');
     expect(ids(await outbox.claim(3, LONG))).toEqual(['a', 'b', 'c']);

@@ -11,14 +11,29 @@ const readme = readFileSync(`${root}/README.md`, 'utf8');
 const pages = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'));
 
 /**
- * The code that a page fences as `ts`, each under the name of a file. What it fences as `typescript` needs a package
- * that cannot live in this workspace: scripts/check-recipes.mjs compiles and runs that.
+ * The code that a page fences as `ts`, each under the name of a file: the one in its first line, so that it can import
+ * its neighbors, or a number. What it fences as `typescript` needs a package that cannot live in this workspace:
+ * scripts/check-recipes.mjs compiles and runs that.
  */
 function snippets(page: string): (readonly [path: string, code: string])[] {
   const fences = readFileSync(`${root}/${page}`, 'utf8').matchAll(/^```ts\n(.*?)^```/gms);
   const name = page.replaceAll(/\W/g, '-');
-  return [...fences].map(([, code = ''], index) => [`${root}test/${name}-${index}.ts`, code] as const);
+  return [...fences].map(([, code = ''], index) => {
+    const [, path = `${index}.ts`] = /^\/\/ (\S+\.ts)\n/.exec(code) ?? [];
+    return [`${root}test/${name}/${path}`, code] as const;
+  });
 }
+
+/** What jest and vitest give a test that imports nothing of them. */
+const testGlobals = `import type * as jest from '@jest/globals';
+declare global {
+  const afterAll: typeof jest.afterAll;
+  const beforeAll: typeof jest.beforeAll;
+  const describe: typeof jest.describe;
+  const expect: typeof jest.expect;
+  const it: typeof jest.it;
+}
+`;
 
 /** What the compiler has to say about files that exist in memory only, as part of this workspace. */
 function problemsOf(sources: ReadonlyMap<string, string>): string[] {
@@ -30,6 +45,7 @@ function problemsOf(sources: ReadonlyMap<string, string>): string[] {
   const disk = { readFile: host.readFile.bind(host), fileExists: host.fileExists.bind(host) };
   host.readFile = (path) => sources.get(path) ?? disk.readFile(path);
   host.fileExists = (path) => sources.has(path) || disk.fileExists(path);
+  host.directoryExists = undefined; // that of the disk does not know the folders of these files
   const program = ts.createProgram(
     [...sources.keys()],
     { ...options, noEmit: true, isolatedModules: false },
@@ -47,6 +63,7 @@ describe('the README', () => {
     const own = snippets('README.md');
     expect(own.length).toBeGreaterThan(5);
     const sources = new Map([...own, ...pages.flatMap((page) => snippets(`docs/${page}`))]);
+    sources.set(`${root}test/test-globals.ts`, testGlobals);
     expect(problemsOf(sources)).toEqual([]);
   });
 

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
@@ -25,40 +23,28 @@ import {
   type ErasureProgress,
 } from 'nestjs-debate-space';
 import { filter, firstValueFrom, lastValueFrom } from 'rxjs';
+import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
 import { UploadedLists } from '../sample-app/src/admin/uploaded-lists.js';
-import { createApp } from '../sample-app/src/create-app.js';
-import { Browser } from '../sample-app/src/demo/browser.js';
+import type { Browser } from '../sample-app/src/demo/browser.js';
 import { DEMO_PASSWORD } from '../sample-app/src/login/demo-users.js';
 import { debateSpaceProblem } from '../sample-app/src/problems/debate-space-problem.js';
-import { startSimulatedService } from '../sample-app/src/simulated-service.js';
+import { RunningSampleApp } from './support/running-sample-app.js';
 
 let sim: DebateSpaceSimulator;
 let app: NestExpressApplication;
-let outbox: string;
+let host: RunningSampleApp;
 
 beforeEach(async () => {
-  sim = await startSimulatedService(0);
-  outbox = await mkdtemp(join(tmpdir(), 'sample-app-'));
-  process.env.OUTBOX_PATH = outbox;
-  app = await createApp({ logger: false, abortOnError: false, forceCloseConnections: true });
-  await app.listen(0, '127.0.0.1');
+  host = await RunningSampleApp.start();
+  ({ app, sim } = host);
 });
 
 afterEach(async () => {
-  await app.close();
-  await sim.stop();
-  await rm(outbox, { recursive: true });
+  await host.close();
 });
 
-async function visitor(): Promise<Browser> {
-  return new Browser(await app.getUrl());
-}
-
-async function loggedIn(uid: string): Promise<Browser> {
-  const browser = await visitor();
-  await browser.logIn(uid, DEMO_PASSWORD);
-  return browser;
-}
+const visitor = (): Browser => host.browser();
+const loggedIn = (uid: string): Promise<Browser> => host.loggedIn(uid);
 
 async function json(response: Response): Promise<unknown> {
   return response.json();
@@ -89,7 +75,7 @@ describe('logging in and out', () => {
   });
 
   it('brings the form back after a wrong password', async () => {
-    const ada = await visitor();
+    const ada = visitor();
     const response = await ada.logIn('ada', 'wrong');
     expect(response.status).toBe(401);
     expect(await response.text()).toContain('This user name and password do not go together.');
@@ -117,17 +103,17 @@ describe('who may do what', () => {
   );
 
   it('leads whoever is not logged in to the login', async () => {
-    const response = await (await visitor()).request('/');
+    const response = await visitor().request('/');
     expect([response.status, response.headers.get('location')]).toEqual([303, '/login']);
   });
 
   it('refuses an erasure to whoever is not logged in', async () => {
-    expect((await (await visitor()).submit('/me/delete')).status).toBe(401);
+    expect((await visitor().submit('/me/delete')).status).toBe(401);
     expect(sim.received.count).toBe(0);
   });
 
   it('refuses programs with JSON', async () => {
-    const response = await (await visitor()).request('/admin/users', { headers: { Accept: '*/*' } });
+    const response = await visitor().request('/admin/users', { headers: { Accept: '*/*' } });
     expect(response.headers.get('content-type')).toContain('application/problem+json');
     expect(await json(response)).toEqual({
       title: 'Unauthorized',
@@ -140,20 +126,20 @@ describe('who may do what', () => {
     '/admin',
     '/admin/users',
     '/admin/erasures',
-    '/admin/erasures/x',
-    '/admin/erasures/x/events',
-    '/admin/erasures/x/receipts',
+    '/admin/erasure?reference=x',
+    '/admin/erasure/events?reference=x',
+    '/admin/erasure/receipts?reference=x',
     '/admin/outbox',
   ])('refuses %s to members', async (path) => {
     expect((await (await loggedIn('ada')).request(path)).status).toBe(403);
-    expect((await (await visitor()).request(path)).status).toBe(303);
+    expect((await visitor().request(path)).status).toBe(303);
     expect(sim.received.count).toBe(0);
   });
 
-  it.each(['', '/dry-run', '/x/pause', '/x/resume', '/x/cancel'])(
-    'refuses POST /admin/erasures%s to members',
+  it.each(['erasures', 'erasures/dry-run', 'erasure/pause', 'erasure/resume', 'erasure/cancel'])(
+    'refuses POST /admin/%s to members',
     async (path) => {
-      expect((await (await loggedIn('ada')).submit(`/admin/erasures${path}`)).status).toBe(403);
+      expect((await (await loggedIn('ada')).submit(`/admin/${path}?reference=x`)).status).toBe(403);
     },
   );
 });
@@ -255,7 +241,7 @@ describe('erasure', () => {
   it('leaves a receipt, which needs no login and names nobody', async () => {
     const [, receipt] = await erased('ada', 'delete');
     await over(receipt);
-    const page = await (await visitor()).open(receipt);
+    const page = await visitor().open(receipt);
     expect(page).toContain('Receipt of an erasure');
     expect(page).toContain('erased (answer 200)');
     expect(page).not.toMatch(/\bada\b/i);
@@ -280,8 +266,8 @@ describe('erasure', () => {
   it('shows visitors no erasure of an administrator', async () => {
     const request = { reference: 'leavers', mode: 'delete' } as const;
     await app.get(DebateSpaceErasures).requestMany(['ada'], request);
-    expect((await (await visitor()).request('/receipts/leavers')).status).toBe(404);
-    expect((await (await visitor()).request('/receipts/leavers/events')).status).toBe(404);
+    expect((await visitor().request('/receipts/leavers')).status).toBe(404);
+    expect((await visitor().request('/receipts/leavers/events')).status).toBe(404);
   });
 });
 
@@ -294,12 +280,12 @@ describe('the erasure of many', () => {
   it('takes a file, and leads to the page that shows how far it is', async () => {
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', leavers, list);
-    expect([response.status, response.headers.get('location')]).toEqual([303, '/admin/erasures/leavers']);
+    expect([response.status, response.headers.get('location')]).toEqual([303, erasurePath('leavers')]);
     await lastValueFrom(app.get(DebateSpaceErasures).progress('leavers'));
     expect(sim.users.all().map(({ uid }) => uid)).toEqual(['cleo', 'admin']);
-    expect(await admin.open('/admin/erasures/leavers')).toContain('Done.');
+    expect(await admin.open(erasurePath('leavers'))).toContain('Done.');
 
-    const receipts = await (await admin.request('/admin/erasures/leavers/receipts')).text();
+    const receipts = await (await admin.request(erasurePath('leavers', 'receipts'))).text();
     expect(receipts.trim().split('\n')).toHaveLength(2);
     expect(receipts).not.toMatch(/\b(ada|ben)\b/);
   });
@@ -357,18 +343,21 @@ describe('the erasure of many', () => {
     await sim.goDown();
     await admin.upload('/admin/erasures', leavers, list);
     const erasures = app.get(DebateSpaceErasures);
-    await admin.submit('/admin/erasures/leavers/pause');
+    await admin.submit(erasurePath('leavers', 'pause'));
     expect(await erasures.status('leavers')).toMatchObject({ state: 'paused' });
-    await admin.submit('/admin/erasures/leavers/resume');
+    await admin.submit(erasurePath('leavers', 'resume'));
     expect((await erasures.status('leavers')).state).not.toBe('paused');
-    await admin.submit('/admin/erasures/leavers/cancel');
+    await admin.submit(erasurePath('leavers', 'cancel'));
     expect(await erasures.status('leavers')).toMatchObject({ cancelled: 2, state: 'cancelled' });
   });
 
   it('has no page for an unknown reference', async () => {
     const admin = await loggedIn('admin');
-    for (const path of ['', '/events', '/receipts']) {
-      expect((await admin.request(`/admin/erasures/nothing${path}`)).status).toBe(404);
+    for (const part of [undefined, 'events', 'receipts']) {
+      expect((await admin.request(erasurePath('nothing', part))).status).toBe(404);
+    }
+    for (const query of ['', '?reference=', '?reference=x&reference=y']) {
+      expect((await admin.request(`/admin/erasure${query}`)).status).toBe(404);
     }
   });
 });

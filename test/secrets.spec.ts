@@ -5,6 +5,7 @@ import { NestFactory, type NestContainer } from '@nestjs/core';
 import type { DebateSpaceSimulator, FaultRule } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { filter, firstValueFrom } from 'rxjs';
 import { AccessTokens } from '../libs/debate-space/src/remote/access-tokens.js';
 import { LogoutRoute } from '../libs/debate-space/src/remote/logout-route.js';
 import { startService } from './support/service.js';
@@ -103,7 +104,7 @@ describe('nothing secret leaves', () => {
         secretKey,
         applicationName: 'demo',
         authUrl: service.url,
-        http: { timeoutMs: 50, attempts: 2, rateLimit: false },
+        http: { timeoutMs: 500, maxAttempts: 2, rateLimit: false },
         ...options,
       }),
       { logger, abortOnError: false },
@@ -170,8 +171,12 @@ describe('nothing secret leaves', () => {
       apiKey: `${wrong} either`,
       secretKey: wrong,
       users: { listAuth: 'apiKey' },
+      http: { timeoutMs: 60_000, maxAttempts: 2, rateLimit: false }, // on a busy machine, too, the service refuses
     });
+    const { events$ } = app.get(DebateSpaceEvents);
+    const parked = firstValueFrom(events$.pipe(filter(({ type }) => type === 'logout-parked')));
     await app.get(DebateSpaceService).logoutUser(uid);
+    await parked;
     const errors = await callEverything();
     expect(errors.filter((error) => (error as { code?: string }).code === 'ERR_DEBATE_SPACE_AUTHENTICATION')).not.toEqual([]); // prettier-ignore
   });

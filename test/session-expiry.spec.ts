@@ -12,10 +12,9 @@ import {
   type SessionIndexFactory,
   type SessionRecord,
 } from 'nestjs-debate-space';
-import { createClient } from 'redis';
 import { Browser } from './support/browser.js';
 import { FallibleStore } from './support/fallible-store.js';
-import { redisServer, startRedis } from './support/redis.js';
+import { redisClient, redisServer, startRedis } from './support/redis.js';
 import { startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
 import { sharedStores } from './support/shared-stores.js';
@@ -195,11 +194,11 @@ describe('session.expiry, in one process', () => {
 });
 
 redisServer.describe('session.expiry, over two instances and a Redis', () => {
-  let client: ReturnType<typeof createClient>;
+  let client: ReturnType<typeof redisClient>;
   beforeEach(async () => {
     const redis = await startRedis();
     close.push(() => redis.stop());
-    client = createClient({ url: redis.url });
+    client = redisClient(redis.url);
     await client.connect();
     close.push(() => client.close());
   });

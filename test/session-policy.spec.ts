@@ -7,9 +7,8 @@ import {
   type SessionIndex,
   type SessionIndexFactory,
 } from 'nestjs-debate-space';
-import { createClient } from 'redis';
 import { Browser } from './support/browser.js';
-import { redisServer, startRedis } from './support/redis.js';
+import { redisClient, redisServer, startRedis } from './support/redis.js';
 import { startService, using } from './support/service.js';
 import { logIn, SessionHost } from './support/session-host.js';
 import { sharedStores } from './support/shared-stores.js';
@@ -148,7 +147,7 @@ redisServer.describe("session.policy 'last', over two instances and a Redis", ()
   beforeEach(async () => {
     const redis = await startRedis();
     close.push(() => redis.stop());
-    const client = createClient({ url: redis.url });
+    const client = redisClient(redis.url);
     await client.connect();
     close.push(() => client.close());
     index = redisSessionIndex({ sendCommand: (...args) => client.sendCommand(args) });

@@ -21,6 +21,7 @@ import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
 import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
 import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
 import { SessionSeal } from '../libs/debate-space/src/session-index/session-seal.js';
+import { Containment } from '../libs/debate-space/src/containment.js';
 import { Secret } from '../libs/debate-space/src/secret.js';
 import { outboxContext } from './support/outbox-context.js';
 import { redisServer, startRedis } from './support/redis.js';
@@ -182,11 +183,11 @@ redisServer.describe('a session in the index on Redis', () => {
       const index = await redisSessionIndex({ sendCommand: (name, ...words) => client.call(name, ...words) }).open('app'); // prettier-ignore
       const seal = new SessionSeal(new Secret(keys.secretKey));
       const faults: unknown[] = [];
-      const fault = (where: string, error: unknown): void => void faults.push(where, error);
-      const sessions = new IndexedSessions({ index, seal, lastOnly: true, sweepMs: 1, fault });
+      const containment = new Containment((event) => faults.push(event));
+      const sessions = new IndexedSessions({ index, seal, lastOnly: true, sweepMs: 1, containment });
       const [alive, gone] = [{ cookie: { maxAge: LONG } }, { cookie: { expires: new Date(0) } }];
-      for (const name of ['a', 'b']) sessions.live(`alive ${uidOf(name)}`, uidOf(name), alive);
-      sessions.live(`gone ${uidOf('c')}`, uidOf('c'), gone);
+      for (const name of ['a', 'b']) sessions.saved(`alive ${uidOf(name)}`, uidOf(name), alive);
+      sessions.saved(`gone ${uidOf('c')}`, uidOf('c'), gone);
       expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false); // what came before has been written
       const [claimed] = await index.claimExpired(10, LONG);
       expect(seal.open(claimed?.sealed ?? '')).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });

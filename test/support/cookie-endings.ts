@@ -55,7 +55,7 @@ function stackOf<App, Exchange>(
   login: CookieLogin<App, Exchange>,
   start: (
     act: (exchange: Exchange) => unknown,
-    debateSpace: DebateSpaceModuleOptions,
+    debateSpace: DebateSpaceModuleOptions | undefined,
     started: (app: App) => void,
   ) => ReturnType<EndingStack<Context>['start']>,
   raw: (exchange: Exchange) => Pick<Context, 'raw' | 'hijack'>,
@@ -74,7 +74,7 @@ function stackOf<App, Exchange>(
           removeUser: () => login.removeUser?.(exchange),
           change: () => login.change?.(exchange),
         });
-      return start(acting, { ...debateSpace, session: { cookies } }, (started) => {
+      return start(acting, debateSpace && { ...debateSpace, session: { cookies } }, (started) => {
         app = started;
       });
     },

@@ -1,11 +1,13 @@
 import { cookieStacks } from './cookie-endings.js';
 import { cellsOf, type EndingCell } from './endings.js';
-import { expressStacks } from './express-endings.js';
+import { expressStacks } from './express-stacks.js';
 import { fastifyStacks } from './fastify-endings.js';
+import { socketStacks } from './socket-endings.js';
 
 /** Every row on every stack that has it. */
 export const endingCells: readonly EndingCell[] = [
   ...expressStacks.flatMap(cellsOf),
   ...fastifyStacks.flatMap(cellsOf),
   ...cookieStacks.flatMap(cellsOf),
+  ...socketStacks.flatMap(cellsOf),
 ];

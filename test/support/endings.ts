@@ -1,7 +1,8 @@
 import type { INestApplication } from '@nestjs/common';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { Browser } from './browser.js';
+import { DebateSpaceEvents, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { filter, firstValueFrom, type Observable } from 'rxjs';
+import { Browser, type Fetch } from './browser.js';
 import { Gate } from './gate.js';
 import { using } from './service.js';
 
@@ -12,13 +13,15 @@ export interface Ending<Context> {
   /** Where the versions of a NestJS make it another: `test:matrix`. */
   readonly endsOn?: Readonly<Partial<Record<'nest10' | 'nest11', boolean>>>;
   readonly act: (context: Context) => unknown;
-  /** How the act is reached. Default: a handler. */
-  readonly path?: '/act' | '/act-guarded' | '/outside' | '/act-events' | '/missing';
+  /** How the act is reached: by a path, or `job` by no request at all. Default: a handler. */
+  readonly path?: '/act' | '/act-guarded' | '/outside' | '/act-events' | '/missing' | 'job';
   /** Whether the browser goes away before the act has come to its end. */
   readonly aborts?: boolean;
   /** The option of express-session. */
   readonly unset?: 'destroy';
 }
+
+const LONGER_THAN_A_LEASE_MS = 45_000;
 
 export interface EndingHost {
   readonly app: INestApplication;
@@ -26,6 +29,17 @@ export interface EndingHost {
   stop(): Promise<void>;
   /** From now on nothing fails any more. */
   recover?: () => void;
+  /** Default: that of HTTP/1.1. */
+  readonly fetch?: Fetch;
+  /** Has the act happen without any request. */
+  job?: () => unknown;
+  /**
+   * Has the act happen in another way than by a request of HTTP, such as in a handler of a socket.
+   * @returns how to disconnect
+   */
+  reach?: (browser: Browser) => Promise<() => void>;
+  /** The name of a user that was reported, where the host knows users under another uid. */
+  nameOf?: (uid: string) => string;
 }
 
 /** One column: a platform with a session library, and the rows that it has. */
@@ -35,7 +49,8 @@ export interface EndingStack<Context> {
   start(
     act: (context: Context) => unknown,
     ending: Ending<Context>,
-    debateSpace: DebateSpaceModuleOptions,
+    /** Default: a host without the plugin. */
+    debateSpace: DebateSpaceModuleOptions | undefined,
   ): Promise<EndingHost>;
 }
 
@@ -75,27 +90,55 @@ async function observe<Context>(
     }
   };
   const host = await stack.start(act, ending, using(service));
-  const browser = new Browser(host.url);
+  const browser = new Browser(host.url, host.fetch);
   await browser.post('/login', { uid: 'alice' });
   if ((await browser.get('/whoami')) !== 'alice') throw new Error('alice could not log in');
 
+  const events = host.app.get(DebateSpaceEvents).events$ as Observable<{ type: string }>;
+  const reports = ['session-ended', 'logout-delivered'];
+  const firstReport = firstValueFrom(events.pipe(filter(({ type }) => reports.includes(type))), { defaultValue: undefined }); // prettier-ignore
   const leaving = new AbortController();
   const { path = '/act' } = ending;
-  const method = path === '/act-events' ? 'GET' : 'POST';
-  const answer = browser.fetch(path, { method, signal: leaving.signal });
-  await entered.passed;
-  const aborted = answer.catch(() => undefined); // from now on: it may reject before anybody waits for it
-  if (ending.aborts) leaving.abort();
-  await left.passed;
-  if (ending.aborts) await aborted;
-  else if (path !== '/act-events') await (await answer).text();
+  let disconnect = (): void => undefined;
+  if (path === 'job') await host.job?.();
+  else if (host.reach) {
+    disconnect = await host.reach(browser);
+    await left.passed;
+  } else {
+    const method = path === '/act-events' ? 'GET' : 'POST';
+    const answer = browser.fetch(path, { method, signal: leaving.signal });
+    const aborted = answer.catch(() => undefined); // it may reject before anybody waits for it
+    await entered.passed;
+    if (ending.aborts) leaving.abort();
+    await left.passed;
+    if (ending.aborts) await aborted;
+    else if (path !== '/act-events') await (await answer).text();
+  }
 
   host.recover?.();
   const loggedOut = (await browser.get('/whoami')) !== 'alice';
+  const withoutRequest = path === 'job' || host.reach !== undefined;
   // What is missed is seen in what was told.
-  if (loggedOut) await service.received.waitFor('logout', { timeoutMs: 10_000 }).catch(() => undefined);
+  if (loggedOut && withoutRequest) await byVerdict(service, firstReport);
+  else if (loggedOut) await service.received.waitFor('logout', { timeoutMs: 10_000 }).catch(() => undefined);
+  disconnect();
   leaving.abort();
-  if (ending.aborts) (host.app.getHttpServer() as { closeAllConnections(): void }).closeAllConnections();
+  if (ending.aborts) (host.app.getHttpServer() as { closeAllConnections?(): void }).closeAllConnections?.();
   await host.stop(); // has every verdict fall, and delivers what there is
-  return { loggedOut, told: service.received.logouts };
+  const { nameOf = (uid: string): string => uid } = host;
+  return { loggedOut, told: service.received.logouts.map(nameOf) };
+}
+
+/**
+ * Waits for the report of an end that no request is part of.
+ * @throws Error when the lease of the noted end had to run out before it was reported
+ */
+async function byVerdict(
+  service: DebateSpaceSimulator,
+  firstReport: Promise<{ type: string } | undefined>,
+): Promise<void> {
+  const received = service.received.waitFor('logout', { timeoutMs: LONGER_THAN_A_LEASE_MS });
+  if ((await received.catch(() => undefined)) === undefined) return; // missed
+  if ((await firstReport)?.type !== 'session-ended')
+    throw new Error('the end was reported only when the lease of its entry had run out');
 }

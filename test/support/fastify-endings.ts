@@ -7,12 +7,14 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Ending, EndingStack } from './endings.js';
 import { FallibleStore } from './fallible-store.js';
-import { FastifyHost, type FastifyContext, type FastifyLogin } from './fastify-host.js';
+import { FastifyHost, onHttp2, onLambda, type FastifyContext, type FastifyLogin, type FastifyServing } from './fastify-host.js'; // prettier-ignore
+import { onlySid } from './session-jobs.js';
 
 /** The session of @fastify/session, under @fastify/passport or not. */
 interface FastifySession {
   user?: { uid: string } | undefined;
   readonly sessionId: string;
+  readonly cookie: { maxAge: number | null; expires: Date | null };
   destroy(): Promise<void>;
   destroy(callback: (error?: unknown) => void): void;
   regenerate(keys?: string[]): Promise<void>;
@@ -33,14 +35,19 @@ interface Context extends FastifyContext {
   readonly logIn: (uid: string) => Promise<void>;
 }
 
-interface FastifyEnding extends Ending<Context> {
+interface FastifyEnding extends Omit<Ending<Context>, 'act'> {
+  readonly act?: (context: Context) => unknown;
   /** Default: all. */
   readonly logins?: readonly (keyof typeof logins)[];
   /** Whether the store has to fail. */
   readonly fails?: boolean;
+  /** In place of the act: what happens without any request to the only session that there is. */
+  readonly job?: (store: Store, sid: string) => unknown;
+  /** The store of @fastify/session itself keeps what has run out. */
+  readonly needs?: 'own store';
 }
 
-const sessionOf = (request: FastifyRequest): FastifySession => request.session;
+const sessionOf = (request: FastifyRequest): FastifySession => request.session as unknown as FastifySession;
 const swallowed = (promise: Promise<void>): Promise<void> => promise.catch(() => undefined);
 const closed = (reply: FastifyReply): Promise<unknown> => once(reply.raw, 'close');
 const streamed = async (context: Context, act: (context: Context) => Promise<unknown>): Promise<void> => {
@@ -52,6 +59,14 @@ const streamed = async (context: Context, act: (context: Context) => Promise<unk
   context.reply.raw.end('last');
 };
 const destroy = ({ session }: Context): Promise<void> => session.destroy();
+const sidIn = async (store: Store): Promise<string> =>
+  store instanceof FallibleStore ? onlySid(store) : [...ownRows(store).keys()].join();
+const ownRows = (store: Store): Map<string, FastifySession> => Reflect.get(store, 'store') as Map<string, FastifySession>; // prettier-ignore
+/** As if its time had come: not by a method of the store. */
+const runOut = (store: Store, sid: string): void => {
+  const session = ownRows(store).get(sid);
+  if (session) session.cookie.expires = new Date(Date.now() - 1_000);
+};
 const removeUser = ({ session }: Context): void => {
   delete session.user;
 };
@@ -102,6 +117,11 @@ const endings: readonly FastifyEnding[] = [
   { name: 'destroyed after the response', ends: true, act: async (context) => { context.reply.hijack(); context.reply.raw.end('done'); await closed(context.reply); await destroy(context); } }, // prettier-ignore
   { name: 'store.destroy with no request', ends: true, act: async ({ request, session, store }) => { const { sessionId } = session; Object.assign(request, { session: null }); await new Promise<void>((resolve) => { setImmediate(() => { store.destroy(sessionId, resolve); }); }); } }, // prettier-ignore
   { name: 'store.clear', ends: true, fails: true, act: ({ request, store }) => new Promise<void>((resolve) => { Object.assign(request, { session: null }); store.clear?.(resolve); }) }, // prettier-ignore
+  { name: 'store.destroy by a job', ends: true, path: 'job', job: (store, sid) => new Promise<void>((resolve) => { store.destroy(sid, resolve); }) }, // prettier-ignore
+  { name: 'the session runs out and is found expired at the next request', ends: true, path: 'job', needs: 'own store', job: runOut }, // prettier-ignore
+  { name: 'session.cookie.maxAge = 0, saved', ends: true, act: ({ session }) => { session.cookie.maxAge = 0; return session.save(); } }, // prettier-ignore
+  { name: 'session.cookie.expires in the past, saved', ends: true, act: ({ session }) => { session.cookie.expires = new Date(0); return session.save(); } }, // prettier-ignore
+  { name: 'a longer session.cookie.maxAge, saved', ends: false, act: ({ session }) => { session.cookie.maxAge = 60_000; return session.save(); } }, // prettier-ignore
   { name: 'touch', ends: false, act: ({ session }) => { session.touch(); } }, // prettier-ignore
   { name: 'reload', ends: false, act: ({ session }) => session.reload() },
   { name: 'an ordinary save', ends: false, act: ({ session }) => session.save() },
@@ -139,29 +159,56 @@ const logins = {
   },
 };
 
-const variants = [
+interface FastifyVariant {
+  readonly name: string;
+  readonly kind: keyof typeof logins;
+  readonly ownStore: boolean;
+  /** Default: Nest listens. */
+  readonly serving?: FastifyServing;
+}
+
+/** An event of a lambda has nobody who goes away before the answer, which comes as a whole. */
+const fitsLambda = ({ path, aborts = false, name }: FastifyEnding): boolean =>
+  !aborts && path !== '/act-events' && !/raw response|streaming|after the response/.test(name);
+
+const variants: readonly FastifyVariant[] = [
   { name: 'Fastify, @fastify/session', kind: 'session', ownStore: false },
   { name: 'Fastify, @fastify/session and its own store', kind: 'session', ownStore: true },
   { name: 'Fastify, @fastify/passport', kind: 'passport', ownStore: false },
-] as const;
+  { name: 'Fastify over HTTP/2, @fastify/session', kind: 'session', ownStore: false, serving: onHttp2 },
+  { name: 'Fastify on AWS Lambda, @fastify/aws-lambda', kind: 'session', ownStore: false, serving: onLambda },
+];
 
 /** @fastify/session, alone and under @fastify/passport. */
-export const fastifyStacks: readonly EndingStack<Context>[] = variants.map(({ name, kind, ownStore }) => ({
-  name,
-  endings: endings.filter(({ logins, fails }) => (logins?.includes(kind) ?? true) && !(fails && ownStore)),
-  start: async (act, _, debateSpace) => {
-    const store = new (ownStore ? fastifySession.MemoryStore : FallibleStore)() as Store;
-    const login = logins[kind](store);
-    const acting = (context: FastifyContext): unknown =>
-      act({
-        ...context,
-        session: sessionOf(context.request),
-        store,
-        logIn: async (uid) => {
-          await login.logIn(context, uid);
-        },
+export const fastifyStacks: readonly EndingStack<Context>[] = variants.map(
+  ({ name, kind, ownStore, serving }) => ({
+    name,
+    endings: endings
+      .map(({ act = () => undefined, ...ending }) => ({ ...ending, act }))
+      .filter(
+        (ending) =>
+          (ending.logins?.includes(kind) ?? true) &&
+          !(ending.fails && ownStore) &&
+          !(ending.needs === 'own store' && !ownStore) &&
+          (serving !== onLambda || fitsLambda(ending)),
+      ),
+    start: async (act, { name: row }, debateSpace) => {
+      const store = new (ownStore ? fastifySession.MemoryStore : FallibleStore)() as Store;
+      const login = logins[kind](store);
+      const acting = (context: FastifyContext): unknown =>
+        act({
+          ...context,
+          session: sessionOf(context.request),
+          store,
+          logIn: async (uid) => {
+            await login.logIn(context, uid);
+          },
+        });
+      const host = await FastifyHost.start({ login, act: acting, debateSpace, serving });
+      return Object.assign(host, {
+        recover: () => store.fail?.('set', 0),
+        job: async () => endings.find((ending) => ending.name === row)?.job?.(store, await sidIn(store)),
       });
-    const host = await FastifyHost.start({ login, act: acting, debateSpace });
-    return Object.assign(host, { recover: () => store.fail?.('set', 0) });
-  },
-}));
+    },
+  }),
+);

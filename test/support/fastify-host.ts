@@ -15,8 +15,12 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import awsLambdaFastify from '@fastify/aws-lambda';
 import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { NEVER, concat, of, type Observable } from 'rxjs';
+import type { Fetch } from './browser.js';
+import { http2Fetch } from './http2-fetch.js';
+import { lambdaFetch, type LambdaHandler } from './lambda-fetch.js';
 
 export interface FastifyContext {
   readonly request: FastifyRequest;
@@ -34,9 +38,49 @@ export interface FastifyLogin {
 export interface FastifyHostOptions {
   readonly login: FastifyLogin;
   readonly act: (context: FastifyContext) => unknown;
-  /** Made when there is an app, for options that need it. */
-  readonly debateSpace: DebateSpaceModuleOptions;
+  /** Default: a host without the plugin. */
+  readonly debateSpace: DebateSpaceModuleOptions | undefined;
+  readonly serving?: FastifyServing;
 }
+
+/** How the requests of a host come in. */
+export interface FastifyServing {
+  /** Options of the adapter. */
+  readonly adapter?: object;
+  readonly serve: (app: NestFastifyApplication) => Promise<ServedHost>;
+}
+
+interface ServedHost {
+  readonly url: string;
+  readonly fetch?: Fetch;
+  /** What is closed before the app. */
+  readonly close?: () => Promise<void>;
+}
+
+const onServer: FastifyServing = {
+  serve: async (app) => {
+    await app.listen(0, '127.0.0.1');
+    return { url: await app.getUrl() };
+  },
+};
+
+/** One connection of HTTP/2. */
+export const onHttp2: FastifyServing = {
+  adapter: { http2: true },
+  serve: async (app) => {
+    const { url } = await onServer.serve(app);
+    return { url, ...http2Fetch(url) };
+  },
+};
+
+/** Without a server: each request is an event of AWS Lambda. */
+export const onLambda: FastifyServing = {
+  serve: async (app) => {
+    await app.init();
+    const handler = awsLambdaFastify(app.getHttpAdapter().getInstance() as never) as unknown as LambdaHandler;
+    return { url: 'http://lambda', fetch: lambdaFetch(handler) };
+  },
+};
 
 const SCENARIO = Symbol('scenario');
 
@@ -98,18 +142,27 @@ class FastifyHostController {
 export class FastifyHost {
   private constructor(
     readonly app: NestFastifyApplication,
-    readonly url: string,
+    private readonly served: ServedHost,
   ) {}
+
+  get url(): string {
+    return this.served.url;
+  }
+
+  get fetch(): Fetch | undefined {
+    return this.served.fetch;
+  }
 
   static async start(options: FastifyHostOptions): Promise<FastifyHost> {
     @Module({
-      imports: [DebateSpaceModule.forRoot(options.debateSpace)],
+      imports: options.debateSpace ? [DebateSpaceModule.forRoot(options.debateSpace)] : [],
       controllers: [FastifyHostController],
       providers: [{ provide: SCENARIO, useValue: options }],
     })
     class FastifyHostModule {}
 
-    const adapter = new FastifyAdapter({ forceCloseConnections: true });
+    const { adapter: more, serve } = options.serving ?? onServer;
+    const adapter = new FastifyAdapter({ forceCloseConnections: true, ...more });
     const app = await NestFactory.create<NestFastifyApplication>(FastifyHostModule, adapter, {
       logger: false,
       abortOnError: false,
@@ -127,11 +180,11 @@ export class FastifyHost {
     fastify.addHook('preHandler', async (request, reply) => {
       if (request.url === '/missing') await options.act({ request, reply });
     });
-    await app.listen(0, '127.0.0.1');
-    return new FastifyHost(app, await app.getUrl());
+    return new FastifyHost(app, await serve(app));
   }
 
   async stop(): Promise<void> {
+    await this.served.close?.();
     await this.app.close();
   }
 }

@@ -13,6 +13,7 @@ const outbox = await lmdbOutbox({ path }).open({
   uidHash: String,
   seal: String,
   unseal: String,
+  contained: (work) => work(),
   keepFinishedMs: 60_000,
 });
 const limit = (bytes) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);

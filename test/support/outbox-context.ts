@@ -15,6 +15,9 @@ export function outboxContext(
     uidHash: (uid) => keyedHash(key, 'uid', uid),
     seal: (uid) => uids.seal(uid),
     unseal: (sealed) => uids.open(sealed),
+    contained: (work) => {
+      work();
+    },
     keepFinishedMs: 60_000,
     ...more,
   };

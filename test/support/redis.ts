@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { createClient } from 'redis';
 import { freePort } from './free-port.js';
 import { programOf } from './program.js';
 
@@ -18,6 +19,11 @@ export interface RunningRedis {
   /** After a crash: at the same place, with the same files. */
   restart(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** A client for it. On a busy machine even a connection to this machine takes seconds: node-redis gives up after five. */
+export function redisClient(url: string, database = 0) {
+  return createClient({ url, database, socket: { connectTimeout: 60_000 } });
 }
 
 /** A Redis of its own, empty, on a port that the system chose. @param more settings of redis.conf */
@@ -49,7 +55,13 @@ async function launch(options: Record<string, string | number>) {
   const server = spawn(redisServer.path ?? 'redis-server', settings, {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  for await (const line of createInterface(server.stdout)) if (line.includes('Ready to accept')) break;
-  server.stdout.resume();
-  return server;
+  const log: string[] = [];
+  for await (const line of createInterface(server.stdout)) {
+    log.push(line);
+    if (line.includes('Ready to accept')) {
+      server.stdout.resume();
+      return server;
+    }
+  }
+  throw new Error(`Redis has not started:\n${log.join('\n')}`);
 }

@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import session from 'express-session';
+import { neverCloseIdle } from './never-close-idle.js';
 
 /** The apps of a test, which closes them. */
 export class RunningApps {
@@ -9,6 +10,7 @@ export class RunningApps {
   async listen(creating: Promise<INestApplication>): Promise<string> {
     const app = await this.add(creating);
     await app.listen(0, '127.0.0.1');
+    neverCloseIdle(app);
     return app.getUrl();
   }
 

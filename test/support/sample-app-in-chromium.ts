@@ -1,14 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
 import { filter, firstValueFrom } from 'rxjs';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { createApp } from '../../sample-app/src/create-app.js';
 import { DEMO_PASSWORD } from '../../sample-app/src/login/demo-users.js';
-import { startSimulatedService } from '../../sample-app/src/simulated-service.js';
+import { RunningSampleApp } from './running-sample-app.js';
 
 /** Chromium says this of answers that tests ask for: a refused login or form, a page that is not there. */
 const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a status of (401|404|422)/;
@@ -20,26 +16,26 @@ export class SampleAppInChromium {
   readonly #contexts: BrowserContext[] = [];
 
   private constructor(
-    readonly app: NestExpressApplication,
-    readonly url: string,
-    readonly sim: DebateSpaceSimulator,
+    readonly host: RunningSampleApp,
     readonly chromium: Browser,
-    readonly folder: string,
   ) {}
+
+  get app(): NestExpressApplication {
+    return this.host.app;
+  }
+
+  get sim(): DebateSpaceSimulator {
+    return this.host.sim;
+  }
 
   /** @param members how many users the debate space has besides the demo ones */
   static async start(chromium: Browser, members = 0): Promise<SampleAppInChromium> {
-    const sim = await startSimulatedService(0, members);
-    const folder = await mkdtemp(join(tmpdir(), 'sample-app-'));
-    process.env.OUTBOX_PATH = folder;
-    const app = await createApp({ logger: false, abortOnError: false, forceCloseConnections: true });
-    await app.listen(0, '127.0.0.1');
-    return new SampleAppInChromium(app, await app.getUrl(), sim, chromium, folder);
+    return new SampleAppInChromium(await RunningSampleApp.start(members), chromium);
   }
 
   /** A visitor with cookies of their own, on an empty page. Paths lead to the app. */
   async visitor(options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await this.chromium.newContext({ baseURL: this.url, ...options });
+    const context = await this.chromium.newContext({ baseURL: this.host.url, ...options });
     this.#contexts.push(context);
     const page = await context.newPage();
     page.on('pageerror', ({ message }) => this.complaints.push(message));
@@ -75,8 +71,6 @@ export class SampleAppInChromium {
 
   async close(): Promise<void> {
     for (const context of this.#contexts) await context.close();
-    await this.app.close();
-    await this.sim.stop();
-    await rm(this.folder, { recursive: true });
+    await this.host.close();
   }
 }

@@ -3,7 +3,7 @@ import { RedisStore } from 'connect-redis';
 import { randomUUID } from 'node:crypto';
 import session from 'express-session';
 import pg from 'pg';
-import { createClient } from 'redis';
+import { redisClient } from './redis.js';
 import type { OpenedStore, StoreKind } from './store-kinds.js';
 
 const PostgresStore = createPostgresStore(session);
@@ -11,7 +11,7 @@ const PostgresStore = createPostgresStore(session);
 export const storesInRedis = (url: () => string): readonly StoreKind[] => {
   let databases = 0; // in one of its own each store lists its sessions in the same order
   const open = async (): Promise<OpenedStore & { destroy: () => void }> => {
-    const client = await createClient({ url: url(), database: (databases += 1) }).connect();
+    const client = await redisClient(url(), (databases += 1)).connect();
     const store = new RedisStore({ client });
     const destroy = (): void => { client.destroy(); }; // prettier-ignore
     return { store, close: () => client.close(), destroy };

@@ -4,6 +4,7 @@ import {
   Get,
   Inject,
   type LoggerService,
+  type NestApplicationOptions,
   Module,
   Post,
   Req,
@@ -15,7 +16,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { ExpressAdapter, NestExpressApplication } from '@nestjs/platform-express';
 import type { Request, RequestHandler, Response } from 'express';
 import session, { type Store } from 'express-session';
 import {
@@ -25,6 +26,8 @@ import {
 } from 'nestjs-debate-space';
 import passport from 'passport';
 import { NEVER, concat, of, type Observable } from 'rxjs';
+import type { Fetch } from './browser.js';
+import { onNestsServer, type ExpressWiring, type Mountable, type WiredHost } from './express-wirings.js';
 
 declare module 'express-session' {
   interface SessionData {
@@ -60,7 +63,25 @@ export interface SessionHostOptions {
   readonly stores?: Readonly<Record<string, Store>>;
   readonly logger?: LoggerService;
   readonly controllers?: readonly Type[];
+  /** Default: Nest listens. */
+  readonly wiring?: ExpressWiring;
+  /** How the host keeps its users. Default: `{ uid }`. */
+  readonly users?: UserShape;
 }
+
+/** How a host keeps a user in its session, or serializes one for passport. */
+export interface UserShape {
+  readonly user: (name: string) => unknown;
+  readonly name: (user: unknown) => string | undefined;
+}
+
+const byUid: UserShape = {
+  user: (uid) => ({ uid }),
+  name: (user) => (user as { uid: string } | undefined)?.uid,
+};
+const SHAPE = 'shape of users';
+/** passport keeps the uid alone. */
+const bare: UserShape = { user: (uid) => uid, name: (user) => user as string };
 
 export const sessionStacks = ['express-session', 'passport'] as const;
 export type SessionStack = (typeof sessionStacks)[number];
@@ -125,15 +146,33 @@ class SessionHostController {
 
 /** A host app as a team would have it: main.ts mounts the session middleware, and has no line of ours. */
 export class SessionHost {
-  private constructor(
-    readonly app: NestExpressApplication,
-    readonly url: string,
-  ) {}
+  readonly #host: WiredHost;
+
+  private constructor(host: WiredHost) {
+    this.#host = host;
+  }
+
+  get app(): NestExpressApplication {
+    return this.#host.app;
+  }
+
+  get url(): string {
+    return this.#host.url;
+  }
+
+  get fetch(): Fetch | undefined {
+    return this.#host.fetch;
+  }
 
   static async start(options: SessionHostOptions): Promise<SessionHost> {
     const { act = () => undefined, store = new session.MemoryStore(), stores = {}, unset = 'keep' } = options;
     const { stack = 'express-session', logger = false, debateSpace = [], maxAge } = options;
-    const mountSessions = (app: NestExpressApplication): void => {
+    const { wiring = onNestsServer, users = stack === 'passport' ? bare : byUid } = options;
+    const mountSessions = (app: Mountable): void => {
+      app.use((_: Request, response: Response, next: () => void) => {
+        response.locals[SHAPE] = users;
+        next();
+      });
       for (const [path, own] of Object.entries({ ...stores, '/': store })) {
         const settings = { secret: 'only for tests', resave: false, saveUninitialized: false };
         app.use(
@@ -147,12 +186,12 @@ export class SessionHost {
           }),
         );
       }
-      if (stack === 'passport') for (const handler of passportHandlers()) app.use(handler);
+      if (stack === 'passport') for (const handler of passportHandlers(users)) app.use(handler);
     };
     const sessions = {
       mount: mountSessions,
       logIn: (request: Request, _: Response, uid: string) => logIn(request, uid),
-      uidIn,
+      uidIn: (request: Request) => uidIn(request, users),
     };
     const { login = sessions } = options;
     const imports = [debateSpace].flat().map((options) => DebateSpaceModule.forRoot(options));
@@ -164,30 +203,35 @@ export class SessionHost {
     })
     class SessionHostModule {}
 
-    const app = await NestFactory.create<NestExpressApplication>(SessionHostModule, {
-      logger,
-      abortOnError: false,
-    });
-    login.mount?.(app);
-    app.use('/outside', (request: Request, response: Response, next: (error?: unknown) => void) => {
-      Promise.resolve(act(request, response, store)).then(() => response.end('done'), next);
-    });
-    await app.listen(0, '127.0.0.1');
-    return new SessionHost(app, await app.getUrl());
+    const create = (adapter?: ExpressAdapter): Promise<NestExpressApplication> => {
+      const settings: NestApplicationOptions = { logger, abortOnError: false };
+      return adapter
+        ? NestFactory.create<NestExpressApplication>(SessionHostModule, adapter, settings)
+        : NestFactory.create<NestExpressApplication>(SessionHostModule, settings);
+    };
+    const mountOutside = (app: Mountable): void => {
+      app.use('/outside', (request: Request, response: Response, next: (error?: unknown) => void) => {
+        Promise.resolve(act(request, response, store)).then(() => response.end('done'), next);
+      });
+    };
+    const mount = (app: Mountable): void => {
+      login.mount?.(app as NestExpressApplication);
+    };
+    return new SessionHost(await wiring({ create, mount, mountOutside }));
   }
 
   async stop(): Promise<void> {
-    await this.app.close();
+    await this.#host.stop();
   }
 }
 
-function passportHandlers(): RequestHandler[] {
+function passportHandlers({ user, name }: UserShape): RequestHandler[] {
   const authenticator = new passport.Passport();
-  authenticator.serializeUser((user, done) => {
-    done(null, (user as { uid: string }).uid);
+  authenticator.serializeUser((known, done) => {
+    done(null, user((known as { uid: string }).uid));
   });
-  authenticator.deserializeUser((uid: string, done) => {
-    done(null, { uid } as Express.User);
+  authenticator.deserializeUser((stored, done) => {
+    done(null, { uid: name(stored) } as Express.User);
   });
   return [authenticator.initialize() as RequestHandler, authenticator.session() as RequestHandler];
 }
@@ -195,7 +239,8 @@ function passportHandlers(): RequestHandler[] {
 /** Logs in as the app's session stack does it. */
 export async function logIn(request: Request, uid: string): Promise<void> {
   if (typeof request.logIn !== 'function') {
-    request.session.user = { uid };
+    const users = (request.res?.locals[SHAPE] as UserShape | undefined) ?? byUid;
+    Object.assign(request.session, { user: users.user(uid) });
     return;
   }
   await new Promise<void>((resolve, reject) => {
@@ -206,6 +251,6 @@ export async function logIn(request: Request, uid: string): Promise<void> {
   });
 }
 
-function uidIn(request: Request): string | undefined {
-  return (request.user as { uid: string } | undefined)?.uid ?? request.session.user?.uid;
+export function uidIn(request: Request, users: UserShape = byUid): string | undefined {
+  return (request.user as { uid: string } | undefined)?.uid ?? users.name(request.session.user);
 }

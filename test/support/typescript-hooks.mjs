@@ -14,6 +14,10 @@ export function resolve(specifier, context, next) {
   if (specifier.startsWith('nestjs-debate-space')) {
     return { url: new URL(`libs/debate-space/src/${part}.ts`, root).href, shortCircuit: true };
   }
+  if (specifier === 'debate-space-simulator') {
+    const url = new URL('libs/debate-space-simulator/src/index.ts', root).href;
+    return { url, shortCircuit: true };
+  }
   if (/^\.{1,2}\/.*\.js$/.test(specifier)) {
     const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
     if (existsSync(source)) return { url: source.href, shortCircuit: true };

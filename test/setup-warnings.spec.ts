@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import express, { type Request } from 'express';
+import session, { type Store } from 'express-session';
+import type { LoggerService } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { DebateSpaceEvents, DebateSpaceModule, type DebateSpaceEvent } from 'nestjs-debate-space';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Browser } from './support/browser.js';
+import { expressCookieLogins, fastifyCookieLogins } from './support/cookie-logins.js';
+import { FastifyHost } from './support/fastify-host.js';
+import { startService, using } from './support/service.js';
+import { SessionHost, type ExpressLogin, type SessionHostOptions } from './support/session-host.js';
+
+type Warning = Extract<DebateSpaceEvent, { type: 'setup-warning' }>;
+
+let service: DebateSpaceSimulator;
+beforeEach(async () => {
+  service = await startService();
+});
+afterEach(async () => {
+  await service.stop();
+});
+
+function warningsOf(app: { get(token: typeof DebateSpaceEvents): DebateSpaceEvents }): Warning[] {
+  const warnings: Warning[] = [];
+  app.get(DebateSpaceEvents).events$.subscribe((event) => {
+    if (event.type === 'setup-warning') warnings.push(event);
+  });
+  return warnings;
+}
+
+/** An app whose login puts something into the session. */
+function keeping(put: (request: Request, uid: string) => void): ExpressLogin {
+  return {
+    mount: (app) => {
+      app.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
+    },
+    logIn: (request, _, uid) => {
+      put(request, uid);
+    },
+    uidIn: () => undefined,
+  };
+}
+
+async function warningsAfterLogins(options: SessionHostOptions): Promise<readonly Warning[]> {
+  const host = await SessionHost.start({ debateSpace: using(service), ...options });
+  const warnings = warningsOf(host.app);
+  const browser = new Browser(host.url);
+  for (const uid of ['alice', 'bob', 'alice']) await browser.post('/login', { uid });
+  await browser.post('/act');
+  await host.stop();
+  return warnings;
+}
+
+describe('a session with a user in which no uid is found', () => {
+  const users: {
+    readonly name: string;
+    readonly put: (request: Request, uid: string) => void;
+    readonly keys: string;
+  }[] = [
+    { name: 'passport keeps { username }', put: ({ session }, username) => Object.assign(session, { passport: { user: { username } } }), keys: 'cookie, passport, passport.user.username' }, // prettier-ignore
+    { name: 'the session keeps { email }', put: ({ session }, email) => Object.assign(session, { user: { email } }), keys: 'cookie, user, user.email' }, // prettier-ignore
+    { name: 'the session keeps an account', put: ({ session }, name) => Object.assign(session, { account: { name } }), keys: 'cookie, account, account.name' }, // prettier-ignore
+  ];
+
+  it.each(users)(
+    'is one warning with the keys of the session and no value when $name',
+    async ({ put, keys }) => {
+      const warnings = await warningsAfterLogins({ login: keeping(put) });
+      expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
+      expect(warnings[0]?.message).toContain(`(session keys: ${keys})`);
+      expect(warnings[0]?.hint).toContain('session.uid');
+      expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
+    },
+  );
+
+  it('is one line in the log', async () => {
+    const lines: unknown[] = [];
+    const nothing = (): void => undefined;
+    const logger: LoggerService = { log: nothing, error: nothing, warn: (line: unknown) => lines.push(line) };
+    const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
+    await warningsAfterLogins({ login, logger });
+    expect(lines.map(String).filter((line) => line.includes('no uid was found'))).toHaveLength(1);
+  });
+
+  const others: { readonly name: string; readonly put: (request: Request, uid: string) => void }[] = [
+    { name: 'a user of { _id }', put: ({ session }, _id) => Object.assign(session, { user: { _id, email: 'a@example.org' } }) }, // prettier-ignore
+    { name: 'passport after a logout', put: ({ session }) => Object.assign(session, { passport: {} }) },
+    { name: 'no user', put: ({ session }) => Object.assign(session, { basket: 1, user: null, userId: '' }) },
+    { name: 'the state of a login under way', put: ({ session }) => Object.assign(session, { 'oauth2:example': { state: 'x' } }) }, // prettier-ignore
+  ];
+  it.each(others)('is none when the session has $name', async ({ put }) => {
+    expect(await warningsAfterLogins({ login: keeping(put) })).toEqual([]);
+  });
+
+  it('is none when the host has its own session.uid', async () => {
+    const debateSpace = using(service, { session: { uid: () => undefined } });
+    const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
+    expect(await warningsAfterLogins({ login, debateSpace })).toEqual([]);
+  });
+});
+
+it('a user of { _id, email } is reported at each end', async () => {
+  const login = keeping(({ session: own }, _id) =>
+    Object.assign(own, { user: { _id, email: 'a@example.org' } }),
+  );
+  const act = (request: Request): unknown => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+  await warningsAfterLogins({ login, act });
+  // alice's login is replaced by bob's, his by hers, and hers by the logout.
+  expect(service.received.logouts.toSorted()).toEqual(['alice', 'alice', 'bob']);
+});
+
+describe('a request with a session but no session store', () => {
+  const onExpress = expressCookieLogins.filter(({ name }) => name.includes('cookie-session'));
+  const onFastify = fastifyCookieLogins.filter(({ name }) => name.includes('secure-session'));
+
+  it.each(onExpress)('is one warning: $name', async ({ mount, logIn, uidIn }) => {
+    const login: ExpressLogin = {
+      mount: (app) => void mount?.(app),
+      logIn: (request, response, uid) => logIn({ request, response }, uid),
+      uidIn: (request, response) => uidIn({ request, response }),
+    };
+    const warnings = await warningsAfterLogins({ login });
+    expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
+    expect(warnings[0]?.hint).toContain('session.cookies');
+    expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
+  });
+
+  it.each(onFastify)('is one warning: $name', async ({ mount, logIn, uidIn }) => {
+    const register = (app: Parameters<NonNullable<typeof mount>>[0]): unknown => mount?.(app);
+    const debateSpace = using(service);
+    const host = await FastifyHost.start({
+      login: { register, logIn, uidIn },
+      act: () => undefined,
+      debateSpace,
+    });
+    const warnings = warningsOf(host.app);
+    for (const uid of ['alice', 'bob']) await new Browser(host.url).post('/login', { uid });
+    await host.stop();
+    expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
+  });
+});
+
+it('Nest behind the session middleware of a parent app is one warning, and logouts are delivered', async () => {
+  const parent = express();
+  parent.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
+  const app = await NestFactory.create<NestExpressApplication>(
+    DebateSpaceModule.forRoot(using(service)),
+    new ExpressAdapter(),
+    { logger: false, abortOnError: false },
+  );
+  app.use('/login', (request: Request, response: { end(text: string): void }) => {
+    request.session.user = { uid: 'alice' };
+    response.end('hello');
+  });
+  app.use('/logout', (request: Request, response: { end(text: string): void }) => {
+    request.session.destroy(() => {
+      response.end('bye');
+    });
+  });
+  const warnings = warningsOf(app);
+  await app.init();
+  parent.use(app.getHttpAdapter().getInstance());
+  const server = parent.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const browser = new Browser(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await browser.post('/login', {});
+  await browser.post('/logout');
+  await browser.post('/login', {});
+  server.closeAllConnections();
+  server.close();
+  await app.close();
+  expect(warnings.map(({ code }) => code)).toEqual(['session-of-parent-app']);
+  expect(service.received.logouts).toEqual(['alice']);
+});
+
+describe('store.clear() on a store that does not list its sessions', () => {
+  class UnlistedStore extends session.MemoryStore {}
+  const unlisted: { readonly name: string; readonly store: () => Store }[] = [
+    { name: 'has no all()', store: () => Object.assign(new UnlistedStore(), { all: undefined }) }, // prettier-ignore
+    { name: 'lists rows', store: () => Object.assign(new UnlistedStore(), { all: (done: (error: unknown, rows: unknown) => void) => { done(null, [{ sid: 's1', sess: '{}' }]); } }) }, // prettier-ignore
+  ];
+  it.each(unlisted)(
+    'is one warning when it $name, and users with a request under way are reported',
+    async ({ store: make }) => {
+      const store = make();
+      const act: SessionHostOptions['act'] = () => new Promise((resolve) => { store.clear?.(resolve); }); // prettier-ignore
+      const host = await SessionHost.start({ debateSpace: using(service), store, act });
+      const warnings = warningsOf(host.app);
+      const browser = new Browser(host.url);
+      for (let round = 0; round < 2; round += 1) {
+        await browser.post('/login', { uid: 'alice' });
+        await browser.post('/act');
+      }
+      await host.stop();
+      expect(warnings.map(({ code }) => code)).toEqual(['clear-not-listed']);
+      expect(service.received.logouts).toEqual(['alice', 'alice']);
+    },
+  );
+});

@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Logger } from '@nestjs/common';
+import {
+  DebateSpaceEvents,
+  memoryOutbox,
+  memorySessionIndex,
+  type DebateSpaceModuleOptions,
+  type DebateSpaceSessionOptions,
+  type OutboxFactory,
+  type SessionIndexFactory,
+} from 'nestjs-debate-space';
+import type { EndingHost } from './endings.js';
+
+/** A request of the host as its platform has it, and the response of Node.js that belongs to it. */
+export interface FaultyRequest {
+  readonly request: object;
+  readonly raw: IncomingMessage | undefined;
+  readonly response: ServerResponse | undefined;
+}
+
+/** Something in the host's process that goes wrong. */
+export interface HostFault {
+  readonly name: string;
+  /** In a handler, before the session is destroyed. */
+  readonly before?: (parts: FaultyRequest) => void;
+  /** In a handler, after the session was destroyed. */
+  readonly after?: (parts: FaultyRequest) => void;
+  /** Whether the session is left alone. */
+  readonly stays?: boolean;
+  readonly options?: Partial<DebateSpaceModuleOptions>;
+  /** Whether it has nothing to do with the platform: played on one. */
+  readonly onOneHost?: boolean;
+  /** When the host has started. */
+  readonly started?: (host: EndingHost) => void;
+}
+
+const fail = (): never => {
+  throw new Error('a fault that was injected');
+};
+const failing = (target: object | undefined, name: string): void => {
+  if (target) Object.defineProperty(target, name, { value: fail, configurable: true, writable: true });
+};
+const failingGetter = (target: object | undefined, name: string): void => {
+  if (target) Object.defineProperty(target, name, { get: fail, set: () => undefined, configurable: true });
+};
+
+/** The memory engine, with one of its operations failing, by an error that is thrown or by a promise. */
+function outboxFailing(operation: string, how: () => unknown): OutboxFactory {
+  return {
+    open: async (context) => {
+      const outbox = await memoryOutbox().open(context);
+      Object.defineProperty(outbox, operation, { value: how });
+      return outbox;
+    },
+  };
+}
+const operations = ['hold', 'release', 'cancel', 'claim', 'finish', 'retry', 'counts', 'nextDueMs'];
+
+function indexFailing(operation: string): SessionIndexFactory {
+  return {
+    open: async (namespace) => {
+      const index = await memorySessionIndex().open(namespace);
+      Object.defineProperty(index, operation, { value: fail });
+      return index;
+    },
+  };
+}
+
+const around = (name: string, apply: (parts: FaultyRequest) => void): HostFault[] => [
+  { name: `${name}, before the end`, before: apply },
+  { name: `${name}, after the end`, after: apply },
+  { name: `${name}, and the session stays`, before: apply, stays: true },
+];
+const session = (options: DebateSpaceSessionOptions): Partial<DebateSpaceModuleOptions> => ({
+  session: options,
+});
+
+/** Each is played with the plugin and without it. */
+export const hostFaults: readonly HostFault[] = [
+  { name: 'nothing goes wrong' },
+  ...around('the response is deleted from the request', ({ raw }) => { if (raw) Reflect.deleteProperty(raw, 'res'); }),
+  ...around('the response of the request is null', ({ raw }) => { if (raw) Object.assign(raw, { res: null }); }),
+  ...around('response.getHeader throws when the response closes', ({ response }) => { response?.prependListener('close', () => { failing(response, 'getHeader'); }); }),
+  ...around('response.headersSent throws when the response closes', ({ response }) => { response?.prependListener('close', () => { failingGetter(response, 'headersSent'); }); }),
+  ...around('response.writableEnded throws when the response closes', ({ response }) => { response?.prependListener('close', () => { failingGetter(response, 'writableEnded'); }); }),
+  ...around('request.headers throws when the response closes', ({ raw, response }) => { response?.prependListener('close', () => { failingGetter(raw, 'headers'); }); }),
+  ...around('the session of the request throws when the response closes', ({ request, response }) => { response?.prependListener('close', () => { failingGetter(request, 'session'); }); }),
+  ...around('the session id of the request throws when the response closes', ({ request, response }) => { response?.prependListener('close', () => { failingGetter(request, 'sessionID'); }); }),
+  ...around('the request is frozen when the response closes', ({ request, response }) => { response?.prependListener('close', () => { Object.freeze(request); }); }),
+  ...around('response.on throws', ({ response }) => { failing(response, 'on'); }),
+  ...around('response.off throws', ({ response }) => { failing(response, 'off'); }),
+  ...around('response.closed throws', ({ response }) => { failingGetter(response, 'closed'); }),
+  { name: 'session.uid throws', options: session({ uid: fail }) },
+  { name: 'a subscriber to the events throws', started: ({ app }) => { app.get(DebateSpaceEvents).events$.subscribe(fail); } },
+  { name: 'the logger throws at a fault', options: session({ uid: fail }), started: () => { Logger.overrideLogger({ log: fail, warn: fail, error: fail }); } },
+  ...operations.flatMap((operation) => [
+    { name: `the outbox throws in ${operation}`, onOneHost: true, options: { outbox: outboxFailing(operation, fail) } },
+    { name: `the outbox rejects in ${operation}`, onOneHost: true, options: { outbox: outboxFailing(operation, () => Promise.reject(new Error('a fault that was injected'))) } },
+  ]),
+  ...['put', 'renew', 'remove'].map((operation) => ({ name: `the session index throws in ${operation}`, onOneHost: true, options: session({ policy: 'last', index: indexFailing(operation) }) })),
+]; // prettier-ignore
+
+/** Those that are played on a host; the platform matters to most of them. */
+export const faultsOn = (isFirst: boolean): readonly HostFault[] => hostFaults.filter(({ onOneHost = false }) => isFirst || !onOneHost); // prettier-ignore

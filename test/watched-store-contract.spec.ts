@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
+import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { storesInPostgres, storesInRedis } from './support/server-store-kinds.js';
+import { startService } from './support/service.js';
+import { callChecks } from './support/watched-store/calls.js';
+import { derivedChecks } from './support/watched-store/derived.js';
+import { localKinds, remoteKinds, type ContractKind } from './support/watched-store/kinds.js';
+import { orderChecks } from './support/watched-store/order.js';
+import { closeChecks, patchChecks } from './support/watched-store/patches.js';
+import { requestChecks } from './support/watched-store/requests.js';
+import { shapeChecks } from './support/watched-store/shape.js';
+import { observed, type Check } from './support/watched-store/watched.js';
+
+let service: DebateSpaceSimulator;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(async () => {
+  await service.stop();
+});
+
+/** A host that watches its store can tell no difference to one that does not. */
+function contract(kind: ContractKind): void {
+  const compare = <T>(title: string, checks: readonly Check<T>[]): void => {
+    const known = checks.filter(
+      ({ needs = [], requests, suits }) =>
+        !needs.some((name) => kind.lacks?.includes(name)) &&
+        (!requests || kind.requests) &&
+        (suits?.(kind) ?? true),
+    );
+    if (known.length === 0) return;
+    it.each(known)(`${title}: $name`, async (check) => {
+      const plain = await observed(kind, check, service, false);
+      expect(await observed(kind, check, service, true)).toBe(plain);
+    });
+  };
+  compare('it', shapeChecks);
+  compare('a call', callChecks);
+  compare('in a request', requestChecks);
+  compare('patched later', patchChecks);
+  compare('derived', derivedChecks);
+  compare('in order', orderChecks);
+  compare('after the app has closed', closeChecks);
+}
+
+describe.each(localKinds)('a watched store: $name', contract);
+
+redisServer.describe('a watched store, with Redis:', () => {
+  let redis: RunningRedis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  describe.each(remoteKinds(storesInRedis, () => redis.url))('$name', contract);
+});
+
+postgresServer.describe('a watched store, with Postgres:', () => {
+  let postgres: RunningPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  });
+  afterAll(async () => {
+    await postgres.stop();
+  });
+  describe.each(remoteKinds(storesInPostgres, () => postgres.connectionString))('$name', contract);
+});
