@@ -33,19 +33,19 @@ export function observedCall(
     ended('failed');
     throw error;
   }
-  // A method that takes a callback says by it how it ended: its promise may resolve earlier, and a rejection of it that
-  // the host leaves unhandled, such as of what the callback throws, must stay so.
-  const takesCallback = heard && method.length >= args.length;
-  if (isPromise(returned) && !takesCallback)
-    returned.then(
-      () => {
-        if (!heard) ended('done');
+  if (isPromise(returned))
+    // Its own promise is not given out: one that somebody listens to never becomes an unhandled rejection of the host.
+    return returned.then(
+      (result) => {
+        if (!heard) ended('done'); // it may resolve long before it calls back
+        return result;
       },
-      () => {
+      (error: unknown) => {
         ended('failed');
+        throw error;
       },
     );
-  else if (!heard) ended('silent');
+  if (!heard) ended('silent');
   return returned;
 }
 
