@@ -67,6 +67,14 @@ export class OutboxError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OUTBOX';
 }
 
+/**
+ * The storage cannot be used. At boot it stops the app, and the message has a hint. Later the outcome of a change is
+ * unknown: it may have been made.
+ */
+export class StorageError extends DebateSpaceError {
+  readonly code = 'ERR_DEBATE_SPACE_STORAGE';
+}
+
 /** There is no erasure of this reference, or the reference stands for something else. */
 export class ErasureError extends DebateSpaceError {
   readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
