@@ -1,0 +1,96 @@
+import type { Outbox, OutboxContext, OutboxFactory } from '../outbox/outbox.js';
+import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
+import { DueRows } from './due-rows.js';
+import { KeyedMutex } from './keyed-mutex.js';
+import { LogoutDesk } from './logout-desk.js';
+import { LogoutHistory } from './logout-history.js';
+import { LogoutQueue } from './logout-queue.js';
+import { LogoutRecords } from './logout-records.js';
+import { QUEUE_FAMILIES } from './queue-keys.js';
+import { tryAcquire } from './shared-rate.js';
+import { run, wait, type Steps } from './steps.js';
+import { StorageRecords } from './storage-records.js';
+
+type MaybePromise<T> = T | Promise<T>;
+
+/** How often a process looks for what others left. */
+const LOOK_MS = 1_500;
+const MAX_HISTORY_IN_MEMORY = 100_000;
+
+/** The outbox of an application, in a storage. */
+export function storageOutbox(engine: StorageEngine): OutboxFactory {
+  return { open: (context) => run(open(engine, context)) };
+}
+
+function* open(engine: StorageEngine, context: OutboxContext): Steps<Outbox> {
+  const { namespace, contained } = context;
+  const families = [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'];
+  const storage = yield* wait(engine.open({ namespace, families, contained }));
+  // A uid that stays in the memory of its process needs no encryption.
+  const plain = { seal: (uid: string) => uid, unseal: (uid: string) => uid };
+  return outboxOn(storage, engine, engine.durable ? context : { ...context, ...plain });
+}
+
+function outboxOn(
+  storage: DebateSpaceStorage,
+  { name, guarantee, durable }: StorageEngine,
+  context: OutboxContext,
+): Outbox {
+  const due = new DueRows(storage);
+  const history = new LogoutHistory(storage, context, durable ? Infinity : MAX_HISTORY_IN_MEMORY);
+  const records = new LogoutRecords(storage, context, due, history);
+  const queue = new LogoutQueue(records);
+  const desk = new LogoutDesk(records);
+  const mutex = new KeyedMutex(); // keeps the order of the calls about one logout
+  const inOrder = <T>(id: string, steps: Steps<T>): MaybePromise<T> => mutex.run(id, () => run(steps));
+  let changed = (): void => undefined;
+  /** What was changed may be due earlier than the listener knows. */
+  function* heard<T>(steps: Steps<T>): Steps<T> {
+    const result = yield* steps;
+    changed();
+    return result;
+  }
+  async function look(): Promise<void> {
+    changed();
+    try {
+      await run(due.pullBack());
+      await run(history.prune());
+    } catch {
+      // The storage cannot be reached: every call says so, and the next look is soon.
+    }
+  }
+  const timer = setInterval(context.contained, LOOK_MS, () => void look()).unref();
+  return {
+    engine: name,
+    promise: guarantee,
+    durable,
+    warnings: storage.warnings,
+    records: new StorageRecords(storage),
+    // What outlives a process may be shared by several.
+    ...(durable && { admit: async (requests, perMs) => run(tryAcquire(storage, requests, perMs)) }),
+    hold: (entry, leaseMs) => inOrder(entry.id, heard(queue.hold(entry, leaseMs))),
+    extend: (id, leaseMs) => inOrder(id, queue.extend(id, leaseMs)),
+    release: (id) => inOrder(id, heard(queue.release(id))),
+    cancel: (id) => inOrder(id, queue.cancel(id)),
+    claim: (limit, leaseMs) => inOrder('', queue.claim(limit, leaseMs)),
+    retry: (id, progress, delayMs) => inOrder(id, heard(queue.retry(id, progress, delayMs))),
+    finish: (id, attempts) => inOrder(id, queue.finish(id, attempts)),
+    park: (id, progress, hint) => inOrder(id, queue.park(id, progress, hint)),
+    pause: (ms) => run(due.pause(ms)),
+    counts: () => run(desk.counts()),
+    oldestPending: () => run(desk.oldestPending()),
+    nextDueMs: () => run(due.nextMs()),
+    onChange: (listener) => void (changed = listener),
+    parked: (limit, skip) => run(desk.parked(limit, skip)),
+    replay: (id) => inOrder(id, heard(desk.replay(id))),
+    discard: (id) => inOrder(id, desk.discard(id)),
+    ofUser: (uid) => run(desk.ofUser(uid, (id) => queue.leaseEnd(id))),
+    supersede: (uid, endedUntil) => run(desk.supersede(uid, endedUntil)),
+    close: async () => {
+      clearInterval(timer);
+      changed = () => undefined;
+      await mutex.idle();
+      await storage.close();
+    },
+  };
+}
