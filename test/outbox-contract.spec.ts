@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Outbox, OutboxEntry, OutboxJob } from 'nestjs-debate-space';
 import { outboxContext } from './support/outbox-context.js';
-import { outboxEngines, type EnginePlaces, type OutboxEngine } from './support/outbox-engines.js';
+import { outboxEngines, storageEngines, type EnginePlaces, type OutboxEngine } from './support/outbox-engines.js';
 
 const context = outboxContext();
 const LONG = 60_000;
@@ -353,7 +353,7 @@ const contract = (engine: OutboxEngine): void => {
   });
 };
 
-for (const engine of outboxEngines) {
+for (const engine of [...outboxEngines, ...storageEngines]) {
   engine.describe(`the ${engine.name} outbox`, () => {
     contract(engine);
   });

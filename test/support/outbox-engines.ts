@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { memoryOutbox, type OutboxFactory } from 'nestjs-debate-space';
 import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
 import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { storageOutbox } from '../../libs/debate-space/src/logout/storage-outbox.js';
+import { memoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
 import { redisServer, startRedis } from './redis.js';
 
 /** An engine that the contract is run over. */
@@ -51,5 +53,15 @@ export const outboxEngines: readonly OutboxEngine[] = [
         stop: () => redis.stop(),
       };
     },
+  },
+];
+
+/** The logout queue on each storage. */
+export const storageEngines: readonly OutboxEngine[] = [
+  {
+    name: 'memoryStorage',
+    describe,
+    start: () =>
+      Promise.resolve({ place: () => storageOutbox(memoryStorage()), stop: () => Promise.resolve() }),
   },
 ];
