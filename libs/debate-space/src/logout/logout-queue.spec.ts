@@ -390,7 +390,7 @@ describe('the logout queue', () => {
       (_where, jump) => {
         jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date'] });
         const storage = new SharedStorage();
-        const one = start(storage);
+        const one = start(storage, { keepFinishedMs: DAY });
         pend(one, ['finished', 'under way', 'waiting']);
         claim(one, 2);
         void one.finish('finished', 1);

@@ -50,16 +50,19 @@ function outboxOn(
     changed();
     return result;
   }
-  async function look(): Promise<void> {
+  function* look(): Steps<void> {
     changed();
+    yield* due.pullBack();
+    yield* history.prune();
+  }
+  async function lookAround(): Promise<void> {
     try {
-      await run(due.pullBack());
-      await run(history.prune());
+      await run(look());
     } catch {
       // The storage cannot be reached: every call says so, and the next look is soon.
     }
   }
-  const timer = setInterval(context.contained, LOOK_MS, () => void look()).unref();
+  const timer = setInterval(context.contained, LOOK_MS, () => void lookAround()).unref();
   return {
     engine: name,
     promise: guarantee,
