@@ -11,6 +11,7 @@ export default {
   roots: ['<rootDir>/libs', '<rootDir>/sample-app', '<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
   maxWorkers: 4, // many tests wait rather than compute
+  workerIdleMemoryLimit: '1GB', // Node keeps the ES modules of every test file
   testTimeout: 120_000, // ends a test that hangs; no test is meant to fail by it, however busy the machine is
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: sources,

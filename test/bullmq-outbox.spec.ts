@@ -369,11 +369,11 @@ redisServer.describe('the outbox on BullMQ', () => {
   });
 
   it('forgets in time what it kept of finished ones', async () => {
-    const outbox = await open({}, { ...context, keepFinishedMs: 40 });
+    const outbox = await open({}, { ...context, keepFinishedMs: 1_000 });
     await pend(outbox, 'a');
     await outbox.finish('a', 1);
     expect((await outbox.ofUser('user of a')).finished).toHaveLength(1);
-    await sleep(50);
+    await sleep(1_010);
     expect((await outbox.ofUser('user of a')).finished).toEqual([]);
     expect(await client.keys('*finished*')).toEqual([]);
   });

@@ -251,10 +251,10 @@ describe('the outbox in an LMDB file', () => {
     it('pauses no longer than it was told', async () => {
       const outbox = await start();
       await pend(outbox, ['a']);
-      await outbox.pause(40);
+      await outbox.pause(1_000);
       shiftClock(-DAY);
       expect(await outbox.claim(1, LONG)).toEqual([]);
-      await sleep(45);
+      await sleep(1_005);
       expect(await outbox.claim(1, LONG)).toHaveLength(1);
     });
   });

@@ -15,6 +15,8 @@ export interface AppNeeds {
   readonly shared?: boolean;
 }
 
+const STORE_WITHIN_MS = 10_000;
+
 /** Boots the plugin without a server, works with it, and closes it whatever happens. */
 export async function withApp<T>(
   { settings, output }: Invocation,
@@ -50,7 +52,9 @@ export function bootPlugin(
   dispatch: boolean,
   logger: LoggerService | false,
 ): Promise<INestApplicationContext> {
-  const plugin = DebateSpaceModule.forRoot({ ...pluginOptions(settings), outbox, dispatch });
+  // Nobody's response waits here: better a slow disk than a logout in the memory of a process that ends.
+  const logout = { waitMs: STORE_WITHIN_MS };
+  const plugin = DebateSpaceModule.forRoot({ ...pluginOptions(settings), outbox, dispatch, logout });
   return NestFactory.createApplicationContext(plugin, { logger, abortOnError: false });
 }
 
