@@ -28,7 +28,9 @@ beforeEach(async () => {
     await client.connect();
     close.push(() => client.close());
     const act = (request: Request): unknown => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
-    const debateSpace = using(service, { logout: { concurrency: 32 } });
+    // However busy the machine is, no logout is sent again because its answer took too long.
+    const http = { timeoutMs: 300_000, totalTimeoutMs: 300_000 };
+    const debateSpace = using(service, { logout: { concurrency: 32 }, http });
     const host = await SessionHost.start({ store: new RedisStore({ client }), act, debateSpace });
     hosts.push(host);
     host.app.get(DebateSpaceEvents).events$.subscribe((event) => {
