@@ -11,7 +11,7 @@ const settings = ['tsconfig.json', 'node_modules/typescript/package.json'].map(t
 mkdirSync(cache, { recursive: true });
 
 export function resolve(specifier, context, next) {
-  const [, part = 'index'] = /^nestjs-debate-space(?:\/(\w+))?$/.exec(specifier) ?? [];
+  const [, part = 'index'] = /^nestjs-debate-space(?:\/([\w-]+))?$/.exec(specifier) ?? [];
   if (specifier.startsWith('nestjs-debate-space')) {
     return { url: new URL(`libs/debate-space/src/${part}.ts`, root).href, shortCircuit: true };
   }

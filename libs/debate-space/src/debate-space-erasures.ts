@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import type { Emit } from './debate-space-event.js';
-import { OutboxError } from './errors.js';
+import { StorageError } from './errors.js';
 import { askedErasures } from './erasure/asked-erasures.js';
 import { dryRun, type ErasureDryRun } from './erasure/dry-run.js';
 import type {
@@ -54,7 +54,7 @@ export interface ErasuresParts {
  * Erasures that happen for certain, once, and can be shown: asked for, they are durable in the outbox, and carried out
  * from there – the logout first, then the operation of service-interface.md, sections 4.2 and 4.3. Injectable.
  *
- * Every method rejects with an `OutboxError` when the outbox cannot be reached.
+ * Every method rejects with a `StorageError` when the storage cannot be reached.
  */
 export class DebateSpaceErasures {
   readonly #parts: ErasuresParts | undefined;
@@ -200,7 +200,7 @@ export class DebateSpaceErasures {
 
   #there(): ErasuresParts {
     if (this.#parts) return this.#parts;
-    throw new OutboxError('This outbox keeps no erasures: its engine has no `records`; use another engine');
+    throw new StorageError('This outbox keeps no erasures: its engine has no `records`; use another engine');
   }
 }
 

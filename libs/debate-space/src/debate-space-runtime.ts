@@ -16,6 +16,8 @@ import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
 import type { DeliveryAnswer } from './outbox/delivery-policy.js';
 import { Dispatcher } from './outbox/dispatcher.js';
 import { MemoryOutbox } from './outbox/memory-outbox.js';
+import { openStorage } from './open-storage.js';
+import { outboxOn } from './logout/storage-outbox.js';
 import type { Outbox, OutboxContext, OutboxEntry } from './outbox/outbox.js';
 import { OutboxWithSpare } from './outbox/outbox-with-spare.js';
 import { AccessTokens } from './remote/access-tokens.js';
@@ -41,8 +43,6 @@ const FORGETFUL =
   'run out; redisSessionIndex() remembers them';
 const UNENDING =
   "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out over there";
-const UNDELIVERED =
-  'dispatch: with false nobody would ever deliver what is in memory; give an outbox that a delivering process shares';
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
 const LEAST_DRAIN_MS = 1_000;
@@ -74,24 +74,21 @@ export class DebateSpaceRuntime {
     const hashKey = await firstKey(options.secretKey);
     const namespace = `${options.applicationName}:${keyedHash(hashKey, 'session index', '')}`;
     const sessions = isIndexed ? await index.open(namespace) : undefined;
-    const uids = new Sealer(options.storageKey, 'uids');
     const subject = new Subject<DebateSpaceEvent>();
     const containment = new Containment(subject.next.bind(subject));
+    const contained = (work: () => void): void => {
+      containment.run('storage', work);
+    };
+    const { storage, key } = await openStorage(options, contained);
+    const uids = new Sealer(key, 'uids');
     const context: OutboxContext = {
-      namespace: keyedHash(options.storageKey, 'application', options.applicationName),
-      uidHash: (uid) => keyedHash(options.storageKey, 'uid', uid),
+      uidHash: (uid) => keyedHash(key, 'uid', uid),
       seal: (uid) => uids.seal(uid),
       unseal: (sealed) => uids.open(sealed),
-      contained: (work) => {
-        containment.run('outbox', work);
-      },
+      contained,
       keepFinishedMs: options.logout.historyMs,
     };
-    const engine = await options.outbox.open(context);
-    if (!options.dispatch && !engine.durable) {
-      await engine.close();
-      throw new DebateSpaceOptionsError([UNDELIVERED]);
-    }
+    const engine = outboxOn(storage, options.storage, context);
     return new DebateSpaceRuntime(options, hashKey, engine, context, subject, sessions);
   }
 

@@ -64,7 +64,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       const sessions =
         this.#sessions?.description ?? 'no session is watched, the identity provider notifies the service';
       this.#logger.log(
-        `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; outbox: ${outbox.engine}, ${outbox.promise}`,
+        `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${outbox.engine}, ${outbox.promise}`,
       );
       for (const warning of [...warnings, this.#appWarning()])
         if (warning !== undefined) this.#logger.warn(warning);

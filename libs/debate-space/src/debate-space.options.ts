@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BeforeErase } from './erasure/erasure.js';
-import type { OutboxFactory } from './outbox/outbox.js';
+import type { StorageEngine } from './storage/storage.js';
 import type { HttpAdapter } from './remote/transport.js';
 import type { SessionIndexFactory } from './session-index/session-index.js';
 
@@ -22,18 +22,21 @@ export interface DebateSpaceModuleOptions {
   /** How the secret key becomes the signing key: its UTF-8 bytes (default), or Base64 decoded. */
   secretKeyEncoding?: 'utf8' | 'base64' | undefined;
   /**
-   * Key under which uids are encrypted where the outbox keeps them, and hashed in history and receipts; at least 16
-   * characters. Default: the API key, so that a rotated secret key changes nothing. Must not change while entries wait or
-   * receipts are kept: under another key the application begins with an empty outbox.
+   * Key under which uids are encrypted in the storage, and hashed in history and receipts; at least 16 characters, such
+   * as of `openssl rand -base64 32`. `redisStorage` and `postgresStorage` need it; `lmdbStorage` makes one of its own
+   * beside its data. It must not change while logouts or erasures wait and receipts are kept.
    */
   storageKey?: string | undefined;
   session?: DebateSpaceSessionOptions | undefined;
   logout?: DebateSpaceLogoutOptions | undefined;
-  /** Where logouts wait for delivery, and erasures until they are done. Default: `memoryOutbox()`. */
-  outbox?: OutboxFactory | undefined;
   /**
-   * Whether this process delivers what waits in the outbox. Default: true. `false` for one that only notes and asks – a
-   * script, the web part of an app whose worker does the rest –, with an outbox that both share.
+   * Where logouts wait for delivery, and erasures until they are done. Default: `memoryStorage()`, which a crash or a
+   * restart empties.
+   */
+  storage?: StorageEngine | undefined;
+  /**
+   * Whether this process delivers what waits in the storage. Default: true. `false` for one that only notes and asks – a
+   * script, the web part of an app whose worker does the rest –, with a storage that both share.
    */
   dispatch?: boolean | undefined;
   erasure?: DebateSpaceErasureOptions | undefined;

@@ -32,7 +32,6 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE'
   | 'ERR_DEBATE_SPACE_PAGE_LIMIT'
   | 'ERR_DEBATE_SPACE_ABORTED'
-  | 'ERR_DEBATE_SPACE_OUTBOX'
   | 'ERR_DEBATE_SPACE_STORAGE'
   | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
   | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
@@ -61,11 +60,6 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
     // Not enumerable: the message has them all, and loggers would print them twice.
     Object.defineProperty(this, 'problems', { value: problems });
   }
-}
-
-/** The place where logouts wait for delivery cannot be used. At boot it stops the app; the message says how to mend it. */
-export class OutboxError extends DebateSpaceError {
-  readonly code = 'ERR_DEBATE_SPACE_OUTBOX';
 }
 
 /**

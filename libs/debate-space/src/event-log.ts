@@ -43,7 +43,7 @@ export class EventLog {
         return;
       case 'erasures-in-memory':
         this.#logger.warn(
-          'erasures are kept in memory: a restart or a crash loses those that are not done; give outbox: lmdbOutbox() or bullmqOutbox()',
+          'erasures are kept in memory: a restart or a crash loses those that are not done; give `storage`: lmdbStorage, redisStorage or postgresStorage',
         );
         return;
       case 'erasures-lost':

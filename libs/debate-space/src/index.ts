@@ -32,7 +32,6 @@ export type {
   PendingErasure,
   RequestedErasure,
 } from './erasure/erasure.js';
-export type { RecordValues, Records } from './erasure/records.js';
 export { DebateSpaceEvents } from './debate-space-events.js';
 export type { DebateSpaceEvent, EndReason } from './debate-space-event.js';
 export { EndsDebateSession } from './session-end/ends-debate-session.decorator.js';
@@ -60,21 +59,15 @@ export type {
   SessionIndexFactory,
   SessionRemoval,
 } from './session-index/session-index.js';
-export { memoryOutbox } from './outbox/memory-outbox.js';
+export { memoryStorage } from './storage/memory-storage.js';
 export type {
-  DeliveryProgress,
-  FinishedEntry,
-  Outbox,
-  OutboxContext,
-  OutboxCounts,
-  OutboxEntry,
-  OutboxFactory,
-  OutboxJob,
-  Outcome,
-  ParkedJob,
-  UserHistory,
-  WaitingJob,
-} from './outbox/outbox.js';
+  DebateSpaceStorage,
+  RangeOptions,
+  StorageContext,
+  StorageEngine,
+  StorageRow,
+  StorageValues,
+} from './storage/storage.js';
 export type { ErasureDryRun } from './erasure/dry-run.js';
 export type { UidSource, UidSourceOptions } from './erasure/uid-source.js';
 export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
@@ -91,11 +84,11 @@ export {
   InvalidArgumentError,
   InvalidUidError,
   NetworkError,
-  OutboxError,
   PageLimitError,
   PermissionError,
   RateLimitedError,
   RefusedError,
+  StorageError,
   TimeoutError,
   UnavailableError,
   UnexpectedResponseError,

@@ -1,19 +1,19 @@
 import type { AxiosAdapter } from 'axios';
 import { z } from 'zod';
 import type { DebateSpaceModuleOptions, LogoutClaims, SessionCookie } from './debate-space.options.js';
-import { memoryOutbox } from './outbox/memory-outbox.js';
 import type { BeforeErase } from './erasure/erasure.js';
-import type { OutboxFactory } from './outbox/outbox.js';
 import { defaultSessionUid } from './session-end/default-session-uid.js';
 import { memorySessionIndex } from './session-index/memory-session-index.js';
 import type { SessionIndexFactory } from './session-index/session-index.js';
+import { memoryStorage } from './storage/memory-storage.js';
+import type { StorageEngine } from './storage/storage.js';
 
 /** The environment variable that stands in for `authUrl`. */
 export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
 
 const PANEL = 'copy it from the administration panel, Configuration > General';
 
-const STORAGE_KEY = 'leave it out for the API key';
+const STORAGE_KEY = 'make one with: openssl rand -base64 32';
 
 const AUDIENCE = 'must be a string, or strings in an array, and none empty';
 
@@ -50,7 +50,7 @@ const store = z.custom<NonNullable<DebateSpaceModuleOptions['session']>['store']
   return stores.length > 0 && stores.every(isStore);
 }, 'must be a session store, or several in an array: objects with get, set and destroy');
 
-const outbox = z.custom<OutboxFactory>(isFactory, 'must be an outbox such as memoryOutbox()');
+const storage = z.custom<StorageEngine>(isFactory, 'must be a storage such as memoryStorage()');
 
 const index = z.custom<SessionIndexFactory>(
   isFactory,
@@ -129,7 +129,7 @@ export const optionsSchema = z.strictObject({
       GROUP,
     )
     .prefault({}),
-  outbox: outbox.default(() => memoryOutbox()),
+  storage: storage.default(() => memoryStorage()),
   dispatch: z.boolean('must be true or false').default(true),
   erasure: z
     .strictObject(

@@ -14,7 +14,7 @@ export type ResolvedOptions = Readonly<
   Omit<CheckedOptions, 'apiKey' | 'secretKey' | 'storageKey' | 'baseUrl'>
 > & {
   readonly apiKey: Secret;
-  readonly storageKey: Secret;
+  readonly storageKey: Secret | undefined;
   readonly secretKey: KeySource;
   readonly baseUrl: string;
 };
@@ -62,7 +62,7 @@ function isExpiryWithoutStore(session: unknown): boolean {
   return store === undefined && (expiry === true || (typeof expiry === 'object' && expiry !== null));
 }
 
-function completed({ apiKey, secretKey, storageKey = apiKey, ...checked }: CheckedOptions): ResolvedOptions {
+function completed({ apiKey, secretKey, storageKey, ...checked }: CheckedOptions): ResolvedOptions {
   const { session, logout, http, users, erasure } = checked;
   for (const part of [
     session,
@@ -83,7 +83,7 @@ function completed({ apiKey, secretKey, storageKey = apiKey, ...checked }: Check
       typeof secretKey === 'string'
         ? new Secret(secretKey)
         : new AskedKey(secretKey, checked.secretKeyEncoding),
-    storageKey: new Secret(storageKey),
+    storageKey: storageKey === undefined ? undefined : new Secret(storageKey),
     authUrl,
     baseUrl: checked.baseUrl === undefined ? `${authUrl}/api/v1` : serviceUrl(checked.baseUrl),
   });

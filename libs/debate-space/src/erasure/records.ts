@@ -5,7 +5,7 @@ export type RecordValues = ReadonlyMap<string, string | undefined>;
 
 /**
  * Where an outbox engine keeps the erasures: texts by key, in the order of the keys, which are ASCII and at most 1,500
- * characters long. Several processes may have the same records open. A promise rejects with an `OutboxError` when the
+ * characters long. Several processes may have the same records open. A promise rejects with an `StorageError` when the
  * engine cannot be reached; a change may have been made none the less.
  */
 export interface Records {

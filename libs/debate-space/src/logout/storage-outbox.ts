@@ -1,4 +1,4 @@
-import type { Outbox, OutboxContext, OutboxFactory } from '../outbox/outbox.js';
+import type { Outbox, OutboxContext } from '../outbox/outbox.js';
 import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
 import { DueRows } from './due-rows.js';
 import { KeyedMutex } from './keyed-mutex.js';
@@ -6,9 +6,8 @@ import { LogoutDesk } from './logout-desk.js';
 import { LogoutHistory } from './logout-history.js';
 import { LogoutQueue } from './logout-queue.js';
 import { LogoutRecords } from './logout-records.js';
-import { QUEUE_FAMILIES } from './queue-keys.js';
 import { tryAcquire } from './shared-rate.js';
-import { run, wait, type Steps } from './steps.js';
+import { run, type Steps } from './steps.js';
 import { StorageRecords } from './storage-records.js';
 
 type MaybePromise<T> = T | Promise<T>;
@@ -17,25 +16,15 @@ type MaybePromise<T> = T | Promise<T>;
 const LOOK_MS = 1_500;
 const MAX_HISTORY_IN_MEMORY = 100_000;
 
-/** The outbox of an application, in a storage. */
-export function storageOutbox(engine: StorageEngine): OutboxFactory {
-  return { open: (context) => run(open(engine, context)) };
-}
-
-function* open(engine: StorageEngine, context: OutboxContext): Steps<Outbox> {
-  const { namespace, contained } = context;
-  const families = [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'];
-  const storage = yield* wait(engine.open({ namespace, families, contained }));
-  // A uid that stays in the memory of its process needs no encryption.
-  const plain = { seal: (uid: string) => uid, unseal: (uid: string) => uid };
-  return outboxOn(storage, engine, engine.durable ? context : { ...context, ...plain });
-}
-
-function outboxOn(
+/** The logouts of an application, in a storage. */
+export function outboxOn(
   storage: DebateSpaceStorage,
   { name, guarantee, durable }: StorageEngine,
-  context: OutboxContext,
+  given: OutboxContext,
 ): Outbox {
+  // A uid that stays in the memory of its process needs no encryption.
+  const plain = { seal: (uid: string) => uid, unseal: (uid: string) => uid };
+  const context = durable ? given : { ...given, ...plain };
   const due = new DueRows(storage);
   const history = new LogoutHistory(storage, context, durable ? Infinity : MAX_HISTORY_IN_MEMORY);
   const records = new LogoutRecords(storage, context, due, history);
@@ -62,7 +51,7 @@ function outboxOn(
       // The storage cannot be reached: every call says so, and the next look is soon.
     }
   }
-  const timer = setInterval(context.contained, LOOK_MS, () => void lookAround()).unref();
+  const timer = setInterval(given.contained, LOOK_MS, () => void lookAround()).unref();
   return {
     engine: name,
     promise: guarantee,

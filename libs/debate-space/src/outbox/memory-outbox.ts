@@ -1,5 +1,4 @@
 import TinyQueue from 'tinyqueue';
-import { MemoryRecords } from '../erasure/memory-records.js';
 import { finishedEntry, FinishedEntries } from './finished-entries.js';
 import type {
   DeliveryProgress,
@@ -7,7 +6,6 @@ import type {
   OutboxContext,
   OutboxCounts,
   OutboxEntry,
-  OutboxFactory,
   OutboxJob,
   Outcome,
   ParkedJob,
@@ -42,16 +40,11 @@ const queueOf = (places: Place[] = []) =>
 const ageOf = ({ entry: { id, endedAt } }: Stored): Place => ({ at: endedAt, turn: 0, id });
 const isIdle = ({ state, underWay }: Stored): boolean => state !== 'parked' && !underWay;
 
-/** Keeps logouts in this process's memory: nothing to install, and a crash loses what is pending. */
-export function memoryOutbox(): OutboxFactory {
-  return { open: (context) => new MemoryOutbox(context) };
-}
-
+/** Logouts in the memory of this process: what stands in while the storage does not take them. */
 export class MemoryOutbox implements Outbox {
   readonly engine = 'memory';
   readonly promise = 'a crash or a kill loses the logouts that are not delivered yet';
   readonly durable = false;
-  readonly records = new MemoryRecords();
   readonly #stored = new Map<string, Stored>();
   readonly #ofUser = new Map<string, Set<string>>();
   readonly #counts = { held: 0, pending: 0, parked: 0 };

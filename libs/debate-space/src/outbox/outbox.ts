@@ -144,8 +144,6 @@ export interface Outbox {
 
 /** What an engine is told about the application it is opened for. */
 export interface OutboxContext {
-  /** Tells applications apart that share a place: `[A-Za-z0-9_-]` only. */
-  readonly namespace: string;
   /**
    * Keyed hash of a uid: what its entries are found by, and the only trace of it that an engine keeps of what is
    * finished. `[A-Za-z0-9_-]` only.
@@ -159,10 +157,4 @@ export interface OutboxContext {
   readonly contained: (work: () => void) => void;
   /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */
   readonly keepFinishedMs: number;
-}
-
-/** What the option `outbox` takes: makes one outbox for one application. */
-export interface OutboxFactory {
-  /** @throws {OutboxError} with the cure, when the place cannot be used */
-  open(context: OutboxContext): MaybePromise<Outbox>;
 }

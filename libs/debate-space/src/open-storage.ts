@@ -1,0 +1,43 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { DebateSpaceOptionsError } from './errors.js';
+import { QUEUE_FAMILIES } from './logout/queue-keys.js';
+import type { ResolvedOptions } from './resolve-options.js';
+import { Secret } from './secret.js';
+import type { DebateSpaceStorage } from './storage/storage.js';
+
+const FAMILIES = [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'];
+const UNDELIVERED =
+  'dispatch: with false nobody would ever deliver what is in memory; give a storage that a delivering process shares';
+const KEYLESS =
+  'storageKey is missing: this storage keeps uids, encrypted under it; make one with: openssl rand -base64 32';
+
+export interface OpenStorage {
+  readonly storage: DebateSpaceStorage;
+  /** Encrypts and hashes the uids in it. */
+  readonly key: Secret;
+}
+
+/**
+ * Opens the storage of an application.
+ * @throws {@link StorageError} when the place cannot be used
+ * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage
+ */
+export async function openStorage(
+  { storage: engine, storageKey, applicationName, dispatch }: ResolvedOptions,
+  contained: (work: () => void) => void,
+): Promise<OpenStorage> {
+  if (!engine.durable && !dispatch) throw new DebateSpaceOptionsError([UNDELIVERED]);
+  const namespace = namespaceOf(applicationName);
+  const storage = await engine.open({ namespace, families: FAMILIES, contained });
+  const key = storageKey?.reveal() ?? storage.key ?? (engine.durable ? undefined : randomUUID());
+  if (key !== undefined) return { storage, key: new Secret(key) };
+  await storage.close();
+  throw new DebateSpaceOptionsError([KEYLESS]);
+}
+
+/** The name of the application, so that a rotated key hides nothing; one of other characters has a hash at its end. */
+function namespaceOf(applicationName: string): string {
+  if (/^[\w-]{1,64}$/.test(applicationName)) return applicationName;
+  const hash = createHash('sha256').update(applicationName).digest('base64url').slice(0, 16);
+  return `${applicationName.replace(/[^\w-]/g, '_').slice(0, 32)}-${hash}`;
+}
