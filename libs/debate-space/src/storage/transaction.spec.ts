@@ -109,6 +109,8 @@ describe('a transaction', () => {
     expect(Object.keys(await rows())).toEqual(['pending:1', 'user:v:1', 'due:7:1']);
     await put(job({ dueAt: 8 }), job({ dueAt: 7, user: 'v' }));
     expect(Object.keys(await rows())).toEqual(['pending:1', 'user:v:1', 'due:7:1']);
+    await put(job({ dueAt: 8 }), job({ dueAt: 9 }), job({ dueAt: 8 }));
+    expect(Object.keys(await rows())).toEqual(['pending:1', 'user:u:1', 'due:8:1']);
   });
 
   it('moves a record to another key', async () => {

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { increment } from './competition-cases.js';
-import { OpenedStorages, everything, put, values, withStorage, type ContractCases } from './contract-case.js';
+import {
+  OpenedStorages,
+  everything,
+  put,
+  rowsOf,
+  values,
+  withStorage,
+  type ContractCases,
+} from './contract-case.js';
 
 export const sharedCases: ContractCases = {
   'a storage that is opened again has every row': withStorage(async (storage, place) => {
@@ -39,6 +47,17 @@ export const sharedCases: ContractCases = {
       await place.closeAll();
     }
   },
+
+  'a place can be opened again while commits are under way': withStorage(async (storage, place) => {
+    let isOpen = false;
+    const commits = Array.from({ length: 4 }, async (_, n) => {
+      while (!isOpen) await put(storage, { [`a:${n}`]: '1' });
+    });
+    const other = await place.open();
+    isOpen = true;
+    await Promise.all(commits);
+    assert.equal((await rowsOf(other, 'a')).length, 4);
+  }),
 
   'two that have a place open see the commits of each other': withStorage(async (storage, place) => {
     const other = await place.open();

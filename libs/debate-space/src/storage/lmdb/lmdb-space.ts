@@ -16,6 +16,7 @@ interface LmdbFile {
   readonly clock: StoredClock;
   readonly space: ReservedSpace;
   readonly key: string;
+  readonly close: () => Promise<void>;
 }
 
 /** An open file. Nothing reaches LMDB after {@link close}: LMDB would end the process. */
@@ -24,8 +25,6 @@ export class LmdbSpace implements DebateSpaceStorage {
   readonly #file: LmdbFile;
   readonly #clock: MonotonicClock;
   readonly #commits = new Set<Promise<boolean>>();
-  /** What the open commits may need. */
-  #bytes = 0;
   #seen: number;
   #closed: Promise<void> | undefined;
 
@@ -75,7 +74,7 @@ export class LmdbSpace implements DebateSpaceStorage {
   }
 
   close(): Promise<void> {
-    return (this.#closed ??= Promise.allSettled(this.#commits).then(() => this.#file.root.close()));
+    return (this.#closed ??= Promise.allSettled(this.#commits).then(() => this.#file.close()));
   }
 
   /** Throws before the transaction: LMDB would keep what came before a key that it refuses. */
@@ -90,18 +89,16 @@ export class LmdbSpace implements DebateSpaceStorage {
   async #transact(bytes: number, isNew: boolean, change: () => boolean): Promise<boolean> {
     this.#assertOpen();
     const { folder, root, space } = this.#file;
+    const { lastPageNumber, pageSize } = root.getStats() as Record<'lastPageNumber' | 'pageSize', number>;
     let commit: Promise<boolean> | undefined;
-    this.#bytes += bytes;
     try {
-      const { lastPageNumber, pageSize } = root.getStats() as Record<'lastPageNumber' | 'pageSize', number>;
-      space.ensure((lastPageNumber + 1) * pageSize, this.#bytes, isNew);
-      commit = root.transaction(change);
+      const giveBack = space.take((lastPageNumber + 1) * pageSize, bytes, isNew);
+      commit = root.transaction(change).finally(giveBack);
       this.#commits.add(commit);
       return await commit;
     } catch (error) {
       throw storageError(`The storage in ${folder} could not be written`, await causeOf(error));
     } finally {
-      this.#bytes -= bytes;
       if (commit) this.#commits.delete(commit);
     }
   }

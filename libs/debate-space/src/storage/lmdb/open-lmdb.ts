@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, open as openFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
 import { Families } from '../families.js';
@@ -23,35 +23,55 @@ const SETTINGS = {
   txnStartThreshold: Infinity, // all commits of one turn of the event loop are one write
 };
 
+/** Open in this process, once each: a second opening would block the thread that the commits of the first need. */
+const shared = new Map<
+  string,
+  { readonly root: RootDatabase; readonly space: ReservedSpace; users: number }
+>();
+
 /** @throws {@link StorageError} with a hint */
 export async function openLmdb(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
   const { open } = await import('lmdb').catch(() => {
     throw new StorageError('The package lmdb is missing or does not load; hint: npm install lmdb');
   });
-  const folder = join(path, namespace);
-  let root: RootDatabase | undefined;
+  const folder = resolve(path, namespace);
+  let close: (() => Promise<void>) | undefined;
   try {
     await prepare(folder);
-    root = open(folder, SETTINGS);
-    const space = new ReservedSpace(join(folder, 'data.mdb'));
-    space.ensure(0, 0, false);
-    const meta: Database<unknown, string> = root.openDB('meta', { encoding: 'json', useVersions: true });
-    const format = meta.get('format') ?? FORMAT;
-    if (format !== FORMAT) throw new StorageError(otherFormat(folder, format));
     const boot = await bootId();
-    const clock = await root.transaction(() => {
-      if (meta.get('format') === undefined) makeKeyFile(folder);
+    const file = shared.get(folder) ?? {
+      root: open(folder, SETTINGS),
+      space: new ReservedSpace(folder),
+      users: 0,
+    };
+    shared.set(folder, file);
+    file.users += 1;
+    close = async () => {
+      file.users -= 1;
+      if (file.users === 0 && shared.delete(folder)) await file.root.close();
+    };
+    const { root, space } = file;
+    space.take(0, 0, false);
+    const opened = await root.transaction(() => {
+      const meta: Database<unknown, string> = root.openDB('meta', { encoding: 'json', useVersions: true });
+      const format = meta.get('format');
+      if (format === undefined) makeKeyFile(folder);
+      else if (format !== FORMAT) {
+        throw new StorageError(
+          `${folder} was written by another version of nestjs-debate-space (format ${JSON.stringify(format)}, this version knows ${FORMAT}); hint: deliver what waits there with that version, or give another path`,
+        );
+      }
+      const openRows = (name: string): Database<string, string> => root.openDB(name, { encoding: 'string' });
+      const rows = new Families(families, openRows);
       const stored = meta.get('clock') as StoredClock | undefined;
-      const continued = continuedClock(stored, boot);
-      if (continued !== stored) void meta.put('clock', continued, 1);
+      const clock = continuedClock(stored, boot);
+      if (clock !== stored) void meta.put('clock', clock, 1);
       if (!stored) void meta.put('format', FORMAT, 1);
-      return continued;
+      return { meta, rows, clock };
     });
-    const openDB = root.openDB.bind(root);
-    const rows = new Families(families, (name) => openDB<string, string>(name, { encoding: 'string' }));
-    return new LmdbSpace({ folder, root, rows, meta, clock, space, key: readKeyFile(folder) });
+    return new LmdbSpace({ folder, root, space, ...opened, key: readKeyFile(folder), close });
   } catch (error) {
-    await root?.close();
+    await close?.();
     throw storageError(`lmdbStorage() cannot use ${folder}`, await causeOf(error));
   }
 }
@@ -69,6 +89,3 @@ async function prepare(folder: string): Promise<void> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close());
   if (bytesRead > 0 && buffer.readUInt32LE(MAGIC.at) !== MAGIC.value) throw new Error('MDB_INVALID');
 }
-
-const otherFormat = (folder: string, format: unknown): string =>
-  `${folder} was written by another version of nestjs-debate-space (format ${JSON.stringify(format)}, this version knows ${FORMAT}); hint: deliver what waits there with that version, or give another path`;

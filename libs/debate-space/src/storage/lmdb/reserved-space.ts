@@ -1,4 +1,5 @@
 import { appendFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { StorageValues } from '../storage.js';
 
 /** What a row may need besides its text: copies of the pages that lead to it, the halves of one that is full. */
@@ -20,26 +21,28 @@ export const bytesFor = (changes: StorageValues): number =>
 export class ReservedSpace {
   readonly #file: string;
   #size = 0; // never shrinks
+  #taken = 0;
 
-  constructor(file: string) {
-    this.#file = file;
+  constructor(folder: string) {
+    this.#file = join(folder, 'data.mdb');
   }
 
   /**
    * @param used bytes from the beginning that hold pages
-   * @param bytes what the open commits may need
-   * @param isNew whether the last of them adds records
+   * @param bytes what a commit may need, until the function that is returned gives them back
+   * @param isNew whether the commit adds records
    * @throws what the file system says, when it has no room
    */
-  ensure(used: number, bytes: number, isNew: boolean): void {
-    const least = used + IN_COMMON + bytes;
+  take(used: number, bytes: number, isNew: boolean): () => void {
+    const least = used + IN_COMMON + this.#taken + bytes;
     if (this.#size < least + SPARE) this.#size = statSync(this.#file).size;
     const missing = least + SPARE - this.#size;
-    if (missing <= 0) return;
     try {
-      appendFileSync(this.#file, Buffer.alloc(Math.max(SPARE, missing)));
+      if (missing > 0) appendFileSync(this.#file, Buffer.alloc(Math.max(SPARE, missing)));
     } catch (error) {
       if (isNew || statSync(this.#file).size < least) throw error;
     }
+    this.#taken += bytes;
+    return () => void (this.#taken -= bytes);
   }
 }
