@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { ServerCalls } from '../server-calls.js';
+import { ServerClock } from '../server-clock.js';
+import type {
+  DebateSpaceStorage,
+  RangeOptions,
+  StorageContext,
+  StorageEngine,
+  StorageRow,
+  StorageValues,
+} from '../storage.js';
+import { type RedisScript, type SendCommand, textOf, textsOf } from './redis-script.js';
+import { COMMIT, COUNT, GET, OPEN, RANGE, TIME } from './redis-scripts.js';
+import { redisWarnings } from './redis-warnings.js';
+
+export interface RedisStorageOptions {
+  /** The host's own client, which stays the host's: the storage neither configures nor closes it. */
+  readonly sendCommand: SendCommand;
+  /** How the names of the keys begin. @defaultValue `debate-space` */
+  readonly prefix?: string;
+  /** How long one call may take before it is given up with an unknown outcome, in ms. @defaultValue 5000 */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Keeps everything in Redis 5 or later, or Valkey – one node, Sentinel or Cluster – through the host's own client.
+ * The keys are `<prefix>:{<namespace>}:values`, `…:names` and `…:commits:<process>`.
+ *
+ * @example
+ * storage: redisStorage({ sendCommand: (...args) => client.sendCommand(args) })
+ */
+export function redisStorage(options: RedisStorageOptions): StorageEngine {
+  return {
+    name: 'redis',
+    guarantee:
+      'survives crashes of the app, and is as durable as this Redis: with appendfsync everysec its crash may lose the last second, and a failover what the replica had not received',
+    durable: true,
+    open: (context) => RedisStorage.open(options, context),
+  };
+}
+
+class RedisStorage implements DebateSpaceStorage {
+  readonly #send: SendCommand;
+  readonly #keys: readonly string[];
+  readonly #calls: ServerCalls;
+  readonly #clock = new ServerClock(() => this.#time());
+  #commits = 0;
+  #warnings: readonly string[] = [];
+
+  private constructor(
+    { sendCommand, prefix = 'debate-space', timeoutMs }: RedisStorageOptions,
+    name: string,
+  ) {
+    this.#send = sendCommand;
+    // The braces put all keys into one slot of a Cluster.
+    this.#keys = ['values', 'names', `commits:${randomUUID()}`].map((key) => `${prefix}:{${name}}:${key}`);
+    this.#calls = new ServerCalls({
+      server: 'Redis',
+      hint: 'check that it runs and accepts writes, and that sendCommand of redisStorage returns its replies',
+      timeoutMs,
+    });
+  }
+
+  static async open(options: RedisStorageOptions, context: StorageContext): Promise<RedisStorage> {
+    const storage = new RedisStorage(options, context.namespace);
+    storage.#warnings = redisWarnings(await storage.#run(OPEN, [], (reply) => textOf(reply) ?? ''));
+    await storage.#clock.start(context.contained);
+    return storage;
+  }
+
+  get warnings(): readonly string[] {
+    return this.#warnings;
+  }
+
+  get(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
+    return this.#run(GET, keys, textsOf);
+  }
+
+  range(from: string, to: string, { limit, reverse = false }: RangeOptions): Promise<readonly StorageRow[]> {
+    const bounds = [`[${from}`, `(${to}`];
+    const words = reverse ? ['ZREVRANGEBYLEX', ...bounds.reverse()] : ['ZRANGEBYLEX', ...bounds];
+    return this.#run(RANGE, [...words, String(limit)], (reply) => {
+      const found = textsOf(reply);
+      return Array.from({ length: found.length / 2 }, (_, n) => [found[2 * n] ?? '', found[2 * n + 1] ?? '']);
+    });
+  }
+
+  count(family: string): Promise<number> {
+    return this.#run(COUNT, [`[${family}:`, `(${family};`], Number); // ';' follows ':'
+  }
+
+  commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
+    this.#commits += 1;
+    const words = [...checks, ...changes].flatMap(([key, value]) => [
+      key,
+      value === undefined ? '' : `=${value}`,
+    ]);
+    return this.#run(COMMIT, [String(this.#commits), String(checks.size), ...words], (reply) => {
+      const made = Number(reply);
+      if (made !== 0 && made !== 1) throw new TypeError('not the reply to a commit');
+      return made === 1;
+    });
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  close(): Promise<void> {
+    this.#clock.stop();
+    return this.#calls.close();
+  }
+
+  #time(): Promise<number> {
+    return this.#run(TIME, [], (reply) => {
+      const [seconds, micros] = textsOf(reply);
+      return Number(seconds) * 1000 + Number(micros) / 1000;
+    });
+  }
+
+  #run<T>(script: RedisScript, words: readonly string[], parse: (reply: unknown) => T): Promise<T> {
+    return this.#calls.run(async (isLate) => parse(await script.run(this.#send, this.#keys, words, isLate)));
+  }
+}
