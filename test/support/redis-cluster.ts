@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from './free-port.js';
+import { redisServer, startRedis } from './redis.js';
+
+export interface RunningRedisCluster {
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  stop(): Promise<void>;
+}
+
+/** A Redis Cluster of three nodes without replicas, ready for commands. */
+export async function startRedisCluster(): Promise<RunningRedisCluster> {
+  const servers = await Promise.all(
+    Array.from({ length: 3 }, async () =>
+      // The default, 10,000 above the port, may be no port at all.
+      startRedis({ 'cluster-enabled': 'yes', databases: '1', 'cluster-port': String(await freePort()) }),
+    ),
+  );
+  const redisCli = join(dirname(redisServer.path ?? ''), 'redis-cli');
+  const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
+  // Returns when all nodes agree that the cluster is up.
+  await promisify(execFile)(redisCli, ['--cluster', 'create', ...addresses, '--cluster-yes']);
+  return {
+    nodes: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
+    stop: async () => {
+      await Promise.all(servers.map(async (server) => server.stop()));
+    },
+  };
+}
