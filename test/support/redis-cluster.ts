@@ -17,10 +17,14 @@ export async function startRedisCluster(): Promise<RunningRedisCluster> {
       startRedis({ 'cluster-enabled': 'yes', databases: '1', 'cluster-port': String(await freePort()) }),
     ),
   );
-  const redisCli = join(dirname(redisServer.path ?? ''), 'redis-cli');
+  const redisCli = async (...args: string[]): Promise<string> =>
+    (await promisify(execFile)(join(dirname(redisServer.path ?? ''), 'redis-cli'), args)).stdout;
   const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
-  // Returns when all nodes agree that the cluster is up.
-  await promisify(execFile)(redisCli, ['--cluster', 'create', ...addresses, '--cluster-yes']);
+  await redisCli('--cluster', 'create', ...addresses, '--cluster-yes');
+  for (const { port } of servers) {
+    // A node takes commands a while after it has joined.
+    while (!(await redisCli('-p', String(port), 'cluster', 'info')).includes('cluster_state:ok')) continue;
+  }
   return {
     nodes: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
     stop: async () => {
