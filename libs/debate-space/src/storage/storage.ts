@@ -25,6 +25,9 @@ export interface DebateSpaceStorage {
    */
   readonly warnings?: readonly string[];
 
+  /** A key that the storage keeps beside its data, for uids at rest; used when the option `storageKey` is absent. */
+  readonly key?: string;
+
   /** The values, in the order of the keys. Not a snapshot: check what is decided from them in {@link commit}. */
   get(keys: readonly string[]): MaybePromise<readonly (string | undefined)[]>;
 
@@ -45,7 +48,10 @@ export interface DebateSpaceStorage {
    */
   commit(checks: StorageValues, changes: StorageValues): MaybePromise<boolean>;
 
-  /** The clock of the storage, shared by its processes: milliseconds since 1970. It never goes back. */
+  /**
+   * The clock of the storage, shared by its processes: whole milliseconds since 1970. It never goes back, and no jump of
+   * the machine's clock moves it. It may be ahead of the date or behind it: compare its moments with each other only.
+   */
   now(): number;
 
   /** Waits for open commits. Later calls reject with a {@link StorageError}. */

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { numbered, put, rowsOf, values, withStorage, type ContractCases } from './contract-case.js';
+
+/** The printable characters of ASCII, from the highest to the lowest. */
+const PRINTABLE = String.fromCharCode(...Array.from({ length: 95 }, (_, n) => 126 - n));
+
+export const readingCases: ContractCases = {
+  'a new storage is empty': withStorage(async (storage) => {
+    assert.deepEqual(await storage.get([]), []);
+    assert.deepEqual(await storage.get(['a:1']), [undefined]);
+    assert.deepEqual(await rowsOf(storage, 'a'), []);
+    assert.equal(await storage.count('a'), 0);
+  }),
+
+  'get returns the values in the order of the keys': withStorage(async (storage) => {
+    await put(storage, { 'b:1': 'two', 'a:1': 'one' });
+    const found = await storage.get(['b:1', 'a:none', 'a:1', 'b:1']);
+    assert.deepEqual(found, ['two', undefined, 'one', 'two']);
+  }),
+
+  'get returns 2,500 values': withStorage(async (storage) => {
+    const keys = numbered(2_500);
+    await storage.commit(new Map(), new Map(keys.map((key) => [key, `value of ${key}`])));
+    const found = await storage.get([...keys, 'a:none']);
+    assert.deepEqual(found, [...keys.map((key) => `value of ${key}`), undefined]);
+  }),
+
+  'the empty text is a value': withStorage(async (storage) => {
+    await put(storage, { 'a:1': '' });
+    assert.deepEqual(await storage.get(['a:1']), ['']);
+    assert.deepEqual(await rowsOf(storage, 'a'), [['a:1', '']]);
+    assert.equal(await storage.commit(values({ 'a:1': undefined }), values({ 'a:1': 'x' })), false);
+    assert.equal(await storage.commit(values({ 'a:1': '' }), values({ 'a:1': 'x' })), true);
+    assert.equal(await storage.commit(values({ 'a:none': '' }), values({ 'a:1': 'y' })), false);
+  }),
+
+  'keys of all printable characters and long texts come back as they were': withStorage(async (storage) => {
+    const longKey = `b:${'k'.repeat(1_498)}`;
+    const record = {
+      [`a:${PRINTABLE}`]: 'Zoë 🦊\n\t"\\ {"a":1} $1 :x ?',
+      'a:': 'an empty rest',
+      'a:a%20b/c:d': '007',
+      [longKey]: 'ü'.repeat(100_000),
+    };
+    await put(storage, record);
+    assert.deepEqual(await storage.get(Object.keys(record)), Object.values(record));
+    assert.deepEqual(await rowsOf(storage, 'b'), [[longKey, record[longKey]]]);
+    assert.deepEqual(
+      (await rowsOf(storage, 'a')).map(([key]) => key),
+      ['a:', 'a:a%20b/c:d', `a:${PRINTABLE}`],
+    );
+  }),
+
+  'long keys that differ in their last character are two': withStorage(async (storage) => {
+    const [one, other] = [`a:${'k'.repeat(1_497)}1`, `a:${'k'.repeat(1_497)}2`];
+    await put(storage, { [one]: '1', [other]: '2' });
+    assert.deepEqual(await rowsOf(storage, 'a'), [[one, '1'], [other, '2']]); // prettier-ignore
+  }),
+
+  'a range is in the order of the bytes': withStorage(async (storage) => {
+    const sorted = [' ', '!', '-', '10', '2', ':', 'A', 'Z', '_', 'a', 'a ', 'a-', 'aa', 'b', 'zz', '~'].map((rest) => `a:${rest}`); // prettier-ignore
+    for (const key of sorted.toReversed()) await put(storage, { [key]: key });
+    assert.deepEqual(
+      (await rowsOf(storage, 'a')).map(([key]) => key),
+      sorted,
+    );
+  }),
+
+  'a range includes its first key and excludes its last one': withStorage(async (storage) => {
+    await put(storage, { 'a:1': '1', 'a:2': '2', 'a:3': '3' });
+    assert.deepEqual(await storage.range('a:1', 'a:3', { limit: 10 }), [['a:1', '1'], ['a:2', '2']]); // prettier-ignore
+    assert.deepEqual(await storage.range('a:2', 'a:2', { limit: 10 }), []);
+    assert.deepEqual(await storage.range('a:3', 'a:1', { limit: 10 }), []);
+    assert.deepEqual(await storage.range('a:11', 'a:29', { limit: 10 }), [['a:2', '2']]);
+  }),
+
+  'a reverse range has the same rows from the end': withStorage(async (storage) => {
+    await put(storage, { 'a:1': '1', 'a:2': '2', 'a:3': '3' });
+    const reverse = async (from: string, to: string, limit = 10) =>
+      (await storage.range(from, to, { limit, reverse: true })).map(([key]) => key);
+    assert.deepEqual(await reverse('a:1', 'a:3'), ['a:2', 'a:1']);
+    assert.deepEqual(await reverse('a:', 'a;'), ['a:3', 'a:2', 'a:1']);
+    assert.deepEqual(await reverse('a:', 'a;', 2), ['a:3', 'a:2']);
+    assert.deepEqual(await reverse('a:11', 'a:29'), ['a:2']);
+    assert.deepEqual(await reverse('a:2', 'a:2'), []);
+    assert.deepEqual(await reverse('a:3', 'a:1'), []);
+    assert.deepEqual(await storage.range('a:1', 'a:2', { limit: 1, reverse: true }), [['a:1', '1']]);
+  }),
+
+  'a range has no more rows than its limit': withStorage(async (storage) => {
+    const keys = numbered(2_500);
+    await storage.commit(new Map(), new Map(keys.map((key) => [key, key])));
+    const some = async (limit: number) => (await storage.range('a:', 'a;', { limit })).map(([key]) => key);
+    for (const limit of [0, 1, 999, 2_499, 2_500, 2_501]) {
+      assert.deepEqual(await some(limit), keys.slice(0, limit));
+    }
+  }),
+
+  'a range has no row of a neighbor family or prefix': withStorage(async (storage) => {
+    await put(storage, { 'a:1': '1', 'a:1-': '2', 'a:10': '3', 'a:2': '4', 'ab:1': '5', 'b:': '6' });
+    assert.deepEqual((await rowsOf(storage, 'a')).length, 4);
+    assert.deepEqual(await rowsOf(storage, 'ab'), [['ab:1', '5']]);
+    assert.deepEqual(await rowsOf(storage, 'b'), [['b:', '6']]);
+    assert.deepEqual(await storage.range('a:1', 'a:1 ', { limit: 9 }), [['a:1', '1']]);
+    assert.deepEqual(await storage.range('a:1-', 'a:1.', { limit: 9, reverse: true }), [['a:1-', '2']]);
+  }),
+};

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, open as openFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Database, RootDatabase } from 'lmdb';
+import { StorageError } from '../../errors.js';
+import { Families } from '../families.js';
+import type { StorageContext } from '../storage.js';
+import { makeKeyFile, readKeyFile } from './key-file.js';
+import { bootId, continuedClock, type StoredClock } from './lmdb-clock.js';
+import { causeOf, storageError } from './lmdb-errors.js';
+import { LmdbSpace } from './lmdb-space.js';
+import { ReservedSpace } from './reserved-space.js';
+
+const FORMAT = 2;
+/** More than a new file takes. */
+const PROBE_BYTES = 256 * 1024;
+/** In LMDB's first page. */
+const MAGIC = 0xbeefc0de;
+const MAGIC_AT = 24;
+
+const SETTINGS = {
+  noSubdir: false,
+  maxDbs: 64,
+  permissionsMode: 0o600, // LMDB knows it, its types do not
+  /** A commit is on the disk when it resolves. With overlapping, LMDB never reports an error of the disk. */
+  overlappingSync: false,
+  /** Otherwise a process that opens the same file twice can wait for itself forever. */
+  eventTurnBatching: false,
+  /** All commits of one turn of the event loop are one write. */
+  txnStartThreshold: Infinity,
+};
+
+/** @throws {@link StorageError} with a hint */
+export async function openLmdb(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
+  const { open } = await import('lmdb').catch(() => {
+    throw new StorageError(
+      'lmdbStorage() needs the package lmdb, which is missing or does not load; hint: npm install lmdb',
+    );
+  });
+  const folder = join(path, namespace);
+  let root: RootDatabase | undefined;
+  try {
+    await prepare(folder);
+    root = open(folder, SETTINGS);
+    const space = new ReservedSpace(join(folder, 'data.mdb'));
+    space.ensure(0, 0, false);
+    const meta: Database<unknown, string> = root.openDB('meta', { encoding: 'json', useVersions: true });
+    assertFormat(meta.get('format'), folder);
+    const boot = await bootId();
+    const clock = await root.transaction(() => {
+      if (meta.get('format') === undefined) makeKeyFile(folder);
+      const stored = meta.get('clock') as StoredClock | undefined;
+      const continued = continuedClock(stored, boot);
+      if (continued !== stored) void meta.put('clock', continued, 1);
+      if (!stored) void meta.put('format', FORMAT, 1);
+      return continued;
+    });
+    const openDB = root.openDB.bind(root);
+    const rows = new Families(families, (name) => openDB<string, string>(name, { encoding: 'string' }));
+    return new LmdbSpace({ folder, root, rows, meta, clock, space, key: readKeyFile(folder) });
+  } catch (error) {
+    await root?.close();
+    throw storageError(`lmdbStorage() cannot use ${folder}`, await causeOf(error));
+  }
+}
+
+/** Finds what LMDB reports in riddles, or does not survive: a full disk, a file that is none of its own. */
+async function prepare(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const data = join(folder, 'data.mdb');
+  if (!existsSync(data)) {
+    const probe = join(folder, `probe-${randomUUID()}`);
+    await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
+    return;
+  }
+  const file = await openFile(data, 'r+');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAGIC_AT + 4), 0, MAGIC_AT + 4, 0);
+    if (bytesRead > 0 && buffer.readUInt32LE(MAGIC_AT) !== MAGIC) throw new Error('MDB_INVALID');
+  } finally {
+    await file.close();
+  }
+}
+
+function assertFormat(format: unknown, folder: string): void {
+  if (format === undefined || format === FORMAT) return;
+  throw new StorageError(
+    format === 1
+      ? `${folder} holds the outbox of an older version of nestjs-debate-space; hint: deliver what waits there with that version, or give another path`
+      : `${folder} has format ${JSON.stringify(format)}, and this version of nestjs-debate-space knows format ${FORMAT}; hint: use the version that wrote it, or give another path`,
+  );
+}

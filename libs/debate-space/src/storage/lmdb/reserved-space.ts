@@ -1,0 +1,49 @@
+import { appendFileSync, statSync } from 'node:fs';
+import type { StorageValues } from '../storage.js';
+
+const KB = 1024;
+/** What a row may need besides its text: copies of the pages that lead to it, the halves of one that is full. */
+const PER_ROW = 8 * KB;
+/** What commits have in common: the tops of the trees, the list of free pages. */
+const IN_COMMON = 512 * KB;
+/** New records leave so much to the work on those that are there. The file grows by no less at a time. */
+const SPARE = 1024 * KB;
+
+/** @returns what a commit may need at most, in bytes */
+export function bytesFor(changes: StorageValues): number {
+  let bytes = 0;
+  for (const text of changes.values()) bytes += PER_ROW + (text ?? '').length * 3; // UTF-8 takes no more
+  return bytes;
+}
+
+/**
+ * Keeps room at the end of the data file that the disk has given already. LMDB must never meet a full disk itself: 3.5.6
+ * then writes its message past the end of a buffer, and the process aborts. Zeros are only ever appended, so that they
+ * cannot overwrite what another process has written meanwhile.
+ */
+export class ReservedSpace {
+  readonly #file: string;
+  #size = 0; // never shrinks
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /**
+   * @param used bytes from the beginning that hold pages
+   * @param bytes what the open commits may need
+   * @param isNew whether the last of them adds records
+   * @throws what the file system says, when it has no room
+   */
+  ensure(used: number, bytes: number, isNew: boolean): void {
+    const least = used + IN_COMMON + bytes;
+    if (this.#size < least + SPARE) this.#size = statSync(this.#file).size;
+    const missing = least + SPARE - this.#size;
+    if (missing <= 0) return;
+    try {
+      appendFileSync(this.#file, Buffer.alloc(Math.max(SPARE, missing)));
+    } catch (error) {
+      if (isNew || statSync(this.#file).size < least) throw error;
+    }
+  }
+}

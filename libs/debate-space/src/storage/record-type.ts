@@ -1,0 +1,63 @@
+/** One kind of record: where it is kept, and which index rows lead to it. The one place that knows both. */
+export interface RecordType<T extends object> {
+  /** Written with each record. A record with a higher version is {@link UnreadableRecord} to this one. */
+  readonly version: number;
+
+  key(record: T): string;
+
+  /** The keys of its index rows, whose values are empty. A record that changes takes its index rows along. */
+  indexes(record: T): readonly string[];
+
+  /** Whether what was read has all that a record of this type or an older version of it needs. */
+  isRecord(value: object): value is T;
+}
+
+/** A stored text that is no record of its type. It must stop nothing: put it aside with a hint. */
+export class UnreadableRecord {
+  constructor(
+    readonly key: string,
+    readonly text: string,
+    /** Whether a newer version wrote it; otherwise it is damaged. */
+    readonly isNewer: boolean,
+  ) {}
+}
+
+export type ReadRecord<T> = T | UnreadableRecord | undefined;
+
+export function readRecord<T extends object>(
+  type: RecordType<T>,
+  key: string,
+  text: string,
+): T | UnreadableRecord;
+export function readRecord<T extends object>(
+  type: RecordType<T>,
+  key: string,
+  text: string | undefined,
+): ReadRecord<T>;
+export function readRecord<T extends object>(
+  type: RecordType<T>,
+  key: string,
+  text: string | undefined,
+): ReadRecord<T> {
+  if (text === undefined) return undefined;
+  const stored = objectOf(text);
+  const { v: version, ...record } = stored ?? {};
+  const isNewer = typeof version === 'number' && version > type.version;
+  if (typeof version !== 'number' || isNewer || !type.isRecord(record))
+    return new UnreadableRecord(key, text, isNewer);
+  return record;
+}
+
+/** @returns the text that a storage keeps */
+export function recordText<T extends object>(type: RecordType<T>, record: T): string {
+  return JSON.stringify({ v: type.version, ...record });
+}
+
+function objectOf(text: string): Partial<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
