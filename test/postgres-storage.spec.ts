@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
-import { Client, Pool, type PoolClient } from 'pg';
+import { Client, type Pool, type PoolClient } from 'pg';
 import { StorageError } from '../libs/debate-space/src/errors.js';
 import { postgresMigration } from '../libs/debate-space/src/storage/postgres/postgres-migration.js';
 import type { PostgresQuery } from '../libs/debate-space/src/storage/postgres/postgres-rows.js';
 import { PostgresStorage } from '../libs/debate-space/src/storage/postgres/postgres-storage.js';
 import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
 import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { postgresShapes } from './support/postgres-clients.js';
+import { postgresPool, postgresShapes } from './support/postgres-clients.js';
 
 const values = (...rows: [string, string | undefined][]) => new Map(rows);
 const none = values();
@@ -50,7 +50,7 @@ postgresServer.describe('the storage in Postgres', () => {
     const url = new URL(postgres.connectionString);
     url.username = user;
     url.pathname = `/test_${databases}`;
-    const made = new Pool({ connectionString: url.href, max: 16, options });
+    const made = postgresPool({ connectionString: url.href, max: 16, options });
     closing.push(() => made.end());
     return made;
   }
