@@ -43,8 +43,8 @@ async function startLmdb(): Promise<StoragePlaces> {
   };
 }
 
-async function startRedisWith<Server extends { stop(): Promise<void> }>(
-  starting: Promise<Server>,
+async function startRedisWith<Server>(
+  starting: Promise<Server & { stop(): Promise<void> }>,
   client: RedisClientKind<Server>,
 ): Promise<StoragePlaces> {
   const server = await starting;
