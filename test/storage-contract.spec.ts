@@ -2,16 +2,17 @@ import { afterAll, beforeAll, it } from '@jest/globals';
 import { storageContract } from '../libs/debate-space/src/storage/storage-contract.js';
 import { storageKinds, type StoragePlaces } from './support/storage-engines.js';
 
-for (const { name, describe, isShared, start } of storageKinds) {
-  describe(`the ${name} storage`, () => {
+for (const kind of storageKinds) {
+  kind.describe(`the ${kind.name} storage`, () => {
     let places: StoragePlaces;
     beforeAll(async () => {
-      places = await start();
+      places = await kind.start();
     });
     afterAll(async () => {
       await places.stop();
     });
 
-    for (const { name, run } of storageContract({ place: () => places.place(), isShared })) it(name, run);
+    const subject = { place: () => places.place(), isShared: kind.isShared };
+    for (const { name, run } of storageContract(subject)) it(name, run);
   });
 }

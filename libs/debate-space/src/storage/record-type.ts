@@ -1,6 +1,6 @@
 /** One kind of record: where it is kept, and which index rows lead to it. The one place that knows both. */
 export interface RecordType<T extends object> {
-  /** Written with each record. A record with a higher version is {@link UnreadableRecord} to this one. */
+  /** Written with each record, as its field `v`. A record with a higher version is {@link UnreadableRecord} to this one. */
   readonly version: number;
 
   key(record: T): string;
@@ -50,7 +50,7 @@ export function readRecord<T extends object>(
 
 /** @returns the text that a storage keeps */
 export function recordText<T extends object>(type: RecordType<T>, record: T): string {
-  return JSON.stringify({ v: type.version, ...record });
+  return JSON.stringify({ ...record, v: type.version });
 }
 
 function objectOf(text: string): Partial<Record<string, unknown>> | undefined {

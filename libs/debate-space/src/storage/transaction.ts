@@ -55,7 +55,8 @@ export class Transaction {
 
   /** Adds a record without reading: the commit fails if there is one under its key. */
   insert<T extends object>(type: RecordType<T>, record: T): void {
-    this.check(type.key(record), undefined);
+    const key = type.key(record);
+    if (!this.#checks.has(key) || this.#known(key) !== undefined) this.check(key, undefined);
     this.replace(type, undefined, record);
   }
 

@@ -70,7 +70,7 @@ export const lifeCases: ContractCases = {
       () => storage.commit(new Map(), values({ 'a:1': '2' })),
     ];
     for (const call of calls) {
-      await assert.rejects(async () => call(), { code: 'ERR_DEBATE_SPACE_STORAGE' });
+      await assert.rejects(() => Promise.resolve().then(call), { code: 'ERR_DEBATE_SPACE_STORAGE' });
     }
     await storage.close();
   }),

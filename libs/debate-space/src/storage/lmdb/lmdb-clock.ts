@@ -17,9 +17,8 @@ export interface StoredClock {
 }
 
 /** Linux names each boot. Elsewhere a restart shows as a monotonic clock that has gone back. */
-export async function bootId(): Promise<string> {
-  return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((id) => id.trim(), hostname);
-}
+export const bootId = (): Promise<string> =>
+  readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((id) => id.trim(), hostname);
 
 /**
  * The date counts only where the monotonic clock cannot continue: in a new file, after a boot, on another machine. Even

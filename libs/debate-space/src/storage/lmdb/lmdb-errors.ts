@@ -3,7 +3,6 @@ import { StorageError } from '../../errors.js';
 /** Of Linux and macOS; LMDB gives the number only. */
 const FULL = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 28, 122, 69, 27]);
 const FORBIDDEN = new Set<unknown>(['EACCES', 'EPERM', 'EROFS']);
-const NO_FOLDER = new Set<unknown>(['ENOTDIR', 'EEXIST']);
 
 /** @param what happened, such as "The storage in /data could not be written" */
 export function storageError(what: string, error: unknown): unknown {
@@ -14,15 +13,12 @@ export function storageError(what: string, error: unknown): unknown {
 }
 
 function hintFor(reason: string | number): string {
-  if (FULL.has(reason)) return 'the disk is full; make room, no restart of the app is needed';
-  if (NO_FOLDER.has(reason))
-    return 'that is not a folder, or lies in something that is none; give another path';
+  if (FULL.has(reason)) return 'make room: the disk is full; no restart of the app is needed';
+  if (reason === 'ENOTDIR' || reason === 'EEXIST') return 'give another path: that is not a folder';
   if (FORBIDDEN.has(reason)) return 'give the folder to the user that runs the app, or give another path';
   return 'check the disk and restart the app; if the file is damaged, move the folder away, and an empty one is made';
 }
 
 /** LMDB's real reason comes in a promise of its own, whose rejection nobody may leave unhandled. */
-export async function causeOf(error: unknown): Promise<unknown> {
-  const { commitError } = error as { commitError?: Promise<never> };
-  return (await commitError?.catch((cause: unknown) => cause)) ?? error;
-}
+export const causeOf = async (error: unknown): Promise<unknown> =>
+  (await (error as { commitError?: Promise<never> }).commitError?.catch((cause: unknown) => cause)) ?? error;

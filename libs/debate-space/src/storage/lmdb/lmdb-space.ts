@@ -7,15 +7,11 @@ import { NOTE_MS, type StoredClock } from './lmdb-clock.js';
 import { causeOf, storageError } from './lmdb-errors.js';
 import { bytesFor, type ReservedSpace } from './reserved-space.js';
 
-/** LMDB refuses longer keys in the middle of a transaction, and keeps what came before them. */
-const MAX_KEY = 1_500;
-
+/** `rows`: a database per family, of which LMDB knows how many rows it has. `meta`: the format and the clock. */
 interface LmdbFile {
   readonly folder: string;
   readonly root: RootDatabase;
-  /** One database per family: LMDB knows how many rows each has. */
   readonly rows: Families<Database<string, string>>;
-  /** The format and the clock. */
   readonly meta: Database<unknown, string>;
   readonly clock: StoredClock;
   readonly space: ReservedSpace;
@@ -30,14 +26,14 @@ export class LmdbSpace implements DebateSpaceStorage {
   readonly #commits = new Set<Promise<boolean>>();
   /** What the open commits may need. */
   #bytes = 0;
-  #notedAt: number;
+  #seen: number;
   #closed: Promise<void> | undefined;
 
   constructor(file: LmdbFile) {
     this.key = file.key;
     this.#file = file;
     this.#clock = new MonotonicClock(file.clock.offset);
-    this.#notedAt = file.clock.seen;
+    this.#seen = file.clock.seen;
   }
 
   get(keys: readonly string[]): readonly (string | undefined)[] {
@@ -48,15 +44,12 @@ export class LmdbSpace implements DebateSpaceStorage {
     const bounds = reverse
       ? { start: to, end: from, exclusiveStart: true, inclusiveEnd: true, reverse }
       : { start: from, end: to };
-    return this.#read(({ rows }) => {
-      const found = rows.of(from).getRange({ ...bounds, limit });
-      return [...found].map(({ key, value }) => [key, value] as const);
-    });
+    const rows = this.#read((file) => [...file.rows.of(from).getRange({ ...bounds, limit })]);
+    return rows.map(({ key, value }) => [key, value]);
   }
 
   count(family: string): number {
-    const stats = this.#read(({ rows }) => rows.get(family).getStats());
-    return (stats as { entryCount: number }).entryCount;
+    return this.#read(({ rows }) => rows.get(family).getStats() as { entryCount: number }).entryCount;
   }
 
   async commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
@@ -64,7 +57,7 @@ export class LmdbSpace implements DebateSpaceStorage {
     const written = this.#located(changes);
     const isNew = written.some(({ key, value }) => value !== undefined && checks.get(key) === undefined && checks.has(key)); // prettier-ignore
     const seen = this.now();
-    const isNoted = seen < this.#notedAt + NOTE_MS;
+    const isNoted = seen < this.#seen + NOTE_MS;
     const isMade = await this.#transact(bytesFor(changes), isNew, () => {
       for (const { database, key, value } of read) if (database.get(key) !== value) return false;
       for (const { database, key, value } of written) {
@@ -73,7 +66,7 @@ export class LmdbSpace implements DebateSpaceStorage {
       if (!isNoted) void this.#file.meta.put('clock', { ...this.#file.clock, seen }, 1);
       return true;
     });
-    if (isMade && !isNoted) this.#notedAt = seen;
+    if (isMade && !isNoted) this.#seen = seen;
     return isMade;
   }
 
@@ -82,14 +75,13 @@ export class LmdbSpace implements DebateSpaceStorage {
   }
 
   close(): Promise<void> {
-    this.#closed ??= Promise.allSettled(this.#commits).then(() => this.#file.root.close());
-    return this.#closed;
+    return (this.#closed ??= Promise.allSettled(this.#commits).then(() => this.#file.root.close()));
   }
 
-  /** Throws before the transaction, which LMDB would not undo. */
+  /** Throws before the transaction: LMDB would keep what came before a key that it refuses. */
   #located(values: StorageValues) {
     return [...values].map(([key, value]) => {
-      if (key.length > MAX_KEY) throw new TypeError(`A key of a storage has at most ${MAX_KEY} characters`);
+      if (key.length > 1_500) throw new TypeError('A key of a storage has at most 1,500 characters');
       return { database: this.#file.rows.of(key), key, value };
     });
   }

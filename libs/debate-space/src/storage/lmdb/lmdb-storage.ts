@@ -11,13 +11,10 @@ export interface LmdbStorageOptions {
 }
 
 /**
- * Keeps everything in a file of this machine: commits survive a crash, kill -9 and power loss. Needs the package `lmdb`
- * (`npm install lmdb`).
- *
- * While the disk is full, commits that add records reject with a `StorageError`; those that finish work go on.
- *
- * Opening rejects with a `StorageError` when `lmdb` is not installed, `path` is no folder or not writable, or the file in
- * it is damaged, of a newer version, or the outbox of an older one.
+ * Keeps everything in a file of this machine: commits survive a crash, kill -9 and power loss. Needs the package `lmdb`.
+ * While the disk is full, commits that add records reject with a `StorageError`; those that finish work go on. Opening
+ * rejects with one when `lmdb` is not installed, `path` is no folder or not writable, or the file in it is damaged or of
+ * another format.
  */
 export function lmdbStorage({ path }: LmdbStorageOptions): StorageEngine {
   return {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, open as openFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,30 +12,21 @@ import { LmdbSpace } from './lmdb-space.js';
 import { ReservedSpace } from './reserved-space.js';
 
 const FORMAT = 2;
-/** More than a new file takes. */
-const PROBE_BYTES = 256 * 1024;
-/** In LMDB's first page. */
-const MAGIC = 0xbeefc0de;
-const MAGIC_AT = 24;
-
+const PROBE_BYTES = 256 * 1024; // more than a new file takes
+const MAGIC = { at: 24, value: 0xbeefc0de }; // in LMDB's first page
 const SETTINGS = {
   noSubdir: false,
   maxDbs: 64,
   permissionsMode: 0o600, // LMDB knows it, its types do not
-  /** A commit is on the disk when it resolves. With overlapping, LMDB never reports an error of the disk. */
-  overlappingSync: false,
-  /** Otherwise a process that opens the same file twice can wait for itself forever. */
-  eventTurnBatching: false,
-  /** All commits of one turn of the event loop are one write. */
-  txnStartThreshold: Infinity,
+  overlappingSync: false, // with it LMDB would not report an error of the disk
+  eventTurnBatching: false, // with it a process that opens the file twice can wait for itself forever
+  txnStartThreshold: Infinity, // all commits of one turn of the event loop are one write
 };
 
 /** @throws {@link StorageError} with a hint */
 export async function openLmdb(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
   const { open } = await import('lmdb').catch(() => {
-    throw new StorageError(
-      'lmdbStorage() needs the package lmdb, which is missing or does not load; hint: npm install lmdb',
-    );
+    throw new StorageError('The package lmdb is missing or does not load; hint: npm install lmdb');
   });
   const folder = join(path, namespace);
   let root: RootDatabase | undefined;
@@ -46,7 +36,8 @@ export async function openLmdb(path: string, { namespace, families }: StorageCon
     const space = new ReservedSpace(join(folder, 'data.mdb'));
     space.ensure(0, 0, false);
     const meta: Database<unknown, string> = root.openDB('meta', { encoding: 'json', useVersions: true });
-    assertFormat(meta.get('format'), folder);
+    const format = meta.get('format') ?? FORMAT;
+    if (format !== FORMAT) throw new StorageError(otherFormat(folder, format));
     const boot = await bootId();
     const clock = await root.transaction(() => {
       if (meta.get('format') === undefined) makeKeyFile(folder);
@@ -70,24 +61,14 @@ async function prepare(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const data = join(folder, 'data.mdb');
   if (!existsSync(data)) {
-    const probe = join(folder, `probe-${randomUUID()}`);
+    const probe = join(folder, `probe-${process.pid}`);
     await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
     return;
   }
   const file = await openFile(data, 'r+');
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAGIC_AT + 4), 0, MAGIC_AT + 4, 0);
-    if (bytesRead > 0 && buffer.readUInt32LE(MAGIC_AT) !== MAGIC) throw new Error('MDB_INVALID');
-  } finally {
-    await file.close();
-  }
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close());
+  if (bytesRead > 0 && buffer.readUInt32LE(MAGIC.at) !== MAGIC.value) throw new Error('MDB_INVALID');
 }
 
-function assertFormat(format: unknown, folder: string): void {
-  if (format === undefined || format === FORMAT) return;
-  throw new StorageError(
-    format === 1
-      ? `${folder} holds the outbox of an older version of nestjs-debate-space; hint: deliver what waits there with that version, or give another path`
-      : `${folder} has format ${JSON.stringify(format)}, and this version of nestjs-debate-space knows format ${FORMAT}; hint: use the version that wrote it, or give another path`,
-  );
-}
+const otherFormat = (folder: string, format: unknown): string =>
+  `${folder} was written by another version of nestjs-debate-space (format ${JSON.stringify(format)}, this version knows ${FORMAT}); hint: deliver what waits there with that version, or give another path`;

@@ -1,20 +1,16 @@
 import { appendFileSync, statSync } from 'node:fs';
 import type { StorageValues } from '../storage.js';
 
-const KB = 1024;
 /** What a row may need besides its text: copies of the pages that lead to it, the halves of one that is full. */
-const PER_ROW = 8 * KB;
+const PER_ROW = 8 * 1024;
 /** What commits have in common: the tops of the trees, the list of free pages. */
-const IN_COMMON = 512 * KB;
-/** New records leave so much to the work on those that are there. The file grows by no less at a time. */
-const SPARE = 1024 * KB;
+const IN_COMMON = 512 * 1024;
+/** New records leave so much to the work on those that are there; the file grows by no less at a time. */
+const SPARE = 1024 * 1024;
 
-/** @returns what a commit may need at most, in bytes */
-export function bytesFor(changes: StorageValues): number {
-  let bytes = 0;
-  for (const text of changes.values()) bytes += PER_ROW + (text ?? '').length * 3; // UTF-8 takes no more
-  return bytes;
-}
+/** What a commit may need at most. A character takes three bytes of UTF-8 or less. */
+export const bytesFor = (changes: StorageValues): number =>
+  [...changes.values()].reduce((bytes, text) => bytes + PER_ROW + (text ?? '').length * 3, 0);
 
 /**
  * Keeps room at the end of the data file that the disk has given already. LMDB must never meet a full disk itself: 3.5.6
