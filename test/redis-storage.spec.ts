@@ -171,6 +171,7 @@ redisServer.describe('the storage in Redis', () => {
     await expect(commit).rejects.toThrow(/no answer.*hint:/);
     await expect(commit).rejects.not.toThrow(/secret|of-a-user/);
     refuse(new Error('NOSCRIPT No matching script.'));
+    await new Promise(setImmediate); // now EVAL would have been sent
     isAway = false;
     expect(await storage.get(['row:of-a-user'])).toEqual([undefined]);
     expect(sent).toEqual(['EVALSHA']);

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from './free-port.js';
 import { redisServer, startRedis } from './redis.js';
@@ -17,14 +18,27 @@ export async function startRedisCluster(): Promise<RunningRedisCluster> {
       startRedis({ 'cluster-enabled': 'yes', databases: '1', 'cluster-port': String(await freePort()) }),
     ),
   );
-  const redisCli = join(dirname(redisServer.path ?? ''), 'redis-cli');
+  const redisCli = async (...args: string[]): Promise<string> =>
+    (await promisify(execFile)(join(dirname(redisServer.path ?? ''), 'redis-cli'), args, { timeout: 60_000 }))
+      .stdout;
   const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
-  // Returns when all nodes agree that the cluster is up.
-  await promisify(execFile)(redisCli, ['--cluster', 'create', ...addresses, '--cluster-yes']);
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map(async (server) => server.stop()));
+  };
+  try {
+    await redisCli('--cluster', 'create', ...addresses, '--cluster-yes');
+    // A node takes commands a while after it has joined.
+    for (const { port } of servers) {
+      while (!(await redisCli('-p', String(port), 'cluster', 'info')).includes('cluster_state:ok')) {
+        await sleep(50);
+      }
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   return {
     nodes: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
-    stop: async () => {
-      await Promise.all(servers.map(async (server) => server.stop()));
-    },
+    stop,
   };
 }
