@@ -1,6 +1,7 @@
 /** @jest-environment ./test/support/native-require.environment.js */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import session from 'express-session';
+import { Module } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { inject } from 'light-my-request';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -139,6 +140,7 @@ it.each([
 ])(
   'a request of $host has its session; it is an own property only without the plugin',
   async ({ isOurs }) => {
+    @Module({})
     class Nothing {}
     const seen: boolean[][] = [];
     const look: Hook = (request) => {

@@ -298,7 +298,11 @@ describe('repeating a call', () => {
       const debate = await client(service, { http });
       await debate.deleteUser('alice');
       const error = await errorOf(debate.deleteUser('bob'));
-      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_RATE_LIMITED', outcome: 'not-sent', attempts: 0 });
+      expect(error).toMatchObject({
+        code: 'ERR_DEBATE_SPACE_RATE_LIMITED',
+        outcome: 'not-sent',
+        attempts: 0,
+      });
       const { retryAfterMs = 0 } = error as RateLimitedError;
       expect(retryAfterMs).toBeGreaterThan(600);
       expect(retryAfterMs).toBeLessThan(1_000);
