@@ -16,8 +16,8 @@ export interface HostSessionsOptions {
 const PLATFORMS = { express: 'Express', fastify: 'Fastify' } as const;
 type Platform = keyof typeof PLATFORMS;
 
-/** So many requests are looked at for a session without a store. */
-const MAX_LOOKS = 10_000;
+/** Of the requests after so many, one in a hundred is looked at for a session without a store: a host may have none. */
+const FIRST_LOOKS = 10_000;
 
 /** Leads the sessions of one host to the detector, on the platform that the host runs on. */
 export class HostSessions {
@@ -26,7 +26,7 @@ export class HostSessions {
   readonly #cookies: readonly SessionCookie[];
   #platform: Platform | undefined;
   readonly #detach: (() => void)[] = [];
-  #looksLeft = MAX_LOOKS;
+  #looks = 0;
 
   constructor(detector: SessionEndDetector, { store, cookies }: HostSessionsOptions) {
     this.#detector = detector;
@@ -98,7 +98,7 @@ export class HostSessions {
   #requested(request: IncomingMessage, response: ServerResponse, native: object): void {
     const detector = this.#detector;
     if (this.#cookies.length > 0) detector.watchCookies(request, response);
-    else if (this.#looksLeft > 0 && !detector.hasStore) this.#lookForSession(response, native);
+    else if (!detector.hasStore) this.#lookForSession(response, native);
   }
 
   /** The parent app has loaded the session before the store could be watched. */
@@ -111,7 +111,8 @@ export class HostSessions {
 
   /** When the request is over: its session may come from any middleware. */
   #lookForSession(response: ServerResponse, native: object): void {
-    this.#looksLeft -= 1;
+    this.#looks += 1;
+    if (this.#looks > FIRST_LOOKS && this.#looks % 100 > 0) return;
     const { containment, warnings } = this.#detector;
     response.once('close', () => {
       containment.run('response close', () => {
