@@ -57,7 +57,7 @@ async function readsOf(act: Act, watched: boolean): Promise<number> {
 }
 
 it.each(situations)(
-  'a request that $name costs the store $costs more reads',
+  'a request that $name costs the store this many more reads: $costs',
   async ({ act, costs, logouts }) => {
     const acting: Act = (request, _, store) => act(request, store);
     const plain = await readsOf(acting, false);
