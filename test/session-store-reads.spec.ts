@@ -41,6 +41,7 @@ const situations: {
   { name: 'destroys its session', act: ({ session }) => called((done) => session.destroy(done)), costs: 1, logouts: ['alice'] }, // prettier-ignore
   { name: 'regenerates its session for nobody', act: ({ session }) => called((done) => session.regenerate(done)), costs: 1, logouts: ['alice'] }, // prettier-ignore
   { name: 'removes its user', act: ({ session }) => { delete session.user; }, costs: 1, logouts: ['alice'] }, // prettier-ignore
+  { name: 'replaces its user', act: ({ session }) => { session.user = { uid: 'bob' }; }, costs: 1, logouts: ['alice'] }, // prettier-ignore
   { name: 'regenerates its session for the same user', act: (request) => renew(request, 'alice'), costs: 1, logouts: [] }, // prettier-ignore
   { name: 'regenerates its session for another user', act: (request) => renew(request, 'bob'), costs: 1, logouts: ['alice'] }, // prettier-ignore
 ];

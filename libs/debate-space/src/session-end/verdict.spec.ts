@@ -4,7 +4,7 @@ import type { SessionRequest } from './session-request.js';
 import { StoreOperation } from './store-operation.js';
 import { hasEnded, type VerdictContext } from './verdict.js';
 
-/** A request whose response is closed when it is told so. */
+/** A request whose response the test closes. */
 class Leaving {
   sessionID = 's1';
   hasLetGo = true;
