@@ -4,7 +4,7 @@ import type { SessionCookie, SessionStore } from '../debate-space.options.js';
 import { onExpressSessionStore, parentStoreOf } from './express-sessions.js';
 import { onFastifySession, type FastifyLike } from './fastify-sessions.js';
 import { onExpressRequest, type ExpressHandler } from './host-requests.js';
-import type { SessionEndDetector } from './session-end-detector.js';
+import { storeName, type SessionEndDetector } from './session-end-detector.js';
 import { sessionRequest } from './session-request.js';
 
 export interface HostSessionsOptions {
@@ -48,14 +48,14 @@ export class HostSessions {
 
   /** Never throws. */
   detach(): void {
-    for (const detach of this.#detach) this.#detector.containment.run('HTTP adapter', detach);
+    for (const detach of this.#detach.splice(0).reverse())
+      this.#detector.containment.run('HTTP adapter', detach);
   }
 
   /** For the boot log. */
   get description(): string {
     const parts = this.#cookies.map(({ name }) => `session cookie: ${name}`);
-    if (this.#stores.length > 0)
-      parts.push(`session store: ${this.#stores.map((store) => store.constructor.name).join(', ')}`);
+    if (this.#stores.length > 0) parts.push(`session store: ${this.#stores.map(storeName).join(', ')}`);
     else if (this.#platform && parts.length === 0)
       parts.push(
         `session stack: ${PLATFORMS[this.#platform]}, the store is taken from the first request that has one`,
@@ -72,8 +72,9 @@ export class HostSessions {
         if (store) this.#behindParent(store, request);
       });
     };
+    // One by one: what is attached can be detached, though the next cannot be attached.
+    this.#detach.push(onExpressRequest(instance as ExpressHandler, requested));
     this.#detach.push(
-      onExpressRequest(instance as ExpressHandler, requested),
       onExpressSessionStore(instance as { request: object }, containment, (store) => {
         this.#found(store);
       }),

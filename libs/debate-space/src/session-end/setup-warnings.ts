@@ -70,6 +70,18 @@ export class SetupWarnings {
     );
   }
 
+  /**
+   * A store refuses to be watched.
+   * @param part what of it cannot be replaced, such as `method destroy`
+   */
+  storeNotWatchable(store: string, part: string): void {
+    this.#warn(
+      'store-not-watchable',
+      `the session store ${store} cannot be watched, because its ${part} cannot be replaced; the logouts of its sessions are not reported`,
+      'give the session middleware and session.store a store object that is not frozen and whose methods are configurable',
+    );
+  }
+
   #warn(code: SetupWarningCode, message: string, hint: string): void {
     if (this.#given.has(code)) return;
     this.#given.add(code);
