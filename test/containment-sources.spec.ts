@@ -19,8 +19,6 @@ const EXCEPTIONS = {
   'session-end/express-sessions.ts defineProperty': 'each listener is contained when it is added',
   'session-end/fastify-sessions.ts defineProperty': 'announce() contains each listener',
   'session-end/leases.ts setInterval': 'renew() never throws, as its parameter says',
-  'session-end/store-call.ts queueMicrotask':
-    'gives the host the error of its store, as it would come without us',
   'session-end/patch-store.ts defineProperty': 'puts back the own descriptor of the store',
 };
 
