@@ -1,8 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from 'nestjs-debate-space';
 import type { Operation } from 'debate-space-simulator';
 import { filter, firstValueFrom } from 'rxjs';
 import { EventLog } from '../libs/debate-space/src/event-log.js';
+import { ServicePause } from '../libs/debate-space/src/remote/service-pause.js';
 import { errorOf, serviceClients } from './support/service-clients.js';
 
 const { simulator, runtime } = serviceClients();
@@ -43,6 +44,26 @@ describe('a pause that the service asks for', () => {
       expect(problems.join('\n')).toMatch(/the service asked for a pause, which ends in 3[56]\d\d s/);
     },
   );
+
+  it('is a line in the log every five minutes at most when the service asks for short pauses again and again', () => {
+    jest.useFakeTimers();
+    const lines: unknown[] = [];
+    const log = new EventLog({ log: () => 0, error: () => 0, warn: (line: unknown) => lines.push(line) });
+    let events = 0;
+    const pause = new ServicePause((event) => {
+      events += 1;
+      log.write(event);
+    });
+    for (let second = 0; second < 11 * 60; second += 1) {
+      pause.heard(429, 500);
+      jest.advanceTimersByTime(1_000);
+    }
+    expect(lines).toHaveLength(3); // at 0, 5 and 10 minutes
+    pause.heard(429, 3_600_000);
+    jest.useRealTimers();
+    expect(events).toBe(11 * 60 + 1);
+    expect(lines.at(-1)).toContain('3600 s'); // a long one is always logged
+  });
 
   it('is over when its time has passed', async () => {
     const service = await simulator({ users: people });

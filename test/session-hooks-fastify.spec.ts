@@ -1,6 +1,7 @@
 /** @jest-environment ./test/support/native-require.environment.js */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import session from 'express-session';
+import { Module } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { inject } from 'light-my-request';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -132,3 +133,36 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
     expect(await loggedOut()).toEqual(step === 'renew' ? [] : ['alice']);
   });
 });
+
+it.each([
+  { host: 'a host with the plugin', isOurs: true },
+  { host: 'a host without it', isOurs: false },
+])(
+  'a request of $host has its session; it is an own property only without the plugin',
+  async ({ isOurs }) => {
+    @Module({})
+    class Nothing {}
+    const seen: boolean[][] = [];
+    const look: Hook = (request) => {
+      const copy: { session?: unknown } = { ...request };
+      seen.push([
+        Object.hasOwn(request, 'session'),
+        Object.keys(request).includes('session'),
+        copy.session !== undefined,
+      ]);
+      return Promise.resolve();
+    };
+    const create = appOf(
+      isOurs ? DebateSpaceModule.forRoot(using(service)) : { module: Nothing },
+      async (instance) => {
+        await sessionsIn(new session.MemoryStore())(instance);
+        hooked(instance, 'preHandler' as 'onRequest', '/whoami', look);
+      },
+    );
+    const browser = new Browser(await apps.listen(create));
+    await post(browser, '/login?uid=alice');
+    expect(await browser.get('/whoami')).toBe('alice');
+    const isOwn = !isOurs; // docs/session-stacks.md says so
+    expect(seen).toEqual([[isOwn, isOwn, isOwn]]);
+  },
+);

@@ -2,12 +2,21 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import express, { type Request } from 'express';
 import session, { type Store } from 'express-session';
 import type { LoggerService } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { NestFactory, type AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, DebateSpaceModule, type DebateSpaceEvent } from 'nestjs-debate-space';
-import { once } from 'node:events';
+import {
+  DebateSpaceEvents,
+  DebateSpaceModule,
+  type DebateSpaceEvent,
+  type SessionUid,
+} from 'nestjs-debate-space';
+import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { Containment } from '../libs/debate-space/src/containment.js';
+import { HostSessions } from '../libs/debate-space/src/session-end/host-sessions.js';
+import type { SessionEndDetector } from '../libs/debate-space/src/session-end/session-end-detector.js';
+import { SetupWarnings } from '../libs/debate-space/src/session-end/setup-warnings.js';
 import { Browser } from './support/browser.js';
 import { expressCookieLogins, fastifyCookieLogins } from './support/cookie-logins.js';
 import { FastifyHost } from './support/fastify-host.js';
@@ -96,10 +105,28 @@ describe('a session with a user in which no uid is found', () => {
     expect(await warningsAfterLogins({ login: keeping(put) })).toEqual([]);
   });
 
-  it('is none when the host has its own session.uid', async () => {
+  it('is one warning that names session.uid when the host’s own function finds no uid', async () => {
     const debateSpace = using(service, { session: { uid: () => undefined } });
     const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
+    const warnings = await warningsAfterLogins({ login, debateSpace });
+    expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
+    expect(warnings[0]?.message).toContain('session.uid returned no uid for it');
+    expect(warnings[0]?.hint).toContain('make session.uid return the uid');
+  });
+
+  it('is none when the host’s own session.uid finds each user', async () => {
+    const uid: SessionUid = ({ user }) => (user as { username: string } | undefined)?.username;
+    const debateSpace = using(service, { session: { uid } });
+    const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
     expect(await warningsAfterLogins({ login, debateSpace })).toEqual([]);
+  });
+
+  it('is a warning although many sessions without a user came before', () => {
+    const codes: string[] = [];
+    const warnings = new SetupWarnings((event) => codes.push(event.type), false);
+    for (let n = 0; n < 10_000; n += 1) warnings.sessionWithoutUid({ cookie: {}, basket: [n] });
+    warnings.sessionWithoutUid({ cookie: {}, passport: { user: { username: 'alice' } } });
+    expect(codes).toEqual(['setup-warning']);
   });
 });
 
@@ -127,6 +154,26 @@ describe('a request with a session but no session store', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
     expect(warnings[0]?.hint).toContain('session.cookies');
     expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
+  });
+
+  it('is a warning although thousands of requests without a session came before', () => {
+    const codes: string[] = [];
+    const emit = (event: DebateSpaceEvent): void => void codes.push(event.type);
+    const warnings = new SetupWarnings(emit, false);
+    const detector = { containment: new Containment(emit), warnings, hasStore: false, loaded: () => undefined } as unknown as SessionEndDetector; // prettier-ignore
+    let requested: (request: object, reply: object, done: () => void) => void = () => undefined;
+    const instance = { addHook: (_: string, hook: typeof requested) => (requested = hook) };
+    const adapter = { getType: () => 'fastify', getInstance: () => instance } as unknown as AbstractHttpAdapter; // prettier-ignore
+    new HostSessions(detector, { cookies: [] }).attach(adapter);
+    const request = (native: object): void => {
+      const raw = new EventEmitter();
+      requested(native, { raw }, () => undefined);
+      raw.emit('close');
+    };
+    for (let n = 0; n < 20_000; n += 1) request({});
+    expect(codes).toEqual([]);
+    for (let n = 0; n < 100; n += 1) request({ session: { user: { uid: 'alice' } } });
+    expect(codes).toEqual(['setup-warning']);
   });
 
   it.each(onFastify)('is one warning: $name', async ({ mount, logIn, uidIn }) => {

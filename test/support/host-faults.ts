@@ -54,7 +54,7 @@ function outboxFailing(operation: string, how: () => unknown): OutboxFactory {
     },
   };
 }
-const operations = ['hold', 'release', 'cancel', 'claim', 'finish', 'retry', 'counts', 'nextDueMs'];
+const operations = ['hold', 'release', 'cancel', 'claim', 'extend', 'finish', 'retry', 'counts', 'nextDueMs'];
 
 function indexFailing(operation: string): SessionIndexFactory {
   return {

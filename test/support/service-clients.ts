@@ -2,6 +2,7 @@ import { afterEach } from '@jest/globals';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DebateSpaceSimulator, type SimulatorOptions } from 'debate-space-simulator';
 import type { DebateSpaceModuleOptions, DebateSpaceService } from 'nestjs-debate-space';
 import { DebateSpaceRuntime } from '../../libs/debate-space/src/debate-space-runtime.js';
@@ -20,7 +21,13 @@ export interface ScriptedRequest {
 
 /** `reset`: the connection breaks without an answer. `silence`: there never is one. */
 export type ScriptedAnswer =
-  | { readonly status?: number; readonly headers?: Record<string, string>; readonly body?: unknown }
+  | {
+      readonly status?: number;
+      readonly headers?: Record<string, string>;
+      readonly body?: unknown;
+      /** How long the service takes. Default: 0. */
+      readonly delayMs?: number;
+    }
   | 'reset'
   | 'silence';
 
@@ -89,7 +96,7 @@ async function startScripted(
 ): Promise<{ service: ScriptedService; stop: () => Promise<void> }> {
   const requests: ScriptedRequest[] = [];
   const server = createServer((request, response) => {
-    void text(request).then((body) => {
+    void text(request).then(async (body) => {
       const { method = '', url = '', headers } = request;
       const forToken = url === '/oauth/token';
       const seen: ScriptedRequest = { method, url, headers, body, index: requests.length };
@@ -101,6 +108,7 @@ async function startScripted(
         return;
       }
       const content = given.body ?? '';
+      if ('delayMs' in given) await sleep(given.delayMs);
       response.writeHead(given.status ?? 200, given.headers);
       response.end(
         typeof content === 'string' || Buffer.isBuffer(content) ? content : JSON.stringify(content),

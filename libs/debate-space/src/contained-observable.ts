@@ -1,9 +1,14 @@
-import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs';
+import { Observable, type Observer, type Subscription, type Unsubscribable } from 'rxjs';
 import type { Containment } from './containment.js';
 
+/** A subscriber of RxJS, of any copy of it, such as an operator or `firstValueFrom` makes. */
+interface SubscriberLike {
+  add(teardown: Unsubscribable): void;
+}
+
 /**
- * An observable whose subscribers may throw: RxJS reports that as an uncaught exception, which ends the host's process.
- * A subscriber behind operators, such as after `pipe`, is one of RxJS.
+ * An observable whose direct subscribers may throw: RxJS reports that as an uncaught exception, which ends the host's
+ * process. What subscribers behind operators throw, such as after `pipe`, RxJS reports itself.
  */
 export class ContainedObservable<T> extends Observable<T> {
   readonly #containment: Containment;
@@ -18,9 +23,8 @@ export class ContainedObservable<T> extends Observable<T> {
     error?: ((error: unknown) => void) | null,
     complete?: (() => void) | null,
   ): Subscription {
-    if (observer instanceof Subscriber) return super.subscribe(observer);
     const given = typeof observer === 'function' ? { next: observer, error, complete } : (observer ?? {});
-    return super.subscribe({
+    const subscription = super.subscribe({
       next: (value) => {
         this.#containment.run('a subscriber of events$', () => given.next?.(value));
       },
@@ -29,5 +33,14 @@ export class ContainedObservable<T> extends Observable<T> {
         this.#containment.run('a subscriber of events$', () => given.complete?.());
       },
     });
+    // Otherwise its end would not end the subscription.
+    if (isSubscriber(given)) given.add(subscription);
+    return subscription;
   }
+}
+
+/** Not by `instanceof`: a host may have a second copy of RxJS. */
+function isSubscriber(observer: object): observer is SubscriberLike {
+  const { add, unsubscribe } = observer as { add?: unknown; unsubscribe?: unknown };
+  return typeof add === 'function' && typeof unsubscribe === 'function';
 }

@@ -17,7 +17,11 @@ export type EndReason =
 
 /** A setup in which ends are missed; docs/session-stacks.md has an entry for each. */
 export type SetupWarningCode =
-  'uid-not-found' | 'session-without-store' | 'session-of-parent-app' | 'clear-not-listed';
+  | 'uid-not-found'
+  | 'session-without-store'
+  | 'session-of-parent-app'
+  | 'clear-not-listed'
+  | 'store-not-watchable';
 
 interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */

@@ -107,8 +107,8 @@ export class DebateSpaceRuntime {
     };
     const closing = this.#closing.signal;
     setMaxListeners(0, closing); // every call that is under way listens
-    const { maxAttempts, totalTimeoutMs } = http;
-    const policy = { maxAttempts, totalTimeoutMs };
+    const { maxAttempts, totalTimeoutMs, timeoutMs } = http;
+    const policy = { maxAttempts, totalTimeoutMs, timeoutMs };
     const pause = new ServicePause(emit);
     const transport = new Transport(http.timeoutMs, http.adapter, pause);
     const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FindUserOptions } from './debate-space.service.js';
 import { InvalidUidError, PageLimitError, RefusedError } from './errors.js';
-import { errorOf, serviceClients } from '../../../test/support/service-clients.js';
+import { errorOf, serviceClients, type ScriptedService } from '../../../test/support/service-clients.js';
 
 const { simulator, scripted, client } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));
@@ -69,6 +69,38 @@ describe('finding a user', () => {
     await debate.listUsers();
     const error = { code: 'ERR_DEBATE_SPACE_RATE_LIMITED', outcome: 'not-sent' };
     await expect(debate.findUser('alice')).rejects.toMatchObject(error);
+  });
+
+  describe('where the service ignores the filter, and the list goes on', () => {
+    const endless = (): Promise<ScriptedService> =>
+      scripted(({ index }) => ({ body: [{ uid: `u-${index}` }], delayMs: 100 }));
+
+    it('ends with http.totalTimeoutMs for all pages together', async () => {
+      const service = await endless();
+      const debate = await client(service, { http: { totalTimeoutMs: 550 } });
+      const start = performance.now();
+      const error = await errorOf(debate.findUser('ada'));
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_TIMEOUT' });
+      expect(performance.now() - start).toBeLessThan(2_000);
+      expect(service.requests.length).toBeLessThan(7);
+    });
+
+    it('is refused immediately when the slot of a further page cannot come in time', async () => {
+      const service = await endless();
+      const debate = await client(service, { http: { rateLimit: { requests: 2, perMs: 60_000 } } });
+      const error = { code: 'ERR_DEBATE_SPACE_RATE_LIMITED', outcome: 'not-sent' };
+      await expect(debate.findUser('ada')).rejects.toMatchObject(error);
+      expect(service.requests).toHaveLength(2);
+    });
+
+    it('does not wait out a Retry-After of an hour on a further page', async () => {
+      const headers = { 'retry-after': '3600' };
+      const service = await scripted(({ index }) =>
+        index === 1 ? { status: 429, headers } : { body: [{ uid: `u-${index}` }] },
+      );
+      const error = await errorOf((await client(service)).findUser('ada'));
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_RATE_LIMITED', retryAfterMs: 3_600_000 });
+    });
   });
 
   it('takes nobody of another uid', async () => {

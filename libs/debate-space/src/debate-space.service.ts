@@ -3,7 +3,7 @@ import type { EndRecorder } from './session-end/end-recorder.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 import { userQuery, type ListUsersQuery } from './remote/user-query.js';
-import { findInPages, MAX_FIND_PAGES } from './remote/find-user.js';
+import { MAX_FIND_PAGES } from './remote/find-user.js';
 import { iterateUsers, paginateUsers } from './remote/paginate-users.js';
 import type { UsersApi } from './remote/users-api.js';
 import { exportOf, type UsersExportOptions } from './users-export.js';
@@ -95,10 +95,11 @@ export class DebateSpaceService {
   /**
    * The user of this uid, as the service lists it. The interface shows no route for one user: the list is asked for it
    * by the filter `uid`. A service that ignores the filter is asked for page after page, up to `maxPages`; a service
-   * that refuses the filter (422), for the list without it.
+   * that refuses the filter (422), for the list without it. All pages together take `http.totalTimeoutMs` at most.
    * @returns `undefined` when no user of exactly this uid is listed
    * @throws {@link InvalidUidError} or {@link InvalidArgumentError} before anything is sent
    * @throws {@link PageLimitError} when the user is not on the first `maxPages` pages, and the list goes on
+   * @throws {@link TimeoutError} or {@link RateLimitedError} when `http.totalTimeoutMs` is too short for these pages
    * @throws what `listUsers` throws
    */
   async findUser(
@@ -106,10 +107,7 @@ export class DebateSpaceService {
     { signal, maxPages = MAX_FIND_PAGES }: FindUserOptions = {},
   ): Promise<DebateSpaceUser | undefined> {
     assertUid(uid, 'findUser');
-    return findInPages(uid, maxPages, (query) =>
-      // Somebody waits for the first page, which is all that a service that knows the filter needs.
-      this.#users.list(query, signal, query.page === 1 ? undefined : Infinity),
-    );
+    return this.#users.find(uid, maxPages, signal);
   }
 
   /**

@@ -2,6 +2,8 @@ import type { LoggerService } from '@nestjs/common';
 import type { DebateSpaceEvent } from './debate-space-event.js';
 
 const MOST_REASONS = 100;
+/** Of the pauses that are shorter than this, one in so many milliseconds is logged: a service may ask for one after another. */
+const PAUSE_LINE_EVERY_MS = 5 * 60_000;
 
 /**
  * Turns events into log lines that an operator needs: no personal data, and one line per change, not one per attempt –
@@ -11,6 +13,7 @@ export class EventLog {
   readonly #logger: LoggerService;
   readonly #told = new Set<string>();
   readonly #parkedFor = new Map<string, number>();
+  #nextPauseLineAt = 0;
 
   constructor(logger: LoggerService) {
     this.#logger = logger;
@@ -31,9 +34,7 @@ export class EventLog {
         this.#logger.log('the service takes logouts again');
         return;
       case 'service-pause-requested':
-        this.#logger.warn(
-          `the service asked for a pause of ${Math.ceil(event.pauseMs / 1000)} s (${event.status}); what can wait goes on after it`,
-        );
+        this.#pauseRequested(event.status, event.pauseMs);
         return;
       case 'erasures-held-up':
         this.#logger.warn(`the service does not erase users (${event.cause}); they wait in the outbox`);
@@ -106,6 +107,15 @@ export class EventLog {
       count === 1
         ? `${kind} ${which} is parked ${why}`
         : `${count} ${kind}s are parked, the last ${which}, ${why}`,
+    );
+  }
+
+  #pauseRequested(status: number, pauseMs: number): void {
+    const now = performance.now();
+    if (now < this.#nextPauseLineAt && pauseMs < PAUSE_LINE_EVERY_MS) return;
+    this.#nextPauseLineAt = now + PAUSE_LINE_EVERY_MS;
+    this.#logger.warn(
+      `the service asked for a pause of ${Math.ceil(pauseMs / 1000)} s (${status}); what can wait goes on after it`,
     );
   }
 

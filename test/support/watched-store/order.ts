@@ -30,6 +30,13 @@ function sorted(result: unknown): unknown {
 
 const set = (sid: string, uid?: string): Step => ['set', sid, sessions.of(sid, uid)];
 
+/** connect-redis, for one, destroys such a session itself. */
+const runOut = (sid: string, uid: string): Step => {
+  const session = sessions.of(sid, uid);
+  const cookie = { path: '/', originalMaxAge: 1, expires: '2020-01-01T00:00:00.000Z' };
+  return ['set', sid, { ...session, cookie }];
+};
+
 const logIn = async (scene: Scene): Promise<void> => {
   for (const sid of SIDS.slice(0, 3)) await answerOf(scene, set(sid, `user of ${sid}`));
 };
@@ -41,6 +48,7 @@ const endings: Record<string, readonly Step[]> = {
   'a set without the user': [set('s1')],
   'a set of a new session': [set('s4', 'dora')],
   'a set with another user': [set('s2', 'dora')],
+  'a set of a run-out session': [runOut('s1', 'user of s1')],
   'a destroy and a set': [['destroy', 's1'], set('s1', 'dora')], // prettier-ignore
 };
 

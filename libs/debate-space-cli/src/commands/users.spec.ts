@@ -68,6 +68,13 @@ describe('users find', () => {
     expect(out).toMatch(/^uid +ada$/m);
   });
 
+  it('reads all pages where the service ignores the filter', async () => {
+    for (let n = 0; n < 250; n += 1) service.users.add({ uid: `u-${n}` });
+    const { code, out } = await run('users find u-249', { env });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^uid +u-249$/m);
+  });
+
   it('fails when there is none, without repeating the uid', async () => {
     const { code, out, err } = await run('users find dora --json', { env });
     expect(code).toBe(1);

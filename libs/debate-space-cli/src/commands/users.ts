@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { DebateSpaceService, type DebateSpaceUser, type UserPage } from 'nestjs-debate-space';
+import { DebateSpaceService, PageLimitError, type DebateSpaceUser, type UserPage } from 'nestjs-debate-space';
 import { addExamples } from '../examples.js';
 import { exportUsers, type ExportOptions } from '../export-users.js';
 import { Failure } from '../failure.js';
@@ -49,9 +49,7 @@ export function addUsers(program: Command, shell: Shell): void {
     .action(async (uid: string, _: object, command: Command) => {
       const invocation = await invocationOf(command, shell);
       await withApp(invocation, { dispatch: false }, async (app) => {
-        // Who waits at a terminal can interrupt it.
-        const options = { signal: shell.interrupted, maxPages: Number.MAX_SAFE_INTEGER };
-        const found = await app.get(DebateSpaceService).findUser(uid, options);
+        const found = await findUser(app.get(DebateSpaceService), uid, shell.interrupted);
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
         const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
         invocation.output.answer(found, table(fields));
@@ -72,6 +70,23 @@ export function addUsers(program: Command, shell: Shell): void {
       }
       await withApp(invocation, { dispatch: false }, (app) => exportUsers(app, invocation, options));
     });
+}
+
+/** Without an end: a person who waits at a terminal can interrupt it. */
+async function findUser(
+  debateSpace: DebateSpaceService,
+  uid: string,
+  signal: AbortSignal,
+): Promise<DebateSpaceUser | undefined> {
+  try {
+    return await debateSpace.findUser(uid, { signal, maxPages: 1 });
+  } catch (error) {
+    if (!(error instanceof PageLimitError)) throw error;
+  }
+  for await (const user of debateSpace.users({ perPage: 100 }, { signal })) {
+    if (user.uid === uid) return user;
+  }
+  return undefined;
 }
 
 function filter(text: string, earlier: Filters = {}): Filters {

@@ -1,6 +1,7 @@
+import { proxyAuthorization } from 'nestjs-debate-space/internal';
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import { codeOf, Failure } from '../failure.js';
-import { proxyCredentials, proxySetting } from './proxy.js';
+import { proxySetting } from './proxy.js';
 
 /** What the service answered to one request, or the system's code for why there was no answer. */
 export type Probed =
@@ -73,7 +74,7 @@ export class Probe {
     const dispatcher = proxy
       ? new ProxyAgent({
           uri: proxy.origin,
-          token: proxyCredentials(proxy),
+          token: proxyAuthorization(proxy)['proxy-authorization'],
           proxyTunnel: false, // to an http: address, as the plugin does
           maxResponseSize: MOST_BYTES,
         })

@@ -1,4 +1,4 @@
-import { getProxyForUrl } from 'proxy-from-env';
+import { proxyFor } from 'nestjs-debate-space/internal';
 import type { ServiceAddress } from './address.js';
 import { fault, fine, type CheckResult } from './check.js';
 
@@ -10,17 +10,22 @@ export interface ProxySetting {
   readonly url: URL | undefined;
 }
 
-const LOOPBACK = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
-
 /** @returns `undefined` when the requests go directly to the address; to loopback they always do */
 export function proxySetting(address: string): ProxySetting | undefined {
-  const { hostname, protocol } = new URL(address);
-  const proxy = LOOPBACK.test(hostname) ? '' : getProxyForUrl(address);
-  if (proxy === '') return undefined;
-  const names = [`${protocol.slice(0, -1)}_proxy`, 'all_proxy'].flatMap((name) => [name, name.toUpperCase()]);
+  const target = new URL(address);
+  let url: URL | undefined;
+  try {
+    url = proxyFor(target);
+    if (url === undefined) return undefined;
+  } catch {
+    // The variable does not hold a URL.
+  }
+  const names = [`${target.protocol.slice(0, -1)}_proxy`, 'all_proxy'].flatMap((name) => [
+    name,
+    name.toUpperCase(),
+  ]);
   const variable = names.find((name) => (process.env[name] ?? '') !== '') ?? 'HTTPS_PROXY';
-  const url = URL.canParse(proxy) ? new URL(proxy) : undefined;
-  return { variable, url: url !== undefined && /^https?:$/.test(url.protocol) ? url : undefined };
+  return { variable, url: /^https?:$/.test(url?.protocol ?? '') ? url : undefined };
 }
 
 /** Of the environment: which proxy the requests go through. Never shows the variable's value, which may have a password. */
@@ -36,18 +41,4 @@ export function checkProxy({ authUrl, baseUrl }: ServiceAddress): CheckResult {
   }
   const [proxy] = proxies;
   return fine('proxy', proxy === undefined ? 'none' : `${proxy.url?.host ?? ''}, of ${proxy.variable}`);
-}
-
-/** Basic credentials (RFC 7617); a password with a bare `%` counts as it is, as in the plugin. */
-export function proxyCredentials({ username, password }: URL): string | undefined {
-  if (username === '') return undefined;
-  return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')}`;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -292,6 +292,23 @@ describe('repeating a call', () => {
       expect(service.requests.map(({ url }) => url)).toEqual(['/api/v1/users/alice', '/api/v1/users?page=1']);
     });
 
+    it('refuses a deletion whose slot comes in time, but leaves too little of it for the request', async () => {
+      const service = await scripted(() => ({}));
+      const http = { timeoutMs: 400, totalTimeoutMs: 1_000, rateLimit: { requests: 1, perMs: 700 } };
+      const debate = await client(service, { http });
+      await debate.deleteUser('alice');
+      const error = await errorOf(debate.deleteUser('bob'));
+      expect(error).toMatchObject({
+        code: 'ERR_DEBATE_SPACE_RATE_LIMITED',
+        outcome: 'not-sent',
+        attempts: 0,
+      });
+      const { retryAfterMs = 0 } = error as RateLimitedError;
+      expect(retryAfterMs).toBeGreaterThan(600);
+      expect(retryAfterMs).toBeLessThan(1_000);
+      expect(service.requests).toHaveLength(1);
+    });
+
     it('leaves a walk over the users the time that the service asks for', async () => {
       const service = await scripted(({ index }) =>
         index < 2

@@ -9,6 +9,8 @@ export interface RetryPolicy {
   readonly maxAttempts: number;
   /** For all of them, in milliseconds. */
   readonly totalTimeoutMs: number;
+  /** For one of them, in milliseconds. Default: `totalTimeoutMs`. */
+  readonly timeoutMs?: number;
   /**
    * Whether only a request whose access token was refused is repeated: for jobs, which have a schedule of their own.
    */
@@ -36,7 +38,7 @@ const NOT_READY: Failure = {
 /**
  * Makes one call out of several attempts.
  * @param isPatient whether only the requests count for `totalTimeoutMs`, and not the waits before and between them
- * @param ready waits until an attempt may start, or its signal is aborted; a failure ends the call
+ * @param ready waits for `withinMs` at most until an attempt may start, or its signal is aborted; a failure ends the call
  * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted
  */
 export async function retrying<R, T>(
@@ -44,12 +46,15 @@ export async function retrying<R, T>(
   policy: RetryPolicy,
   isPatient: boolean,
   signal: AbortSignal,
-  ready: (signal: AbortSignal, leftMs: number) => Promise<Attempt<R>>,
+  ready: (signal: AbortSignal, withinMs: number) => Promise<Attempt<R>>,
   once: (resource: R, context: AttemptContext) => Promise<Attempt<T>>,
 ): Promise<T> {
+  const { totalTimeoutMs, timeoutMs = totalTimeoutMs } = policy;
+  // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
+  const reservedMs = Math.min(timeoutMs, totalTimeoutMs / 2);
   let attempts = 0;
   let outcome: DebateSpaceOutcome = 'not-sent';
-  let end = performance.now() + policy.totalTimeoutMs;
+  let end = performance.now() + totalTimeoutMs;
   let last: Failure | undefined;
   try {
     for (;;) {
@@ -85,10 +90,10 @@ export async function retrying<R, T>(
   }
 
   async function readyInTime(): Promise<Attempt<R>> {
-    const withinMs = leftMs();
-    return withLinkedSignal([signal], isPatient ? undefined : withinMs, async (time) => {
+    if (leftMs() <= 0) return { failure: NOT_READY };
+    return withLinkedSignal([signal], isPatient ? undefined : leftMs(), async (time) => {
       try {
-        return await ready(time.signal, withinMs);
+        return await ready(time.signal, Math.max(0, leftMs() - reservedMs));
       } catch (error) {
         if (time.timedOut) return { failure: NOT_READY };
         throw error;

@@ -24,9 +24,12 @@ export interface ServiceCall<T> {
   readonly scope?: Scope;
   /**
    * For how long the call waits for its slot of the rate limit, in milliseconds; that wait does not count for
-   * `totalTimeoutMs`. Absent: it counts, and the call is refused immediately when the slot cannot come in time.
+   * `totalTimeoutMs`. Absent: it counts, and the call is refused immediately when the slot cannot come in time, that
+   * is, with time left for the request.
    */
-  readonly slotWithinMs?: number;
+  readonly slotWithinMs?: number | undefined;
+  /** In place of `http.totalTimeoutMs`, for a call that is one of several. */
+  readonly totalTimeoutMs?: number | undefined;
   /** Asked when nothing stands between the call and its request any more. @returns whether it may still be sent */
   readonly mayStillBeSent?: () => Promise<boolean>;
   /** Reads an answer. `unknownBefore`: an earlier attempt of this call may have been carried out. */
@@ -50,6 +53,11 @@ export class ServiceClient {
     this.#parts = parts;
   }
 
+  /** In milliseconds, for a call that waits for its slot no longer than it takes. */
+  get totalTimeoutMs(): number {
+    return this.#parts.policy.totalTimeoutMs;
+  }
+
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
     return withLinkedSignal([callerSignal, this.#parts.closing], undefined, ({ signal }) =>
       this.#repeated(call, signal),
@@ -58,14 +66,15 @@ export class ServiceClient {
 
   async #repeated<T>(call: ServiceCall<T>, signal: AbortSignal): Promise<T> {
     const { transport, tokens, limiter, policy } = this.#parts;
+    const { totalTimeoutMs = policy.totalTimeoutMs } = call;
     let renewed = false;
     return retrying<Turn, T>(
       call.operation,
-      policy,
+      { ...policy, totalTimeoutMs },
       call.slotWithinMs !== undefined,
       signal,
-      async (inTime, leftMs) => {
-        const turn = await limiter.turn(inTime, call.slotWithinMs ?? leftMs);
+      async (inTime, withinMs) => {
+        const turn = await limiter.turn(inTime, call.slotWithinMs ?? withinMs);
         return 'retryAfterMs' in turn ? { failure: noSlot(turn) } : { value: turn };
       },
       async (turn, { leftMs, unknownBefore }) => {

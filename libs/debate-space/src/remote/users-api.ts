@@ -3,10 +3,11 @@ import type { ErasureMode } from '../erasure/erasure.js';
 import { UnexpectedResponseError } from '../errors.js';
 import type { Secret } from '../secret.js';
 import { isWebPage, jsonBody, statusFailure, unexpected, type Attempt } from './attempt.js';
+import { findInPages } from './find-user.js';
 import type { ServiceCall, ServiceClient } from './service-client.js';
 import type { HttpReply } from './transport.js';
 import { uidPathPart } from './uid.js';
-import { listedPage, refused, saysNo, type ListedPage } from './user-page.js';
+import { listedPage, refused, saysNo, type DebateSpaceUser, type ListedPage } from './user-page.js';
 import { userQuery, type ListUsersQuery } from './user-query.js';
 
 export interface UsersApiOptions {
@@ -14,6 +15,8 @@ export interface UsersApiOptions {
   /** Sent in the query of the user list; absent for a Bearer token of scope `public`. */
   readonly listApiKey?: Secret;
 }
+
+type TimeLimits = Pick<ServiceCall<unknown>, 'slotWithinMs' | 'totalTimeoutMs'>;
 
 const ERASURES = {
   anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },
@@ -57,6 +60,21 @@ export class UsersApi {
 
   /** @param slotWithinMs for how long it waits for its slot of the rate limit; absent for a call that somebody waits for */
   async list(asked: ListUsersQuery, signal?: AbortSignal, slotWithinMs?: number): Promise<ListedPage> {
+    return this.#list(asked, { slotWithinMs }, signal);
+  }
+
+  /**
+   * Looks for a user in the list. All of its requests together are one call with one `http.totalTimeoutMs`.
+   * @throws {@link PageLimitError} when the list goes on after `maxPages`
+   */
+  async find(uid: string, maxPages: number, signal?: AbortSignal): Promise<DebateSpaceUser | undefined> {
+    const end = performance.now() + this.#client.totalTimeoutMs;
+    return findInPages(uid, maxPages, (query) =>
+      this.#list(query, { totalTimeoutMs: end - performance.now() }, signal),
+    );
+  }
+
+  async #list(asked: ListUsersQuery, limits: TimeLimits, signal?: AbortSignal): Promise<ListedPage> {
     const { baseUrl, listApiKey } = this.#options;
     const query = userQuery(asked);
     if (listApiKey) query.set('api_key', listApiKey.reveal());
@@ -67,7 +85,7 @@ export class UsersApi {
         method: 'GET',
         url: `${baseUrl}/users?${query.toString()}`,
         scope: listApiKey ? undefined : 'public',
-        slotWithinMs,
+        ...limits,
         read: (reply) => listed(reply, { page, perPage }),
       },
       signal,

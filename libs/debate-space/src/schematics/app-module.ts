@@ -1,5 +1,6 @@
 import type { Tree } from '@angular-devkit/schematics';
 import { MetadataManager, ModuleImportDeclarator } from '@nestjs/schematics';
+import { overwrite } from './overwrite.js';
 
 const CONFIG_IMPORT = 'ConfigModule.forRoot(),\n    ';
 
@@ -21,19 +22,22 @@ export function importDebateSpaceModule(tree: Tree, file: string): string[] {
     `Import DebateSpaceModule in your root module, as the README of nestjs-debate-space shows.`,
   ];
   if (!tree.exists(file)) return byHand;
-  const content = tree.readText(file);
-  if (/\bDebateSpaceModule\b/.test(content)) return [];
-  const modules = `${/\bConfigModule\b/.test(content) ? '' : CONFIG_IMPORT}${DEBATE_SPACE_IMPORT}`;
+  const content = tree.readText(file).replaceAll('\r\n', '\n');
+  if (importsSymbol(content, 'DebateSpaceModule')) return [];
+  const modules = `${importsSymbol(content, 'ConfigModule') ? '' : CONFIG_IMPORT}${DEBATE_SPACE_IMPORT}`;
   const edited = new MetadataManager(content).insert('imports', modules);
   if (edited === undefined || edited === content) return byHand;
   const multiline = edited.replace(`[${modules}]`, () => `[\n    ${modules},\n  ]`);
-  const missing = ['ConfigModule', 'ConfigService'].filter(
-    (name) => !new RegExp(`\\b${name}\\b`).test(content),
-  );
+  const missing = ['ConfigModule', 'ConfigService'].filter((name) => !importsSymbol(content, name));
   const withConfig =
     missing.length > 0 ? declare(multiline, missing.join(', '), '@nestjs/config') : multiline;
-  tree.overwrite(file, declare(withConfig, 'DebateSpaceModule', 'nestjs-debate-space'));
+  overwrite(tree, file, declare(withConfig, 'DebateSpaceModule', 'nestjs-debate-space'));
   return [];
+}
+
+/** In an import, up to the name of its package; a comment may name the symbol, too. */
+function importsSymbol(content: string, symbol: string): boolean {
+  return new RegExp(`^import\\s[^'"]*\\b${symbol}\\b`, 'm').test(content);
 }
 
 function declare(content: string, symbol: string, packageName: string): string {

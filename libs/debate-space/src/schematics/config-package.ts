@@ -1,4 +1,5 @@
 import type { SchematicContext, Tree } from '@angular-devkit/schematics';
+import { overwriteJson } from './overwrite.js';
 
 const NAME = '@nestjs/config';
 
@@ -16,7 +17,7 @@ export function requireConfigPackage(tree: Tree, context: SchematicContext): str
   const range = Number(major) < 12 ? '^4.0.0' : '^12.0.0'; // 12 is ESM only, like NestJS 12
   const sorted = Object.entries({ ...dependencies, [NAME]: range }).toSorted(([a], [b]) => (a < b ? -1 : 1));
   manifest.dependencies = Object.fromEntries(sorted);
-  tree.overwrite('package.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  overwriteJson(tree, 'package.json', manifest);
   // The task of @angular-devkit/schematics/tasks, which only its own dependents can import under pnpm.
   const options = {
     command: 'install',

@@ -1,4 +1,5 @@
 import type { Tree } from '@angular-devkit/schematics';
+import { overwrite } from './overwrite.js';
 
 const FILE = '.env.example';
 
@@ -19,7 +20,7 @@ export function addEnvExample(tree: Tree): string[] {
   if (lines.length > 0) {
     const separator = content === '' ? '' : `${content.trimEnd()}\n\n`;
     const text = `${separator}# The debate space. These are the demo values of: npx debate-space-simulator\n${lines.join('')}`;
-    if (tree.exists(FILE)) tree.overwrite(FILE, text);
+    if (tree.exists(FILE)) overwrite(tree, FILE, text);
     else tree.create(FILE, text);
   }
   return [

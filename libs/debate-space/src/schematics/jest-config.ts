@@ -1,4 +1,6 @@
+import { posix } from 'node:path';
 import type { Tree } from '@angular-devkit/schematics';
+import { overwriteJson } from './overwrite.js';
 
 /** Jest in CommonJS mode transforms these packages, which are ESM only. `.pnpm` is the folder where pnpm keeps packages. */
 export const ESM_PACKAGES =
@@ -14,13 +16,14 @@ export function transformEsmPackages(tree: Tree, files: readonly string[]): stri
   const remaining = ['js', 'cjs', 'mjs', 'ts', 'cts']
     .map((extension) => `jest.config.${extension}`)
     .filter((file) => tree.exists(file));
-  for (const file of files.filter((each) => tree.exists(each))) {
+  const existing = files.map((file) => posix.normalize(file)).filter((file) => tree.exists(file));
+  for (const file of new Set(existing)) {
     const content = tree.readJson(file) as JestConfig & { jest?: JestConfig };
     const jest = file === 'package.json' ? content.jest : content;
     if (jest === undefined || jest.transformIgnorePatterns?.includes(ESM_PACKAGES)) continue;
     if (jest.transformIgnorePatterns === undefined) {
       jest.transformIgnorePatterns = [ESM_PACKAGES];
-      tree.overwrite(file, `${JSON.stringify(content, null, 2)}\n`);
+      overwriteJson(tree, file, content);
     } else {
       remaining.push(file);
     }

@@ -4,6 +4,7 @@ import type { SchematicContext, Tree } from '@angular-devkit/schematics';
 import type * as Schematics from '@angular-devkit/schematics';
 import { DEMO_CREDENTIALS } from 'debate-space-simulator';
 import { readFileSync } from 'node:fs';
+import { ESM_PACKAGES } from './jest-config.js';
 import { nestAdd } from './nest-add.js';
 
 declare const nativeRequire: NodeJS.Require;
@@ -122,6 +123,60 @@ export class AppModule {}
       jest: { rootDir: 'src', transformIgnorePatterns },
     });
     expect(tree.readJson('test/jest-e2e.json')).toEqual({ rootDir: '.', transformIgnorePatterns });
+  });
+
+  it('writes the jest line into jest.config.json', async () => {
+    const tree = project({ 'jest.config.json': { rootDir: 'src' } });
+    await add(tree);
+    expect(tree.readJson('jest.config.json')).toEqual({
+      rootDir: 'src',
+      transformIgnorePatterns: [ESM_PACKAGES],
+    });
+  });
+
+  it('names a file once that it cannot edit', async () => {
+    const tree = project({
+      'test/jest-e2e.json': { transformIgnorePatterns: ['/node_modules/(?!(nanoid)/)'] },
+    });
+    const { printed } = await add(tree);
+    expect(printed.match(/^.*jest-e2e\.json.*$/gm)).toHaveLength(1);
+  });
+
+  it('imports the modules where a comment has named them before', async () => {
+    const comment = '// DebateSpaceModule comes here later, and ConfigModule with its ConfigService\n';
+    const tree = project({ 'src/app.module.ts': scaffoldModule.replace('@Module', `${comment}@Module`) });
+    await add(tree);
+    const edited = tree.readText('src/app.module.ts');
+    expect(edited).toContain("import { DebateSpaceModule } from 'nestjs-debate-space';");
+    expect(edited).toContain("import { ConfigModule, ConfigService } from '@nestjs/config';");
+    expect(edited).toContain('    ConfigModule.forRoot(),\n    DebateSpaceModule.forRootAsync({');
+  });
+
+  it('keeps the indentation of JSON files', async () => {
+    const manifest = { dependencies: { '@nestjs/common': '^12.0.1' }, jest: { rootDir: 'src' } };
+    const text = `${JSON.stringify(manifest, null, '\t')}\n`;
+    const tree = project({ 'package.json': text, 'test/jest-e2e.json': '{\n    "rootDir": "."\n}' });
+    await add(tree);
+    expect(tree.readText('package.json')).toMatch(/^\{\n\t"dependencies": \{\n\t\t"@nestjs\/common"/);
+    expect(tree.readText('package.json')).not.toContain('\n ');
+    expect(tree.readText('test/jest-e2e.json')).toMatch(/^\{\n {4}"rootDir": "\.",\n {4}"transform.*\}$/s);
+  });
+
+  it('keeps the line ends of Windows', async () => {
+    const onWindows = (text: string): string => text.replaceAll('\n', '\r\n');
+    const manifest = { dependencies: { '@nestjs/common': '^12.0.1' }, jest: { rootDir: 'src' } };
+    const files = {
+      'src/app.module.ts': onWindows(scaffoldModule),
+      'package.json': onWindows(JSON.stringify(manifest, null, 2)),
+      '.env.example': 'PORT=3000\r\n',
+    };
+    const tree = project(files);
+    const unix = project({
+      'package.json': JSON.stringify(manifest, null, 2),
+      '.env.example': 'PORT=3000\n',
+    });
+    for (const each of [tree, unix]) await add(each);
+    for (const file of Object.keys(files)) expect(tree.readText(file)).toBe(onWindows(unix.readText(file)));
   });
 
   it('leaves an app without jest as it is', async () => {

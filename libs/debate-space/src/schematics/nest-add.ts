@@ -24,6 +24,7 @@ export function nestAdd({ sourceRoot = 'src' }: NestAddOptions): Rule {
       ...addEnvExample(tree),
       ...transformEsmPackages(tree, [
         'package.json',
+        'jest.config.json',
         'test/jest-e2e.json',
         `${sourceRoot}/../test/jest-e2e.json`,
       ]),

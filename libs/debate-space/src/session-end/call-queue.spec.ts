@@ -1,5 +1,6 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { originalProcess } from '../../../../test/support/original-process.js';
 import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import type { StoreMethod } from './store-call.js';
@@ -120,30 +121,118 @@ describe('calls of a store', () => {
     });
 
     it('reject for a caller that listens, and leave no rejection unhandled for one that does not', async () => {
-      const unhandled: unknown[] = [];
-      const note = (reason: unknown): unknown => unhandled.push(reason);
-      process.on('unhandledRejection', note);
+      const ignored = ignoringErrorsOfProcess();
       const { calls } = callQueue();
       void calls.call(throwing, ['s1'], 's1', nextTurn);
       await expect(calls.call(throwing, ['s1'], 's1', nextTurn)).rejects.toThrow('the store is down');
       await nextTurn();
-      process.off('unhandledRejection', note);
-      expect(unhandled).toEqual([]);
+      expect(ignored.stop()).toEqual([]);
     });
   });
 
-  it('that had to wait do not hide what a callback throws', async () => {
-    const microtasks = jest.spyOn(globalThis, 'queueMicrotask').mockReturnValue(undefined);
-    const { calls } = callQueue();
+  describe('that had to wait, when the callback throws', () => {
     const callback = (): never => {
-      throw new Error('of the host');
+      throw new RangeError('of the host');
     };
-    const method = (...args: unknown[]): void => {
-      (args[1] as Callback)();
-    };
-    await calls.call(method, ['s1', callback], 's1', nextTurn);
-    const thrown = microtasks.mock.calls[0]?.[0];
-    microtasks.mockRestore();
-    expect(thrown).toThrow('of the host'); // there, it is uncaught – as from a store that calls back later
+    const stores: { readonly name: string; readonly method: StoreMethod }[] = [
+      { name: 'that calls back in the same tick', method: (...args) => { (args[1] as Callback)(); } }, // prettier-ignore
+      { name: 'that throws', method: () => { throw new Error('the store is down'); } }, // prettier-ignore
+    ];
+
+    it.each(stores)('in a store $name reject with that error', async ({ method }) => {
+      const { calls } = callQueue();
+      await expect(calls.call(method, ['s1', callback], 's1', nextTurn)).rejects.toThrow('of the host');
+    });
+
+    it.each(stores)(
+      'in a store $name do not end the process, and the error is an event',
+      async ({ method }) => {
+        const ignored = ignoringErrorsOfProcess();
+        const { calls } = callQueue();
+        void calls.call(method, ['s1', callback], 's1', nextTurn);
+        await nextTurn();
+        await nextTurn();
+        expect(ignored.stop()).toEqual([]);
+        expect(calls.events).toEqual([{ type: 'fault', where: 'store', error: 'RangeError' }]);
+      },
+    );
+  });
+
+  describe('that had to wait, when the promise of the store rejects', () => {
+    const rejecting = (): Promise<never> => Promise.reject(new Error('the store is down'));
+
+    it('reject as without the plugin, and the failure of the store is no fault of the plugin', async () => {
+      const { calls } = callQueue();
+      await expect(calls.call(rejecting, ['s1'], 's1', nextTurn)).rejects.toThrow('the store is down');
+      await nextTurn();
+      expect(calls.events).toEqual([]);
+    });
+
+    it('leave one unhandled rejection for a caller that ignores the promise, as without the plugin', async () => {
+      const ignored = ignoringErrorsOfProcess();
+      const { calls } = callQueue();
+      void calls.call(rejecting, ['s1'], 's1', nextTurn);
+      await nextTurn();
+      await nextTurn();
+      expect(ignored.stop()).toEqual(['unhandled: the store is down']);
+    });
+  });
+
+  describe('that a store makes itself while it starts one that had to wait', () => {
+    const nested: { readonly name: string; readonly outer?: string; readonly inner?: string }[] = [
+      { name: 'a call on one session calls another on the same session', outer: 's1', inner: 's1' },
+      { name: 'a call on all sessions calls one on one session', inner: 's1' },
+      { name: 'a call on all sessions calls another on all sessions' },
+    ];
+
+    it.each(nested)('come before the later calls of the host when $name', async ({ outer, inner }) => {
+      const { calls, reached, named } = callQueue();
+      const { passed, open } = gate();
+      const method = (): unknown => {
+        reached.push('outer');
+        return calls.call(named('inner'), [], inner, nextTurn);
+      };
+      void calls.call(method, [], outer, () => passed);
+      const later = calls.pass(named('later'), [], 's1');
+      open();
+      await later;
+      expect(reached).toEqual(['outer', 'inner', 'later']);
+    });
+
+    it('wait for their turn when they are on another session', async () => {
+      const { calls, reached, named } = callQueue();
+      const [first, second] = [gate(), gate()];
+      void calls.call(
+        () => calls.pass(named('inner s2'), [], 's2'),
+        [],
+        's1',
+        () => first.passed,
+      );
+      const other = calls.call(named('destroy s2'), [], 's2', () => second.passed);
+      first.open();
+      await nextTurn();
+      expect(reached).toEqual([]);
+      second.open();
+      await other;
+      expect(reached).toEqual(['destroy s2', 'inner s2']);
+    });
   });
 });
+
+/** What would end the process is noted instead. */
+function ignoringErrorsOfProcess(): { readonly stop: () => readonly string[] } {
+  const seen: string[] = [];
+  const original = originalProcess();
+  const listeners = original.listeners('unhandledRejection');
+  const unhandled = (error: unknown): unknown => seen.push(`unhandled: ${(error as Error).message}`);
+  original.removeAllListeners('unhandledRejection').on('unhandledRejection', unhandled);
+  original.setUncaughtExceptionCaptureCallback((error) => seen.push(`uncaught: ${error.message}`));
+  return {
+    stop: () => {
+      original.setUncaughtExceptionCaptureCallback(null);
+      original.removeAllListeners('unhandledRejection');
+      for (const listener of listeners) original.on('unhandledRejection', listener);
+      return seen;
+    },
+  };
+}

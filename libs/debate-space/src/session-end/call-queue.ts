@@ -13,8 +13,6 @@ export interface ObservedCall {
   readonly sid: string | undefined;
   /** A call that never waits, because it changes nothing in the store itself. */
   readonly immediate?: true;
-  /** A call that reads all sessions. Stores make one by another, which then has the same place in the order. */
-  readonly lists?: true;
   /** What has to be done first; a promise only when it needs one. The call is made even if this fails. */
   readonly before?: () => MaybePromise<unknown>;
   /** The store's method has returned or thrown; only of a call that did not have to wait. */
@@ -45,7 +43,8 @@ export class CallQueue {
   /** By session, those on all sessions under `undefined`; each in the host's order. */
   readonly #waiting = new Map<string | undefined, Waiting[]>();
   #turns = 0;
-  #isListing = false;
+  /** A call that had to wait and that the store is at right now. Calls that it makes have its place in the order. */
+  #starting: Waiting | undefined;
 
   /** @param waitMs how long a call may be kept waiting */
   constructor(containment: Containment, waitMs: number) {
@@ -55,24 +54,21 @@ export class CallQueue {
 
   /** @returns what the store's method returns; a promise of it when the call has to wait */
   call(method: StoreMethod, self: unknown, args: readonly unknown[], call: ObservedCall): unknown {
-    const { where, sid, before, returned, immediate, lists } = call;
+    const { where, sid, before, returned, immediate } = call;
     const ended = this.#contained(call);
-    const isNested = lists === true && this.#isListing;
+    const isNested = this.#starting !== undefined && [sid, undefined].includes(this.#starting.sid);
     const isFree = immediate === true || isNested || !this.#isBlocked(sid, Infinity);
     const ready = isFree && before ? this.#containment.run<unknown>(where, before, undefined) : undefined;
-    if (isFree && !isPromise(ready)) {
+    if (isNested || (isFree && !isPromise(ready))) {
       try {
-        if (ended) return observedCall(method, self, args, ended);
-        return lists
-          ? this.#listed(() => Reflect.apply(method, self, args))
-          : Reflect.apply(method, self, args);
+        return ended ? observedCall(method, self, args, ended) : Reflect.apply(method, self, args);
       } finally {
         if (returned) this.#containment.run(where, returned);
       }
     }
     const make = (): unknown => lateCall(method, self, args, ended ?? nothing);
     const prepare = isFree ? () => ready : () => before?.();
-    return this.#enqueue(call, prepare, lists ? () => this.#listed(make) : make);
+    return this.#enqueue(call, prepare, make);
   }
 
   #enqueue(
@@ -93,11 +89,19 @@ export class CallQueue {
         start: () => {
           clearTimeout(timer);
           context.runInAsyncScope(() => {
+            const outer = this.#starting;
+            this.#starting = waiting;
             try {
               resolve(make());
             } catch (error) {
               const thrown = error as Error;
               reject(thrown);
+              // Without us it is thrown to the caller. Of one that expects no promise it must not end the process.
+              returned.catch(() => {
+                this.#containment.report(where, error);
+              });
+            } finally {
+              this.#starting = outer;
             }
           });
         },
@@ -110,10 +114,6 @@ export class CallQueue {
       if (queue) queue.push(waiting);
       else this.#waiting.set(sid, [waiting]);
       this.#advance(waiting);
-    });
-    // Whoever ignores what a store returns does not expect a rejection there.
-    returned.catch((error: unknown) => {
-      this.#containment.report('session store', error);
     });
     return returned;
   }
@@ -170,15 +170,6 @@ export class CallQueue {
     if (waiting.isReady) return;
     waiting.isReady = true;
     this.#advance(waiting);
-  }
-
-  #listed(list: () => unknown): unknown {
-    this.#isListing = true;
-    try {
-      return list();
-    } finally {
-      this.#isListing = false;
-    }
   }
 
   #contained({ where, ended }: ObservedCall): OnOutcome | undefined {

@@ -22,6 +22,8 @@ type MaybePromise<T> = T | PromiseLike<T>;
 
 /** A hold whose process died is due after so long. */
 const LEASE_MS = 30_000;
+/** A handler that hangs must not postpone the logout of its user for ever. */
+const LONGEST_HOLD_MS = 5 * 60_000;
 
 export interface EndRecorderOptions {
   /** Default: 250. */
@@ -30,6 +32,8 @@ export interface EndRecorderOptions {
   readonly onRelogin?: 'deliver' | 'drop';
   /** Default: 30,000. */
   readonly leaseMs?: number;
+  /** How long the lease of an undecided end is renewed. Default: 300,000. */
+  readonly longestHoldMs?: number;
 }
 
 /** Writes ends into the outbox: held before the session ends, then released or cancelled. Nothing of it ever throws. */
@@ -57,11 +61,19 @@ export class EndRecorder {
     this.#containment = new Containment(emit);
     this.#leaseMs = options.leaseMs ?? LEASE_MS;
     const renew = (id: string): unknown => this.#contained(() => outbox.extend(id, this.#leaseMs));
-    this.#leases = new Leases(renew, this.#leaseMs);
+    this.#leases = new Leases(renew, this.#leaseMs, options.longestHoldMs ?? LONGEST_HOLD_MS);
   }
 
-  /** @returns `undefined` when the uid is none that the service can know. A promise only when the outbox needs one. */
-  hold(uid: string, reason: EndReason, sid?: string): MaybePromise<HeldEnd | undefined> {
+  /**
+   * @param isOpen whether the request of this end is still open: its lease is renewed only then. Default: it always is
+   * @returns `undefined` when the uid is none that the service can know. A promise only when the outbox needs one.
+   */
+  hold(
+    uid: string,
+    reason: EndReason,
+    sid?: string,
+    isOpen: () => boolean = () => true,
+  ): MaybePromise<HeldEnd | undefined> {
     const problem = uidProblem(uid);
     if (problem !== undefined) {
       this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
@@ -84,7 +96,7 @@ export class EndRecorder {
         return this.#contained(() => this.#outbox.cancel(entry.id));
       },
     };
-    this.#leases.add(entry.id);
+    this.#leases.add(entry.id, () => this.#containment.run('response', isOpen, false));
     const stored = this.#contained(() => this.#outbox.hold(entry, this.#leaseMs));
     return isPromise(stored) ? stored.then(() => held) : held;
   }
@@ -101,9 +113,10 @@ export class EndRecorder {
     void this.#supersede(uid, Date.now());
   }
 
-  /** From now on only what the sessions tell of is recorded. */
+  /** From now on only ends of sessions are recorded, and none is awaited for longer than its lease. */
   close(): void {
     this.#closed = true;
+    this.#leases.close();
   }
 
   /** A logout that somebody asked for; resolves when the outbox has it, rejects when it cannot take it. */

@@ -54,11 +54,11 @@ export function onFastifySession(fastify: FastifyLike, listener: FastifySessionL
 function addListeners(fastify: FastifyLike): Set<FastifySessionListener> {
   const listeners = new Set<FastifySessionListener>();
   fastify.addHook('onRequest', (request, reply, done) => {
-    const { sessionStore } = request;
     let watch: FastifySessionRequest | undefined;
     for (const listener of listeners)
       listener.containment.run('fastify onRequest', () => {
         listener.requested(request.raw, reply.raw, request);
+        const { sessionStore } = request; // may be an accessor of the host
         if (!sessionStore) return;
         listener.found(sessionStore);
         watch ??= new FastifySessionRequest(request, reply, listeners);
@@ -105,11 +105,12 @@ function defineSession(prototype: object): void {
 }
 
 function announce(request: FastifyRequest): void {
-  const { [WATCH]: watch, sessionStore } = request;
-  if (!watch || !sessionStore) return;
+  const watch = request[WATCH];
+  if (!watch) return;
   for (const listener of watch.listeners)
     listener.containment.run('fastify request.session', () => {
-      listener.loaded(sessionStore, watch);
+      const { sessionStore } = request;
+      if (sessionStore) listener.loaded(sessionStore, watch);
     });
 }
 

@@ -4,7 +4,7 @@ import type { SessionCookie, SessionStore } from '../debate-space.options.js';
 import { onExpressSessionStore, parentStoreOf } from './express-sessions.js';
 import { onFastifySession, type FastifyLike } from './fastify-sessions.js';
 import { onExpressRequest, type ExpressHandler } from './host-requests.js';
-import type { SessionEndDetector } from './session-end-detector.js';
+import { storeName, type SessionEndDetector } from './session-end-detector.js';
 import { sessionRequest } from './session-request.js';
 
 export interface HostSessionsOptions {
@@ -16,8 +16,8 @@ export interface HostSessionsOptions {
 const PLATFORMS = { express: 'Express', fastify: 'Fastify' } as const;
 type Platform = keyof typeof PLATFORMS;
 
-/** So many requests are looked at for a session without a store. */
-const MAX_LOOKS = 10_000;
+/** Of the requests after so many, one in a hundred is looked at for a session without a store: a host may have none. */
+const FIRST_LOOKS = 10_000;
 
 /** Leads the sessions of one host to the detector, on the platform that the host runs on. */
 export class HostSessions {
@@ -26,7 +26,7 @@ export class HostSessions {
   readonly #cookies: readonly SessionCookie[];
   #platform: Platform | undefined;
   readonly #detach: (() => void)[] = [];
-  #looksLeft = MAX_LOOKS;
+  #looks = 0;
 
   constructor(detector: SessionEndDetector, { store, cookies }: HostSessionsOptions) {
     this.#detector = detector;
@@ -48,14 +48,14 @@ export class HostSessions {
 
   /** Never throws. */
   detach(): void {
-    for (const detach of this.#detach) this.#detector.containment.run('HTTP adapter', detach);
+    for (const detach of this.#detach.splice(0).reverse())
+      this.#detector.containment.run('HTTP adapter', detach);
   }
 
   /** For the boot log. */
   get description(): string {
     const parts = this.#cookies.map(({ name }) => `session cookie: ${name}`);
-    if (this.#stores.length > 0)
-      parts.push(`session store: ${this.#stores.map((store) => store.constructor.name).join(', ')}`);
+    if (this.#stores.length > 0) parts.push(`session store: ${this.#stores.map(storeName).join(', ')}`);
     else if (this.#platform && parts.length === 0)
       parts.push(
         `session stack: ${PLATFORMS[this.#platform]}, the store is taken from the first request that has one`,
@@ -72,8 +72,9 @@ export class HostSessions {
         if (store) this.#behindParent(store, request);
       });
     };
+    // One by one: what is attached can be detached, though the next cannot be attached.
+    this.#detach.push(onExpressRequest(instance as ExpressHandler, requested));
     this.#detach.push(
-      onExpressRequest(instance as ExpressHandler, requested),
       onExpressSessionStore(instance as { request: object }, containment, (store) => {
         this.#found(store);
       }),
@@ -98,7 +99,7 @@ export class HostSessions {
   #requested(request: IncomingMessage, response: ServerResponse, native: object): void {
     const detector = this.#detector;
     if (this.#cookies.length > 0) detector.watchCookies(request, response);
-    else if (this.#looksLeft > 0 && !detector.hasStore) this.#lookForSession(response, native);
+    else if (!detector.hasStore) this.#lookForSession(response, native);
   }
 
   /** The parent app has loaded the session before the store could be watched. */
@@ -111,7 +112,8 @@ export class HostSessions {
 
   /** When the request is over: its session may come from any middleware. */
   #lookForSession(response: ServerResponse, native: object): void {
-    this.#looksLeft -= 1;
+    this.#looks += 1;
+    if (this.#looks > FIRST_LOOKS && this.#looks % 100 > 0) return;
     const { containment, warnings } = this.#detector;
     response.once('close', () => {
       containment.run('response close', () => {

@@ -1,12 +1,28 @@
 import type { StoreMethod } from './store-call.js';
 
-/** Methods that end a session, or whose order with those is the host's. */
+/**
+ * Methods that end a session, or whose order with those is the host's. One that a store gets only after it is watched
+ * stays unwatched: a method that is not there yet must not look as if it were.
+ */
 const METHODS = ['createSession', 'regenerate', 'get', 'touch', 'set', 'destroy', 'clear', 'all', 'length', 'ids'] as const; // prettier-ignore
 
 export type StoreMethodName = (typeof METHODS)[number];
 
 /** Stands in front of a store's methods: gets the method behind it, and the `this` and arguments of the caller. */
 export type StoreLayer = (name: StoreMethodName, next: StoreMethod, self: unknown, args: readonly unknown[]) => unknown; // prettier-ignore
+
+/** A store that cannot be changed: it is frozen, say, or has a method that cannot be replaced. */
+export class UnwatchableStoreError extends TypeError {
+  override readonly name = 'TypeError';
+
+  /** @param part what cannot be replaced, such as `method destroy` */
+  constructor(
+    readonly part: string,
+    cause: unknown,
+  ) {
+    super(`a session store's ${part} cannot be replaced`, { cause });
+  }
+}
 
 const PATCH = Symbol('layers in front of a session store');
 
@@ -26,7 +42,7 @@ interface Patch {
  * applications may watch the same store: each takes its own layer away, in any order, and with the last one the store
  * is as it was.
  * @returns how to take the layer away
- * @throws TypeError when the store cannot be changed
+ * @throws {@link UnwatchableStoreError} when the store cannot be changed
  */
 export function patchStore(store: object, layer: StoreLayer): () => void {
   const patch = patchOf(store) ?? install(store);
@@ -82,6 +98,7 @@ function install(store: object): Patch {
   };
   const patch: Patch = { layers: new Set(), original, names, composed, undo };
   Object.defineProperty(between, PATCH, { value: patch });
+  let part = 'prototype';
   try {
     for (const name of METHODS) {
       const method = original(name);
@@ -92,6 +109,7 @@ function install(store: object): Patch {
         self === store || (before !== undefined && !isObject(self));
       const value = wrapper(method as StoreMethod, (self) => (isCalled(self) ? composed.get(name) : undefined) ?? (original(name) as StoreMethod)); // prettier-ignore
       names.push(name);
+      part = `method ${name}`;
       const { enumerable } = before ?? inheritedDescriptor(prototype, name) ?? {};
       Object.defineProperty(before ? store : between, name, { value, enumerable, writable: true, configurable: true }); // prettier-ignore
       replaced.push(() => {
@@ -100,10 +118,11 @@ function install(store: object): Patch {
           Object.defineProperty(store, name, before);
       });
     }
+    part = 'prototype';
     Object.setPrototypeOf(store, between);
   } catch (error) {
     undo();
-    throw error;
+    throw new UnwatchableStoreError(part, error);
   }
   return patch;
 }

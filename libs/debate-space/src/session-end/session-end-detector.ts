@@ -9,6 +9,7 @@ import { ExpirySweep } from './expiry-sweep.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import { IndexedSessions, type SessionIndexing } from './indexed-sessions.js';
 import type { SessionRequest } from './session-request.js';
+import { UnwatchableStoreError } from './patch-store.js';
 import { SetupWarnings } from './setup-warnings.js';
 import { WatchedStore } from './watched-store.js';
 
@@ -75,6 +76,7 @@ export class SessionEndDetector {
   watch(store: object): boolean {
     if (this.#stores.has(store) || this.#hurry.signal.aborted) return false;
     const { containment, warnings } = this;
+    const name = storeName(store);
     try {
       const watched = new WatchedStore(store, {
         recorder: this.#recorder,
@@ -86,11 +88,12 @@ export class SessionEndDetector {
         indexed: this.#indexed,
       });
       this.#stores.set(store, watched);
-      this.#emit({ type: 'session-store-found', store: store.constructor.name });
+      this.#emit({ type: 'session-store-found', store: name });
       return true;
     } catch (error) {
       this.#isBlind = true;
-      containment.report('session store', error); // frozen, or a Proxy that says no
+      containment.report('session store', error);
+      if (error instanceof UnwatchableStoreError) warnings.storeNotWatchable(name, error.part);
       return false;
     }
   }
@@ -119,5 +122,15 @@ export class SessionEndDetector {
     if (this.#isBlind || this.#stores.size === 0) throw new Error('not every store can be asked');
     const found = await Promise.all([...this.#stores.values()].map((store) => store.lookUp(sid, uid)));
     return found.find((session) => session !== undefined);
+  }
+}
+
+/** For logs and events. Never throws: not of a store without a prototype either. */
+export function storeName(store: object): string {
+  try {
+    const { name } = (store as { readonly constructor?: { readonly name?: unknown } }).constructor ?? {};
+    return typeof name === 'string' ? name : 'Object';
+  } catch {
+    return 'Object';
   }
 }

@@ -6,13 +6,15 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { ModuleRef, Reflector } from '@nestjs/core';
-import { from, switchMap, tap, type Observable } from 'rxjs';
+import { AsyncResource } from 'node:async_hooks';
+import { defer, finalize, from, switchMap, tap, type Observable } from 'rxjs';
 import { Containment } from '../containment.js';
 import { getDebateSpaceToken } from '../debate-space.tokens.js';
 import { resolvedUid } from './default-session-uid.js';
 import { EndRecorder, type HeldEnd } from './end-recorder.js';
 import { ENDS_DEBATE_SESSION, type EndsDebateSessionOptions } from './ends-debate-session.options.js';
-import { askedBy, defaultUid, userOf, type Requester } from './requester.js';
+import { askedBy, defaultUid, userOf, type Asked } from './requester.js';
+import { isClosed } from './session-request.js';
 import { isPromise } from '../is-promise.js';
 
 /**
@@ -37,8 +39,15 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    // Bound: a subscriber may be outside the AsyncLocalStorage that an interceptor in front of us has entered.
+    const handle = AsyncResource.bind(() => next.handle());
+    // For each subscriber: there may be none, or one that retries.
+    return defer(AsyncResource.bind(() => this.#noting(context, handle)));
+  }
+
+  #noting(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
     const asked = this.#containment.run('no request was found', () => askedBy(context), undefined);
-    const held = asked && this.#hold(context, asked.requester);
+    const held = asked && this.#hold(context, asked);
     const told = (tell: (end: HeldEnd | undefined) => unknown): void => {
       void this.#containment.run(
         'noting it',
@@ -52,14 +61,21 @@ export class SessionEndInterceptor implements NestInterceptor {
     const failed = (): void => {
       told((end) => end?.cancel());
     };
-    // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
-    const handle = (): Observable<unknown> =>
-      next.handle().pipe(tap({ complete: ended, error: failed, unsubscribe: ended }));
-    return isPromise(held) ? from(held).pipe(switchMap(handle)) : handle();
+    let isHandled = false;
+    const handled = (): Observable<unknown> => {
+      isHandled = true;
+      // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
+      return defer(handle).pipe(tap({ complete: ended, error: failed, unsubscribe: ended }));
+    };
+    if (!isPromise(held)) return handled();
+    const givenUp = (): void => {
+      if (!isHandled) failed();
+    };
+    return from(held).pipe(switchMap(handled), finalize(givenUp));
   }
 
   /** Notes the end before the handler runs. */
-  #hold(context: ExecutionContext, requester: Requester): ReturnType<EndRecorder['hold']> {
+  #hold(context: ExecutionContext, { requester, marks }: Asked): ReturnType<EndRecorder['hold']> {
     const targets = [context.getHandler(), context.getClass()];
     const { name, uid = defaultUid } = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(ENDS_DEBATE_SESSION, targets) ?? {}; // prettier-ignore
     const resolve = (): string | undefined => {
@@ -70,10 +86,11 @@ export class SessionEndInterceptor implements NestInterceptor {
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
     if (user === undefined) return undefined;
+    const isOpen = (): boolean => !marks.some((mark) => isObject(mark) && isClosed(mark));
     const hold = (): ReturnType<EndRecorder['hold']> =>
       this.#moduleRef
         .get<EndRecorder>(getDebateSpaceToken(name, EndRecorder), { strict: false })
-        .hold(user, 'explicit');
+        .hold(user, 'explicit', undefined, isOpen);
     return this.#containment.run('is DebateSpaceModule imported, with this name?', hold, undefined);
   }
 
@@ -85,6 +102,6 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 }
 
-function isObject(value: unknown): boolean {
+function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }

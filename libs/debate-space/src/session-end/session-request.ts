@@ -31,7 +31,7 @@ export abstract class SessionRequest {
   closedAt = -Infinity;
   #closeListeners: (() => void)[] | undefined;
   readonly #connection: Connection | null | undefined;
-  /** Without one, as on serverless platforms and with `inject`, a response is not closed: it is over when it has finished. */
+  /** Without one, as on serverless platforms and with `inject`, a response that has finished may never be closed. */
   readonly #hasConnection: boolean;
 
   protected constructor(native: NativeRequest, response: ServerResponse) {
@@ -66,18 +66,23 @@ export abstract class SessionRequest {
       return true;
     }
     this.#closeListeners = [contained];
-    (this.#connection ?? this.res).once(this.#hasConnection ? 'close' : 'finish', () => {
+    const closed = (): void => {
+      const listeners = this.#closeListeners?.splice(0) ?? [];
+      if (listeners.length === 0) return; // finished before
       containment.run('response close', () => {
         this.#noteClosed();
       });
-      for (const each of this.#closeListeners?.splice(0) ?? []) each();
-    });
+      for (const each of listeners) each();
+    };
+    const emitter = this.#connection ?? this.res;
+    emitter.once('close', closed);
+    if (!this.#hasConnection) emitter.once('finish', closed);
     return true;
   }
 
   get isClosed(): boolean {
     if (this.isUpgrade) return this.#connection?.destroyed ?? true;
-    return this.#hasConnection ? isClosed(this.res) : this.res.writableFinished;
+    return isClosed(this.res) || (!this.#hasConnection && this.res.writableFinished);
   }
 
   /** Closed after the handler had ended the response: nothing of the host runs for it any more. */
@@ -152,7 +157,7 @@ export function sessionRequest(value: unknown): SessionRequest | undefined {
 }
 
 /** Also of HTTP/2, whose responses have no `closed`. */
-export function isClosed(response: ServerResponse): boolean {
+export function isClosed(response: object): boolean {
   const { closed, stream } = response as { closed?: boolean; stream?: { destroyed?: boolean } };
   return closed ?? stream?.destroyed ?? false;
 }

@@ -51,7 +51,8 @@ export function observedCall(
 
 /**
  * Like {@link observedCall}, for a call that had to wait, so that its caller is gone: what the store throws goes to the
- * callback, if there is one – and what the callback throws to nobody, as from any store that calls it later.
+ * callback, if there is one that has not been called.
+ * @throws what the callback throws
  */
 export function lateCall(
   method: StoreMethod,
@@ -61,7 +62,7 @@ export function lateCall(
 ): unknown {
   const callback = args.at(-1);
   if (typeof callback !== 'function') return observedCall(method, self, args, ended);
-  let called = false;
+  let called = false as boolean;
   const noting = function (this: unknown, ...results: unknown[]): unknown {
     called = true;
     return Reflect.apply(callback, this, results) as unknown;
@@ -69,10 +70,8 @@ export function lateCall(
   try {
     return observedCall(method, self, [...args.slice(0, -1), noting], ended);
   } catch (error) {
-    queueMicrotask(() => {
-      if (called) throw error;
-      Reflect.apply(callback, undefined, [error]);
-    });
+    if (called) throw error;
+    Reflect.apply(callback, undefined, [error]);
     return undefined;
   }
 }

@@ -75,7 +75,7 @@ async function leftBy(
   const verdict = (): Promise<boolean> => verdictOn(end, actors.filter((actor) => !open.has(actor)), context); // prettier-ignore
   while (open.size > 0) {
     await Promise.race(open.values());
-    if (!(await verdict())) continue;
+    if (open.size === 0 || !(await verdict())) continue;
     await inTime(Promise.all(open.values()), context.graceMs, undefined);
     if (await verdict()) return true;
   }

@@ -117,7 +117,7 @@ export class WatchedStore {
       case 'all':
       case 'length':
       case 'ids':
-        return { where, sid: undefined, lists: true };
+        return { where, sid: undefined };
     }
   }
 

@@ -1,0 +1,7 @@
+/**
+ * For the other packages of this project only: changes without notice.
+ *
+ * @internal
+ */
+export { proxyFor } from './remote/proxy-for.js';
+export { proxyAuthorization } from './remote/proxy-tunnel.js';

@@ -1,0 +1,63 @@
+import { expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+const root = fileURLToPath(new URL('../libs/debate-space/src/', import.meta.url));
+
+/** What the host's process calls later, with nobody above it who catches. */
+const REGISTRATIONS =
+  /^(on|once|addHook|addListener|setTimeout|setInterval|setImmediate|queueMicrotask|defineProperty)$/;
+
+/** Callbacks without a containment of their own, and why they cannot throw into the host. */
+const EXCEPTIONS = {
+  'in-time.ts setTimeout': 'only settles a promise',
+  'linked-signal.ts setTimeout':
+    'only aborts a signal; a listener of a signal that throws does not throw here',
+  'session-end/call-queue.ts setTimeout':
+    'prepare() is contained, and start() rejects the promise of the call',
+  'session-end/express-sessions.ts defineProperty': 'each listener is contained when it is added',
+  'session-end/fastify-sessions.ts defineProperty': 'announce() contains each listener',
+  'session-end/leases.ts setInterval': 'renew() never throws, as its parameter says',
+  'session-end/patch-store.ts defineProperty': 'puts back the own descriptor of the store',
+};
+
+/** The code that a registration hands over; that of a name is where the file declares it. */
+function callbacksOf(call: ts.CallExpression, name: string): ts.Node[] {
+  if (name !== 'defineProperty') return call.arguments.filter((each) => !ts.isLiteralExpression(each) && !ts.isNumericLiteral(each)); // prettier-ignore
+  const [, , descriptor] = call.arguments;
+  if (!descriptor || !ts.isObjectLiteralExpression(descriptor)) return [descriptor ?? call];
+  return descriptor.properties.filter((each) => /^[gs]et$/.test(each.name?.getText() ?? ''));
+}
+
+function bypassesIn(file: string): string[] {
+  const source = ts.createSourceFile(file, readFileSync(root + file, 'utf8'), ts.ScriptTarget.Latest, true);
+  const declared = new Map<string, ts.Node>();
+  const calls: (readonly [name: string, call: ts.CallExpression])[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isVariableDeclaration(node) && node.initializer)
+      declared.set(node.name.getText(), node.initializer);
+    if (ts.isCallExpression(node)) {
+      const name = /[#\w]+$/.exec(node.expression.getText())?.[0] ?? '';
+      if (REGISTRATIONS.test(name)) calls.push([name, node]);
+    }
+    node.forEachChild(visit);
+  };
+  visit(source);
+  const isContained = (callback: ts.Node): boolean =>
+    /\bcontain(ment\.run|ed)\b/.test((declared.get(callback.getText()) ?? callback).getText());
+  return calls
+    .filter(([name, call]) => {
+      const callbacks = callbacksOf(call, name);
+      return callbacks.length > 0 && !callbacks.some(isContained);
+    })
+    .map(([name]) => `${file} ${name}`);
+}
+
+it('every listener, hook, setter and timer beside the host’s requests runs inside the containment', () => {
+  const files = ['', 'session-end/'].flatMap((folder) =>
+    readdirSync(root + folder).map((name) => folder + name).filter((file) => /(?<!\.spec)\.ts$/.test(file)),
+  ); // prettier-ignore
+  const bypasses = files.flatMap(bypassesIn).toSorted();
+  expect(bypasses).toEqual(Object.keys(EXCEPTIONS).toSorted());
+});
