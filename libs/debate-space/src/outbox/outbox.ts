@@ -3,6 +3,7 @@ import type { Records } from '../erasure/records.js';
 
 /** The intent to log a user out: never a token (they live two minutes), never a session id. */
 export interface OutboxEntry {
+  /** Begins with `endedAt` in 15 digits, and a hyphen. */
   readonly id: string;
   readonly uid: string;
   readonly reason: EndReason;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Containment } from '../containment.js';
 import type { Emit, EndReason } from '../debate-space-event.js';
 import { AbortedError } from '../errors.js';
-import type { Outbox } from '../outbox/outbox.js';
+import type { Outbox, OutboxEntry } from '../outbox/outbox.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
@@ -80,7 +80,7 @@ export class EndRecorder {
       return undefined;
     }
     const hash = sid === undefined ? undefined : keyedHash(this.#hashKey, 'session', sid);
-    const entry = { id: randomUUID(), uid, reason, endedAt: Date.now(), sessionHash: hash };
+    const entry = { ...newEnd(), uid, reason, sessionHash: hash };
     const heldAt = performance.now();
     const held: HeldEnd = {
       release: (responses) => {
@@ -125,7 +125,7 @@ export class EndRecorder {
       const details = { operation: 'logoutUser', attempts: 0, outcome: 'not-sent', retryable: true } as const;
       throw new AbortedError('the app is shutting down', details);
     }
-    const entry = { id: randomUUID(), uid, reason: 'requested', endedAt: Date.now() } as const;
+    const entry = { ...newEnd(), uid, reason: 'requested' } as const;
     await this.#outbox.hold(entry, this.#leaseMs);
     await this.#outbox.release(entry.id);
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
@@ -149,6 +149,12 @@ export class EndRecorder {
   #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
     return this.#containment.run<unknown>('outbox', work, undefined);
   }
+}
+
+/** The id begins with the moment, so that ids sort by age. */
+function newEnd(): Pick<OutboxEntry, 'id' | 'endedAt'> {
+  const endedAt = Date.now();
+  return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, endedAt };
 }
 
 function isObject(value: unknown): value is object {
