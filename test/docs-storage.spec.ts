@@ -8,10 +8,11 @@ import { postgresStorage, type PostgresQuery } from 'nestjs-debate-space/postgre
 import { redisStorage, type SendCommand } from 'nestjs-debate-space/redis';
 import * as contract from 'nestjs-debate-space/storage-contract';
 import { readFileSync } from 'node:fs';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { createCluster } from 'redis';
 import ts from 'typescript';
 import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
+import { postgresPool } from './support/postgres-clients.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
 import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
 
@@ -109,7 +110,7 @@ describe('the page about storages', () => {
     let pool: Pool;
     beforeAll(async () => {
       server = await startPostgres();
-      pool = new Pool({ connectionString: server.connectionString });
+      pool = postgresPool({ connectionString: server.connectionString });
     });
     afterAll(async () => {
       await pool.end();
@@ -143,7 +144,7 @@ describe('the page about storages', () => {
       await pool.query('REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA app FROM PUBLIC');
       await pool.query(`CREATE ROLE my_app LOGIN; ${grants}`);
 
-      const ofRole = new Pool({ connectionString: server.connectionString, user: 'my_app' });
+      const ofRole = postgresPool({ connectionString: server.connectionString, user: 'my_app' });
       closing.push(() => ofRole.end());
       await expectToKeepRows(postgresStorage({ query: (text, values) => ofRole.query(text, values), table }));
       await new Migration().down(pool);
