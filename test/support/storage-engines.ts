@@ -3,9 +3,12 @@ import { mkdtempSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lmdbStorage } from '../../libs/debate-space/src/storage/lmdb/lmdb-storage.js';
-import { memoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
-import type { StorageEngine } from '../../libs/debate-space/src/storage/storage.js';
+import { memoryStorage, type StorageEngine } from 'nestjs-debate-space';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { postgresStorage } from 'nestjs-debate-space/postgres';
+import { redisStorage } from 'nestjs-debate-space/redis';
+import { postgresPool, postgresServer, startPostgres } from './postgres.js';
+import { redisClient, redisServer, startRedis } from './redis.js';
 
 /** A kind of storage that tests run over. */
 export interface StorageKind {
@@ -36,7 +39,42 @@ async function startLmdb(): Promise<StoragePlaces> {
   };
 }
 
+async function startInRedis(): Promise<StoragePlaces> {
+  const redis = await startRedis();
+  const client = redisClient(redis.url);
+  await client.connect();
+  let places = 0;
+  return {
+    place: () => {
+      const prefix = `place-${(places += 1)}`;
+      return redisStorage({ sendCommand: (...args) => client.sendCommand(args), prefix });
+    },
+    stop: async () => {
+      await client.close();
+      await redis.stop();
+    },
+  };
+}
+
+async function startInPostgres(): Promise<StoragePlaces> {
+  const postgres = await startPostgres();
+  const pool = postgresPool(postgres);
+  let places = 0;
+  return {
+    place: () => {
+      const table = `public.place_${(places += 1)}`;
+      return postgresStorage({ query: (text, values) => pool.query(text, values), table });
+    },
+    stop: async () => {
+      await pool.end();
+      await postgres.stop();
+    },
+  };
+}
+
 export const storageKinds: readonly StorageKind[] = [
   { name: 'memory', isShared: false, describe, start: startMemory },
   { name: 'lmdb', isShared: true, describe, start: startLmdb },
+  { name: 'redis', isShared: true, describe: redisServer.describe, start: startInRedis },
+  { name: 'postgres', isShared: true, describe: postgresServer.describe, start: startInPostgres },
 ];

@@ -1,14 +1,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { memoryQueue, openMemory } from '../../../../test/support/outbox-engines.js';
 import { StorageError } from '../errors.js';
 import type { Outbox, OutboxContext, OutboxEntry } from '../outbox/outbox.js';
-import { memoryStorage } from '../storage/memory-storage.js';
 import type { DebateSpaceStorage, StorageEngine, StorageRow, StorageValues } from '../storage/storage.js';
 import { LogoutHistory } from './logout-history.js';
 import { QUEUE_FAMILIES } from './queue-keys.js';
 import { run } from './steps.js';
-import { storageOutbox } from './storage-outbox.js';
+import { outboxOn } from './storage-outbox.js';
 
 const LEASE = 30_000;
 const DAY = 86_400_000;
@@ -28,13 +28,7 @@ interface Call {
 
 /** A storage in memory that several processes share, with a clock and failures of the test. */
 class SharedStorage implements DebateSpaceStorage {
-  readonly #room = memoryStorage().open({
-    namespace: 'app',
-    families: [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'],
-    contained: (work) => {
-      work();
-    },
-  }) as DebateSpaceStorage;
+  readonly #room = openMemory();
   calls: Call[] = [];
   isAsynchronous = false;
   time = 1_800_000_000_000;
@@ -89,7 +83,7 @@ function engineOf(storage: DebateSpaceStorage, durable = true): StorageEngine {
 
 /** Of a storage that answers synchronously. */
 function start(storage: SharedStorage, more: Partial<OutboxContext> = {}, storageKey?: string): Outbox {
-  return storageOutbox(engineOf(storage)).open(outboxContext(more, storageKey)) as Outbox;
+  return outboxOn(storage, engineOf(storage), outboxContext(more, storageKey));
 }
 
 function pend(outbox: Outbox, names: readonly string[]): void {
@@ -104,7 +98,7 @@ const finished = (outbox: Outbox, name: string): readonly unknown[] =>
 
 describe('the logout queue', () => {
   it('stays synchronous on a storage that is', () => {
-    const outbox = storageOutbox(memoryStorage()).open(outboxContext()) as Outbox;
+    const outbox = memoryQueue();
     const answers = [
       outbox.hold(entry('a'), LEASE),
       outbox.extend('a', LEASE),
@@ -497,7 +491,7 @@ describe('the logout queue', () => {
     });
 
     it('has no place in the memory of one process', () => {
-      const outbox = storageOutbox(memoryStorage()).open(outboxContext()) as Outbox;
+      const outbox = memoryQueue();
       expect('admit' in outbox).toBe(false);
     });
   });

@@ -1,11 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import { Secret } from '../secret.js';
 import { EndRecorder } from './end-recorder.js';
 
 it('an end that is undecided for longer than the lease of its hold is not delivered', async () => {
-  const outbox = await memoryOutbox().open(outboxContext());
+  const outbox = memoryQueue();
   const extend = outbox.extend.bind(outbox);
   let extensions = 0;
   let extendedOften = (): void => undefined;
