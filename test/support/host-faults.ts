@@ -49,6 +49,14 @@ const failures = [
   { how: 'rejects', failing: () => Promise.reject(new Error('a fault that was injected')) },
   { how: 'never answers', failing: () => new Promise<never>(() => undefined) },
 ] as const;
+function failingClock(): HostFault {
+  let isBroken = false;
+  return {
+    name: 'the storage throws in now, when the host has started',
+    options: { storage: storageWith((memory) => ({ now: () => (isBroken ? fail() : memory.now()) })) },
+    started: () => (isBroken = true),
+  };
+}
 const storageFaults: readonly HostFault[] = [
   ...(['get', 'range', 'count', 'commit', 'close'] as const).flatMap((method) =>
     failures.map(({ how, failing }) => ({
@@ -56,7 +64,7 @@ const storageFaults: readonly HostFault[] = [
       options: { storage: storageWith(() => ({ [method]: failing })) },
     })),
   ),
-  { name: 'the storage throws in now', options: { storage: storageWith(() => ({ now: fail })) } },
+  failingClock(),
 ].map((fault) => ({ ...fault, onOneHost: true }));
 
 function indexFailing(operation: string): SessionIndexFactory {
