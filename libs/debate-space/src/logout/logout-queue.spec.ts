@@ -160,6 +160,44 @@ describe('the logout queue', () => {
     expect(JSON.stringify(storage.rows('done'))).not.toContain('user of');
   });
 
+  it('leaves nothing at all of a finished logout when no history is kept', () => {
+    const storage = new SharedStorage();
+    const outbox = start(storage, { keepFinishedMs: 0 });
+    pend(outbox, ['a']);
+    claim(outbox);
+    void outbox.finish('a', 1);
+    expect([...storage.left(), ...storage.rows('done')]).toEqual([]);
+  });
+
+  it('leaves no row of a logout that comes before, and ends after, a change of the hashes', () => {
+    const storage = new SharedStorage();
+    const [one, other] = [start(storage), start(storage, { uidHash: () => 'another' })];
+    pend(one, ['a']);
+    expect(claim(other)).toEqual(['a']);
+    void other.finish('a', 1);
+    expect(storage.left()).toEqual([]);
+    expect(finished(one, 'a')).toHaveLength(1);
+  });
+
+  it('gives out a logout again, as often as the process dies that has claimed it', () => {
+    const storage = new SharedStorage();
+    pend(start(storage), ['a']);
+    for (let death = 0; death < 5; death += 1) {
+      expect(start(storage).claim(10, LEASE)).toMatchObject([{ entry: { id: 'a' }, ...none }]);
+      expect(claim(start(storage))).toEqual([]);
+      storage.time += LEASE;
+    }
+  });
+
+  it('tells people by the date of the machine when a logout is due, whatever the clock of the storage', () => {
+    const storage = new SharedStorage();
+    const outbox = start(storage);
+    storage.time = Date.now() + YEARS;
+    void outbox.hold(entry('a'), LEASE);
+    const { waiting } = outbox.ofUser('user of a') as { waiting: readonly { dueAt: number }[] };
+    expect(Math.abs((waiting[0]?.dueAt ?? 0) - Date.now() - LEASE)).toBeLessThan(5_000);
+  });
+
   it('keeps the order of calls about one logout', async () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
@@ -319,6 +357,7 @@ describe('the logout queue', () => {
     it.each([
       ['that is damaged', '{"v":1,'],
       ['that is no object', '7'],
+      ['that is nothing', 'null'],
       ['with a uid that was not encrypted', '{"v":1,"id":"a","uid":"alice","turn":1}'],
       ['of a newer version', '{"v":2,"kind":"logout of a newer version"}'],
     ])('%s, and delivers the others', (_what, text) => {
@@ -340,6 +379,19 @@ describe('the logout queue', () => {
       expect(outbox.replay(parked?.entry.id ?? '')).toBe(false);
       expect(outbox.discard(parked?.entry.id ?? '')).toBe(true);
       expect(outbox.parked(10)).toEqual([]);
+    });
+
+    it('that is the record of another logout, and delivers that one once', () => {
+      const storage = new SharedStorage();
+      const outbox = start(storage);
+      pend(outbox, ['a', 'b']);
+      const [[key = ''] = [], [, other = ''] = []] = storage.rows('pending');
+      storage.put(key, other);
+      expect(claim(outbox)).toEqual(['b']);
+      expect(outbox.parked(10)).toMatchObject([{ entry: { uid: '' }, cure: expect.stringContaining('cannot be read') }]); // prettier-ignore
+      expect(outbox.replay('a')).toBe(false);
+      expect(outbox.discard('a')).toBe(true);
+      expect(outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
     });
 
     it('of a held logout, when its lease has run out', () => {
