@@ -41,11 +41,11 @@ const inRedis = redisClients.map((client): ServerKind => ({
     return {
       ...redis,
       connect: async () => {
-        const { sendCommand, close } = await client.connect(redis);
+        const host = await client.connect(redis);
         return {
-          engine: redisStorage({ sendCommand, timeoutMs: TIMEOUT_MS }),
-          ping: () => Promise.resolve(sendCommand('PING')),
-          close,
+          engine: redisStorage({ sendCommand: host.sendCommand, timeoutMs: TIMEOUT_MS }),
+          ping: () => Promise.resolve(host.sendCommand('PING')),
+          close: () => host.close(),
         };
       },
     };

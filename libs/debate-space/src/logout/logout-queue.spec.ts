@@ -385,8 +385,8 @@ describe('the logout queue', () => {
       const storage = new SharedStorage();
       const outbox = start(storage);
       pend(outbox, ['a', 'b']);
-      const [[key = ''] = [], [, other = ''] = []] = storage.rows('pending');
-      storage.put(key, other);
+      const [ofA, ofB] = storage.rows('pending');
+      storage.put(ofA?.[0] ?? '', ofB?.[1] ?? '');
       expect(claim(outbox)).toEqual(['b']);
       expect(outbox.parked(10)).toMatchObject([{ entry: { uid: '' }, cure: expect.stringContaining('cannot be read') }]); // prettier-ignore
       expect(outbox.replay('a')).toBe(false);

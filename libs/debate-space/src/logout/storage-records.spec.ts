@@ -19,7 +19,7 @@ it('keeps the records of erasures in a family of their own', async () => {
 
 it('changes records only when all of them are as expected', () => {
   const records = new StorageRecords(openMemory());
-  records.change(nothing, new Map([['a', '1']]));
+  void records.change(nothing, new Map([['a', '1']]));
   const changes = new Map([['a', undefined], ['b', '2']]); // prettier-ignore
   expect(records.change(new Map([['a', '1'], ['b', 'x']]), changes)).toBe(false); // prettier-ignore
   expect(records.get(['a', 'b'])).toEqual(['1', undefined]);
@@ -30,7 +30,7 @@ it('changes records only when all of them are as expected', () => {
 it('takes the longest key of an erasure', () => {
   const records = new StorageRecords(openMemory());
   const key = `r/${'%F0%9F%A6%8A'.repeat(128)}`.slice(0, 1_250);
-  records.change(nothing, new Map([[key, '1']]));
+  void records.change(nothing, new Map([[key, '1']]));
   expect(records.get([key])).toEqual(['1']);
 });
 

@@ -8,11 +8,11 @@ import { EndRecorder } from './end-recorder.js';
 import { Endings } from './endings.js';
 import { StoreOperation } from './store-operation.js';
 
-async function endingsOf(stored: ReadonlyMap<string, string>): Promise<{
+function endingsOf(stored: ReadonlyMap<string, string>): {
   readonly endings: Endings;
   readonly hurry: AbortSignal;
   readonly ended: string[];
-}> {
+} {
   const ended: string[] = [];
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') ended.push(event.uid);
@@ -33,7 +33,7 @@ const done = (): StoreOperation => {
 
 describe('endings', () => {
   it('of one session that overlap are one', async () => {
-    const { endings, ended } = await endingsOf(new Map());
+    const { endings, ended } = endingsOf(new Map());
     const slow = new StoreOperation();
     endings.begin({ sid: 's1', uid: 'alice' }, 'user-removed', {}, slow);
     endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, done());
@@ -43,7 +43,7 @@ describe('endings', () => {
   });
 
   it('that are decided are known, until the session is saved with its user again', async () => {
-    const { endings } = await endingsOf(new Map());
+    const { endings } = endingsOf(new Map());
     endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, done());
     expect(endings.hasEnded('s1', 'alice')).toBe(false);
     await endings.decided();
@@ -54,7 +54,7 @@ describe('endings', () => {
   });
 
   it('leave no listener on the signal of the shutdown', async () => {
-    const { endings, hurry, ended } = await endingsOf(new Map());
+    const { endings, hurry, ended } = endingsOf(new Map());
     for (let i = 0; i < 100; i += 1) {
       endings.begin({ sid: `s${i}`, uid: 'alice' }, 'destroyed', {}, done());
     }
@@ -68,7 +68,7 @@ describe('endings', () => {
     { name: 'after it had its effect', stored: new Map(), ended: ['alice'] },
   ];
   it.each(failed)('by a call that failed $name: $ended', async ({ stored, ended: expected }) => {
-    const { endings, ended } = await endingsOf(stored);
+    const { endings, ended } = endingsOf(stored);
     const operation = new StoreOperation();
     endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, operation);
     operation.end('failed');
