@@ -256,6 +256,15 @@ describe('the logout queue', () => {
     });
   });
 
+  it('gives out logouts although an earlier claim was never answered', async () => {
+    const storage = new SharedStorage();
+    const outbox = start(storage);
+    pend(outbox, ['a']);
+    jest.spyOn(storage, 'range').mockReturnValueOnce(new Promise(() => undefined));
+    void outbox.claim(1, LEASE);
+    expect(ids(await outbox.claim(1, LEASE))).toEqual(['a']);
+  });
+
   describe('whose lease another process has', () => {
     function lost(): { storage: SharedStorage; one: Outbox; other: Outbox } {
       const storage = new SharedStorage();
