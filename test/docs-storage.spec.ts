@@ -11,8 +11,7 @@ import { readFileSync } from 'node:fs';
 import type { Pool } from 'pg';
 import { createCluster } from 'redis';
 import ts from 'typescript';
-import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { postgresPool } from './support/postgres-clients.js';
+import { postgresPool, postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
 import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
 

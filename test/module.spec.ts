@@ -216,9 +216,15 @@ describe('the boot line', () => {
     const debateSpace = using(service, { session: options });
     const host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace, logger });
     await host.stop();
-    const [line, ...others] = lines.filter((each) => each.includes('outbox'));
+    const [line, ...others] = lines.filter((each) => each.includes('; storage: '));
     expect(others).toEqual([]);
-    for (const part of ['"demo"', new URL(service.url).host, 'memory', 'a crash or a kill loses', text]) {
+    for (const part of [
+      '"demo"',
+      new URL(service.url).host,
+      'memory',
+      'is lost when this process ends',
+      text,
+    ]) {
       expect(line).toContain(part);
     }
     expect(lines.join('\n')).not.toContain(keys.secretKey);

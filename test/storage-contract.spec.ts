@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, it } from '@jest/globals';
 import { storageContract } from '../libs/debate-space/src/storage/storage-contract.js';
-import { storageKinds, type StoragePlaces } from './support/storage-engines.js';
+import { moreRedisKinds, storageKinds, type StoragePlaces } from './support/storage-engines.js';
 
-for (const kind of storageKinds) {
+for (const kind of [...storageKinds, ...moreRedisKinds]) {
   kind.describe(`the ${kind.name} storage`, () => {
     let places: StoragePlaces;
     beforeAll(async () => {

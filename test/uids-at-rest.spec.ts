@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import session from 'express-session';
 import { Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
@@ -12,18 +11,16 @@ import {
   DebateSpaceOutbox,
   DebateSpaceService,
   redisSessionIndex,
-  type Outbox,
-  type OutboxContext,
-  type OutboxFactory,
-  type OutboxJob,
 } from 'nestjs-debate-space';
-import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
-import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
+import type { Outbox, OutboxContext, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
 import { SessionSeal } from '../libs/debate-space/src/session-index/session-seal.js';
 import { Containment } from '../libs/debate-space/src/containment.js';
 import { Secret } from '../libs/debate-space/src/secret.js';
+import { keptPlaces, type KeptPlace } from './support/kept-places.js';
 import { outboxContext } from './support/outbox-context.js';
+import { openOutbox } from './support/outbox-engines.js';
 import { redisServer, startRedis } from './support/redis.js';
 import { keys, startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
@@ -35,68 +32,20 @@ const none = { attempts: 0, rejections: 0 };
 const planted = 'Zoë "Ångström" /+?🦊';
 const uidOf = (id: string): string => `${id} ${planted} ${id}`;
 
-/** Where a durable engine keeps what it has. */
-interface Place {
-  readonly factory: () => OutboxFactory;
-  /** All that is kept, as it is kept. */
-  readonly kept: () => Promise<readonly Buffer[]>;
-  readonly clear: () => Promise<unknown>;
-  readonly leave: () => Promise<unknown>;
-}
-
-async function inFolder(): Promise<Place> {
-  const path = await mkdtemp(join(tmpdir(), 'uids-at-rest-'));
-  let places = 0;
-  const place = (): string => join(path, `${places}`);
-  return {
-    factory: () => lmdbOutbox({ path: place() }),
-    kept: () => filesOf(place()),
-    clear: () => Promise.resolve((places += 1)),
-    leave: () => rm(path, { recursive: true }),
-  };
-}
-
-/** Its append-only file keeps every command that changed something, and nothing is compressed in it. */
-const startAppendingRedis = () => startRedis({ appendonly: 'yes', 'aof-use-rdb-preamble': 'no' });
-
-async function inRedis(): Promise<Place> {
-  const redis = await startAppendingRedis();
-  const client = new Redis(redis.url);
-  return {
-    factory: () => bullmqOutbox({ connection: redis.url }),
-    kept: () => everythingOf(client),
-    clear: async () => {
-      await client.flushall();
-      await client.bgrewriteaof();
-      while (/aof_rewrite_(in_progress|scheduled):1/.test(await client.info('persistence'))) await sleep(10);
-    },
-    leave: async () => {
-      client.disconnect();
-      await redis.stop();
-    },
-  };
-}
-
-const engines = [
-  { name: 'in an LMDB file', describe, take: inFolder },
-  { name: 'in Redis', describe: redisServer.describe, take: inRedis },
-];
-
-for (const engine of engines) {
-  engine.describe(`a uid ${engine.name}`, () => {
+for (const kind of keptPlaces) {
+  kind.describe(`a uid ${kind.name}`, () => {
     const opened: Outbox[] = [];
-    let place: Place;
-    beforeAll(async () => {
-      place = await engine.take();
+    let place: KeptPlace;
+    beforeEach(async () => {
+      place = await kind.take();
     });
-    beforeEach(() => place.clear());
     afterEach(async () => {
       for (const outbox of opened.splice(0)) await outbox.close();
+      await place.leave();
     });
-    afterAll(() => place.leave());
 
     async function open(context: OutboxContext = outboxContext()): Promise<Outbox> {
-      const outbox = await place.factory().open(context);
+      const outbox = await openOutbox(place.engine(), context);
       opened.push(outbox);
       return outbox;
     }
@@ -177,7 +126,7 @@ for (const engine of engines) {
 
 redisServer.describe('a session in the index on Redis', () => {
   it('names neither its user nor its id, as long as it lives or later', async () => {
-    const redis = await startAppendingRedis();
+    const redis = await startRedis({ appendonly: 'yes', 'aof-use-rdb-preamble': 'no' });
     const client = new Redis(redis.url);
     try {
       const index = await redisSessionIndex({ sendCommand: (name, ...words) => client.call(name, ...words) }).open('app'); // prettier-ignore
@@ -218,7 +167,7 @@ describe('an app whose secret key is rotated between two runs', () => {
 
   async function run(secretKey: string): Promise<SessionHost> {
     service = await startService({ secretKey });
-    const debateSpace = using(service, { secretKey, outbox: lmdbOutbox({ path }) });
+    const debateSpace = using(service, { secretKey, storage: lmdbStorage({ path }) });
     host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace });
     return host;
   }

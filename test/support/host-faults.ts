@@ -2,14 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import {
   DebateSpaceEvents,
-  memoryOutbox,
   memorySessionIndex,
   type DebateSpaceModuleOptions,
   type DebateSpaceSessionOptions,
-  type OutboxFactory,
   type SessionIndexFactory,
 } from 'nestjs-debate-space';
 import type { EndingHost } from './endings.js';
+import { storageWith } from './storage-with.js';
 
 /** A request of the host as its platform has it, and the response of Node.js that belongs to it. */
 export interface FaultyRequest {
@@ -44,17 +43,29 @@ const failingGetter = (target: object | undefined, name: string): void => {
   if (target) Object.defineProperty(target, name, { get: fail, set: () => undefined, configurable: true });
 };
 
-/** The memory engine, with one of its operations failing, by an error that is thrown or by a promise. */
-function outboxFailing(operation: string, how: () => unknown): OutboxFactory {
+/** Of a method that may return a promise. */
+const failures = [
+  { how: 'throws', failing: fail },
+  { how: 'rejects', failing: () => Promise.reject(new Error('a fault that was injected')) },
+  { how: 'never answers', failing: () => new Promise<never>(() => undefined) },
+] as const;
+function failingClock(): HostFault {
+  let isBroken = false;
   return {
-    open: async (context) => {
-      const outbox = await memoryOutbox().open(context);
-      Object.defineProperty(outbox, operation, { value: how });
-      return outbox;
-    },
+    name: 'the storage throws in now, when the host has started',
+    options: { storage: storageWith((memory) => ({ now: () => (isBroken ? fail() : memory.now()) })) },
+    started: () => (isBroken = true),
   };
 }
-const operations = ['hold', 'release', 'cancel', 'claim', 'extend', 'finish', 'retry', 'counts', 'nextDueMs'];
+const storageFaults: readonly HostFault[] = [
+  ...(['get', 'range', 'count', 'commit', 'close'] as const).flatMap((method) =>
+    failures.map(({ how, failing }) => ({
+      name: `the storage ${how} in ${method}`,
+      options: { storage: storageWith(() => ({ [method]: failing })) },
+    })),
+  ),
+  failingClock(),
+].map((fault) => ({ ...fault, onOneHost: true }));
 
 function indexFailing(operation: string): SessionIndexFactory {
   return {
@@ -93,10 +104,7 @@ export const hostFaults: readonly HostFault[] = [
   { name: 'session.uid throws', options: session({ uid: fail }) },
   { name: 'a subscriber to the events throws', started: ({ app }) => { app.get(DebateSpaceEvents).events$.subscribe(fail); } },
   { name: 'the logger throws at a fault', options: session({ uid: fail }), started: () => { Logger.overrideLogger({ log: fail, warn: fail, error: fail }); } },
-  ...operations.flatMap((operation) => [
-    { name: `the outbox throws in ${operation}`, onOneHost: true, options: { outbox: outboxFailing(operation, fail) } },
-    { name: `the outbox rejects in ${operation}`, onOneHost: true, options: { outbox: outboxFailing(operation, () => Promise.reject(new Error('a fault that was injected'))) } },
-  ]),
+  ...storageFaults,
   ...['put', 'renew', 'remove'].map((operation) => ({ name: `the session index throws in ${operation}`, onOneHost: true, options: session({ policy: 'last', index: indexFailing(operation) }) })),
 ]; // prettier-ignore
 

@@ -1,10 +1,5 @@
-import { Pool, type PoolConfig } from 'pg';
+import type { Pool } from 'pg';
 import type { PostgresQuery } from '../../libs/debate-space/src/storage/postgres/postgres-rows.js';
-
-/** A pool whose connections may still be closing when the server is stopped. */
-export function postgresPool(config: PoolConfig): Pool {
-  return new Pool(config).on('error', () => undefined);
-}
 
 /** Connections of hosts, in the shapes of their drivers and ORMs, each over pg. */
 export const postgresShapes: readonly {

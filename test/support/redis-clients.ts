@@ -15,11 +15,12 @@ export interface RedisClientKind<Server> {
 }
 
 /** The clients of hosts, as `redisStorage` takes them. */
-export const redisClients: readonly RedisClientKind<{ readonly url: string }>[] = [
+type NodeClient = RedisClientKind<{ readonly url: string }>;
+export const redisClients: readonly [NodeClient, ...NodeClient[]] = [
   {
     name: 'node-redis',
     connect: async ({ url }) => {
-      const client = redisClient(url);
+      const client = quiet(redisClient(url));
       await client.connect();
       return { sendCommand: (...args) => client.sendCommand(args), close: () => client.close() };
     },
@@ -27,7 +28,7 @@ export const redisClients: readonly RedisClientKind<{ readonly url: string }>[] 
   {
     name: 'node-redis with buffers',
     connect: async ({ url }) => {
-      const client = redisClient(url);
+      const client = quiet(redisClient(url));
       await client.connect();
       const buffers = client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
       return { sendCommand: (...args) => buffers.sendCommand(args), close: () => client.close() };
@@ -36,7 +37,7 @@ export const redisClients: readonly RedisClientKind<{ readonly url: string }>[] 
   {
     name: 'ioredis',
     connect: ({ url }) => {
-      const client = new Redis(url);
+      const client = quiet(new Redis(url));
       return Promise.resolve({
         sendCommand: (command: string, ...args: string[]) => client.call(command, ...args),
         close: () => disconnected(client),
@@ -46,7 +47,7 @@ export const redisClients: readonly RedisClientKind<{ readonly url: string }>[] 
   {
     name: 'ioredis with buffers',
     connect: ({ url }) => {
-      const client = new Redis(url);
+      const client = quiet(new Redis(url));
       return Promise.resolve({
         sendCommand: (command: string, ...args: string[]) => client.callBuffer(command, ...args),
         close: () => disconnected(client),
@@ -79,6 +80,12 @@ export const redisClusterClients: readonly RedisClientKind<RunningRedisCluster>[
     },
   },
 ];
+
+/** A server may be away for a while. */
+function quiet<Client extends { on(event: 'error', listener: () => void): unknown }>(client: Client): Client {
+  client.on('error', () => undefined);
+  return client;
+}
 
 async function disconnected(client: Redis | Cluster): Promise<void> {
   await client.quit();

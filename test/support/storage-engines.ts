@@ -3,13 +3,11 @@ import { mkdtempSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lmdbStorage } from '../../libs/debate-space/src/storage/lmdb/lmdb-storage.js';
-import { memoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
-import { postgresStorage } from '../../libs/debate-space/src/storage/postgres/postgres-storage.js';
-import { redisStorage } from '../../libs/debate-space/src/storage/redis/redis-storage.js';
-import type { StorageEngine } from '../../libs/debate-space/src/storage/storage.js';
-import { postgresServer, startPostgres } from './postgres.js';
-import { postgresPool } from './postgres-clients.js';
+import { memoryStorage, type StorageEngine } from 'nestjs-debate-space';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { postgresStorage } from 'nestjs-debate-space/postgres';
+import { redisStorage } from 'nestjs-debate-space/redis';
+import { postgresPool, postgresServer, startPostgres } from './postgres.js';
 import { redisServer, startRedis } from './redis.js';
 import { redisClients, redisClusterClients, type RedisClientKind } from './redis-clients.js';
 import { startRedisCluster } from './redis-cluster.js';
@@ -43,7 +41,7 @@ async function startLmdb(): Promise<StoragePlaces> {
   };
 }
 
-async function startRedisWith<Server>(
+async function startInRedis<Server>(
   starting: Promise<Server & { stop(): Promise<void> }>,
   client: RedisClientKind<Server>,
 ): Promise<StoragePlaces> {
@@ -59,42 +57,48 @@ async function startRedisWith<Server>(
   };
 }
 
-async function startPostgresWithPg(): Promise<StoragePlaces> {
-  const server = await startPostgres();
-  const pool = postgresPool({ connectionString: server.connectionString });
+async function startInPostgres(): Promise<StoragePlaces> {
+  const postgres = await startPostgres();
+  const pool = postgresPool(postgres);
   let places = 0;
   return {
-    place: () =>
-      postgresStorage({
-        query: (text, values) => pool.query(text, values),
-        table: `place_${(places += 1)}`,
-      }),
+    place: () => {
+      const table = `public.place_${(places += 1)}`;
+      return postgresStorage({ query: (text, values) => pool.query(text, values), table });
+    },
     stop: async () => {
       await pool.end();
-      await server.stop();
+      await postgres.stop();
     },
   };
 }
 
+const [nodeRedis, ...otherClients] = redisClients;
+
 export const storageKinds: readonly StorageKind[] = [
   { name: 'memory', isShared: false, describe, start: startMemory },
   { name: 'lmdb', isShared: true, describe, start: startLmdb },
-  ...redisClients.map((client) => ({
-    name: `Redis through ${client.name}`,
+  {
+    name: 'redis',
     isShared: true,
     describe: redisServer.describe,
-    start: () => startRedisWith(startRedis(), client),
+    start: () => startInRedis(startRedis(), nodeRedis),
+  },
+  { name: 'postgres', isShared: true, describe: postgresServer.describe, start: startInPostgres },
+];
+
+/** The same storage in Redis through other clients, and in a Cluster. */
+export const moreRedisKinds: readonly StorageKind[] = [
+  ...otherClients.map((client) => ({
+    name: `redis through ${client.name}`,
+    isShared: true,
+    describe: redisServer.describe,
+    start: () => startInRedis(startRedis(), client),
   })),
   ...redisClusterClients.map((client) => ({
     name: `Redis Cluster through ${client.name}`,
     isShared: true,
     describe: redisServer.describe,
-    start: () => startRedisWith(startRedisCluster(), client),
+    start: () => startInRedis(startRedisCluster(), client),
   })),
-  {
-    name: 'Postgres through pg',
-    isShared: true,
-    describe: postgresServer.describe,
-    start: startPostgresWithPg,
-  },
 ];

@@ -64,7 +64,7 @@ export function outboxOn(
     extend: (id, leaseMs) => inOrder(id, queue.extend(id, leaseMs)),
     release: (id) => inOrder(id, heard(queue.release(id))),
     cancel: (id) => inOrder(id, queue.cancel(id)),
-    claim: (limit, leaseMs) => inOrder('', queue.claim(limit, leaseMs)),
+    claim: (limit, leaseMs) => run(queue.claim(limit, leaseMs)), // in no order: one without an answer holds up no other
     retry: (id, progress, delayMs) => inOrder(id, heard(queue.retry(id, progress, delayMs))),
     finish: (id, attempts) => inOrder(id, queue.finish(id, attempts)),
     park: (id, progress, hint) => inOrder(id, queue.park(id, progress, hint)),

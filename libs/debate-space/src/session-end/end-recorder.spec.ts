@@ -1,12 +1,11 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import { Secret } from '../secret.js';
 import { EndRecorder, type EndRecorderOptions } from './end-recorder.js';
 
 it('an end that is undecided for longer than the lease of its hold is not delivered', async () => {
-  const outbox = await memoryOutbox().open(outboxContext());
+  const outbox = memoryQueue();
   const extend = outbox.extend.bind(outbox);
   let extensions = 0;
   let extendedOften = (): void => undefined;
@@ -35,7 +34,7 @@ describe('an end that nobody decides', () => {
     isOpen: () => boolean,
     then?: (recorder: EndRecorder) => void,
   ): Promise<{ readonly renewals: number; readonly due: readonly string[] }> {
-    const outbox = await memoryOutbox().open(outboxContext());
+    const outbox = memoryQueue();
     const extend = jest.spyOn(outbox, 'extend');
     const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, { leaseMs: 600, ...options }); // prettier-ignore
     await recorder.hold('alice', 'explicit', undefined, isOpen);

@@ -1,28 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
 import { Secret } from '../secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { Endings } from './endings.js';
 import { StoreOperation } from './store-operation.js';
 
-async function endingsOf(stored: ReadonlyMap<string, string>): Promise<{
+function endingsOf(stored: ReadonlyMap<string, string>): {
   readonly endings: Endings;
   readonly hurry: AbortSignal;
   readonly ended: string[];
-}> {
+} {
   const ended: string[] = [];
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') ended.push(event.uid);
   };
-  const recorder = new EndRecorder(
-    await memoryOutbox().open(outboxContext()),
-    new Secret('key of a hash'),
-    emit,
-  );
+  const recorder = new EndRecorder(memoryQueue(), new Secret('key of a hash'), emit);
   const hurry = new AbortController().signal;
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
   const containment = new Containment(emit);
@@ -38,7 +33,7 @@ const done = (): StoreOperation => {
 
 describe('endings', () => {
   it('of one session that overlap are one', async () => {
-    const { endings, ended } = await endingsOf(new Map());
+    const { endings, ended } = endingsOf(new Map());
     const slow = new StoreOperation();
     endings.begin({ sid: 's1', uid: 'alice' }, 'user-removed', {}, slow);
     endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, done());
@@ -48,7 +43,7 @@ describe('endings', () => {
   });
 
   it('that are decided are known, until the session is saved with its user again', async () => {
-    const { endings } = await endingsOf(new Map());
+    const { endings } = endingsOf(new Map());
     endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, done());
     expect(endings.hasEnded('s1', 'alice')).toBe(false);
     await endings.decided();
@@ -59,7 +54,7 @@ describe('endings', () => {
   });
 
   it('leave no listener on the signal of the shutdown', async () => {
-    const { endings, hurry, ended } = await endingsOf(new Map());
+    const { endings, hurry, ended } = endingsOf(new Map());
     for (let i = 0; i < 100; i += 1) {
       endings.begin({ sid: `s${i}`, uid: 'alice' }, 'destroyed', {}, done());
     }
@@ -73,7 +68,7 @@ describe('endings', () => {
     { name: 'after it had its effect', stored: new Map(), ended: ['alice'] },
   ];
   it.each(failed)('by a call that failed $name: $ended', async ({ stored, ended: expected }) => {
-    const { endings, ended } = await endingsOf(stored);
+    const { endings, ended } = endingsOf(stored);
     const operation = new StoreOperation();
     endings.begin({ sid: 's1', uid: 'alice' }, 'destroyed', {}, operation);
     operation.end('failed');

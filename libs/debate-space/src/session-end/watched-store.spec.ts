@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { Secret } from '../secret.js';
 import { defaultSessionUid } from './default-session-uid.js';
@@ -98,10 +97,10 @@ interface Watching {
   readonly events: DebateSpaceEvent[];
 }
 
-async function watching(store: object, uid = defaultSessionUid): Promise<Watching> {
+function watching(store: object, uid = defaultSessionUid): Watching {
   const events: DebateSpaceEvent[] = [];
   const emit = (event: DebateSpaceEvent): unknown => events.push(event);
-  const outbox = await memoryOutbox().open(outboxContext());
+  const outbox = memoryQueue();
   const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);
   const detector = new SessionEndDetector(recorder, { uid, graceMs: 10 }, emit);
   detector.watch(store);
@@ -118,7 +117,7 @@ describe.each(kinds)('$name', ({ make, call }) => {
   it('reports a destroyed session, without any request, and silence for one without a user', async () => {
     const rows: Rows = new Map([['s1', { user: 'alice' }], ['s2', {}]]); // prettier-ignore
     const store = make(rows);
-    const watch = await watching(store);
+    const watch = watching(store);
     await call(store, 'destroy', 's1');
     await call(store, 'destroy', 's2');
     await call(store, 'destroy', 's3');
@@ -129,7 +128,7 @@ describe.each(kinds)('$name', ({ make, call }) => {
   it('reports a session that loses or changes its user, and not one that keeps it', async () => {
     const rows: Rows = new Map(['s1', 's2', 's3'].map((sid) => [sid, { user: `${sid}-user` }]));
     const store = make(rows);
-    const watch = await watching(store);
+    const watch = watching(store);
     await call(store, 'set', 's1', {});
     await call(store, 'set', 's2', { user: 'bob' });
     await call(store, 'set', 's3', { user: 's3-user', basket: 1 });
@@ -139,7 +138,7 @@ describe.each(kinds)('$name', ({ make, call }) => {
   it('answers as it does without us, and has its own methods back afterwards', async () => {
     const [plain, watched] = [make(new Map()), make(new Map())];
     const own = Object.getOwnPropertyNames(watched);
-    const watch = await watching(watched);
+    const watch = watching(watched);
     const steps = [['set', 's1', { user: 'alice' }], ['get', 's1'], ['destroy', 's1'], ['get', 's1']] as const; // prettier-ignore
     for (const [name, ...args] of steps) {
       expect(await call(watched, name, ...args)).toEqual(await call(plain, name, ...args));
@@ -158,7 +157,7 @@ describe('a watched store', () => {
       return calls.push(args);
     };
     const store = { get: call, set: call, destroy: call };
-    const watch = await watching(store);
+    const watch = watching(store);
     const request = {
       res: { closed: false, once: () => undefined, on: () => undefined, off: () => undefined },
       sessionID: 's1',
@@ -178,7 +177,7 @@ describe('a watched store', () => {
       set: () => undefined,
       destroy: (_: string, done: (this: unknown, ...args: unknown[]) => void) => { done.call('this', null, 'OK', 7); }, // prettier-ignore
     };
-    const watch = await watching(store);
+    const watch = watching(store);
     await new Promise<void>((resolve) => {
       store.destroy('s1', function (this: unknown, ...args) {
         seen.push([this, ...args]);
@@ -205,7 +204,7 @@ describe('a watched store', () => {
       const note = (reason: unknown): unknown => unhandled.push(reason);
       process.on('unhandledRejection', note);
       const store = { get: (_: string, done: Callback) => setImmediate(done, null, { user: 'alice' }), set: () => 0, destroy }; // prettier-ignore
-      const watch = await watching(store);
+      const watch = watching(store);
       const told = new Promise<unknown>((resolve) => {
         const returned = store.destroy('s1', resolve);
         Promise.resolve(returned).catch(resolve);
@@ -221,7 +220,7 @@ describe('a watched store', () => {
 
   it('that fails to destroy in silence ends nothing', async () => {
     const store = { get: (_: string, done: Callback) => setImmediate(done, null, { user: 'alice' }), set: () => 0, destroy: () => undefined as unknown }; // prettier-ignore
-    const watch = await watching(store);
+    const watch = watching(store);
     await method(store, 'destroy')('s1');
     expect(await ended(watch)).toEqual([]);
   });
@@ -233,7 +232,7 @@ describe('a watched store', () => {
       set: () => 0,
       destroy: (sid: string) => { setTimeout(() => rows.delete(sid), 20); }, // prettier-ignore
     };
-    const watch = await watching(store);
+    const watch = watching(store);
     method(store, 'destroy')('s1');
     await new Promise<void>((resolve) => setTimeout(resolve, 0));
     expect(await ended(watch)).toEqual(['alice: destroyed']);
@@ -246,7 +245,7 @@ describe('a watched store', () => {
       set: () => undefined,
       destroy: (sid: string, done: Callback) => { destroyed.push(sid); done(null); }, // prettier-ignore
     };
-    const watch = await watching(store);
+    const watch = watching(store);
     await new Promise((resolve) => { store.destroy('s1', resolve); }); // prettier-ignore
     expect(destroyed).toEqual(['s1']);
     await ended(watch);
@@ -260,7 +259,7 @@ describe('a watched store', () => {
       set: () => undefined,
       destroy: (_: string, done: Callback) => { done(null); }, // prettier-ignore
     };
-    const watch = await watching(store);
+    const watch = watching(store);
     await new Promise((resolve) => { store.destroy('s1', resolve); }); // prettier-ignore
     answer(null, { user: 'alice' });
     await new Promise((resolve) => setImmediate(resolve));
@@ -275,7 +274,7 @@ describe('a watched store', () => {
       all: (done: Callback) => { done(null, [{ id: 's1', user: 'alice' }, { id: 's2' }, { user: 'bob' }]); }, // prettier-ignore
       clear: (done: Callback) => { done(null); }, // prettier-ignore
     };
-    const watch = await watching(store);
+    const watch = watching(store);
     await new Promise((resolve) => { store.clear(resolve); }); // prettier-ignore
     expect((await ended(watch)).toSorted()).toEqual(['alice: cleared', 'bob: cleared']);
   });
