@@ -5,15 +5,15 @@ import {
   DebateSpaceEvents,
   DebateSpaceService,
   InvalidUidError,
-  memoryOutbox,
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
-  type OutboxFactory,
+  type StorageValues,
 } from 'nestjs-debate-space';
 import { Browser } from './support/browser.js';
 import { Gate } from './support/gate.js';
 import { keys, startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
+import { storageWith } from './support/storage-with.js';
 
 let service: DebateSpaceSimulator;
 let host: SessionHost | undefined;
@@ -39,6 +39,11 @@ async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<D
   });
   host.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
   return host.app.get(DebateSpaceService);
+}
+
+/** Whether a commit puts a logout back that has been tried. */
+function isRetry(changes: StorageValues): boolean {
+  return [...changes].some(([key, value]) => key.startsWith('pending:') && value?.includes('"attempts":1'));
 }
 
 function types(): DebateSpaceEvent['type'][] {
@@ -177,13 +182,10 @@ describe('a logout on its way', () => {
     expect(types()).not.toContain('service-down');
   });
 
-  it('is delivered at the shutdown when only memory has it, because the outbox is away', async () => {
+  it('is delivered at the shutdown when only memory has it, because the storage is away', async () => {
     const away = (): Promise<never> => Promise.reject(new Error('away'));
-    const outbox: OutboxFactory = {
-      open: async (context) =>
-        Object.assign(await memoryOutbox().open(context), { hold: away, claim: away, counts: away, nextDueMs: away }), // prettier-ignore
-    };
-    const debateSpace = await start({ outbox });
+    const storage = storageWith(() => ({ get: away, range: away, count: away, commit: away }));
+    const debateSpace = await start({ storage });
     await service.goDown();
     await debateSpace.logoutUser('alice');
     await service.comeBack();
@@ -193,17 +195,16 @@ describe('a logout on its way', () => {
     expect(types()).not.toContain('shutdown-incomplete');
   });
 
-  it('does not keep the app from shutting down when the outbox stops answering as it is handed over', async () => {
+  it('does not keep the app from shutting down when the storage stops answering as it is handed over', async () => {
     let isAway = true;
-    const outbox: OutboxFactory = {
-      open: async (context) => {
-        const memory = await memoryOutbox().open(context);
-        const held = memory.hold.bind(memory);
-        const hold: typeof held = (...args) => (isAway ? Promise.reject(new Error('away')) : held(...args));
-        return Object.assign(memory, { hold, release: () => new Promise<never>(() => undefined) });
+    const storage = storageWith((memory) => ({
+      commit: (checks, changes) => {
+        if (isAway) return Promise.reject(new Error('away'));
+        const isHold = [...changes.keys()].some((key) => key.startsWith('held:') && !checks.get(key));
+        return isHold ? memory.commit(checks, changes) : new Promise<never>(() => undefined);
       },
-    };
-    const debateSpace = await start({ outbox });
+    }));
+    const debateSpace = await start({ storage });
     await service.goDown();
     await debateSpace.logoutUser('alice');
     isAway = false;
@@ -219,24 +220,20 @@ describe('a logout on its way', () => {
     await expect(debateSpace.logoutUser('alice')).rejects.toMatchObject(error);
   });
 
-  it('that the outbox is still noting at the shutdown is noted before the outbox closes', async () => {
+  it('that the storage is still noting at the shutdown is noted before the storage closes', async () => {
     const calls: string[] = [];
     const noted = new Gate();
-    const outbox: OutboxFactory = {
-      open: async (context) => {
-        const memory = await memoryOutbox().open(context);
-        const retry = memory.retry.bind(memory);
-        return Object.assign(memory, {
-          retry: async (...args: Parameters<typeof retry>): Promise<void> => {
-            await noted.passed;
-            await retry(...args);
-            calls.push('retried');
-          },
-          close: () => void calls.push('close'),
-        });
+    const storage = storageWith((memory) => ({
+      commit: async (checks, changes) => {
+        if (!isRetry(changes)) return memory.commit(checks, changes);
+        await noted.passed;
+        const isMade = await memory.commit(checks, changes);
+        calls.push('retried');
+        return isMade;
       },
-    };
-    const debateSpace = await start({ outbox });
+      close: () => void calls.push('close'),
+    }));
+    const debateSpace = await start({ storage });
     service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
     await debateSpace.logoutUser('alice');
     await service.received.waitFor('logout');
@@ -247,34 +244,26 @@ describe('a logout on its way', () => {
     expect(calls.at(-1)).toBe('close');
   });
 
-  it('that is under way at the shutdown is settled before the outbox closes, and blames nobody', async () => {
+  it('that is under way at the shutdown is settled before the storage closes, and blames nobody', async () => {
     const calls: string[] = [];
-    const outbox = memoryOutbox();
-    const noting: OutboxFactory = {
-      open: async (context) => {
-        const memory = await outbox.open(context);
-        return new Proxy(memory, {
-          get: (target, name) => {
-            const value: unknown = Reflect.get(target, name);
-            if (typeof value !== 'function') return value;
-            return (...args: unknown[]): unknown => {
-              calls.push(String(name));
-              return Reflect.apply(value, target, args) as unknown;
-            };
-          },
-        });
+    const storage = storageWith((memory) => ({
+      commit: (checks, changes) => {
+        const records = [...changes].filter(([key, value]) => key.startsWith('pending:') && value);
+        calls.push(records.some(([, value]) => value?.includes('"attempts":0')) ? 'given back' : 'commit');
+        return memory.commit(checks, changes);
       },
-    };
-    const debateSpace = await start({ outbox: noting });
+      close: () => void calls.push('close'),
+    }));
+    const debateSpace = await start({ storage });
     service.faults.add({ kind: 'latency', ms: 30_000, operation: 'logout' });
     await debateSpace.logoutUser('alice');
     await service.received.waitFor('logout');
     await host?.stop();
-    expect(calls.slice(-2)).toEqual(['retry', 'close']); // given back as it was
+    expect(calls.slice(-2)).toEqual(['given back', 'close']); // as it was
     expect(types()).toEqual(['session-ended', 'shutdown-incomplete']);
   });
 
-  it('is counted as lost in the log when a memory outbox shuts down without delivering it', async () => {
+  it('is counted as lost in the log when a memory storage shuts down without delivering it', async () => {
     const debateSpace = await start();
     await service.goDown();
     await debateSpace.logoutUser('alice');

@@ -17,16 +17,11 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction, Request, Response } from 'express';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import {
-  DebateSpaceModule,
-  EndsDebateSession,
-  SessionEndInterceptor,
-  memoryOutbox,
-  type OutboxFactory,
-} from 'nestjs-debate-space';
+import { DebateSpaceModule, EndsDebateSession, SessionEndInterceptor } from 'nestjs-debate-space';
 import { lastValueFrom, of, timeout, type Observable } from 'rxjs';
 import { Gate } from './support/gate.js';
 import { startService, using } from './support/service.js';
+import { storageWith } from './support/storage-with.js';
 
 /** Gives the handler no time at all. */
 class Impatient implements NestInterceptor {
@@ -151,14 +146,9 @@ describe('@EndsDebateSession()', () => {
     expect(service.received.logouts).toEqual(['alice']);
   });
 
-  it('does not wait for an outbox that never answers', async () => {
-    const outbox: OutboxFactory = {
-      open: async (context) => {
-        const memory = await memoryOutbox().open(context);
-        return Object.assign(memory, { hold: () => new Promise<never>(() => undefined) });
-      },
-    };
-    const url = await start([DebateSpaceModule.forRoot(using(service, { outbox }))]);
+  it('does not wait for a storage that never answers', async () => {
+    const storage = storageWith(() => ({ commit: () => new Promise<never>(() => undefined) }));
+    const url = await start([DebateSpaceModule.forRoot(using(service, { storage }))]);
     expect(await post(`${url}/logout?as=alice`)).toBe(201);
     await app.close();
   });

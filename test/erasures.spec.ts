@@ -15,22 +15,22 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
   type ErasureReceipt,
-  type OutboxFactory,
+  type StorageEngine,
 } from 'nestjs-debate-space';
 import { Gate } from './support/gate.js';
-import { outboxEngines, type EnginePlaces } from './support/outbox-engines.js';
 import { startService, using } from './support/service.js';
+import { storageKinds, type StoragePlaces } from './support/storage-engines.js';
 
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 
-for (const engine of outboxEngines) {
-  engine.describe(`erasures in the outbox: ${engine.name}`, () => {
-    let places: EnginePlaces;
-    let place: OutboxFactory;
+for (const kind of storageKinds) {
+  kind.describe(`erasures in the ${kind.name} storage`, () => {
+    let places: StoragePlaces;
+    let place: StorageEngine;
     let service: DebateSpaceSimulator;
     const apps: INestApplication[] = [];
     beforeAll(async () => {
-      places = await engine.start();
+      places = await kind.start();
     });
     afterAll(async () => {
       await places.stop();
@@ -45,7 +45,8 @@ for (const engine of outboxEngines) {
     });
 
     async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplication> {
-      const defaults = { outbox: place, http: { rateLimit: false as const } };
+      const storageKey = 'the storage key of a test';
+      const defaults = { storage: place, storageKey, http: { rateLimit: false as const } };
       @Module({ imports: [DebateSpaceModule.forRoot(using(service, { ...defaults, ...options }))] })
       class App {}
       const app = await NestFactory.create(App, { logger: false, abortOnError: false });
@@ -351,7 +352,7 @@ for (const engine of outboxEngines) {
     });
 
     it('pauses, goes on and is cancelled, over all instances', async () => {
-      const [one, other] = [await start(), engine.name === 'memory' ? undefined : await start()];
+      const [one, other] = [await start(), kind.name === 'memory' ? undefined : await start()];
       const uids = uidsOf(50);
       register(uids);
       const erasures = erasuresOf(other ?? one);
@@ -436,7 +437,7 @@ for (const engine of outboxEngines) {
     });
 
     it('lists the references, the newest first', async () => {
-      const app = await start({ dispatch: engine.name === 'memory' });
+      const app = await start({ dispatch: kind.name === 'memory' });
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'first' });
       await new Promise((resolve) => setTimeout(resolve, 2)); // another millisecond
       await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'second' });
@@ -504,7 +505,7 @@ describe('what operators read of erasures', () => {
     await erasures.resume('case-1');
     await Promise.all([finished, goOn]);
     expect(lines.filter((line) => line.includes('eras'))).toEqual([
-      expect.stringMatching(/^warn erasures are kept in memory: .*lmdbOutbox/),
+      expect.stringMatching(/^warn erasures are kept in memory: .*lmdbStorage/),
       'warn the service does not erase users (503); they wait in the outbox',
       'warn an erasure failed (503) and is tried again; further ones with this cause are not logged',
       expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then resume it$/),

@@ -3,10 +3,7 @@ import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceEvents,
-  memoryOutbox,
   type DebateSpaceEvent,
-  type Outbox,
-  type OutboxFactory,
   type SessionRecord,
   type SessionUid,
 } from 'nestjs-debate-space';
@@ -15,6 +12,7 @@ import { Browser } from './support/browser.js';
 import { Gate } from './support/gate.js';
 import { startService, using } from './support/service.js';
 import { SessionHost, type Act } from './support/session-host.js';
+import { storageWith } from './support/storage-with.js';
 
 const destroy: Act = async (request, response) => {
   await new Promise((resolve) => request.session.destroy(resolve));
@@ -28,19 +26,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await service.stop();
 });
-
-/** The memory engine, with some of its operations replaced. */
-function engine(replaced: (memory: Outbox) => Partial<Outbox>): OutboxFactory {
-  return {
-    open: async (context) => {
-      const memory = await memoryOutbox().open(context);
-      const names = ['hold', 'release', 'cancel', 'claim', 'retry', 'finish', 'park', 'pause', 'counts', 'nextDueMs', 'onChange', 'close'] as const; // prettier-ignore
-      const own = names.map((name) => [name, memory[name].bind(memory)]);
-      const { engine: name, promise, durable } = memory;
-      return { engine: name, promise, durable, ...Object.fromEntries(own), ...replaced(memory) } as Outbox;
-    },
-  };
-}
 
 async function answerOfLogout(
   debateSpace: Parameters<typeof SessionHost.start>[0]['debateSpace'],
@@ -163,15 +148,15 @@ describe('the host comes first', () => {
     await host.stop();
   });
 
-  it('an outbox that takes its time is not waited for, and what it notes late is delivered', async () => {
+  it('a storage that takes its time is not waited for, and what it notes late is delivered', async () => {
     const noted = new Gate();
-    const outbox = engine((memory) => ({
-      hold: async (...args) => {
+    const storage = storageWith((memory) => ({
+      commit: async (...args) => {
         await noted.passed;
-        await memory.hold(...args);
+        return memory.commit(...args);
       },
     }));
-    const debateSpace = using(service, { outbox });
+    const debateSpace = using(service, { storage });
     const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
     const browser = new Browser(host.url);
     await browser.post('/login', { uid: 'alice' });
@@ -183,17 +168,18 @@ describe('the host comes first', () => {
     expect(service.received.logouts).toEqual(['alice']);
   });
 
-  it('a shutdown waits for what the outbox is noting', async () => {
+  it('a shutdown waits for what the storage is noting', async () => {
     const [releasing, released] = [new Gate(), new Gate()];
-    const outbox = engine((memory) => ({
-      hold: async (...args) => { await memory.hold(...args); }, // prettier-ignore
-      release: async (id) => {
-        releasing.open();
-        await released.passed;
-        await memory.release(id);
+    const storage = storageWith((memory) => ({
+      commit: async (checks, changes) => {
+        if ([...changes.keys()].some((key) => key.startsWith('pending:'))) {
+          releasing.open();
+          await released.passed;
+        }
+        return memory.commit(checks, changes);
       },
     }));
-    const debateSpace = using(service, { outbox });
+    const debateSpace = using(service, { storage });
     const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
     const browser = new Browser(host.url);
     await browser.post('/login', { uid: 'alice' });
@@ -205,10 +191,10 @@ describe('the host comes first', () => {
     expect(service.received.logouts).toEqual(['alice']);
   });
 
-  it('an outbox that never answers does not keep the app from closing', async () => {
+  it('a storage that never answers does not keep the app from closing', async () => {
     const never = (): Promise<never> => new Promise(() => undefined);
-    const outbox = engine(() => ({ hold: never, counts: never, close: never }));
-    const debateSpace = using(service, { outbox });
+    const storage = storageWith(() => ({ commit: never, count: never, close: never }));
+    const debateSpace = using(service, { storage });
     const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
     const browser = new Browser(host.url);
     await browser.post('/login', { uid: 'alice' });

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import { ConsoleLogger, Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Redis } from 'ioredis';
 import { filter, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
 import type { DebateSpaceSimulator, NewUser } from 'debate-space-simulator';
 import {
@@ -19,13 +15,10 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
   type ErasureReceipt,
-  type OutboxFactory,
 } from 'nestjs-debate-space';
-import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
-import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
-import { redisServer, startRedis } from './support/redis.js';
+import { keptPlaces, type KeptPlace } from './support/kept-places.js';
 import { startService, using } from './support/service.js';
-import { everythingOf, filesOf, tracesOf } from './support/traces.js';
+import { tracesOf } from './support/traces.js';
 
 /** A part of everything personal here, with characters that each encoding writes in its own way. */
 const PERSONAL = ['uid-äö/7f3k"🦊', 'Žofie-5d8q', "O'Nachnäme-6h1v", 'post+2w9x@büro.example'] as const;
@@ -48,40 +41,6 @@ const rowOf = ({ uid, first_name, last_name, email }: NewUser): string =>
 const csv = (names: readonly string[], ...more: string[]): Readable =>
   Readable.from([['name,uid,e-mail', ...names.map(userOf).map(rowOf), ...more].join('\n')], { objectMode: false }); // prettier-ignore
 
-/** Where a durable engine keeps what it has. */
-interface Place {
-  readonly outbox: () => OutboxFactory;
-  /** All that is kept, as it is kept. */
-  readonly kept: () => Promise<readonly Buffer[]>;
-  readonly leave: () => Promise<unknown>;
-}
-
-async function inFolder(): Promise<Place> {
-  const path = await mkdtemp(join(tmpdir(), 'nothing-remains-'));
-  return {
-    outbox: () => lmdbOutbox({ path }),
-    kept: () => filesOf(path),
-    leave: () => rm(path, { recursive: true }),
-  };
-}
-
-/** Every command that changed something is in its append-only file, and nothing in its files is compressed. */
-async function inRedis(): Promise<Place> {
-  const redis = await startRedis({ appendonly: 'yes', 'aof-use-rdb-preamble': 'no', rdbcompression: 'no' });
-  const client = new Redis(redis.url);
-  return {
-    outbox: () => bullmqOutbox({ connection: redis.url }),
-    kept: async () => {
-      await client.save();
-      return everythingOf(client);
-    },
-    leave: async () => {
-      client.disconnect();
-      await redis.stop();
-    },
-  };
-}
-
 /** Everything that came of it, in one place after the other. */
 class Story {
   readonly kept: Buffer[] = [];
@@ -92,11 +51,11 @@ class Story {
   /** Whose logouts are parked in the end. */
   readonly parked: string[] = [];
   readonly errors: unknown[] = [];
-  readonly #place: Place;
+  readonly #place: KeptPlace;
   readonly #service: DebateSpaceSimulator;
   #doubts = 0;
 
-  constructor(place: Place, service: DebateSpaceSimulator) {
+  constructor(place: KeptPlace, service: DebateSpaceSimulator) {
     this.#place = place;
     this.#service = service;
   }
@@ -117,7 +76,8 @@ class Story {
 
   async #start(more: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplication> {
     const options = using(this.#service, {
-      outbox: this.#place.outbox(),
+      storage: this.#place.engine(),
+      storageKey: 'the storage key of a test',
       http: { rateLimit: false, timeoutMs: 500 },
       ...more,
       erasure: {
@@ -239,18 +199,13 @@ function next(app: INestApplication, type: DebateSpaceEvent['type'], count = 1):
   return firstValueFrom(those.pipe(take(count), toArray()));
 }
 
-const engines = [
-  { name: 'in an LMDB file', describe, take: inFolder },
-  { name: 'in Redis', describe: redisServer.describe, take: inRedis },
-];
-
-for (const engine of engines) {
-  engine.describe(`of users who were erased, with the outbox ${engine.name}, nothing remains`, () => {
-    let place: Place;
+for (const kind of keptPlaces) {
+  kind.describe(`of users who were erased, with the storage ${kind.name}, nothing remains`, () => {
+    let place: KeptPlace;
     let service: DebateSpaceSimulator;
     let story: Story;
     beforeAll(async () => {
-      place = await engine.take();
+      place = await kind.take();
       service = await startService({ rateLimit: false, users: [...single, ...listed].map(userOf) });
       story = new Story(place, service);
       const print = (chunk: unknown): boolean => story.printed.push(String(chunk)) > 0;
@@ -288,7 +243,7 @@ for (const engine of engines) {
       expect(story.parked).toEqual([uidOf('vetoed')]); // who remains a user, and is logged out like any other
     });
 
-    it('in what the outbox keeps and kept, while they waited and afterwards', () => {
+    it('in what the storage keeps and kept, while they waited and afterwards', () => {
       expect(traces(story.kept)).toEqual([]);
       const [receipt] = story.receipts;
       expect(tracesOf(receipt?.uidHash ?? '', story.kept)).toContain('UTF-8'); // it was looked at the right place

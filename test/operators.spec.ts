@@ -12,11 +12,11 @@ import {
   DebateSpaceService,
   InvalidArgumentError,
   InvalidUidError,
-  memoryOutbox,
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
 import { startService, using } from './support/service.js';
+import { storageWith } from './support/storage-with.js';
 
 @Controller()
 class HealthController {
@@ -176,11 +176,9 @@ describe('the health', () => {
     expect(await app.get(DebateSpaceHealth).indicator('mine', aged)).toMatchObject({ mine: { status: 'down' } }); // prettier-ignore
   });
 
-  it('is degraded when the outbox cannot be read, and down when that lasts', async () => {
-    const counts = (): Promise<never> => Promise.reject(new Error('gone'));
-    await start({
-      outbox: { open: async (context) => Object.assign(await memoryOutbox().open(context), { counts }) },
-    });
+  it('is degraded when the storage cannot be read, and down when that lasts', async () => {
+    const count = (): Promise<never> => Promise.reject(new Error('gone'));
+    await start({ storage: storageWith(() => ({ count })) });
     const unreadable = {
       problems: ['the outbox cannot be read'],
       stats: { unreadableMs: expect.any(Number) },

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outbox, OutboxEntry, OutboxJob } from 'nestjs-debate-space';
+import type { Outbox, OutboxEntry, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
+import { StorageError } from '../libs/debate-space/src/errors.js';
 import { outboxContext } from './support/outbox-context.js';
-import { outboxEngines, storageEngines, type EnginePlaces, type OutboxEngine } from './support/outbox-engines.js';
+import { outboxKinds, type OutboxKind, type OutboxPlaces } from './support/outbox-engines.js';
 
 const context = outboxContext();
 const LONG = 60_000;
@@ -16,22 +17,31 @@ const entry = (id: string, more: Partial<OutboxEntry> = {}): OutboxEntry => ({
 });
 const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
 
-/** Every engine keeps this contract. */
-const contract = (engine: OutboxEngine): void => {
-  let places: EnginePlaces;
+/** The queue on every storage keeps this contract, and so does its fallback. */
+const contract = (kind: OutboxKind): void => {
+  const opened: Outbox[] = [];
+  let places: OutboxPlaces;
+  let place: ReturnType<OutboxPlaces['place']>;
   let outbox: Outbox;
   beforeAll(async () => {
-    places = await engine.start();
+    places = await kind.start();
   });
   beforeEach(async () => {
-    outbox = await places.place().open(context);
+    place = places.place();
+    outbox = await open();
   });
   afterEach(async () => {
-    await outbox.close();
+    for (const one of opened.splice(0)) await one.close();
   });
   afterAll(async () => {
     await places.stop();
   });
+
+  async function open(): Promise<Outbox> {
+    const one = await place(context);
+    opened.push(one);
+    return one;
+  }
 
   async function pend(...names: string[]): Promise<void> {
     for (const name of names) {
@@ -240,7 +250,7 @@ const contract = (engine: OutboxEngine): void => {
 
   it('gives out nothing while paused, and says how long that is', async () => {
     await pend('a');
-    await outbox.pause(60);
+    await outbox.pause(1_000);
     await outbox.pause(1);
     expect(await outbox.claim(10, LONG)).toEqual([]);
     expect(await outbox.nextDueMs()).toBeGreaterThan(10);
@@ -355,10 +365,123 @@ const contract = (engine: OutboxEngine): void => {
     await outbox.claim(10, LONG);
     await tells(() => outbox.retry('a', none, 0));
   });
+
+  if (kind.isShared) sharedContract();
+
+  function sharedContract(): void {
+    it('has everything again after a restart', async () => {
+      await outbox.hold(entry('held'), LONG);
+      await pend('pending', 'parked', 'finished');
+      await outbox.claim(10, 1);
+      await outbox.park('parked', { ...none, cause: '404' }, 'a cure');
+      await outbox.finish('finished', 2);
+      await outbox.close();
+
+      outbox = await open();
+      expect(await outbox.counts()).toEqual({ held: 1, pending: 1, parked: 1 });
+      const [parked] = await outbox.parked(10);
+      expect(parked).toMatchObject({ entry: entry('parked'), cause: '404', cure: 'a cure' });
+      const { finished } = await outbox.ofUser('user of finished');
+      expect(finished).toMatchObject([{ id: 'finished', attempts: 2 }]);
+      expect(await claimNext()).toEqual([{ entry: entry('pending'), ...none }]);
+    });
+
+    it('gives each entry to one instance only, however many claim at once, and goes on when one closes', async () => {
+      const all = [outbox, await open(), await open()];
+      const names = Array.from({ length: 120 }, (_, n) => `e-${n}`);
+      await Promise.all(
+        names.map(async (name, n) => {
+          await all[n % 3]?.hold(entry(name), LONG);
+          await all[n % 3]?.release(name);
+        }),
+      );
+      const claimed: { readonly by: Outbox; readonly id: string }[] = [];
+      const claimAll = async (by: Outbox): Promise<void> => {
+        for (let jobs = await by.claim(5, LONG); jobs.length > 0; jobs = await by.claim(5, LONG))
+          claimed.push(...ids(jobs).map((id) => ({ by, id })));
+      };
+      await Promise.all([...all, ...all].map(claimAll));
+      expect(claimed.map(({ id }) => id).sort()).toEqual(names.sort());
+      await outbox.close();
+      for (const { by, id } of claimed) if (by !== outbox) await by.finish(id, 1);
+      const left = claimed.filter(({ by }) => by === outbox).length;
+      expect(await all[1]?.counts()).toEqual({ held: 0, pending: left, parked: 0 });
+    });
+
+    it('can be opened while another instance writes', async () => {
+      const names = Array.from({ length: 500 }, (_, n) => `e-${n}`);
+      const writing = Promise.all(names.map(async (name) => outbox.hold(entry(name), LONG)));
+      const other = await open();
+      await writing;
+      expect(await other.counts()).toEqual({ held: 500, pending: 0, parked: 0 });
+    });
+
+    it('pauses all instances', async () => {
+      const other = await open();
+      await pend('a');
+      await outbox.pause(1_000);
+      await other.pause(1);
+      expect(await Promise.all([outbox.claim(1, LONG), other.claim(1, LONG)])).toEqual([[], []]);
+      expect(await other.nextDueMs()).toBeGreaterThan(100);
+      outbox = other;
+      expect(ids(await claimNext())).toEqual(['a']);
+    });
+
+    it('admits no more requests than the limit in any window, over all instances', async () => {
+      const [most, perMs] = [5, 500];
+      const all = [outbox, await open()];
+      // A request was admitted between these two moments.
+      const admitted: { readonly from: number; readonly to: number }[] = [];
+      const caller = async (by: Outbox): Promise<void> => {
+        for (let call = 0; call < 3; call += 1) {
+          for (;;) {
+            const from = performance.now();
+            const waitMs = (await by.admit?.(most, perMs)) ?? NaN;
+            if (waitMs === 0) {
+              admitted.push({ from, to: performance.now() });
+              break;
+            }
+            expect(waitMs).toBeLessThanOrEqual(2 * perMs);
+            await sleep(waitMs);
+          }
+        }
+      };
+      await Promise.all([...all, ...all, ...all].map(caller));
+      admitted.sort((one, other) => one.to - other.to);
+      expect(admitted).toHaveLength(18);
+      for (const [n, { from }] of admitted.entries()) {
+        const next = admitted[n + most];
+        // The clock of a server is known to a few ms.
+        if (next) expect(next.to - from).toBeGreaterThanOrEqual(perMs - 20);
+      }
+    });
+
+    it('refuses calls after it is closed, and has what was under way', async () => {
+      const holding = outbox.hold(entry('a'), LONG);
+      await Promise.all([outbox.close(), outbox.close()]);
+      await holding;
+      const calls: (() => unknown)[] = [
+        () => outbox.hold(entry('b'), LONG),
+        () => outbox.release('a'),
+        () => outbox.claim(1, LONG),
+        () => outbox.finish('a', 1),
+        () => outbox.pause(1),
+        () => outbox.counts(),
+        () => outbox.nextDueMs(),
+        () => outbox.oldestPending(),
+        () => outbox.parked(1),
+        () => outbox.ofUser('a'),
+        () => outbox.admit?.(1, 1),
+      ];
+      for (const call of calls)
+        await expect(Promise.resolve().then(call)).rejects.toBeInstanceOf(StorageError);
+      expect(await (await open()).counts()).toMatchObject({ held: 1 });
+    });
+  }
 };
 
-for (const engine of [...outboxEngines, ...storageEngines]) {
-  engine.describe(`the ${engine.name} outbox`, () => {
-    contract(engine);
+for (const kind of outboxKinds) {
+  kind.describe(`the ${kind.name}`, () => {
+    contract(kind);
   });
 }

@@ -75,7 +75,7 @@ async function run(
   };
   try {
     if (!requests) await logIn();
-    const watch = watched ? await watching(store, slowOutbox) : undefined;
+    const watch = watched ? watching(store, slowOutbox) : undefined;
     if (requests) await logIn();
     await fail?.();
     const account = await accountOf(store, call(sessions), caller);

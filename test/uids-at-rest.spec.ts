@@ -1,33 +1,24 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import session from 'express-session';
-import { Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import {
-  DebateSpaceEvents,
-  DebateSpaceOutbox,
-  DebateSpaceService,
-  redisSessionIndex,
-  type Outbox,
-  type OutboxContext,
-  type OutboxFactory,
-  type OutboxJob,
-} from 'nestjs-debate-space';
-import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
-import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { DebateSpaceEvents, DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
-import { SessionSeal } from '../libs/debate-space/src/session-index/session-seal.js';
+import type { Outbox, OutboxContext, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
+import { SessionRegistry } from '../libs/debate-space/src/session-end/session-registry.js';
+import { SessionSeal } from '../libs/debate-space/src/session-end/session-seal.js';
 import { Containment } from '../libs/debate-space/src/containment.js';
 import { Secret } from '../libs/debate-space/src/secret.js';
+import { keptPlaces, type KeptPlace } from './support/kept-places.js';
 import { outboxContext } from './support/outbox-context.js';
-import { redisServer, startRedis } from './support/redis.js';
+import { openOutbox } from './support/outbox-engines.js';
 import { keys, startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
-import { everythingOf, filesOf, formsOf, tracesOf } from './support/traces.js';
+import { filesOf, formsOf, tracesOf } from './support/traces.js';
 
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };
@@ -35,68 +26,20 @@ const none = { attempts: 0, rejections: 0 };
 const planted = 'Zoë "Ångström" /+?🦊';
 const uidOf = (id: string): string => `${id} ${planted} ${id}`;
 
-/** Where a durable engine keeps what it has. */
-interface Place {
-  readonly factory: () => OutboxFactory;
-  /** All that is kept, as it is kept. */
-  readonly kept: () => Promise<readonly Buffer[]>;
-  readonly clear: () => Promise<unknown>;
-  readonly leave: () => Promise<unknown>;
-}
-
-async function inFolder(): Promise<Place> {
-  const path = await mkdtemp(join(tmpdir(), 'uids-at-rest-'));
-  let places = 0;
-  const place = (): string => join(path, `${places}`);
-  return {
-    factory: () => lmdbOutbox({ path: place() }),
-    kept: () => filesOf(place()),
-    clear: () => Promise.resolve((places += 1)),
-    leave: () => rm(path, { recursive: true }),
-  };
-}
-
-/** Its append-only file keeps every command that changed something, and nothing is compressed in it. */
-const startAppendingRedis = () => startRedis({ appendonly: 'yes', 'aof-use-rdb-preamble': 'no' });
-
-async function inRedis(): Promise<Place> {
-  const redis = await startAppendingRedis();
-  const client = new Redis(redis.url);
-  return {
-    factory: () => bullmqOutbox({ connection: redis.url }),
-    kept: () => everythingOf(client),
-    clear: async () => {
-      await client.flushall();
-      await client.bgrewriteaof();
-      while (/aof_rewrite_(in_progress|scheduled):1/.test(await client.info('persistence'))) await sleep(10);
-    },
-    leave: async () => {
-      client.disconnect();
-      await redis.stop();
-    },
-  };
-}
-
-const engines = [
-  { name: 'in an LMDB file', describe, take: inFolder },
-  { name: 'in Redis', describe: redisServer.describe, take: inRedis },
-];
-
-for (const engine of engines) {
-  engine.describe(`a uid ${engine.name}`, () => {
+for (const kind of keptPlaces) {
+  kind.describe(`a uid ${kind.name}`, () => {
     const opened: Outbox[] = [];
-    let place: Place;
-    beforeAll(async () => {
-      place = await engine.take();
+    let place: KeptPlace;
+    beforeEach(async () => {
+      place = await kind.take();
     });
-    beforeEach(() => place.clear());
     afterEach(async () => {
       for (const outbox of opened.splice(0)) await outbox.close();
+      await place.leave();
     });
-    afterAll(() => place.leave());
 
     async function open(context: OutboxContext = outboxContext()): Promise<Outbox> {
-      const outbox = await place.factory().open(context);
+      const outbox = await openOutbox(place.engine(), context);
       opened.push(outbox);
       return outbox;
     }
@@ -175,32 +118,40 @@ for (const engine of engines) {
   });
 }
 
-redisServer.describe('a session in the index on Redis', () => {
-  it('names neither its user nor its id, as long as it lives or later', async () => {
-    const redis = await startAppendingRedis();
-    const client = new Redis(redis.url);
-    try {
-      const index = await redisSessionIndex({ sendCommand: (name, ...words) => client.call(name, ...words) }).open('app'); // prettier-ignore
-      const seal = new SessionSeal(new Secret(keys.secretKey));
-      const faults: unknown[] = [];
-      const containment = new Containment((event) => faults.push(event));
-      const sessions = new IndexedSessions({ index, seal, lastOnly: true, sweepMs: 1, containment });
-      const [alive, gone] = [{ cookie: { maxAge: LONG } }, { cookie: { expires: new Date(0) } }];
-      for (const name of ['a', 'b']) sessions.saved(`alive ${uidOf(name)}`, uidOf(name), alive);
-      sessions.saved(`gone ${uidOf('c')}`, uidOf('c'), gone);
-      expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false); // what came before has been written
-      const [claimed] = await index.claimExpired(10, LONG);
-      expect(seal.open(claimed?.sealed ?? '')).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
-      expect(tracesOf(planted, await everythingOf(client))).toEqual([]);
-      expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
-      expect(tracesOf(planted, await everythingOf(client))).toEqual([]);
-      expect(faults).toEqual([]);
-    } finally {
-      client.disconnect();
-      await redis.stop();
-    }
+for (const kind of keptPlaces) {
+  kind.describe(`a live session ${kind.name}`, () => {
+    it('names neither its user nor its id, as long as it lives or later', async () => {
+      const place = await kind.take();
+      const storage = await place.engine().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
+      try {
+        const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
+        const registry = new SessionRegistry(storage);
+        const seal = new SessionSeal(new Secret('a storage key of a test'));
+        const faults: unknown[] = [];
+        const containment = new Containment((event) => faults.push(event));
+        const sessions = new IndexedSessions({ registry, seal, lastOnly: true, sweepMs: 1, containment });
+        const [alive, gone] = [
+          { cookie: { maxAge: LONG } },
+          { cookie: { expires: new Date(Date.now() - LONG) } },
+        ];
+        for (const name of ['a', 'b']) sessions.saved(`alive ${uidOf(name)}`, uidOf(name), alive);
+        sessions.saved(`gone ${uidOf('c')}`, uidOf('c'), gone);
+        await registry.idle();
+        expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false);
+        expect(await traces()).toEqual([]);
+        const [claimed] = await registry.claimExpired(10, LONG);
+        expect(seal.open(claimed?.sealed ?? '')).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
+        expect(await traces()).toEqual([]);
+        expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
+        expect(await traces()).toEqual([]);
+        expect(faults).toEqual([]);
+      } finally {
+        await storage.close();
+        await place.leave();
+      }
+    });
   });
-});
+}
 
 describe('an app whose secret key is rotated between two runs', () => {
   const rotated = { ...keys, secretKey: 'the secret key that came after, as long as it must be' };
@@ -218,7 +169,7 @@ describe('an app whose secret key is rotated between two runs', () => {
 
   async function run(secretKey: string): Promise<SessionHost> {
     service = await startService({ secretKey });
-    const debateSpace = using(service, { secretKey, outbox: lmdbOutbox({ path }) });
+    const debateSpace = using(service, { secretKey, storage: lmdbStorage({ path }) });
     host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace });
     return host;
   }

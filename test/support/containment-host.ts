@@ -115,6 +115,7 @@ async function main(): Promise<void> {
   const stack = containmentStacks.find(({ name }) => name === process.argv[2]);
   if (!stack) throw new Error(`no such stack: ${String(process.argv[2])}`);
   const { names, breakAt } = await containment();
+  const alive = setInterval(() => undefined, 1e9); // as something does in any host
   const service = await startService();
   const compare = async (name: string, fault: HostFault): Promise<Comparison> => {
     const without = await play(stack, { ...fault, options: undefined }, undefined, service);
@@ -128,6 +129,7 @@ async function main(): Promise<void> {
     contained.push(await compare(name, { name }));
   }
   await service.stop();
+  clearInterval(alive);
   process.stdout.write(JSON.stringify({ faults, contained } satisfies ContainmentReport));
 }
 

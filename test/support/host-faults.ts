@@ -2,14 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import {
   DebateSpaceEvents,
-  memoryOutbox,
-  memorySessionIndex,
   type DebateSpaceModuleOptions,
   type DebateSpaceSessionOptions,
-  type OutboxFactory,
-  type SessionIndexFactory,
+  type DebateSpaceStorage,
+  type StorageEngine,
 } from 'nestjs-debate-space';
 import type { EndingHost } from './endings.js';
+import { storageWith } from './storage-with.js';
 
 /** A request of the host as its platform has it, and the response of Node.js that belongs to it. */
 export interface FaultyRequest {
@@ -44,27 +43,53 @@ const failingGetter = (target: object | undefined, name: string): void => {
   if (target) Object.defineProperty(target, name, { get: fail, set: () => undefined, configurable: true });
 };
 
-/** The memory engine, with one of its operations failing, by an error that is thrown or by a promise. */
-function outboxFailing(operation: string, how: () => unknown): OutboxFactory {
+/** Of a method that may return a promise. */
+const failures = [
+  { how: 'throws', failing: fail },
+  { how: 'rejects', failing: () => Promise.reject(new Error('a fault that was injected')) },
+  { how: 'never answers', failing: () => new Promise<never>(() => undefined) },
+] as const;
+function failingClock(): HostFault {
+  let isBroken = false;
   return {
-    open: async (context) => {
-      const outbox = await memoryOutbox().open(context);
-      Object.defineProperty(outbox, operation, { value: how });
-      return outbox;
-    },
+    name: 'the storage throws in now, when the host has started',
+    options: { storage: storageWith((memory) => ({ now: () => (isBroken ? fail() : memory.now()) })) },
+    started: () => (isBroken = true),
   };
 }
-const operations = ['hold', 'release', 'cancel', 'claim', 'extend', 'finish', 'retry', 'counts', 'nextDueMs'];
+const storageFaults: readonly HostFault[] = [
+  ...(['get', 'range', 'count', 'commit', 'close'] as const).flatMap((method) =>
+    failures.map(({ how, failing }) => ({
+      name: `the storage ${how} in ${method}`,
+      options: { storage: storageWith(() => ({ [method]: failing })) },
+    })),
+  ),
+  failingClock(),
+].map((fault) => ({ ...fault, onOneHost: true }));
 
-function indexFailing(operation: string): SessionIndexFactory {
-  return {
-    open: async (namespace) => {
-      const index = await memorySessionIndex().open(namespace);
-      Object.defineProperty(index, operation, { value: fail });
-      return index;
-    },
-  };
+/** A storage that fails wherever it is called for live sessions. */
+function registryFailing(
+  method: 'get' | 'range' | 'commit',
+  failing: () => never | Promise<never>,
+): StorageEngine {
+  const isSession = (key: string | undefined): boolean => key?.startsWith('session:') ?? false;
+  return storageWith((memory) => {
+    const each: Pick<DebateSpaceStorage, typeof method> = {
+      get: (keys) => (keys.some(isSession) ? failing() : memory.get(keys)),
+      range: (from, ...more) => (isSession(from) ? failing() : memory.range(from, ...more)),
+      commit: (checks, changes) =>
+        [...changes.keys()].some(isSession) ? failing() : memory.commit(checks, changes),
+    };
+    return { [method]: each[method] };
+  });
 }
+const registryFaults: readonly HostFault[] = (['get', 'range', 'commit'] as const).flatMap((method) =>
+  failures.map(({ how, failing }) => ({
+    name: `the storage of live sessions ${how} in ${method}`,
+    onOneHost: true,
+    options: { session: { policy: 'last' }, storage: registryFailing(method, failing) },
+  })),
+);
 
 const around = (name: string, apply: (parts: FaultyRequest) => void): HostFault[] => [
   { name: `${name}, before the end`, before: apply },
@@ -93,11 +118,8 @@ export const hostFaults: readonly HostFault[] = [
   { name: 'session.uid throws', options: session({ uid: fail }) },
   { name: 'a subscriber to the events throws', started: ({ app }) => { app.get(DebateSpaceEvents).events$.subscribe(fail); } },
   { name: 'the logger throws at a fault', options: session({ uid: fail }), started: () => { Logger.overrideLogger({ log: fail, warn: fail, error: fail }); } },
-  ...operations.flatMap((operation) => [
-    { name: `the outbox throws in ${operation}`, onOneHost: true, options: { outbox: outboxFailing(operation, fail) } },
-    { name: `the outbox rejects in ${operation}`, onOneHost: true, options: { outbox: outboxFailing(operation, () => Promise.reject(new Error('a fault that was injected'))) } },
-  ]),
-  ...['put', 'renew', 'remove'].map((operation) => ({ name: `the session index throws in ${operation}`, onOneHost: true, options: session({ policy: 'last', index: indexFailing(operation) }) })),
+  ...storageFaults,
+  ...registryFaults,
 ]; // prettier-ignore
 
 /** Those that are played on a host; the platform matters to most of them. */

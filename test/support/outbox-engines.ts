@@ -1,129 +1,90 @@
 import { describe } from '@jest/globals';
-import { mkdtempSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Pool } from 'pg';
-import { memoryOutbox, type OutboxFactory } from 'nestjs-debate-space';
-import { bullmqOutbox } from 'nestjs-debate-space/bullmq';
-import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
-import { storageOutbox } from '../../libs/debate-space/src/logout/storage-outbox.js';
-import { lmdbStorage } from '../../libs/debate-space/src/storage/lmdb/lmdb-storage.js';
+import { outboxOn } from '../../libs/debate-space/src/logout/storage-outbox.js';
+import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
+import { MemoryOutbox } from '../../libs/debate-space/src/outbox/memory-outbox.js';
+import type { Outbox, OutboxContext } from '../../libs/debate-space/src/outbox/outbox.js';
 import { memoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
-import { postgresStorage } from '../../libs/debate-space/src/storage/postgres/postgres-storage.js';
-import type { SendCommand } from '../../libs/debate-space/src/storage/redis/redis-script.js';
-import { redisStorage } from '../../libs/debate-space/src/storage/redis/redis-storage.js';
-import type { StorageEngine } from '../../libs/debate-space/src/storage/storage.js';
-import { postgresServer, startPostgres } from './postgres.js';
-import { redisClient, redisServer, startRedis } from './redis.js';
+import type {
+  DebateSpaceStorage,
+  StorageContext,
+  StorageEngine,
+} from '../../libs/debate-space/src/storage/storage.js';
+import { outboxContext } from './outbox-context.js';
+import { storageKinds, type StorageKind } from './storage-engines.js';
 
-/** An engine that the contract is run over. */
-export interface OutboxEngine {
-  readonly name: string;
-  /** `describe`, or a plain word that these tests are skipped for lack of a server. */
-  readonly describe: (name: string, tests: () => void) => void;
-  /** Starts what the engine needs, once for all tests. */
-  start(): Promise<EnginePlaces>;
+/** What the plugin tells a storage about an application. */
+export const storageContext: StorageContext = {
+  namespace: 'app',
+  families: [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'],
+  contained: (work) => {
+    work();
+  },
+};
+
+/** The logout queue on a storage. */
+export async function openOutbox(
+  engine: StorageEngine,
+  context: OutboxContext = outboxContext(),
+): Promise<Outbox> {
+  return outboxOn(await engine.open(storageContext), engine, context);
 }
 
-export interface EnginePlaces {
-  /** An empty place of its own. What is opened by the same factory later, or twice, is the same place. */
-  place(): OutboxFactory;
+/** The logout queue in memory, which answers synchronously. */
+export function memoryQueue(context: OutboxContext = outboxContext()): Outbox {
+  return outboxOn(openMemory(), memoryStorage(), context);
+}
+
+export function openMemory(): DebateSpaceStorage {
+  return memoryStorage().open(storageContext) as DebateSpaceStorage;
+}
+
+/** What keeps the contract of {@link Outbox}. */
+export interface OutboxKind extends Pick<StorageKind, 'name' | 'isShared' | 'describe'> {
+  start(): Promise<OutboxPlaces>;
+}
+
+export interface OutboxPlaces {
+  /** An empty place. @returns what opens it, and opens it again */
+  place(): (context?: OutboxContext) => Promise<Outbox>;
   stop(): Promise<void>;
 }
 
-export const outboxEngines: readonly OutboxEngine[] = [
-  {
-    name: 'memory',
-    describe,
-    start: () => Promise.resolve({ place: memoryOutbox, stop: () => Promise.resolve() }),
-  },
-  {
-    name: 'lmdb',
-    describe,
-    start: async () => {
-      const root = await mkdtemp(join(tmpdir(), 'lmdb-'));
-      return {
-        place: () => lmdbOutbox({ path: mkdtempSync(join(root, 'place-')) }),
-        stop: () => rm(root, { recursive: true }),
-      };
-    },
-  },
-  {
-    name: 'BullMQ',
-    describe: redisServer.describe,
-    start: async () => {
-      const redis = await startRedis();
-      let places = 0;
-      return {
-        place: () => bullmqOutbox({ connection: redis.url, prefix: `place-${(places += 1)}` }),
-        stop: () => redis.stop(),
-      };
-    },
-  },
-];
+const fallback: OutboxKind = {
+  name: 'fallback in memory',
+  isShared: false,
+  describe,
+  start: () =>
+    Promise.resolve({
+      place:
+        () =>
+        (context = outboxContext()) =>
+          Promise.resolve(new MemoryOutbox(context)),
+      stop: () => Promise.resolve(),
+    }),
+};
 
-/** The logout queue on each storage. */
-export const storageEngines: readonly OutboxEngine[] = [
-  {
-    name: 'memoryStorage',
-    describe,
-    start: () =>
-      Promise.resolve({ place: () => storageOutbox(memoryStorage()), stop: () => Promise.resolve() }),
-  },
-  {
-    name: 'lmdbStorage',
-    describe,
+/** The queue on each storage, and the fallback for the times when the storage does not answer. */
+export const outboxKinds: readonly OutboxKind[] = [
+  fallback,
+  ...storageKinds.map((kind): OutboxKind => ({
+    ...kind,
+    name: `queue on the ${kind.name} storage`,
     start: async () => {
-      const root = await mkdtemp(join(tmpdir(), 'lmdb-storage-'));
-      return {
-        place: () => storageOutbox(lmdbStorage({ path: mkdtempSync(join(root, 'place-')) })),
-        stop: () => rm(root, { recursive: true }),
-      };
-    },
-  },
-  {
-    name: 'redisStorage',
-    describe: redisServer.describe,
-    start: async () => {
-      const redis = await startRedis();
-      const client = redisClient(redis.url);
-      await client.connect();
-      const sendCommand: SendCommand = (...args) => client.sendCommand(args);
-      let places = 0;
-      return {
-        place: () => storageOutbox(redisStorage({ sendCommand, prefix: `place-${(places += 1)}` })),
-        stop: async () => {
-          await client.close();
-          await redis.stop();
-        },
-      };
-    },
-  },
-  {
-    name: 'postgresStorage',
-    describe: postgresServer.describe,
-    start: async () => {
-      const postgres = await startPostgres();
-      const pool = new Pool({ connectionString: postgres.connectionString, max: 8 });
-      pool.on('error', () => undefined); // the server ends before its connections
-      let places = 0;
+      const places = await kind.start();
       return {
         place: () => {
-          const table = `public.place_${(places += 1)}`;
-          return storageOutbox(withExactCounts(postgresStorage({ query: (text, values) => pool.query(text, values), table }))); // prettier-ignore
+          const engine = withExactCounts(places.place());
+          return (context) => openOutbox(engine, context);
         },
-        stop: async () => {
-          await pool.end();
-          await postgres.stop();
-        },
+        stop: () => places.stop(),
       };
     },
-  },
+  })),
 ];
 
-/** A count of Postgres may be a second old; the contract looks at once. */
+/** A count may be a second old; the contract looks at once. */
 function withExactCounts(engine: StorageEngine): StorageEngine {
+  if (engine.name !== 'postgres') return engine;
   return {
     ...engine,
     open: async (context) => {

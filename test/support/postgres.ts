@@ -1,11 +1,13 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
+import { Pool } from 'pg';
 import { freePort } from './free-port.js';
 import { programOf } from './program.js';
 
@@ -14,7 +16,18 @@ export const postgresServer = programOf('postgres', 'Postgres', placesOfDebian()
 
 export interface RunningPostgres {
   readonly connectionString: string;
+  /** Ends all processes at once, as a crash would; its files stay. */
+  crash(): Promise<void>;
+  /** After a crash: at the same place, with the same files. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** A pool of connections that may end when the server does. */
+export function postgresPool({ connectionString }: { readonly connectionString: string }, max = 8): Pool {
+  const pool = new Pool({ connectionString, max });
+  pool.on('error', () => undefined);
+  return pool;
 }
 
 /** A Postgres of its own, empty, on a port that the system chose; whoever connects is let in. */
@@ -25,33 +38,51 @@ export async function startPostgres(): Promise<RunningPostgres> {
   if (user) await chown(directory, user.uid, user.gid);
   const cluster = join(directory, 'cluster');
   const initdb = join(dirname(program), 'initdb');
-  const settings = '-U postgres -A trust -E UTF8 --locale C --no-sync'.split(' ');
+  const settings = '-U postgres -A trust -E UTF8 --locale C --no-sync --wal-segsize=1'.split(' ');
   await promisify(execFile)(initdb, ['-D', cluster, ...settings], { ...user, cwd: directory });
 
   const port = await freePort();
   const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: directory, fsync: 'off' };
   const flags = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const server = spawn(program, ['-D', cluster, ...flags], {
-    ...user,
-    cwd: directory,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const stop = async (): Promise<void> => {
-    server.kill('SIGINT'); // does not wait for its clients
+  const start = () =>
+    launch(() =>
+      spawn(program, ['-D', cluster, ...flags], {
+        ...user,
+        cwd: directory,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      }),
+    );
+  let server = await start();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    server.kill(signal);
     if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
-    await rm(directory, { recursive: true });
   };
+  return {
+    connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    crash: () => end('SIGQUIT'),
+    restart: async () => {
+      server = await start();
+    },
+    stop: async () => {
+      await end('SIGINT'); // does not wait for its clients
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+async function launch<Server extends ChildProcessByStdio<null, null, Readable>>(
+  spawned: () => Server,
+): Promise<Server> {
+  const server = spawned();
   const log: string[] = [];
   for await (const line of createInterface(server.stderr)) {
     log.push(line);
-    if (line.includes('ready to accept connections')) break;
+    if (line.includes('ready to accept connections')) {
+      server.stderr.resume();
+      return server;
+    }
   }
-  if (!log.at(-1)?.includes('ready to accept connections')) {
-    await stop();
-    throw new Error(`Postgres has not started:\n${log.join('\n')}`);
-  }
-  server.stderr.resume();
-  return { connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`, stop };
+  throw new Error(`Postgres has not started:\n${log.join('\n')}`);
 }
 
 /** Debian keeps its servers, one folder per version, out of the `PATH`. */

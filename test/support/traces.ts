@@ -42,7 +42,13 @@ export function tracesOf(text: string, where: readonly Buffer[]): readonly strin
 export async function filesOf(folder: string): Promise<readonly Buffer[]> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = found.filter((entry) => entry.isFile());
-  return Promise.all(files.map((file) => readFile(join(file.parentPath, file.name))));
+  return Promise.all(files.map((file) => readFile(join(file.parentPath, file.name)).catch(nothingIfGone)));
+}
+
+/** A server removes files while they are read. */
+function nothingIfGone(error: unknown): Buffer {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
+  throw error;
 }
 
 /** All keys of a Redis with what they hold. */

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { memoryOutbox, type DebateSpaceEvent } from 'nestjs-debate-space';
+import type { DebateSpaceEvent } from 'nestjs-debate-space';
 import { Secret } from '../../libs/debate-space/src/secret.js';
 import { defaultSessionUid } from '../../libs/debate-space/src/session-end/default-session-uid.js';
 import { EndRecorder } from '../../libs/debate-space/src/session-end/end-recorder.js';
 import { SessionEndDetector } from '../../libs/debate-space/src/session-end/session-end-detector.js';
-import { outboxContext } from './outbox-context.js';
+import { memoryQueue } from './outbox-engines.js';
 
 export interface Watching {
   /** Has every verdict fall, and says who was reported, and why. The store is not watched any more. */
@@ -12,12 +12,12 @@ export interface Watching {
 }
 
 /** Watches a store, without an app around it. */
-export async function watching(store: object, slowOutbox: boolean): Promise<Watching> {
+export function watching(store: object, slowOutbox: boolean): Watching {
   const reported: string[] = [];
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') reported.push(`${event.uid}: ${event.reason}`);
   };
-  const outbox = await memoryOutbox().open(outboxContext());
+  const outbox = memoryQueue();
   const hold = outbox.hold.bind(outbox);
   if (slowOutbox) outbox.hold = (...args) => nextTurn().then(() => hold(...args));
   const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);

@@ -232,12 +232,21 @@ export class DebateSpaceRuntime {
       const lost = !this.outbox.durable || this.outbox.forgettable > 0;
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
     }
-    const erasures = this.outbox.durable ? 0 : ((await this.#unfinished?.count()) ?? 0);
+    const erasures = this.outbox.durable ? 0 : await inTime(this.#unfinishedErasures(), DRAIN_MS, 0);
     if (erasures > 0) this.#subject.next({ type: 'erasures-lost', count: erasures });
     this.#transport.close();
     await inTime(this.#registry?.idle() ?? Promise.resolve(), LEAST_DRAIN_MS, undefined);
     await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();
+  }
+
+  /** As far as the storage can say. */
+  async #unfinishedErasures(): Promise<number> {
+    try {
+      return (await this.#unfinished?.count()) ?? 0;
+    } catch {
+      return 0;
+    }
   }
 }
 

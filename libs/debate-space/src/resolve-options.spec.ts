@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { DebateSpaceOptionsError } from './errors.js';
-import { memoryOutbox } from './outbox/memory-outbox.js';
-import { memorySessionIndex } from './session-index/memory-session-index.js';
+import { memoryStorage } from './storage/memory-storage.js';
 import { resolveOptions } from './resolve-options.js';
 
 const required = {
@@ -54,9 +53,9 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
     { secretKeyEncoding: 'base64', secretKey: 'no Base64' },
     "secretKey is not Base64; leave out secretKeyEncoding: 'base64'",
   ],
-  [{ storageKey: 'fifteen-letters' }, 'storageKey must have at least 16 characters; leave it out for the API key (found a string of 15'], // prettier-ignore
-  [{ storageKey: '' }, 'storageKey must not be empty or have blanks around it; leave it out for the API key'], // prettier-ignore
-  [{ storageKey: 16 }, 'storageKey must be a string; leave it out for the API key'],
+  [{ storageKey: 'fifteen-letters' }, 'storageKey must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15'], // prettier-ignore
+  [{ storageKey: '' }, 'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32'], // prettier-ignore
+  [{ storageKey: 16 }, 'storageKey must be a string; make one with: openssl rand -base64 32'],
   [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
   [{ session: 'none' }, 'session '],
   [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
@@ -71,7 +70,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ session: { policy: 'first' } }, "session.policy must be 'any' or 'last' (found 'first')"],
   [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
   [{ session: { expiry: true } }, 'session.expiry needs session.store'],
-  [{ session: { index: {} } }, 'session.index must be a session index such as memorySessionIndex()'],
+  [{ session: { index: {} } }, 'session.index: no such option'],
   [{ session: { graceMs: -1 } }, 'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)'], // prettier-ignore
   [{ logout: { mode: 'off' } }, "logout.mode must be 'direct' or 'oidc' (found 'off')"],
   [
@@ -96,7 +95,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ logout: { claims: {} } }, 'logout.claims must be a function'],
   [{ logout: { concurrency: 0 } }, 'logout.concurrency must be a whole number from 1 to 1000 (found 0)'],
   [{ logout: { maxAgeMs: 0 } }, 'logout.maxAgeMs must be a whole number of milliseconds from 1'],
-  [{ outbox: 'memory' }, "outbox must be an outbox such as memoryOutbox() (found 'memory')"],
+  [{ storage: 'memory' }, "storage must be a storage such as memoryStorage() (found 'memory')"],
   [{ http: { timeoutMs: '10' } }, "http.timeoutMs must be a whole number of milliseconds from 1 to 2147483647 (found '10')"], // prettier-ignore
   [{ http: { timeoutMs: 2 ** 31 } }, 'http.timeoutMs must be a whole number of milliseconds'],
   [{ http: { totalTimeoutMs: Infinity } }, 'http.totalTimeoutMs must be a whole number of milliseconds'],
@@ -159,10 +158,10 @@ describe('the options', () => {
     });
   });
 
-  it('keep uids under the API key, or under a key of their own', () => {
+  it('keep uids under a key of their own, never under the API key', () => {
     const storageKey = 'a key for what is kept';
-    expect(resolveOptions(required, {}).storageKey.reveal()).toBe(required.apiKey);
-    expect(resolveOptions({ ...required, storageKey }, {}).storageKey.reveal()).toBe(storageKey);
+    expect(resolveOptions(required, {}).storageKey).toBeUndefined();
+    expect(resolveOptions({ ...required, storageKey }, {}).storageKey?.reveal()).toBe(storageKey);
   });
 
   it('show no key', () => {
@@ -230,8 +229,8 @@ describe('the options', () => {
     ['a session cookie', { session: { cookies: [{ name: 'session', uid: () => 'alice' }] } }],
     ['expiry, with a store', { session: { store, expiry: true } }],
     ['expiry as often as told', { session: { store, expiry: { sweepMs: 1000 } } }],
-    ['the last session only, with an index', { session: { policy: 'last', index: memorySessionIndex() } }],
-    ['an outbox', { outbox: memoryOutbox() }],
+    ['the last session only', { session: { policy: 'last' } }],
+    ['a storage', { storage: memoryStorage() }],
     ['no rate limit', { http: { rateLimit: false } }],
     ['a function for the claims', { logout: { claims: () => ({}) } }],
     ['a Base64 key', { secretKeyEncoding: 'base64', secretKey: 'c2VjcmV0' }],

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { openMemory } from '../../../../test/support/outbox-engines.js';
 import { Pace } from '../outbox/pace.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureDispatcher } from './erasure-dispatcher.js';
@@ -8,7 +9,7 @@ import { ErasureLedger } from './erasure-ledger.js';
 import { ErasureQueue } from './erasure-queue.js';
 import { ErasureRecords } from './erasure-records.js';
 import { ErasureUpkeep } from './erasure-upkeep.js';
-import { MemoryRecords } from './memory-records.js';
+import { StorageRecords } from '../logout/storage-records.js';
 
 let dispatcher: ErasureDispatcher | undefined;
 afterEach(() => {
@@ -16,7 +17,7 @@ afterEach(() => {
 });
 
 it('lets waiting logouts go first', async () => {
-  const records = new ErasureRecords(new MemoryRecords(), outboxContext());
+  const records = new ErasureRecords(new StorageRecords(openMemory()), outboxContext());
   await new ErasureLedger(records, 1e9).add({ reference: 'r', mode: 'delete' }, 'alice');
   const seen: string[] = [];
   let asked = 0;

@@ -66,7 +66,7 @@ export class LogoutClaims {
       const [id = '', pending, held] = [ids[n], texts[n], texts[n + ids.length]];
       const text = pending ?? held;
       if (text === undefined) continue; // its row was left behind: it is finished
-      const { stored, entry } = this.#records.read('pending', text);
+      const { stored, entry } = this.#records.read('pending', id, text);
       if (stored && String(stored.turn) !== turn) continue; // its row was left behind: it has another
       const isOver = pending === undefined || !entry;
       if (isOver) {

@@ -31,8 +31,9 @@ export class LogoutDesk {
     const texts = yield* wait(storage.get(ids.map((id) => recordKey('parked', id))));
     return texts.flatMap((text, n) => {
       if (text === undefined) return []; // its row was left behind
+      const [id = ''] = ids.slice(n);
       const { hint, parkedAt } = readParked(text);
-      return [{ ...jobOf(ids[n] ?? '', this.#records.read('parked', text)), cure: hint, parkedAt }];
+      return [{ ...jobOf(id, this.#records.read('parked', id, text)), cure: hint, parkedAt }];
     });
   }
 
@@ -63,7 +64,7 @@ export class LogoutDesk {
     const waiting = places.flatMap(({ id, state }, n): readonly WaitingJob[] => {
       const text = texts[n];
       if (text === undefined) return [];
-      const read = this.#records.read(state, text);
+      const read = this.#records.read(state, id, text);
       const job = { ...jobOf(id, read), state };
       if (state === 'parked') return [{ ...job, cure: readParked(text).hint }];
       const dueAt = leaseEnd(job.entry.id) ?? read.stored?.dueAt;

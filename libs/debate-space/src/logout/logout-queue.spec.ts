@@ -1,14 +1,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { memoryQueue, openMemory } from '../../../../test/support/outbox-engines.js';
 import { StorageError } from '../errors.js';
 import type { Outbox, OutboxContext, OutboxEntry } from '../outbox/outbox.js';
-import { memoryStorage } from '../storage/memory-storage.js';
 import type { DebateSpaceStorage, StorageEngine, StorageRow, StorageValues } from '../storage/storage.js';
 import { LogoutHistory } from './logout-history.js';
 import { QUEUE_FAMILIES } from './queue-keys.js';
 import { run } from './steps.js';
-import { storageOutbox } from './storage-outbox.js';
+import { outboxOn } from './storage-outbox.js';
 
 const LEASE = 30_000;
 const DAY = 86_400_000;
@@ -28,13 +28,7 @@ interface Call {
 
 /** A storage in memory that several processes share, with a clock and failures of the test. */
 class SharedStorage implements DebateSpaceStorage {
-  readonly #room = memoryStorage().open({
-    namespace: 'app',
-    families: [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'],
-    contained: (work) => {
-      work();
-    },
-  }) as DebateSpaceStorage;
+  readonly #room = openMemory();
   calls: Call[] = [];
   isAsynchronous = false;
   time = 1_800_000_000_000;
@@ -89,7 +83,7 @@ function engineOf(storage: DebateSpaceStorage, durable = true): StorageEngine {
 
 /** Of a storage that answers synchronously. */
 function start(storage: SharedStorage, more: Partial<OutboxContext> = {}, storageKey?: string): Outbox {
-  return storageOutbox(engineOf(storage)).open(outboxContext(more, storageKey)) as Outbox;
+  return outboxOn(storage, engineOf(storage), outboxContext(more, storageKey));
 }
 
 function pend(outbox: Outbox, names: readonly string[]): void {
@@ -104,7 +98,7 @@ const finished = (outbox: Outbox, name: string): readonly unknown[] =>
 
 describe('the logout queue', () => {
   it('stays synchronous on a storage that is', () => {
-    const outbox = storageOutbox(memoryStorage()).open(outboxContext()) as Outbox;
+    const outbox = memoryQueue();
     const answers = [
       outbox.hold(entry('a'), LEASE),
       outbox.extend('a', LEASE),
@@ -164,6 +158,44 @@ describe('the logout queue', () => {
     expect(storage.left()).toEqual([]);
     expect(storage.rows('done')).toHaveLength(3);
     expect(JSON.stringify(storage.rows('done'))).not.toContain('user of');
+  });
+
+  it('leaves nothing at all of a finished logout when no history is kept', () => {
+    const storage = new SharedStorage();
+    const outbox = start(storage, { keepFinishedMs: 0 });
+    pend(outbox, ['a']);
+    claim(outbox);
+    void outbox.finish('a', 1);
+    expect([...storage.left(), ...storage.rows('done')]).toEqual([]);
+  });
+
+  it('leaves no row of a logout that comes before, and ends after, a change of the hashes', () => {
+    const storage = new SharedStorage();
+    const [one, other] = [start(storage), start(storage, { uidHash: () => 'another' })];
+    pend(one, ['a']);
+    expect(claim(other)).toEqual(['a']);
+    void other.finish('a', 1);
+    expect(storage.left()).toEqual([]);
+    expect(finished(one, 'a')).toHaveLength(1);
+  });
+
+  it('gives out a logout again, as often as the process dies that has claimed it', () => {
+    const storage = new SharedStorage();
+    pend(start(storage), ['a']);
+    for (let death = 0; death < 5; death += 1) {
+      expect(start(storage).claim(10, LEASE)).toMatchObject([{ entry: { id: 'a' }, ...none }]);
+      expect(claim(start(storage))).toEqual([]);
+      storage.time += LEASE;
+    }
+  });
+
+  it('tells people by the date of the machine when a logout is due, whatever the clock of the storage', () => {
+    const storage = new SharedStorage();
+    const outbox = start(storage);
+    storage.time = Date.now() + YEARS;
+    void outbox.hold(entry('a'), LEASE);
+    const { waiting } = outbox.ofUser('user of a') as { waiting: readonly { dueAt: number }[] };
+    expect(Math.abs((waiting[0]?.dueAt ?? 0) - Date.now() - LEASE)).toBeLessThan(5_000);
   });
 
   it('keeps the order of calls about one logout', async () => {
@@ -325,6 +357,7 @@ describe('the logout queue', () => {
     it.each([
       ['that is damaged', '{"v":1,'],
       ['that is no object', '7'],
+      ['that is nothing', 'null'],
       ['with a uid that was not encrypted', '{"v":1,"id":"a","uid":"alice","turn":1}'],
       ['of a newer version', '{"v":2,"kind":"logout of a newer version"}'],
     ])('%s, and delivers the others', (_what, text) => {
@@ -346,6 +379,19 @@ describe('the logout queue', () => {
       expect(outbox.replay(parked?.entry.id ?? '')).toBe(false);
       expect(outbox.discard(parked?.entry.id ?? '')).toBe(true);
       expect(outbox.parked(10)).toEqual([]);
+    });
+
+    it('that is the record of another logout, and delivers that one once', () => {
+      const storage = new SharedStorage();
+      const outbox = start(storage);
+      pend(outbox, ['a', 'b']);
+      const [[key = ''] = [], [, other = ''] = []] = storage.rows('pending');
+      storage.put(key, other);
+      expect(claim(outbox)).toEqual(['b']);
+      expect(outbox.parked(10)).toMatchObject([{ entry: { uid: '' }, cure: expect.stringContaining('cannot be read') }]); // prettier-ignore
+      expect(outbox.replay('a')).toBe(false);
+      expect(outbox.discard('a')).toBe(true);
+      expect(outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
     });
 
     it('of a held logout, when its lease has run out', () => {
@@ -497,7 +543,7 @@ describe('the logout queue', () => {
     });
 
     it('has no place in the memory of one process', () => {
-      const outbox = storageOutbox(memoryStorage()).open(outboxContext()) as Outbox;
+      const outbox = memoryQueue();
       expect('admit' in outbox).toBe(false);
     });
   });

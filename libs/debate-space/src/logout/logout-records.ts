@@ -44,8 +44,8 @@ export class LogoutRecords {
   }
 
   /** @param text the record of a logout in that state */
-  read(state: LogoutState, text: string): ReadLogout {
-    return readLogout(state === 'parked' ? readParked(text).record : text, this.context);
+  read(state: LogoutState, id: string, text: string): ReadLogout {
+    return readLogout(id, state === 'parked' ? readParked(text).record : text, this.context);
   }
 
   pending(id: string, stored: StoredLogout, delayMs = 0): Rows {
@@ -85,7 +85,7 @@ export class LogoutRecords {
       const found = texts.findIndex((text) => text !== undefined);
       const [state, text] = [states[found], texts[found]];
       if (state === undefined || text === undefined) return false;
-      const rows = decide(this.read(state, text));
+      const rows = decide(this.read(state, id, text));
       if (!rows) return false;
       const key = recordKey(state, id);
       const since = state === 'parked' ? readParked(text).since : '';

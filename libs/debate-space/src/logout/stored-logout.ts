@@ -1,4 +1,5 @@
 import type { DeliveryProgress, OutboxContext, OutboxEntry } from '../outbox/outbox.js';
+import { queueId } from './queue-keys.js';
 
 const VERSION = 1;
 
@@ -47,11 +48,12 @@ export function newLogout(
   return { v: VERSION, ...entry, sealed: seal(uid), uidHash: uidHash(uid), turn: 1, dueAt, ...UNTRIED };
 }
 
-/** Never throws. */
-export function readLogout(text: string, { unseal }: OutboxContext): ReadLogout {
+/** Never throws. @param key the id in the queue, to which the record must belong */
+export function readLogout(key: string, text: string, { unseal }: OutboxContext): ReadLogout {
   const stored = parsed(text) as Partial<StoredLogout> | undefined;
   if (!isLogout(stored)) return {};
   const { id, reason, endedAt, sessionHash } = stored;
+  if (queueId(id, endedAt) !== key) return {};
   const uid = unseal(stored.sealed) ?? '';
   return { stored, entry: uid === '' ? undefined : { id, uid, reason, endedAt, sessionHash } };
 }

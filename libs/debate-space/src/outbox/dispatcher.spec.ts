@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import type { DeliveryAnswer } from './delivery-policy.js';
 import { Dispatcher, type DispatcherOptions } from './dispatcher.js';
-import { memoryOutbox } from './memory-outbox.js';
 import type { Outbox, OutboxEntry } from './outbox.js';
 
 const ok: DeliveryAnswer = { status: 200 };
@@ -69,10 +68,10 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
 }
 
 const opened: Dispatcher[] = [];
-const memory = async (): Promise<Outbox> => memoryOutbox().open(outboxContext());
+const memory = memoryQueue;
 /** An outbox in memory, with some of its methods replaced. */
-async function broken(replaced: (working: Outbox) => Partial<Outbox>): Promise<Outbox> {
-  const outbox = await memory();
+function broken(replaced: (working: Outbox) => Partial<Outbox>): Outbox {
+  const outbox = memory();
   const methods = replaced(outbox);
   return new Proxy(outbox, {
     get: (target, name) => {
@@ -90,7 +89,7 @@ describe('the dispatcher', () => {
   });
 
   it('delivers what is there at the start and what comes later, once', async () => {
-    const bench = new Bench(await memory(), () => ok);
+    const bench = new Bench(memory(), () => ok);
     await bench.add('before');
     bench.dispatcher.start();
     await bench.until('logout-delivered');
@@ -105,7 +104,7 @@ describe('the dispatcher', () => {
   });
 
   it('delivers nothing that is held, and what is held too long', async () => {
-    const bench = new Bench(await memory(), () => ok);
+    const bench = new Bench(memory(), () => ok);
     bench.dispatcher.start();
     await bench.outbox.hold({ id: 'slow', uid: 'slow', reason: 'destroyed', endedAt: 0 }, LONG);
     await bench.outbox.hold({ id: 'dead', uid: 'dead', reason: 'destroyed', endedAt: Date.now() }, 30);
@@ -115,7 +114,7 @@ describe('the dispatcher', () => {
   });
 
   it.each([1, 3, 8])('has at most %d under way, and that many when there is work', async (concurrency) => {
-    const bench = new Bench(await memory(), () => sleep(2, ok), { concurrency });
+    const bench = new Bench(memory(), () => sleep(2, ok), { concurrency });
     await bench.add(...uids(30));
     bench.dispatcher.start();
     expect(await bench.dispatcher.drain(LONG)).toBe(0);
@@ -124,8 +123,8 @@ describe('the dispatcher', () => {
   });
 
   it('notes what came of an attempt even when the pause cannot be noted', async () => {
-    jest.spyOn(Math, 'random').mockReturnValue(1);
-    const outbox = await broken(() => ({ pause: () => Promise.reject(new TypeError('gone')) }));
+    jest.spyOn(Math, 'random').mockReturnValue(0.99);
+    const outbox = broken(() => ({ pause: () => Promise.reject(new TypeError('gone')) }));
     const bench = new Bench(outbox, () => ({ status: 429 }));
     await bench.add('a');
     bench.dispatcher.start();
@@ -135,13 +134,9 @@ describe('the dispatcher', () => {
   });
 
   it('pauses the whole queue when the service answers 429', async () => {
-    const bench = new Bench(
-      await memory(),
-      (call) => (call === 0 ? { status: 429, retryAfterMs: 200 } : ok),
-      {
-        concurrency: 1,
-      },
-    );
+    const bench = new Bench(memory(), (call) => (call === 0 ? { status: 429, retryAfterMs: 200 } : ok), {
+      concurrency: 1,
+    });
     await bench.add('a', 'b', 'c');
     bench.dispatcher.start();
     await bench.until('logout-delivered', 3);
@@ -154,7 +149,7 @@ describe('the dispatcher', () => {
 
   it('sends one probe at a time while the service is down, and says so once at each turn', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
-    const bench = new Bench(await memory(), (call) => sleep(5, call < 6 ? down : ok), { concurrency: 4 });
+    const bench = new Bench(memory(), (call) => sleep(5, call < 6 ? down : ok), { concurrency: 4 });
     await bench.add(...uids(12));
     bench.dispatcher.start();
     await bench.until('service-down');
@@ -171,7 +166,7 @@ describe('the dispatcher', () => {
 
   it('does not take the parking of an old entry for a sign of life', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
-    const bench = new Bench(await memory(), () => down, { maxAgeMs: 1 });
+    const bench = new Bench(memory(), () => down, { maxAgeMs: 1 });
     await bench.add('a', 'b');
     await sleep(5);
     bench.dispatcher.start();
@@ -182,7 +177,7 @@ describe('the dispatcher', () => {
 
   it('does not blame the service for what fails on this side', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
-    const bench = new Bench(await memory(), (call) => (call < 2 ? { reason: 'x', local: true } : ok));
+    const bench = new Bench(memory(), (call) => (call < 2 ? { reason: 'x', local: true } : ok));
     await bench.add('a');
     bench.dispatcher.start();
     await bench.until('logout-delivered');
@@ -196,7 +191,7 @@ describe('the dispatcher', () => {
   it('takes no failure on this side for a service that is up again', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
     const answers = [down, { reason: 'x', local: true }, ok];
-    const bench = new Bench(await memory(), (call) => answers[call] ?? ok);
+    const bench = new Bench(memory(), (call) => answers[call] ?? ok);
     await bench.add('a');
     bench.dispatcher.start();
     await bench.until('logout-delivered');
@@ -211,7 +206,7 @@ describe('the dispatcher', () => {
 
   it('parks what is refused for the third time, with the cure, and goes on', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
-    const bench = new Bench(await memory(), (_call, { uid }) => (uid === 'bad' ? { status: 400 } : ok));
+    const bench = new Bench(memory(), (_call, { uid }) => (uid === 'bad' ? { status: 400 } : ok));
     await bench.add('bad', 'good');
     bench.dispatcher.start();
     await bench.until('logout-parked');
@@ -226,7 +221,7 @@ describe('the dispatcher', () => {
     let answer = (): void => undefined;
     const answered = new Promise<void>((resolve) => (answer = resolve));
     const slow = (_: number, { uid }: OutboxEntry) => (uid === 'slow' ? answered.then(() => ok) : ok);
-    const bench = new Bench(await memory(), slow, { leaseMs: 1 });
+    const bench = new Bench(memory(), slow, { leaseMs: 1 });
     await bench.add('slow');
     bench.dispatcher.start();
     for (let n = 1; n < 5; n += 1) {
@@ -242,13 +237,13 @@ describe('the dispatcher', () => {
 
   describe('draining', () => {
     it('ends at once when nothing is pending', async () => {
-      const bench = new Bench(await memory(), () => ok);
+      const bench = new Bench(memory(), () => ok);
       bench.dispatcher.start();
       expect(await bench.dispatcher.drain(LONG)).toBe(0);
     });
 
     it('waits for what is under way and for what still comes', async () => {
-      const bench = new Bench(await memory(), () => sleep(10, ok), { concurrency: 1 });
+      const bench = new Bench(memory(), () => sleep(10, ok), { concurrency: 1 });
       await bench.add('a', 'b');
       bench.dispatcher.start();
       const drained = bench.dispatcher.drain(LONG);
@@ -258,14 +253,14 @@ describe('the dispatcher', () => {
     });
 
     it('gives up at the deadline, with the count of what is left', async () => {
-      const bench = new Bench(await memory(), () => new Promise(() => undefined));
+      const bench = new Bench(memory(), () => new Promise(() => undefined));
       await bench.add(...uids(7));
       bench.dispatcher.start();
       expect(await bench.dispatcher.drain(30)).toBe(7);
     });
 
     it('is the end: what comes later stays where it is', async () => {
-      const bench = new Bench(await memory(), () => ok);
+      const bench = new Bench(memory(), () => ok);
       bench.dispatcher.start();
       await bench.dispatcher.drain(LONG);
       await bench.add('too late');
@@ -286,7 +281,7 @@ describe('the dispatcher', () => {
       ['rejects', () => Promise.reject(new TypeError('the disk is full'))],
     ])('says so when claiming %s, and tries again', async (_what, claim) => {
       let claims = 0;
-      const outbox = await broken((working) => ({
+      const outbox = broken((working) => ({
         claim: (limit, leaseMs) => (claims++ === 0 ? claim() : working.claim(limit, leaseMs)),
       }));
       const bench = new Bench(outbox, () => ok);
@@ -298,8 +293,9 @@ describe('the dispatcher', () => {
 
     it.each(['finish', 'retry', 'park'] as const)('says so when %s throws, and goes on', async (method) => {
       const answers = { finish: ok, retry: { status: 425 }, park: { status: 404 } };
-      const bench = new Bench(await broken(() => ({ [method]: fail })), (_call, { uid }) =>
-        uid === 'a' ? answers[method] : { status: method === 'finish' ? 404 : 200 },
+      const bench = new Bench(
+        broken(() => ({ [method]: fail })),
+        (_call, { uid }) => (uid === 'a' ? answers[method] : { status: method === 'finish' ? 404 : 200 }),
       );
       await bench.add('a', 'b');
       bench.dispatcher.start();
@@ -310,7 +306,10 @@ describe('the dispatcher', () => {
     });
 
     it('says so when it cannot count, and does not hold up the shutdown', async () => {
-      const bench = new Bench(await broken(() => ({ counts: fail })), () => ok);
+      const bench = new Bench(
+        broken(() => ({ counts: fail })),
+        () => ok,
+      );
       bench.dispatcher.start();
       expect(await bench.dispatcher.drain(LONG)).toBe(0);
       expect(bench.events).toEqual([fault]);

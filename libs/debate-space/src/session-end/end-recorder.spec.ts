@@ -1,12 +1,17 @@
+<<<<<<< HEAD
 import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import { memoryOutbox } from '../outbox/memory-outbox.js';
+=======
+import { expect, it } from '@jest/globals';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
+>>>>>>> 292ec41cf845446207c79e7088f7bf0e49e63994
 import { Secret } from '../secret.js';
 import { EndRecorder, type EndRecorderOptions } from './end-recorder.js';
 
 it('an end that is undecided for longer than the lease of its hold is not delivered', async () => {
-  const outbox = await memoryOutbox().open(outboxContext());
+  const outbox = memoryQueue();
   const extend = outbox.extend.bind(outbox);
   let extensions = 0;
   let extendedOften = (): void => undefined;

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
 import { Secret } from '../secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { Endings } from './endings.js';
@@ -18,11 +17,7 @@ async function endingsOf(stored: ReadonlyMap<string, string>): Promise<{
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') ended.push(event.uid);
   };
-  const recorder = new EndRecorder(
-    await memoryOutbox().open(outboxContext()),
-    new Secret('key of a hash'),
-    emit,
-  );
+  const recorder = new EndRecorder(memoryQueue(), new Secret('key of a hash'), emit);
   const hurry = new AbortController().signal;
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
   const containment = new Containment(emit);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { Secret } from '../secret.js';
 import { defaultSessionUid } from './default-session-uid.js';
@@ -101,7 +100,7 @@ interface Watching {
 async function watching(store: object, uid = defaultSessionUid): Promise<Watching> {
   const events: DebateSpaceEvent[] = [];
   const emit = (event: DebateSpaceEvent): unknown => events.push(event);
-  const outbox = await memoryOutbox().open(outboxContext());
+  const outbox = memoryQueue();
   const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);
   const detector = new SessionEndDetector(recorder, { uid, graceMs: 10 }, emit);
   detector.watch(store);

@@ -1,0 +1,189 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { outboxContext } from '../../../test/support/outbox-context.js';
+import { openMemory, storageContext } from '../../../test/support/outbox-engines.js';
+import { storageKinds } from '../../../test/support/storage-engines.js';
+import { keyedHash } from './keyed-hash.js';
+import { outboxOn } from './logout/storage-outbox.js';
+import { openStorage, type OpenStorage } from './open-storage.js';
+import type { Outbox } from './outbox/outbox.js';
+import { resolveOptions } from './resolve-options.js';
+import { Sealer } from './sealer.js';
+import { lmdbStorage } from './storage/lmdb/lmdb-storage.js';
+import { memoryStorage } from './storage/memory-storage.js';
+import type { DebateSpaceStorage, StorageContext, StorageEngine } from './storage/storage.js';
+
+const LONG = 60_000;
+const required = {
+  apiKey: 'the API key of a test',
+  secretKey: 'the secret key of a test',
+  applicationName: 'demo',
+  authUrl: 'https://debate.example',
+};
+const storageKey = 'the storage key of a test';
+type More = Partial<Record<'apiKey' | 'secretKey' | 'applicationName' | 'storageKey', string>> & {
+  readonly dispatch?: boolean;
+};
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function open(storage: StorageEngine, more: More = {}): Promise<OpenStorage> {
+  const options = resolveOptions({ ...required, ...more, storage }, {});
+  const opened = await openStorage(options, storageContext.contained);
+  closing.push(() => opened.storage.close());
+  return opened;
+}
+
+/** A durable storage that has no key of its own, with what it is told. */
+class KeylessStorage implements StorageEngine {
+  readonly name = 'keyless';
+  readonly guarantee = 'none';
+  readonly durable = true;
+  readonly opened: StorageContext[] = [];
+  closed = 0;
+
+  open(context: StorageContext): DebateSpaceStorage {
+    this.opened.push(context);
+    return Object.assign(openMemory(), { close: () => void (this.closed += 1) });
+  }
+}
+
+const folder = async (): Promise<string> => {
+  const path = await mkdtemp(join(tmpdir(), 'open-storage-'));
+  closing.push(() => rm(path, { recursive: true }));
+  return path;
+};
+
+describe('the key for uids at rest', () => {
+  for (const kind of storageKinds.filter(({ name }) => ['redis', 'postgres'].includes(name))) {
+    kind.describe(`in ${kind.name}`, () => {
+      it('must be given, which the error says with a hint', async () => {
+        const places = await kind.start();
+        closing.push(() => places.stop());
+        await expect(open(places.place())).rejects.toMatchObject({
+          code: 'ERR_DEBATE_SPACE_OPTIONS',
+          message: expect.stringMatching(/storageKey is missing.*openssl rand -base64 32/),
+        });
+        expect((await open(places.place(), { storageKey })).key.reveal()).toBe(storageKey);
+      });
+    });
+  }
+
+  it('must be given, or the storage is closed again', async () => {
+    const storage = new KeylessStorage();
+    await expect(open(storage)).rejects.toThrow('storageKey is missing');
+    expect([storage.opened.length, storage.closed]).toEqual([1, 1]);
+  });
+
+  it('is the one that is given', async () => {
+    const lmdb = lmdbStorage({ path: await folder() });
+    for (const storage of [memoryStorage(), lmdb, new KeylessStorage()])
+      expect((await open(storage, { storageKey })).key.reveal()).toBe(storageKey);
+  });
+
+  it('in memory is a new one each time', async () => {
+    const keys = [await open(memoryStorage()), await open(memoryStorage())].map(({ key }) => key.reveal());
+    expect(keys[0]).not.toBe(keys[1]);
+    expect(Math.min(...keys.map(({ length }) => length))).toBeGreaterThan(30);
+  });
+
+  it('of lmdb is its own, which outlives a restart and the rotation of the other keys', async () => {
+    const path = await folder();
+    const before = await open(lmdbStorage({ path }));
+    await before.storage.close();
+    const rotated = { apiKey: 'another API key', secretKey: 'another secret key' };
+    const after = await open(lmdbStorage({ path }), rotated);
+    expect(after.key.reveal()).toBe(before.key.reveal());
+    expect(Object.values({ ...required, ...rotated })).not.toContain(after.key.reveal());
+  });
+});
+
+describe('a logout that was stored under another key', () => {
+  async function queue(path: string, more: More = {}): Promise<Outbox> {
+    const engine = lmdbStorage({ path });
+    const { storage, key } = await open(engine, more);
+    const uids = new Sealer(key, 'uids');
+    const context = outboxContext({
+      uidHash: (uid) => keyedHash(key, 'uid', uid),
+      seal: (uid) => uids.seal(uid),
+      unseal: (sealed) => uids.open(sealed),
+    });
+    const outbox = outboxOn(storage, engine, context);
+    closing.push(() => outbox.close());
+    return outbox;
+  }
+
+  it('is parked with a hint, and delivered when the key is back', async () => {
+    const path = await folder();
+    const own = await queue(path);
+    await own.hold({ id: 'a', uid: 'alice', reason: 'destroyed', endedAt: 1 }, LONG);
+    await own.release('a');
+    await own.close();
+
+    const other = await queue(path, { storageKey });
+    expect(await other.claim(10, LONG)).toEqual([]);
+    expect(await other.parked(10)).toMatchObject([
+      { entry: { id: 'a', uid: '' }, cure: expect.stringContaining('another storageKey') },
+    ]);
+    await other.close();
+
+    const again = await queue(path);
+    expect(await again.replay('a')).toBe(true);
+    expect(await again.claim(10, LONG)).toMatchObject([{ entry: { uid: 'alice' } }]);
+  });
+});
+
+describe('the namespace of an application', () => {
+  async function namespaceOf(applicationName: string): Promise<string | undefined> {
+    const storage = new KeylessStorage();
+    await open(storage, { applicationName, storageKey });
+    return storage.opened[0]?.namespace;
+  }
+
+  it.each(['demo', 'Demo_2-b', '7', 'x'.repeat(64)])('is its name: %s', async (name) => {
+    expect(await namespaceOf(name)).toBe(name);
+  });
+
+  // As it is here it must stay: under another one an application would not find what waits.
+  it.each([
+    ['Bürger / 1', 'B_rger___1-'],
+    ['demo.1', 'demo_1-'],
+    ['市民', '__-'],
+    ['🦊', '__-'],
+    ['..x', '__x-'],
+    ['{app}:*', '_app___-'],
+    ['x'.repeat(65), `${'x'.repeat(32)}-`],
+  ])('has a hash when the name has other characters or is long: %s', async (name, beginning) => {
+    const namespace = (await namespaceOf(name)) ?? '';
+    expect(namespace).toMatch(/^[\w-]+$/);
+    expect(namespace.slice(0, -16)).toBe(beginning);
+    expect(await namespaceOf(name)).toBe(namespace);
+  });
+
+  it('keeps apart what looks alike', async () => {
+    const names = ['a.b', 'a b', 'a/b', 'a_b', `${'x'.repeat(65)}1`, `${'x'.repeat(65)}2`, '市', '民'];
+    const namespaces = await Promise.all(names.map(namespaceOf));
+    expect(new Set(namespaces).size).toBe(names.length);
+  });
+
+  it('does not depend on a key', async () => {
+    const storage = new KeylessStorage();
+    for (const key of ['a', 'b']) await open(storage, { apiKey: key, secretKey: `secret ${key}`, storageKey: storageKey + key }); // prettier-ignore
+    expect(storage.opened.map(({ namespace }) => namespace)).toEqual(['demo', 'demo']);
+  });
+});
+
+describe('a process that does not deliver', () => {
+  it('needs a storage that outlives it', async () => {
+    await expect(open(memoryStorage(), { dispatch: false })).rejects.toMatchObject({
+      code: 'ERR_DEBATE_SPACE_OPTIONS',
+      message: expect.stringMatching(/dispatch: .*give a storage that a delivering process shares/),
+    });
+    await expect(open(new KeylessStorage(), { dispatch: false, storageKey })).resolves.toBeDefined();
+  });
+});
