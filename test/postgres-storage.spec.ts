@@ -149,12 +149,6 @@ postgresServer.describe('the storage in Postgres', () => {
     expect(await storage.count('row')).toBe(1);
   });
 
-  it('says that commits may be lost where they are not written through', async () => {
-    expect((await open()).warnings).toEqual([expect.stringMatching(/fsync = off.*hint: set fsync = on/)]);
-    const careless = await open(queryOf(poolAs('postgres', '-c synchronous_commit=off')));
-    expect(careless.warnings).toHaveLength(2);
-  });
-
   describe('its set-up', () => {
     it('is made once when many processes start at the same time', async () => {
       const connections = await Promise.all(Array.from({ length: 8 }, async () => pool.connect()));
@@ -262,6 +256,29 @@ postgresServer.describe('the storage in Postgres', () => {
         if (isolation === 'read committed') expect(states).toEqual([]);
       },
     );
+
+    it.each([
+      ['pg', (error: Error) => error],
+      ['Drizzle', (cause: Error) => new Error('Failed query', { cause })],
+      ['Prisma', (error: Error) => ({ code: 'P2010', meta: { code: stateOf(error) } })],
+      [
+        'Prisma with an adapter',
+        (error: Error) => ({
+          code: 'P2010',
+          meta: { driverAdapterError: { cause: { originalCode: stateOf(error) } } },
+        }),
+      ],
+    ])('are repeated after 40P01 in the shape of %s', async (_, wrapped) => {
+      let failures = 0;
+      const storage = await open(async (text, values) => {
+        if (failures === 0 || !text.includes('_commit_v1"($1')) return pool.query(text, values);
+        failures -= 1;
+        throw wrapped(Object.assign(new Error('deadlock detected'), { code: '40P01' })) as Error;
+      });
+      failures = 2;
+      expect(await storage.commit(none, values(['row:a', '1']))).toBe(true);
+      expect(failures).toBe(0);
+    });
 
     it('wait for each other where both change one row', async () => {
       const storage = await open();

@@ -85,6 +85,7 @@ describe('the README', () => {
     const details = { operation: 'token', retryable: false, outcome: 'not-sent', attempts: 0 } as const;
     for (const Kind of classes)
       expect(readme).toMatch(new RegExp(`\`${Kind.name}\` +\\| \`${new Kind('', details).code}\``));
+    expect(readme).toMatch(new RegExp(`\`StorageError\` +\\| \`${new errors.StorageError('').code}\``));
   });
 
   it('has shell commands that are scripts of this workspace', () => {

@@ -53,45 +53,32 @@ export class PostgresRows {
   }
 
   async count(family: string): Promise<number> {
-    const rows = await this.#select(
-      `SELECT count(*)::text AS value FROM ${this.#names.table} WHERE key >= $1 AND key < $2`,
-      `${this.#prefix}${family}:`,
-      `${this.#prefix}${family};`, // ';' follows ':'
-    );
-    return Number(rows[0]?.value);
+    const { table } = this.#names;
+    const bounds = [`${this.#prefix}${family}:`, `${this.#prefix}${family};`]; // ';' follows ':'
+    return Number(await this.#one(`SELECT count(*) FROM ${table} WHERE key >= $1 AND key < $2`, ...bounds));
   }
 
   async commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
-    const rows = await this.#select(
-      `SELECT ${this.#names.commit}($1::text, $2::text)::text AS value`,
-      this.#json(checks),
-      this.#json(changes),
-    );
-    return rows[0]?.value === 'true';
+    const made = `${this.#names.commit}($1::text, $2::text)`;
+    return (await this.#one(made, this.#json(checks), this.#json(changes))) === 'true';
   }
 
   /** In ms since 1970. */
   async time(): Promise<number> {
-    const rows = await this.#select(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::text AS value`);
-    return Number(rows[0]?.value);
+    return Number(await this.#one(`extract(epoch FROM clock_timestamp()) * 1000`));
   }
 
   /** Whether the table and its function are there. */
   async exist(): Promise<boolean> {
-    const rows = await this.#select(
-      `SELECT (to_regclass($1::text) IS NOT NULL AND to_regprocedure($2::text) IS NOT NULL)::text AS value`,
-      this.#names.table,
-      `${this.#names.commit}(text,text)`,
-    );
-    return rows[0]?.value === 'true';
+    const { table, commit } = this.#names;
+    const there = `to_regclass($1::text) IS NOT NULL AND to_regprocedure($2::text) IS NOT NULL`;
+    return (await this.#one(there, table, `${commit}(text,text)`)) === 'true';
   }
 
-  /** How the commits of this connection outlive a crash of Postgres. */
-  async settings(): Promise<Readonly<Record<string, string>>> {
-    const rows = await this.#select(
-      `SELECT name AS key, setting AS value FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit')`,
-    );
-    return Object.fromEntries(rows.map(({ key = '', value = '' }) => [key, value]));
+  /** As text, which every driver returns alike. */
+  async #one(expression: string, ...values: string[]): Promise<string | undefined> {
+    const [row] = await this.#select(`SELECT (${expression})::text AS value`, ...values);
+    return row?.value;
   }
 
   #json(values: StorageValues): string {

@@ -11,7 +11,7 @@ import type {
   StorageRow,
   StorageValues,
 } from '../storage.js';
-import { isRepeatable, sqlStateOf } from './postgres-errors.js';
+import { isRepeatable } from './postgres-errors.js';
 import { postgresMigration } from './postgres-migration.js';
 import { PostgresRows, type PostgresQuery, type PostgresTransaction } from './postgres-rows.js';
 import { postgresTable } from './postgres-table.js';
@@ -51,7 +51,6 @@ export class PostgresStorage implements DebateSpaceStorage {
   readonly #rows: PostgresRows;
   readonly #calls: ServerCalls;
   readonly #clock = new ServerClock(() => this.#calls.run(() => this.#rows.time()));
-  #warnings: readonly string[] = [];
   readonly #counts = new Map<string, { readonly at: number; readonly count: Promise<number> }>();
 
   private constructor({ query, table, timeoutMs }: PostgresStorageOptions, namespace: string) {
@@ -71,13 +70,8 @@ export class PostgresStorage implements DebateSpaceStorage {
     if (!(await storage.#calls.run(() => storage.#rows.exist())))
       await storage.#calls.run(() => setUp(options));
     await storage.commit(new Map([['open:', undefined]]), new Map()); // writes and removes a row: the role may
-    storage.#warnings = warningsOf(await storage.#calls.run(() => storage.#rows.settings()));
     await storage.#clock.start(context.contained);
     return storage;
-  }
-
-  get warnings(): readonly string[] {
-    return this.#warnings;
   }
 
   get(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
@@ -134,17 +128,8 @@ async function setUp({ query, table }: PostgresStorageOptions): Promise<void> {
   try {
     await query(postgresMigration({ table }), []);
   } catch (error) {
-    const reason = sqlStateOf(error) ?? reasonOf(error);
     throw new StorageError(
-      `The table of postgresStorage is missing and could not be created (${reason}). hint: run the SQL of postgresMigration({ table }) as a migration, by a role that may create tables in its schema, and grant this role SELECT, INSERT, UPDATE, DELETE on the table`,
+      `The table of postgresStorage is missing and could not be created (${reasonOf(error)}). hint: run the SQL of postgresMigration({ table }) as a migration, by a role that may create tables in its schema, and grant this role SELECT, INSERT, UPDATE, DELETE on the table`,
     );
   }
-}
-
-function warningsOf(settings: Readonly<Record<string, string>>): readonly string[] {
-  return ['fsync', 'synchronous_commit']
-    .filter((name) => settings[name] === 'off')
-    .map(
-      (name) => `This Postgres may lose its last commits in a crash (${name} = off). hint: set ${name} = on`,
-    );
 }

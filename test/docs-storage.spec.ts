@@ -1,0 +1,160 @@
+import * as jestGlobals from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import * as plugin from 'nestjs-debate-space';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import * as postgres from 'nestjs-debate-space/postgres';
+import { postgresStorage, type PostgresQuery } from 'nestjs-debate-space/postgres';
+import { redisStorage, type SendCommand } from 'nestjs-debate-space/redis';
+import * as contract from 'nestjs-debate-space/storage-contract';
+import { readFileSync } from 'node:fs';
+import type { Pool } from 'pg';
+import { createCluster } from 'redis';
+import ts from 'typescript';
+import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
+import { postgresPool } from './support/postgres-clients.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
+
+const page = readFileSync(new URL('../docs/storage.md', import.meta.url), 'utf8');
+const { memoryStorage } = plugin;
+
+/** The code in the row of a table that begins with these words. */
+function codeOf(row: string): string {
+  const [, code] = new RegExp(`^\\| ${row} +\\| \`(.*?)\` +\\|$`, 'm').exec(page) ?? [];
+  if (code === undefined) throw new Error(`docs/storage.md has no row ${row}`);
+  return code;
+}
+
+/** Runs code of the page, in which these names are known. */
+function run(code: string, names: Readonly<Record<string, unknown>>): unknown {
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval -- code of this repository; `node:vm` has other arrays
+  const compiled = new Function(...Object.keys(names), code) as (...values: unknown[]) => unknown;
+  return compiled(...Object.values(names));
+}
+
+/** Runs a snippet that begins with this path. @returns what it exports */
+function runSnippet(path: string, modules: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const [, code = ''] = new RegExp(`^\`\`\`ts\n// ${path}\n(.*?)^\`\`\``, 'ms').exec(page) ?? [];
+  const compilerOptions = { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2023 };
+  const { outputText } = ts.transpileModule(code, { compilerOptions });
+  const exports = {};
+  run(outputText, { ...jestGlobals, exports, require: (name: string) => modules[name] });
+  return exports;
+}
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function expectToKeepRows(engine: plugin.StorageEngine): Promise<void> {
+  const contained = (work: () => void): void => {
+    work();
+  };
+  const storage = await engine.open({ namespace: 'my-app', families: ['row'], contained });
+  closing.push(() => storage.close());
+  expect(await storage.commit(new Map(), new Map([['row:a', '1']]))).toBe(true);
+  expect(await storage.get(['row:a'])).toEqual(['1']);
+}
+
+describe('the page about storages', () => {
+  it('says what each storage promises, word by word', () => {
+    const query = () => Promise.resolve([]);
+    const sendCommand = () => Promise.resolve('');
+    const engines = [
+      memoryStorage(),
+      lmdbStorage({ path: '' }),
+      redisStorage({ sendCommand }),
+      postgresStorage({ query }),
+    ];
+    for (const { guarantee } of engines) expect(page).toContain(`| ${guarantee} `);
+  });
+
+  redisServer.describe('its way to Redis', () => {
+    let redis: RunningRedis;
+    let nodes: RunningRedisCluster;
+    beforeAll(async () => {
+      [redis, nodes] = await Promise.all([startRedis(), startRedisCluster()]);
+    });
+    afterAll(async () => {
+      await Promise.all([redis.stop(), nodes.stop()]);
+    });
+    const storageOf = (row: string, names: object) =>
+      redisStorage({ sendCommand: run(`return ${codeOf(row)}`, { ...names }) as SendCommand });
+
+    it('works through node-redis', async () => {
+      const client = redisClient(redis.url);
+      await client.connect();
+      closing.push(() => client.close());
+      await expectToKeepRows(storageOf('node-redis, one node', { client }));
+    });
+
+    it('works through node-redis and a Cluster', async () => {
+      const cluster = createCluster({ rootNodes: nodes.nodes.map((socket) => ({ socket })) });
+      await cluster.connect();
+      closing.push(() => cluster.close());
+      await expectToKeepRows(storageOf('node-redis, Cluster', { cluster }));
+    });
+
+    it('works through ioredis', async () => {
+      const client = new Redis(redis.url);
+      closing.push(() => client.quit());
+      await expectToKeepRows(storageOf('ioredis, one node, Sentinel or Cluster', { client }));
+    });
+  });
+
+  postgresServer.describe('its way to Postgres', () => {
+    const table = 'app.debate_space';
+    let server: RunningPostgres;
+    let pool: Pool;
+    beforeAll(async () => {
+      server = await startPostgres();
+      pool = postgresPool({ connectionString: server.connectionString });
+    });
+    afterAll(async () => {
+      await pool.end();
+      await server.stop();
+    });
+    const rowsOf = async (text: string, values: unknown[]): Promise<unknown[]> =>
+      (await pool.query<object>(text, values)).rows;
+    // As these packages have it: none of them is one of this workspace.
+    const dataSource = { query: rowsOf };
+    const prisma = { $queryRawUnsafe: (text: string, ...values: unknown[]) => rowsOf(text, values) };
+
+    it.each([
+      ['pg', () => ({ pool })],
+      ['TypeORM', () => ({ dataSource })],
+      ['Prisma', () => ({ prisma })],
+      ['Drizzle, with node-postgres', () => ({ db: { $client: pool } })],
+    ])('works through %s', async (row, names) => {
+      const query = run(`return ${codeOf(row)}`, names()) as PostgresQuery;
+      await expectToKeepRows(postgresStorage({ query }));
+    });
+
+    it('is open, after the migration and the grants, to a role that may not create tables', async () => {
+      const { DebateSpace1760000000000: Migration } = runSnippet(
+        'src/migrations/1760000000000-debate-space.ts',
+        { 'nestjs-debate-space/postgres': postgres },
+      ) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
+      if (!Migration) throw new Error('docs/storage.md has no migration');
+      const [, grants = ''] = /^```sql\n(.*?)^```/ms.exec(page) ?? [];
+      await new Migration().up(pool);
+      await pool.query('ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC');
+      await pool.query('REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA app FROM PUBLIC');
+      await pool.query(`CREATE ROLE my_app LOGIN; ${grants}`);
+
+      const ofRole = postgresPool({ connectionString: server.connectionString, user: 'my_app' });
+      closing.push(() => ofRole.end());
+      await expectToKeepRows(postgresStorage({ query: (text, values) => ofRole.query(text, values), table }));
+      await new Migration().down(pool);
+      expect(await rowsOf(`SELECT to_regclass('app.debate_space') AS name`, [])).toEqual([{ name: null }]);
+    });
+  });
+});
+
+const example = runSnippet('src/my-storage.ts', { 'nestjs-debate-space': plugin });
+runSnippet('test/my-storage.spec.ts', {
+  '../src/my-storage.js': example,
+  'nestjs-debate-space/storage-contract': contract,
+});
