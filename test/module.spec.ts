@@ -233,7 +233,7 @@ describe('the boot line', () => {
   const store = new session.MemoryStore();
   it.each([
     { name: 'a secret that is shorter than the hash', options: { secretKey: 'too short' }, warning: 'has 9 bytes; HS256 wants at least 32' }, // prettier-ignore
-    { name: 'expiry with an index that forgets', options: { session: { store, expiry: true } }, warning: 'session.expiry with an index in memory' }, // prettier-ignore
+    { name: 'expiry with a storage in memory', options: { session: { store, expiry: true } }, warning: 'session.expiry with a storage in memory' }, // prettier-ignore
   ])('warns of $name', async ({ options, warning }) => {
     const warnings: string[] = [];
     const logger = {

@@ -1,17 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Request } from 'express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import {
-  memorySessionIndex,
-  redisSessionIndex,
-  type SessionIndex,
-  type SessionIndexFactory,
-} from 'nestjs-debate-space';
+import { memoryStorage, StorageError, type StorageEngine } from 'nestjs-debate-space';
+import { redisStorage } from 'nestjs-debate-space/redis';
 import { Browser } from './support/browser.js';
 import { redisClient, redisServer, startRedis } from './support/redis.js';
 import { startService, using } from './support/service.js';
 import { logIn, SessionHost } from './support/session-host.js';
 import { sharedStores } from './support/shared-stores.js';
+import { storageWith } from './support/storage-with.js';
+
+const storageKey = 'a storage key of a test';
 
 let service: DebateSpaceSimulator;
 const close: (() => Promise<unknown>)[] = [];
@@ -38,11 +37,11 @@ interface Instances {
 }
 
 /** Instances of one app on the same sessions; the browsers take them in turn. */
-async function start(count: number, index: SessionIndexFactory): Promise<Instances> {
+async function start(count: number, storage: StorageEngine): Promise<Instances> {
   const act = (request: Request): unknown => acts[request.query.name as string]?.(request);
   const hosts: SessionHost[] = [];
   for (const store of sharedStores(count)) {
-    const debateSpace = using(service, { session: { policy: 'last', index } });
+    const debateSpace = using(service, { session: { policy: 'last' }, storage, storageKey });
     hosts.push(await SessionHost.start({ store, act, debateSpace }));
   }
   const stop = async (): Promise<void> => {
@@ -63,9 +62,9 @@ async function start(count: number, index: SessionIndexFactory): Promise<Instanc
 const act = async (browser: Browser | undefined, name: string): Promise<string | undefined> =>
   browser?.post(`/act?name=${name}`);
 
-function lastOfSeveral(instances: number, index: () => SessionIndexFactory): void {
+function lastOfSeveral(instances: number, storage: () => StorageEngine): void {
   it('notifies when the last session of the user ends, and not before', async () => {
-    const { browsers, stop } = await start(instances, index());
+    const { browsers, stop } = await start(instances, storage());
     const [one, other] = await browsers(2);
     await act(one, 'logout');
     expect(service.received.logouts).toEqual([]);
@@ -75,7 +74,7 @@ function lastOfSeveral(instances: number, index: () => SessionIndexFactory): voi
   });
 
   it('is not misled by a login that regenerates its session', async () => {
-    const { browsers, stop } = await start(instances, index());
+    const { browsers, stop } = await start(instances, storage());
     const [browser] = await browsers(1);
     await act(browser, 'renew');
     await act(browser, 'renew');
@@ -85,7 +84,7 @@ function lastOfSeveral(instances: number, index: () => SessionIndexFactory): voi
   });
 
   it('notifies once when the last sessions end at the same time', async () => {
-    const { browsers, stop } = await start(instances, index());
+    const { browsers, stop } = await start(instances, storage());
     const each = await browsers(8);
     await Promise.all(each.map((browser) => act(browser, 'logout')));
     await stop();
@@ -93,7 +92,7 @@ function lastOfSeveral(instances: number, index: () => SessionIndexFactory): voi
   });
 
   it('notifies again after the next login', async () => {
-    const { browsers, stop } = await start(instances, index());
+    const { browsers, stop } = await start(instances, storage());
     for (let round = 0; round < 3; round += 1) {
       const [browser] = await browsers(1);
       await act(browser, 'logout');
@@ -105,29 +104,29 @@ function lastOfSeveral(instances: number, index: () => SessionIndexFactory): voi
 }
 
 describe("session.policy 'last', in one process", () => {
-  lastOfSeveral(1, memorySessionIndex);
+  lastOfSeveral(1, memoryStorage);
 
-  it('notifies when the index does not answer: rather one logout too many', async () => {
-    const failing: SessionIndexFactory = redisSessionIndex({
-      sendCommand: () => Promise.reject(new Error('the Redis of the index is down')),
-    });
-    const { browsers, stop } = await start(1, failing);
+  /** A storage that fails wherever it is called for live sessions. */
+  function failingFor(isDown: () => boolean): StorageEngine {
+    return storageWith((memory) => ({
+      get: (keys) => {
+        if (isDown() && keys.some((key) => key.startsWith('session:'))) throw new StorageError('down');
+        return memory.get(keys);
+      },
+    }));
+  }
+
+  it('notifies when the storage does not answer: rather one logout too many', async () => {
+    const { browsers, stop } = await start(1, failingFor(() => true)); // prettier-ignore
     const [one] = await browsers(2);
     expect(await act(one, 'logout')).toBe('done');
     await stop();
     expect(service.received.logouts).toEqual(['alice']);
   });
 
-  it('is not misled by sessions that ended while the index did not answer', async () => {
-    const memory = await memorySessionIndex().open('demo');
+  it('is not misled by sessions that ended while the storage did not answer', async () => {
     let isDown = false;
-    const remove: SessionIndex['remove'] = (hash, uid) => {
-      if (isDown) throw new Error('the Redis of the index is down');
-      return memory.remove(hash, uid);
-    };
-    const put = memory.put.bind(memory);
-    const index = { open: () => ({ ...memory, put, remove }) };
-    const { browsers, stop } = await start(1, index);
+    const { browsers, stop } = await start(1, failingFor(() => isDown)); // prettier-ignore
     const [one, other, third] = await browsers(3);
     isDown = true;
     await act(one, 'logout'); // told, because nobody knows better
@@ -141,15 +140,15 @@ describe("session.policy 'last', in one process", () => {
 });
 
 redisServer.describe("session.policy 'last', over two instances and a Redis", () => {
-  lastOfSeveral(2, () => index);
+  lastOfSeveral(2, () => storage);
 
-  let index: SessionIndexFactory;
+  let storage: StorageEngine;
   beforeEach(async () => {
     const redis = await startRedis();
     close.push(() => redis.stop());
     const client = redisClient(redis.url);
     await client.connect();
     close.push(() => client.close());
-    index = redisSessionIndex({ sendCommand: (...args) => client.sendCommand(args) });
+    storage = redisStorage({ sendCommand: (...args) => client.sendCommand(args) });
   });
 });

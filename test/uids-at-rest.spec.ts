@@ -3,28 +3,22 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import session from 'express-session';
-import { Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import {
-  DebateSpaceEvents,
-  DebateSpaceOutbox,
-  DebateSpaceService,
-  redisSessionIndex,
-} from 'nestjs-debate-space';
+import { DebateSpaceEvents, DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
 import type { Outbox, OutboxContext, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
-import { SessionSeal } from '../libs/debate-space/src/session-index/session-seal.js';
+import { SessionRegistry } from '../libs/debate-space/src/session-end/session-registry.js';
+import { SessionSeal } from '../libs/debate-space/src/session-end/session-seal.js';
 import { Containment } from '../libs/debate-space/src/containment.js';
 import { Secret } from '../libs/debate-space/src/secret.js';
 import { keptPlaces, type KeptPlace } from './support/kept-places.js';
 import { outboxContext } from './support/outbox-context.js';
 import { openOutbox } from './support/outbox-engines.js';
-import { redisServer, startRedis } from './support/redis.js';
 import { keys, startService, using } from './support/service.js';
 import { SessionHost } from './support/session-host.js';
-import { everythingOf, filesOf, formsOf, tracesOf } from './support/traces.js';
+import { filesOf, formsOf, tracesOf } from './support/traces.js';
 
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };
@@ -124,32 +118,40 @@ for (const kind of keptPlaces) {
   });
 }
 
-redisServer.describe('a session in the index on Redis', () => {
-  it('names neither its user nor its id, as long as it lives or later', async () => {
-    const redis = await startRedis({ appendonly: 'yes', 'aof-use-rdb-preamble': 'no' });
-    const client = new Redis(redis.url);
-    try {
-      const index = await redisSessionIndex({ sendCommand: (name, ...words) => client.call(name, ...words) }).open('app'); // prettier-ignore
-      const seal = new SessionSeal(new Secret(keys.secretKey));
-      const faults: unknown[] = [];
-      const containment = new Containment((event) => faults.push(event));
-      const sessions = new IndexedSessions({ index, seal, lastOnly: true, sweepMs: 1, containment });
-      const [alive, gone] = [{ cookie: { maxAge: LONG } }, { cookie: { expires: new Date(0) } }];
-      for (const name of ['a', 'b']) sessions.saved(`alive ${uidOf(name)}`, uidOf(name), alive);
-      sessions.saved(`gone ${uidOf('c')}`, uidOf('c'), gone);
-      expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false); // what came before has been written
-      const [claimed] = await index.claimExpired(10, LONG);
-      expect(seal.open(claimed?.sealed ?? '')).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
-      expect(tracesOf(planted, await everythingOf(client))).toEqual([]);
-      expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
-      expect(tracesOf(planted, await everythingOf(client))).toEqual([]);
-      expect(faults).toEqual([]);
-    } finally {
-      client.disconnect();
-      await redis.stop();
-    }
+for (const kind of keptPlaces) {
+  kind.describe(`a live session ${kind.name}`, () => {
+    it('names neither its user nor its id, as long as it lives or later', async () => {
+      const place = await kind.take();
+      const storage = await place.engine().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
+      try {
+        const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
+        const registry = new SessionRegistry(storage);
+        const seal = new SessionSeal(new Secret('a storage key of a test'));
+        const faults: unknown[] = [];
+        const containment = new Containment((event) => faults.push(event));
+        const sessions = new IndexedSessions({ registry, seal, lastOnly: true, sweepMs: 1, containment });
+        const [alive, gone] = [
+          { cookie: { maxAge: LONG } },
+          { cookie: { expires: new Date(Date.now() - LONG) } },
+        ];
+        for (const name of ['a', 'b']) sessions.saved(`alive ${uidOf(name)}`, uidOf(name), alive);
+        sessions.saved(`gone ${uidOf('c')}`, uidOf('c'), gone);
+        await registry.idle();
+        expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false);
+        expect(await traces()).toEqual([]);
+        const [claimed] = await registry.claimExpired(10, LONG);
+        expect(seal.open(claimed?.sealed ?? '')).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
+        expect(await traces()).toEqual([]);
+        expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
+        expect(await traces()).toEqual([]);
+        expect(faults).toEqual([]);
+      } finally {
+        await storage.close();
+        await place.leave();
+      }
+    });
   });
-});
+}
 
 describe('an app whose secret key is rotated between two runs', () => {
   const rotated = { ...keys, secretKey: 'the secret key that came after, as long as it must be' };

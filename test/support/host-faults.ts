@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import {
   DebateSpaceEvents,
-  memorySessionIndex,
   type DebateSpaceModuleOptions,
   type DebateSpaceSessionOptions,
-  type SessionIndexFactory,
+  type DebateSpaceStorage,
+  type StorageEngine,
 } from 'nestjs-debate-space';
 import type { EndingHost } from './endings.js';
 import { storageWith } from './storage-with.js';
@@ -67,15 +67,29 @@ const storageFaults: readonly HostFault[] = [
   failingClock(),
 ].map((fault) => ({ ...fault, onOneHost: true }));
 
-function indexFailing(operation: string): SessionIndexFactory {
-  return {
-    open: async (namespace) => {
-      const index = await memorySessionIndex().open(namespace);
-      Object.defineProperty(index, operation, { value: fail });
-      return index;
-    },
-  };
+/** A storage that fails wherever it is called for live sessions. */
+function registryFailing(
+  method: 'get' | 'range' | 'commit',
+  failing: () => never | Promise<never>,
+): StorageEngine {
+  const isSession = (key: string | undefined): boolean => key?.startsWith('session:') ?? false;
+  return storageWith((memory) => {
+    const each: Pick<DebateSpaceStorage, typeof method> = {
+      get: (keys) => (keys.some(isSession) ? failing() : memory.get(keys)),
+      range: (from, ...more) => (isSession(from) ? failing() : memory.range(from, ...more)),
+      commit: (checks, changes) =>
+        [...changes.keys()].some(isSession) ? failing() : memory.commit(checks, changes),
+    };
+    return { [method]: each[method] };
+  });
 }
+const registryFaults: readonly HostFault[] = (['get', 'range', 'commit'] as const).flatMap((method) =>
+  failures.map(({ how, failing }) => ({
+    name: `the storage of live sessions ${how} in ${method}`,
+    onOneHost: true,
+    options: { session: { policy: 'last' }, storage: registryFailing(method, failing) },
+  })),
+);
 
 const around = (name: string, apply: (parts: FaultyRequest) => void): HostFault[] => [
   { name: `${name}, before the end`, before: apply },
@@ -105,7 +119,7 @@ export const hostFaults: readonly HostFault[] = [
   { name: 'a subscriber to the events throws', started: ({ app }) => { app.get(DebateSpaceEvents).events$.subscribe(fail); } },
   { name: 'the logger throws at a fault', options: session({ uid: fail }), started: () => { Logger.overrideLogger({ log: fail, warn: fail, error: fail }); } },
   ...storageFaults,
-  ...['put', 'renew', 'remove'].map((operation) => ({ name: `the session index throws in ${operation}`, onOneHost: true, options: session({ policy: 'last', index: indexFailing(operation) }) })),
+  ...registryFaults,
 ]; // prettier-ignore
 
 /** Those that are played on a host; the platform matters to most of them. */

@@ -32,15 +32,16 @@ import type { ResolvedOptions } from './resolve-options.js';
 import type { KeySource, Secret } from './secret.js';
 import { DebateSpaceOptionsError } from './errors.js';
 import { EndRecorder } from './session-end/end-recorder.js';
-import type { SessionIndex } from './session-index/session-index.js';
-import { SessionSeal } from './session-index/session-seal.js';
+import type { SessionIndexing } from './session-end/indexed-sessions.js';
+import { SessionEndDetector } from './session-end/session-end-detector.js';
+import { SessionRegistry } from './session-end/session-registry.js';
+import { SessionSeal } from './session-end/session-seal.js';
 import { keyedHash } from './keyed-hash.js';
 import { Sealer } from './sealer.js';
-import { SessionEndDetector } from './session-end/session-end-detector.js';
 
 const FORGETFUL =
-  'session.expiry with an index in memory: sessions that are not used again after a restart are not told of when they ' +
-  'run out; redisSessionIndex() remembers them';
+  'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
+  'hint: a durable storage, such as lmdbStorage(), keeps them';
 const UNENDING =
   "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out over there";
 const DRAIN_MS = 5_000;
@@ -65,15 +66,11 @@ export class DebateSpaceRuntime {
   readonly #dispatcher: Dispatcher;
   readonly #erasureDispatcher: ErasureDispatcher | undefined;
   readonly #unfinished: UnfinishedErasures | undefined;
+  readonly #registry: SessionRegistry | undefined;
   #closed: Promise<void> | undefined;
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
-    const { policy, expiry, index } = options.session;
-    const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
-    // Whoever has the same name and another key – another environment on the same Redis – has other sessions.
     const hashKey = await firstKey(options.secretKey);
-    const namespace = `${options.applicationName}:${keyedHash(hashKey, 'session index', '')}`;
-    const sessions = isIndexed ? await index.open(namespace) : undefined;
     const subject = new Subject<DebateSpaceEvent>();
     const containment = new Containment(subject.next.bind(subject));
     const contained = (work: () => void): void => {
@@ -89,7 +86,17 @@ export class DebateSpaceRuntime {
       keepFinishedMs: options.logout.historyMs,
     };
     const engine = outboxOn(storage, options.storage, context);
-    return new DebateSpaceRuntime(options, hashKey, engine, context, subject, sessions);
+    const { policy, expiry } = options.session;
+    const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
+    const indexing = isIndexed
+      ? {
+          registry: new SessionRegistry(storage),
+          seal: new SessionSeal(key),
+          lastOnly: policy === 'last',
+          sweepMs: expiry === false ? undefined : expiry.sweepMs,
+        }
+      : undefined;
+    return new DebateSpaceRuntime(options, hashKey, engine, context, subject, indexing);
   }
 
   private constructor(
@@ -98,7 +105,7 @@ export class DebateSpaceRuntime {
     engine: Outbox,
     context: OutboxContext,
     subject: Subject<DebateSpaceEvent>,
-    index?: SessionIndex,
+    indexing?: SessionIndexing,
   ) {
     this.#subject = subject;
     const { apiKey, secretKey, authUrl, baseUrl, http, logout, session, users } = options;
@@ -152,20 +159,15 @@ export class DebateSpaceRuntime {
     const outbox = new OutboxWithSpare(engine, new MemoryOutbox(context), logout.waitMs, emit);
 
     this.outbox = outbox;
-    const forgetful = session.expiry !== false && index?.durable === false ? FORGETFUL : undefined;
-    const unending = index && session.expiry === false ? UNENDING : undefined;
+    const forgetful = indexing && session.expiry !== false && !outbox.durable ? FORGETFUL : undefined;
+    const unending = indexing && session.expiry === false ? UNENDING : undefined;
     this.warnings = [signer.weakness(hashKey), forgetful, unending, ...outbox.warnings].filter(
       (warning) => warning !== undefined,
     );
     this.events = new DebateSpaceEvents(this.#subject);
     this.recorder = new EndRecorder(outbox, hashKey, emit, logout);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
-    const indexing = index && {
-      index,
-      seal: new SessionSeal(hashKey),
-      lastOnly: session.policy === 'last',
-      sweepMs: session.expiry === false ? undefined : session.expiry.sweepMs,
-    };
+    this.#registry = indexing?.registry;
     this.detector = new SessionEndDetector(this.recorder, { ...session, indexing }, emit);
     this.#transport = transport;
     this.#dispatches = options.dispatch;
@@ -233,6 +235,7 @@ export class DebateSpaceRuntime {
     const erasures = this.outbox.durable ? 0 : await inTime(this.#unfinishedErasures(), DRAIN_MS, 0);
     if (erasures > 0) this.#subject.next({ type: 'erasures-lost', count: erasures });
     this.#transport.close();
+    await inTime(this.#registry?.idle() ?? Promise.resolve(), LEAST_DRAIN_MS, undefined);
     await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();
   }

@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { BeforeErase } from './erasure/erasure.js';
 import type { StorageEngine } from './storage/storage.js';
 import type { HttpAdapter } from './remote/transport.js';
-import type { SessionIndexFactory } from './session-index/session-index.js';
 
 /** What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error. */
 export interface DebateSpaceModuleOptions {
@@ -90,19 +89,14 @@ export interface DebateSpaceSessionOptions {
   cookies?: readonly SessionCookie[] | undefined;
   /**
    * Which ends of a user's sessions notify. `any` (default): each. `last`: only when the user has no other live session;
-   * for sessions in stores.
+   * for sessions in stores. Keeps the live sessions in `storage`, which all instances must share.
    */
   policy?: 'any' | 'last' | undefined;
   /**
    * Whether users whose session ran out count as logged out. `true` looks every minute. Needs `store`, where the sweep
-   * looks whether a session is really gone. Default: false.
+   * looks whether a session is really gone. Keeps the live sessions in `storage`. Default: false.
    */
   expiry?: boolean | { readonly sweepMs: number } | undefined;
-  /**
-   * Where the live sessions are noted for `policy: 'last'` and `expiry`, and for nothing else. Default:
-   * `memorySessionIndex()`, right for one process; `redisSessionIndex()` for several.
-   */
-  index?: SessionIndexFactory | undefined;
   /** How long a response that is still open may delay the verdict on an end, in milliseconds. Default: 500. */
   graceMs?: number | undefined;
 }

@@ -50,15 +50,6 @@ export {
   type OutboxStats,
   type ParkedLogout,
 } from './debate-space-outbox.js';
-export { memorySessionIndex } from './session-index/memory-session-index.js';
-export { redisSessionIndex, type RedisSessionIndexOptions } from './session-index/redis-session-index.js';
-export type { SendCommand } from './redis-script.js';
-export type {
-  IndexedSession,
-  SessionIndex,
-  SessionIndexFactory,
-  SessionRemoval,
-} from './session-index/session-index.js';
 export { memoryStorage } from './storage/memory-storage.js';
 export type {
   DebateSpaceStorage,

@@ -3,8 +3,6 @@ import { z } from 'zod';
 import type { DebateSpaceModuleOptions, LogoutClaims, SessionCookie } from './debate-space.options.js';
 import type { BeforeErase } from './erasure/erasure.js';
 import { defaultSessionUid } from './session-end/default-session-uid.js';
-import { memorySessionIndex } from './session-index/memory-session-index.js';
-import type { SessionIndexFactory } from './session-index/session-index.js';
 import { memoryStorage } from './storage/memory-storage.js';
 import type { StorageEngine } from './storage/storage.js';
 
@@ -50,11 +48,9 @@ const store = z.custom<NonNullable<DebateSpaceModuleOptions['session']>['store']
   return stores.length > 0 && stores.every(isStore);
 }, 'must be a session store, or several in an array: objects with get, set and destroy');
 
-const storage = z.custom<StorageEngine>(isFactory, 'must be a storage such as memoryStorage()');
-
-const index = z.custom<SessionIndexFactory>(
-  isFactory,
-  'must be a session index such as memorySessionIndex() or redisSessionIndex({ sendCommand })',
+const storage = z.custom<StorageEngine>(
+  (value) => typeof (value as { open?: unknown } | null | undefined)?.open === 'function',
+  'must be a storage such as memoryStorage()',
 );
 
 /** What each option must be, its default, and the cure when it is not so. */
@@ -94,7 +90,6 @@ export const optionsSchema = z.strictObject({
           .union([z.boolean(), z.strictObject({ sweepMs: milliseconds(1) })], EXPIRY)
           .default(false)
           .transform((expiry) => (expiry === true ? { sweepMs: 60_000 } : expiry)),
-        index: index.default(() => memorySessionIndex()),
         graceMs: milliseconds(0).default(500),
       },
       GROUP,
@@ -178,8 +173,4 @@ export type CheckedOptions = z.output<typeof optionsSchema>;
 function isStore(value: unknown): boolean {
   const methods = value as Record<string, unknown> | null | undefined;
   return ['get', 'set', 'destroy'].every((method) => typeof methods?.[method] === 'function');
-}
-
-function isFactory(value: unknown): boolean {
-  return typeof (value as { open?: unknown } | null | undefined)?.open === 'function';
 }

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { DebateSpaceOptionsError } from './errors.js';
 import { memoryStorage } from './storage/memory-storage.js';
-import { memorySessionIndex } from './session-index/memory-session-index.js';
 import { resolveOptions } from './resolve-options.js';
 
 const required = {
@@ -71,7 +70,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ session: { policy: 'first' } }, "session.policy must be 'any' or 'last' (found 'first')"],
   [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
   [{ session: { expiry: true } }, 'session.expiry needs session.store'],
-  [{ session: { index: {} } }, 'session.index must be a session index such as memorySessionIndex()'],
+  [{ session: { index: {} } }, 'session.index: no such option'],
   [{ session: { graceMs: -1 } }, 'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)'], // prettier-ignore
   [{ logout: { mode: 'off' } }, "logout.mode must be 'direct' or 'oidc' (found 'off')"],
   [
@@ -230,7 +229,7 @@ describe('the options', () => {
     ['a session cookie', { session: { cookies: [{ name: 'session', uid: () => 'alice' }] } }],
     ['expiry, with a store', { session: { store, expiry: true } }],
     ['expiry as often as told', { session: { store, expiry: { sweepMs: 1000 } } }],
-    ['the last session only, with an index', { session: { policy: 'last', index: memorySessionIndex() } }],
+    ['the last session only', { session: { policy: 'last' } }],
     ['a storage', { storage: memoryStorage() }],
     ['no rate limit', { http: { rateLimit: false } }],
     ['a function for the claims', { logout: { claims: () => ({}) } }],

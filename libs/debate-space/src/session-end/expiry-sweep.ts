@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
 import { answered, inTime } from '../in-time.js';
-import type { IndexedSession, SessionRemoval } from '../session-index/session-index.js';
 import type { EndRecorder } from './end-recorder.js';
 import type { SessionIndexing } from './indexed-sessions.js';
 import { nextLook } from './session-expiry.js';
+import type { ExpiredSession, SessionRemoval } from './session-registry.js';
 
 interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs'> {
   readonly recorder: EndRecorder;
@@ -18,7 +18,7 @@ interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs'> {
 const AT_ONCE = 50;
 /** So long nobody else looks at what this process has claimed. */
 const LEASE_MS = 60_000;
-/** Neither a store nor an index that does not answer may stop the sweep. */
+/** Neither a store nor a registry that does not answer may stop the sweep. */
 const ANSWER_WITHIN_MS = 5_000;
 /** A look that is under way may end; whatever is left has been claimed, and will be again. */
 const STOP_WITHIN_MS = 1_000;
@@ -55,13 +55,13 @@ export class ExpirySweep {
 
   /** Looks once at every session whose time has come. Never rejects. */
   async sweep(): Promise<void> {
-    const { index, containment } = this.#options;
-    let claimed: readonly IndexedSession[];
+    const { registry, containment } = this.#options;
+    let claimed: readonly ExpiredSession[];
     do {
       try {
-        claimed = await answered(index.claimExpired(AT_ONCE, LEASE_MS), ANSWER_WITHIN_MS);
+        claimed = await answered(registry.claimExpired(AT_ONCE, LEASE_MS), ANSWER_WITHIN_MS);
       } catch (error) {
-        containment.report('session index', error);
+        containment.report('session registry', error);
         return;
       }
       // What fails is claimed again when its lease has run out.
@@ -71,12 +71,12 @@ export class ExpirySweep {
     } while (claimed.length === AT_ONCE && !this.#stopping.signal.aborted);
   }
 
-  async #look(session: IndexedSession): Promise<void> {
-    const { index, seal, lookUp, everyMs } = this.#options;
+  async #look(session: ExpiredSession): Promise<void> {
+    const { registry, seal, lookUp, everyMs } = this.#options;
     const { hash, uidHash } = session;
     const opened = seal.open(session.sealed);
     if (!opened) {
-      await answered(index.remove(hash, uidHash), ANSWER_WITHIN_MS); // of another secret key: nobody can say whether it still lives
+      await answered(registry.remove(hash, uidHash), ANSWER_WITHIN_MS); // of another storage key: nobody can say whether it still lives
       return;
     }
     const { sid, uid } = opened;
@@ -86,16 +86,16 @@ export class ExpirySweep {
       return;
     }
     const renewed = { ...session, expiresAt: nextLook(alive, Date.now(), everyMs) };
-    await answered(index.renew(renewed), ANSWER_WITHIN_MS);
+    await answered(registry.renew(renewed), ANSWER_WITHIN_MS);
   }
 
-  async #tell({ hash, uidHash }: IndexedSession, sid: string, uid: string): Promise<void> {
-    const { index, recorder, lastOnly, containment } = this.#options;
+  async #tell({ hash, uidHash }: ExpiredSession, sid: string, uid: string): Promise<void> {
+    const { registry, recorder, lastOnly, containment } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
-    const remove = (): Promise<SessionRemoval> => answered(index.remove(hash, uidHash), ANSWER_WITHIN_MS);
+    const remove = (): Promise<SessionRemoval> => answered(registry.remove(hash, uidHash), ANSWER_WITHIN_MS);
     // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
     const removal = await remove().catch((error: unknown) => {
-      containment.report('session index', error);
+      containment.report('session registry', error);
       return remove().then(
         ({ others }) => ({ removed: true, others }),
         () => ({ removed: true, others: false }),

@@ -1,48 +1,46 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
 import { Secret } from '../secret.js';
-import { memorySessionIndex } from '../session-index/memory-session-index.js';
-import type { SessionIndex } from '../session-index/session-index.js';
-import { SessionSeal } from '../session-index/session-seal.js';
+import { memoryStorage } from '../storage/memory-storage.js';
 import { IndexedSessions } from './indexed-sessions.js';
+import { SessionRegistry } from './session-registry.js';
+import { SessionSeal } from './session-seal.js';
 
 const seal = new SessionSeal(new Secret('a secret key of a test'));
 const session = {};
-let index: SessionIndex;
+let registry: SessionRegistry;
 let puts: string[];
 let renewals: string[];
 let faults: string[];
-/** What the index does before it answers. */
+/** What the registry does before it answers. */
 let answer: () => Promise<void>;
 
 beforeEach(async () => {
-  const memory = await memorySessionIndex().open('demo');
+  const context = { namespace: 'demo', families: ['session'], contained: () => undefined };
+  const memory = new SessionRegistry(await memoryStorage().open(context));
   [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
-  index = {
-    durable: false,
-    put: async (indexed) => {
-      puts.push(seal.open(indexed.sealed)?.uid ?? '');
-      await answer();
-      await memory.put(indexed);
-    },
-    renew: (indexed) => {
-      renewals.push(seal.open(indexed.sealed)?.uid ?? '');
-      return memory.renew(indexed);
-    },
-    remove: async (hash, uid) => {
-      await answer();
-      return memory.remove(hash, uid);
-    },
-    claimExpired: () => [],
-  };
+  registry = new SessionRegistry(await memoryStorage().open(context));
+  jest.spyOn(registry, 'put').mockImplementation(async (session) => {
+    puts.push(seal.open(session.sealed)?.uid ?? '');
+    await answer();
+    await memory.put(session);
+  });
+  jest.spyOn(registry, 'renew').mockImplementation((session) => {
+    renewals.push(seal.open(session.sealed)?.uid ?? '');
+    return memory.renew(session);
+  });
+  jest.spyOn(registry, 'remove').mockImplementation(async (hash, uidHash) => {
+    await answer();
+    return memory.remove(hash, uidHash);
+  });
 });
 
 function sessions(lastOnly: boolean): IndexedSessions {
   const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
   return new IndexedSessions({
-    index,
+    registry,
     seal,
     lastOnly,
     sweepMs: 1,
@@ -50,7 +48,7 @@ function sessions(lastOnly: boolean): IndexedSessions {
   });
 }
 
-describe('the sessions of this process in the index', () => {
+describe('the sessions of this process in the registry', () => {
   it('are written once, however often they are used', () => {
     const indexed = sessions(true);
     for (let use = 0; use < 5; use += 1) indexed.saved('s1', 'alice', session);
@@ -70,10 +68,10 @@ describe('the sessions of this process in the index', () => {
 
   it('are written again when that has failed', async () => {
     const indexed = sessions(true);
-    answer = () => Promise.reject(new Error('the index is down'));
+    answer = () => Promise.reject(new Error('the storage is down'));
     indexed.saved('s1', 'alice', session);
     await nextTurn();
-    expect(faults).toEqual(['session index']);
+    expect(faults).toEqual(['session registry']);
     indexed.saved('s1', 'alice', session);
     expect(puts).toEqual(['alice', 'alice']);
   });
@@ -94,7 +92,7 @@ describe('the sessions of this process in the index', () => {
   it.each([
     { name: 'each end is told anyway', lastOnly: false },
     { name: 'only the last one is', lastOnly: true },
-  ])('do not hold up a logout when the index never answers, and $name', async ({ lastOnly }) => {
+  ])('do not hold up a logout when the registry never answers, and $name', async ({ lastOnly }) => {
     const indexed = sessions(lastOnly);
     answer = () => new Promise(() => undefined);
     expect(await indexed.ended('s1', 'alice')).toBe(true);

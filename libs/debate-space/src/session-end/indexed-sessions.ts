@@ -3,20 +3,20 @@ import type { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
 import { answered, inTime } from '../in-time.js';
 import { uidProblem } from '../remote/uid.js';
-import type { IndexedSession, SessionIndex, SessionRemoval } from '../session-index/session-index.js';
-import type { SessionSeal } from '../session-index/session-seal.js';
 import { expiryOf } from './session-expiry.js';
+import type { RegisteredSession, SessionRegistry, SessionRemoval } from './session-registry.js';
+import type { SessionSeal } from './session-seal.js';
 
 interface Noted {
   readonly uid: string;
   readonly expiresAt: number;
 }
 
-type Write = (index: SessionIndex, session: IndexedSession) => void | PromiseLike<void>;
+type Write = 'put' | 'renew';
 
 /** What it takes to know every live session, over all instances. */
 export interface SessionIndexing {
-  readonly index: SessionIndex;
+  readonly registry: SessionRegistry;
   readonly seal: SessionSeal;
   /** Whether an end counts only if the user has no other live session. */
   readonly lastOnly: boolean;
@@ -29,19 +29,19 @@ interface IndexedSessionsOptions extends SessionIndexing {
 }
 
 const MOST_REMEMBERED = 10_000;
-/** An index that lost its sessions learns of those in use after so long. */
+/** A registry that lost its sessions learns of those in use after so long. */
 const REMEMBER_MS = 10 * 60_000;
 /** A session that is used with each click is written once in so long. */
 const NOTE_EVERY_MS = 60_000;
 const ANSWER_WITHIN_MS = 5_000;
-/** A logout that waits for the index leaves a shutdown the time to deliver it. */
+/** A logout that waits for the registry leaves a shutdown the time to deliver it. */
 const DECIDE_WITHIN_MS = 1_000;
 
-/** The sessions of this process in the index that all instances share. Nothing of it ever throws. */
+/** The sessions of this process in the registry that all instances share. Nothing of it ever throws. */
 export class IndexedSessions {
   readonly #options: IndexedSessionsOptions;
   readonly #noted = new LRUCache<string, Noted>({ max: MOST_REMEMBERED, ttl: REMEMBER_MS });
-  /** What the index has not heard of, by hash: ended sessions that it would count as live, and so hide a last one. */
+  /** What the registry has not heard of, by hash: ended sessions that it would count as live, and so hide a last one. */
   readonly #owed = new LRUCache<string, string>({ max: MOST_REMEMBERED });
   #settling = false;
 
@@ -59,12 +59,12 @@ export class IndexedSessions {
   /** The session was saved with this user. */
   saved(sid: string, uid: string, session: SessionRecord): void {
     this.#lives(sid);
-    this.#note(sid, uid, session, (index, indexed) => index.put(indexed));
+    this.#note(sid, uid, session, 'put');
   }
 
   /** The session was touched – by a request that may not have heard of its end. */
   touched(sid: string, uid: string, session: SessionRecord): void {
-    this.#note(sid, uid, session, (index, indexed) => index.renew(indexed));
+    this.#note(sid, uid, session, 'renew');
   }
 
   /** The session has no user: whoever logs in to it next is noted at once. */
@@ -73,7 +73,7 @@ export class IndexedSessions {
   }
 
   /**
-   * @returns whether the end of this session is to be told. It is when the index does not answer, and nobody waits for
+   * @returns whether the end of this session is to be told. It is when the registry does not answer, and nobody waits for
    * that when each end is told anyway
    */
   async ended(sid: string, uid: string): Promise<boolean> {
@@ -96,13 +96,13 @@ export class IndexedSessions {
   }
 
   async #remove(hash: string, uidHash: string): Promise<SessionRemoval | undefined> {
-    const removal = await this.#contained(() => this.#options.index.remove(hash, uidHash));
+    const removal = await this.#contained(() => this.#options.registry.remove(hash, uidHash));
     if (removal) this.#owed.delete(hash);
     else this.#owed.set(hash, uidHash);
     return removal;
   }
 
-  /** The index answers again: tells it of what it has missed. */
+  /** The registry answers again: tells it of what it has missed. */
   async #settle(): Promise<void> {
     if (this.#settling) return;
     this.#settling = true;
@@ -128,9 +128,9 @@ export class IndexedSessions {
     void this.#written(write, { hash: seal.hash(sid), uidHash: seal.uidHash(uid), expiresAt, sealed }, sid);
   }
 
-  async #written(write: Write, session: IndexedSession, sid: string): Promise<void> {
+  async #written(write: Write, session: RegisteredSession, sid: string): Promise<void> {
     const done = await this.#contained(async () => {
-      await write(this.#options.index, session);
+      await this.#options.registry[write](session);
       return true;
     });
     if (done) void this.#settle();
@@ -139,6 +139,6 @@ export class IndexedSessions {
 
   async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {
     const answer = async (): Promise<T> => answered(work(), ANSWER_WITHIN_MS);
-    return this.#options.containment.run<Promise<T | undefined>>('session index', answer, undefined);
+    return this.#options.containment.run<Promise<T | undefined>>('session registry', answer, undefined);
   }
 }

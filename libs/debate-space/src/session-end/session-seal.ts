@@ -2,12 +2,11 @@ import { keyedHash } from '../keyed-hash.js';
 import { Sealer } from '../sealer.js';
 import type { Secret } from '../secret.js';
 
-/** What a session is to the index: who reads it can neither take over a session nor learn who has one. */
+/** Hides session ids and uids in the registry: who reads it can neither take over a session nor learn who has one. */
 export class SessionSeal {
   readonly #key: Secret;
   readonly #sealer: Sealer;
 
-  /** @param key the secret key, not the storage key: who learns a session id can take that session over */
   constructor(key: Secret) {
     this.#key = key;
     this.#sealer = new Sealer(key, 'session ids');
@@ -25,7 +24,7 @@ export class SessionSeal {
     return this.#sealer.seal(`${uid}\0${sid}`); // no uid has control characters
   }
 
-  /** @returns `undefined` when it was sealed with another secret key, or is damaged: it will never be opened */
+  /** @returns `undefined` when it was sealed with another storage key, or is damaged: it will never be opened */
   open(sealed: string): { readonly sid: string; readonly uid: string } | undefined {
     const opened = this.#sealer.open(sealed) ?? '';
     const end = opened.indexOf('\0');

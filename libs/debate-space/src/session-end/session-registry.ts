@@ -1,0 +1,194 @@
+import { KeyedMutex } from '../logout/keyed-mutex.js';
+import { type RecordType, UnreadableRecord } from '../storage/record-type.js';
+import type { DebateSpaceStorage } from '../storage/storage.js';
+import { transact } from '../storage/transact.js';
+
+/** An expired session that nobody has claimed for this long is forgotten, unreported. */
+export const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
+const FORGET_EVERY_MS = 60_000;
+const FORGET_LIMIT = 100;
+/** 15 digits: a session that never expires ends then. */
+const LAST_MOMENT = 999_999_999_999_999;
+
+/** What names a session, its user, and both. */
+export interface ExpiredSession {
+  /** Keyed hash of the session id. */
+  readonly hash: string;
+  /** Keyed hash of the uid. */
+  readonly uidHash: string;
+  /** The session id and the uid, encrypted: with them a sweep finds the session in the host's store. */
+  readonly sealed: string;
+}
+
+export interface RegisteredSession extends ExpiredSession {
+  /** By the host's clock: milliseconds since 1970, or `Infinity` when the session never expires. Never `NaN`. */
+  readonly expiresAt: number;
+}
+
+export interface SessionRemoval {
+  /** Whether the session was there, with this user. One of all callers who remove a session gets `true`. */
+  readonly removed: boolean;
+  /** Whether the user has another session that has not expired. */
+  readonly others: boolean;
+}
+
+interface StoredSession extends ExpiredSession {
+  /** When it expires, by the clock of the storage. */
+  readonly endsAt: number;
+  /** When it may be claimed: `endsAt`, or the end of the lease of a claim. */
+  readonly dueAt: number;
+}
+
+const digits = (moment: number): string => String(moment).padStart(15, '0');
+const recordKey = (hash: string): string => `session:s:${hash}`;
+const userKey = (uidHash: string, rest: string): string => `session:u:${uidHash}:${rest}`;
+const dueKey = (rest: string): string => `session:x:${rest}`;
+const hashOf = (key: string): string => key.slice(key.lastIndexOf(':') + 1);
+
+const SESSION: RecordType<StoredSession> = {
+  version: 1,
+  key: ({ hash }) => recordKey(hash),
+  indexes: ({ hash, uidHash, endsAt, dueAt }) => [
+    userKey(uidHash, `${digits(endsAt)}:${hash}`),
+    dueKey(`${digits(dueAt)}:${hash}`),
+  ],
+  isRecord: (value): value is StoredSession => {
+    const { hash, uidHash, sealed, endsAt, dueAt } = value as Partial<Record<string, unknown>>;
+    return (
+      [hash, uidHash, sealed].every((text) => typeof text === 'string') &&
+      [endsAt, dueAt].every(Number.isSafeInteger)
+    );
+  },
+};
+
+/**
+ * The live sessions of an application, for `session.policy: 'last'` and `session.expiry`, shared by all instances that
+ * share the storage. Every method rejects with a `StorageError` when the outcome is unknown; the caller may repeat it.
+ *
+ * A session leaves by `remove`. One that has expired is claimed by an instance, which looks for it in the host's store:
+ * either it is still there, and `renew` gets its new time, or it is gone, and the caller who gets `removed: true` reports
+ * it.
+ *
+ * The registry keeps how long a session has left by the clock of the storage, not its date: instances whose clocks differ
+ * agree, and a clock that jumps expires and forgets nothing.
+ */
+export class SessionRegistry {
+  readonly #storage: DebateSpaceStorage;
+  /** A logout that follows a login in this process counts the session of that login. */
+  readonly #mutex = new KeyedMutex();
+  #forgetAt = 0;
+
+  constructor(storage: DebateSpaceStorage) {
+    this.#storage = storage;
+  }
+
+  /** Registers a live session, in place of what was known under the same hash: time, user, a claim. */
+  async put(session: RegisteredSession): Promise<void> {
+    const stored = this.#stored(session);
+    await this.#inOrder(stored, () =>
+      transact(this.#storage, (transaction) => transaction.put(SESSION, stored)),
+    );
+    await this.#forgetOld();
+  }
+
+  /** Like {@link put}, but only if the session is there with this user: the caller may not know of its end. */
+  async renew(session: RegisteredSession): Promise<void> {
+    const stored = this.#stored(session);
+    await this.#inOrder(stored, () =>
+      transact(this.#storage, async (transaction) => {
+        const known = await transaction.read(SESSION, recordKey(stored.hash));
+        if (!known || known instanceof UnreadableRecord || known.uidHash !== stored.uidHash) return;
+        transaction.replace(SESSION, known, stored);
+      }),
+    );
+  }
+
+  /**
+   * Removes a session that has ended, claimed or not, unless it is registered with another user. When the last sessions of
+   * a user end at the same time, exactly one caller gets `others: false`.
+   */
+  async remove(hash: string, uidHash: string): Promise<SessionRemoval> {
+    return this.#inOrder({ hash, uidHash }, () =>
+      transact(this.#storage, async (transaction) => {
+        const known = await transaction.read(SESSION, recordKey(hash));
+        const removed = known && !(known instanceof UnreadableRecord) && known.uidHash === uidHash;
+        if (removed) transaction.replace(SESSION, known, undefined);
+        const live = [userKey(uidHash, digits(this.#storage.now() + 1)), userKey(uidHash, '~')] as const;
+        const sessions = await this.#storage.range(...live, { limit: 2 });
+        const other = sessions.find(([key]) => hashOf(key) !== hash);
+        // The commit fails if the other session ends in the meantime.
+        if (other) transaction.check(...other);
+        return { removed: removed ?? false, others: other !== undefined };
+      }),
+    );
+  }
+
+  /**
+   * Claims at most `limit` expired sessions, those that expired first before others. Nobody else gets them for `leaseMs`
+   * ms; those that are neither removed nor renewed by then may be claimed again, after those that expired before the end
+   * of the lease.
+   */
+  async claimExpired(limit: number, leaseMs: number): Promise<readonly ExpiredSession[]> {
+    const now = this.#storage.now();
+    const claim = (session: StoredSession): StoredSession => ({ ...session, dueAt: now + leaseMs });
+    const claimed = await this.#mutex.run('due', () => this.#changeDue(now, limit, claim));
+    return claimed.map(({ hash, uidHash, sealed }) => ({ hash, uidHash, sealed }));
+  }
+
+  /** Resolves when no call is running. */
+  idle(): Promise<void> {
+    return this.#mutex.idle();
+  }
+
+  /** At most {@link FORGET_LIMIT} sessions with each `put`, until none is left. */
+  async #forgetOld(): Promise<void> {
+    const now = this.#storage.now();
+    if (now < this.#forgetAt) return;
+    this.#forgetAt = now + FORGET_EVERY_MS;
+    const until = Math.max(0, now - FORGOTTEN_AFTER_MS);
+    const forgotten = await this.#mutex.run('due', () =>
+      this.#changeDue(until, FORGET_LIMIT, () => undefined),
+    );
+    if (forgotten.length === FORGET_LIMIT) this.#forgetAt = now;
+  }
+
+  /** Replaces sessions that were due at a moment, the first ones first. @returns the sessions as they were */
+  #changeDue(
+    moment: number,
+    limit: number,
+    change: (session: StoredSession) => StoredSession | undefined,
+  ): Promise<readonly StoredSession[]> {
+    return transact(this.#storage, async (transaction) => {
+      const until = dueKey(digits(moment + 1));
+      const rows = await this.#storage.range(dueKey(''), until, { limit });
+      const records = await transaction.readAll(
+        SESSION,
+        rows.map(([key]) => recordKey(hashOf(key))),
+      );
+      return records.flatMap((record, n) => {
+        const row = rows[n]?.[0] ?? '';
+        if (record && !(record instanceof UnreadableRecord) && SESSION.indexes(record).includes(row)) {
+          transaction.replace(SESSION, record, change(record));
+          return [record];
+        }
+        if (record instanceof UnreadableRecord) transaction.replace(SESSION, record, undefined);
+        transaction.set(row, undefined); // leads to nothing
+        return [];
+      });
+    });
+  }
+
+  #stored({ hash, uidHash, sealed, expiresAt }: RegisteredSession): StoredSession {
+    const endsAt = Math.floor(this.#storage.now() + expiresAt - Date.now());
+    const moment = Math.min(Math.max(0, endsAt), LAST_MOMENT);
+    return { hash, uidHash, sealed, endsAt: moment, dueAt: moment };
+  }
+
+  /** After earlier calls about the same session, then after those about the same user. */
+  async #inOrder<T>(
+    { hash, uidHash }: Pick<ExpiredSession, 'hash' | 'uidHash'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    return this.#mutex.run(recordKey(hash), () => this.#mutex.run(userKey(uidHash, ''), work));
+  }
+}
