@@ -12,7 +12,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Browser } from '../sample-app/src/demo/browser.js';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { programOf } from './support/program.js';
 import { keys } from './support/service.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -85,7 +84,7 @@ let startup: { readonly whenBuilding: boolean; readonly printed: string };
 beforeAll(async () => {
   await rm(join(dist, 'start.js'), { force: true });
   const storage = await mkdtemp(join(tmpdir(), 'own-process-'));
-  const env = { ...process.env, PORT: '0', SIMULATOR_PORT: '0', OUTBOX_PATH: storage };
+  const env = { ...process.env, PORT: '0', SIMULATOR_PORT: '0', DEBATE_SPACE_STORAGE: `lmdb:${storage}` };
   const npm = start('npm', ['start'], env);
   await npm.line(/^Building/);
   const whenBuilding = existsSync(join(dist, 'start.js'));
@@ -143,7 +142,7 @@ describe('the sample app for a real service', () => {
       DEBATE_SPACE_SECRET_KEY: keys.secretKey,
       DEBATE_SPACE_APPLICATION_NAME: 'sample-app',
       DEBATE_SPACE_AUTH_URL: service.url,
-      OUTBOX_PATH: folder,
+      DEBATE_SPACE_STORAGE: `lmdb:${folder}`,
       PORT: '0',
       MEMBERS: `ada:${hash}`,
       ...more,
@@ -195,20 +194,5 @@ describe('the sample app for a real service', () => {
   it('hashes no password that is too short', async () => {
     const stderr: unknown = expect.stringContaining('at least 8 characters');
     await expect(hashing('short')).rejects.toMatchObject({ code: 1, stdout: '', stderr });
-  });
-});
-
-programOf('prlimit', 'util-linux').describe('the lmdb outbox on a full disk', () => {
-  it('takes nothing new, delivers what it has, and goes on when there is room again', async () => {
-    const { stdout } = await run(process.execPath, [join(root, 'test/support/full-disk.mjs'), folder], { cwd: root }); // prettier-ignore
-    const full = { name: 'OutboxError', message: expect.stringContaining('the disk is full') };
-    expect(JSON.parse(stdout)).toEqual({
-      refused: full,
-      unnoted: full,
-      isKept: true,
-      isDelivered: true,
-      later: 200,
-      noted: 1000,
-    });
   });
 });
