@@ -31,12 +31,10 @@ async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[
     cwd: '/',
     env: { PATH: process.env.PATH, ...configuredFor(service, env) },
   });
-  const [out, err, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  return { out, err, code: code as unknown };
+  const closed = once(child, 'close');
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  await closed;
+  return { out, err, code: child.exitCode };
 }
 
 for (const storage of sharedStorages) {

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { OnApplicationShutdown } from '@nestjs/common';
-import type { StorageEngine } from 'nestjs-debate-space';
-import { memoryStorage } from 'nestjs-debate-space';
+import { memoryStorage, type StorageEngine } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { redisStorage } from 'nestjs-debate-space/redis';
