@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -12,7 +12,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Browser } from '../sample-app/src/demo/browser.js';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
+import { freePort } from './support/free-port.js';
 import { keys } from './support/service.js';
+import { sharedStorages, type StorageServer } from '../libs/debate-space-cli/src/testing/storages.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'sample-app/dist');
@@ -45,6 +47,14 @@ class OwnProcess {
   /** Where the app listens. The app prints it when its port is open, and not before. */
   async address(): Promise<string> {
     return (await this.line(ADDRESS)).replace(ADDRESS, '$1');
+  }
+
+  /** What it prints from now on until it ends. */
+  async rest(): Promise<string> {
+    const lines: string[] = [];
+    for (let next = await this.#lines.next(); next.done !== true; next = await this.#lines.next())
+      lines.push(next.value);
+    return [...lines, await this.errors].join('\n');
   }
 
   async exitCode(): Promise<unknown> {
@@ -162,6 +172,45 @@ describe('the sample app for a real service', () => {
     await service.received.waitFor('logout', { timeoutMs: 60_000 });
     expect(service.received.logouts).toEqual(['ada']);
   });
+
+  for (const storage of sharedStorages) {
+    storage.describe(`with the storage ${storage.name}`, () => {
+      let server: StorageServer;
+      beforeAll(async () => {
+        server = await storage.start();
+      });
+      afterAll(async () => {
+        await server.stop();
+      });
+
+      it('closes its connection last, and delivers after the restart what it could not deliver before', async () => {
+        const env = await server.place();
+        const ada = new Browser(await startMain(env).address());
+        await ada.logIn('ada', PASSWORD);
+        await service.goDown();
+        expect((await ada.submit('/logout')).status).toBe(303);
+        const ended = app?.exitCode();
+        app?.child.kill('SIGTERM');
+        expect(await ended).toBe(0);
+        expect(await app?.rest()).not.toMatch(/storage|Redis|Postgres/i);
+
+        await service.comeBack();
+        await startMain(env).address();
+        await service.received.waitFor('logout', { timeoutMs: 60_000 });
+        expect(service.received.logouts).toEqual(['ada']);
+      });
+    });
+  }
+
+  it.each(['redis', 'postgres'])(
+    'ends with exit code 1 when its storage in %s cannot be reached, and shows no password',
+    async (scheme) => {
+      const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
+      const refused = startMain({ DEBATE_SPACE_STORAGE: url });
+      expect(await refused.exitCode()).toBe(1);
+      expect(await refused.errors).toMatch(/^The storage cannot be reached \(ECONNREFUSED\)\.\nhint: .*\n$/);
+    },
+  );
 
   it.each([
     { title: 'listens on 127.0.0.1 alone', more: {}, elsewhere: 'ECONNREFUSED' },
