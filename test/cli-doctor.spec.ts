@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -8,9 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { postgresMigration } from 'nestjs-debate-space/postgres';
+import pg from 'pg';
 import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
 import { freePort } from './support/free-port.js';
 import { programOf } from './support/program.js';
+import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
 import { startProxy, type ProxyServer } from './support/proxy.js';
 import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
 import { startService } from './support/service.js';
@@ -21,6 +25,8 @@ interface Result {
   readonly detail: string;
   readonly cure?: string;
 }
+
+const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a storage key of a test' };
 
 let service: DebateSpaceSimulator;
 let folder: string;
@@ -49,7 +55,7 @@ async function faults(more: NodeJS.ProcessEnv): Promise<Record<string, string>> 
 
 describe('doctor', () => {
   it('finds nothing where all is well, and touches no user', async () => {
-    const { code, results } = await examined({ DEBATE_SPACE_OUTBOX: `lmdb:${folder}` });
+    const { code, results } = await examined({ DEBATE_SPACE_STORAGE: `lmdb:${folder}` });
     expect(code).toBe(0);
     expect(results.map(({ check, ok }) => [check, ok])).toEqual([
       ['values', true],
@@ -63,8 +69,8 @@ describe('doctor', () => {
       ['keys', true],
       ['scope-authentication', true],
       ['scope-public', true],
-      ['outbox', true],
-      ['outbox-settings', true],
+      ['storage', true],
+      ['storage-settings', true],
       ['pending', true],
       ['parked', true],
       ['erasures', true],
@@ -190,7 +196,7 @@ describe('doctor', () => {
   });
 
   it('finds logouts that are parked', async () => {
-    const env = { DEBATE_SPACE_OUTBOX: `lmdb:${folder}` };
+    const env = { DEBATE_SPACE_STORAGE: `lmdb:${folder}` };
     service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
     await run('logout alice --carry-out', { env: configuredFor(service, env) });
     const found = await faults(env);
@@ -198,9 +204,22 @@ describe('doctor', () => {
     expect(JSON.stringify(found)).not.toContain('alice');
   });
 
-  it('finds an outbox that cannot be opened', async () => {
-    const found = await faults({ DEBATE_SPACE_OUTBOX: `redis://127.0.0.1:${await freePort()}` });
-    expect(found).toEqual({ outbox: expect.stringMatching(/Redis.*DEBATE_SPACE_OUTBOX/) });
+  it.each([
+    ['Redis', 'redis'],
+    ['Postgres', 'postgres'],
+  ])('finds a storage in %s that cannot be reached, and does not show its password', async (name, scheme) => {
+    const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
+    const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: url });
+    const told = new RegExp(`${name} cannot be reached \\(ECONNREFUSED\\) → .*DEBATE_SPACE_STORAGE`);
+    expect(found).toEqual({ storage: expect.stringMatching(told) });
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+  });
+
+  it('finds a folder that is not there, and does not make it', async () => {
+    const path = join(folder, 'elsewhere');
+    const found = await faults({ DEBATE_SPACE_STORAGE: `lmdb:${path}` });
+    expect(found).toEqual({ storage: expect.stringContaining(`there is no folder ${path}`) });
+    expect(existsSync(path)).toBe(false);
   });
 });
 
@@ -257,21 +276,82 @@ describe('doctor, behind a proxy', () => {
   });
 });
 
-redisServer.describe('doctor, of an outbox in Redis', () => {
+redisServer.describe('doctor, of a storage in Redis', () => {
   let redis: RunningRedis;
   afterEach(async () => {
     await redis.stop();
   });
 
-  it('finds a Redis without AOF', async () => {
+  it('finds a Redis without an append-only file', async () => {
     redis = await startRedis({ 'maxmemory-policy': 'noeviction' });
-    const found = await faults({ DEBATE_SPACE_OUTBOX: redis.url });
-    expect(found).toEqual({ 'outbox-settings': expect.stringContaining('Set appendonly yes.') });
+    const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: redis.url });
+    expect(found).toEqual({
+      'storage-settings': expect.stringMatching(/no append-only file.* → set appendonly yes$/),
+    });
   });
 
   it('finds nothing in one that keeps everything', async () => {
     redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
-    expect(await faults({ DEBATE_SPACE_OUTBOX: redis.url })).toEqual({});
+    expect(await faults({ ...storageKey, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
+  });
+
+  it('finds that the storage key is missing', async () => {
+    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
+    const env = { DEBATE_SPACE_STORAGE: redis.url };
+    expect(await faults(env)).toEqual({
+      values: expect.stringMatching(/DEBATE_SPACE_STORAGE_KEY is not set → .*storageKey of your app/),
+    });
+    const { results } = await examined(env);
+    expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
+  });
+
+  it('finds a password that Redis refuses', async () => {
+    redis = await startRedis({ requirepass: 'right' });
+    const url = redis.url.replace('//', '//:hunter2@');
+    const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: url });
+    expect(found).toEqual({ storage: expect.stringContaining('Redis cannot be reached (WRONGPASS)') });
+    expect(JSON.stringify(found)).not.toContain('hunter2');
+  });
+});
+
+postgresServer.describe('doctor, of a storage in Postgres', () => {
+  let postgres: RunningPostgres;
+  let env: NodeJS.ProcessEnv;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+    env = { ...storageKey, DEBATE_SPACE_STORAGE: postgres.connectionString };
+  });
+  afterAll(async () => {
+    await postgres.stop();
+  });
+
+  async function query(text: string): Promise<unknown[]> {
+    const client = new pg.Client({ connectionString: postgres.connectionString });
+    await client.connect();
+    const { rows } = await client.query<Record<string, unknown>>(text);
+    await client.end();
+    return rows;
+  }
+
+  it('finds a Postgres that does not synchronize its files', async () => {
+    await query(postgresMigration());
+    expect(await faults(env)).toEqual({
+      'storage-settings': expect.stringMatching(/\(fsync = off\).* → set fsync = on$/),
+    });
+  });
+
+  it('finds that the table is not there, and does not make it', async () => {
+    const found = await faults({ ...env, DEBATE_SPACE_STORAGE_TABLE: 'elsewhere' });
+    expect(found).toEqual({
+      storage: expect.stringMatching(/no table elsewhere → .*DEBATE_SPACE_STORAGE_TABLE/),
+    });
+    expect(await query("SELECT to_regclass('elsewhere') AS found")).toEqual([{ found: null }]);
+  });
+
+  it('finds a database that does not exist', async () => {
+    const url = postgres.connectionString.replace(/postgres$/, 'nothing');
+    const found = await faults({ ...env, DEBATE_SPACE_STORAGE: url });
+    expect(found).toEqual({ storage: expect.stringContaining('Postgres cannot be reached (3D000)') });
   });
 });
 

@@ -155,8 +155,8 @@ describe('Ctrl-C', () => {
         '--carry-out',
         '--yes',
       ];
-      const outbox = { DEBATE_SPACE_OUTBOX: `lmdb:${folder}` };
-      const { child, told, ended } = start(command, outbox);
+      const storage = { DEBATE_SPACE_STORAGE: `lmdb:${folder}` };
+      const { child, told, ended } = start(command, storage);
       await told('(503)');
       child.kill(signal);
       const { code, err } = await ended;
@@ -164,7 +164,7 @@ describe('Ctrl-C', () => {
       expect(err).toContain('Go on: the same command with --reference case-1, or leave it to your app');
 
       service.faults.clear();
-      const again = await run([...command, '--json'], outbox);
+      const again = await run([...command, '--json'], storage);
       expect(again.code).toBe(0);
       expect(JSON.parse(again.out)).toMatchObject({ reference: 'case-1', total: 2, done: 2, state: 'done' });
     },

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -12,8 +12,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Browser } from '../sample-app/src/demo/browser.js';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { programOf } from './support/program.js';
+import { freePort } from './support/free-port.js';
 import { keys } from './support/service.js';
+import { sharedStorages, type StorageServer } from '../libs/debate-space-cli/src/testing/storages.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'sample-app/dist');
@@ -46,6 +47,14 @@ class OwnProcess {
   /** Where the app listens. The app prints it when its port is open, and not before. */
   async address(): Promise<string> {
     return (await this.line(ADDRESS)).replace(ADDRESS, '$1');
+  }
+
+  /** What it prints from now on until it ends. */
+  async rest(): Promise<string> {
+    const lines: string[] = [];
+    for (let next = await this.#lines.next(); next.done !== true; next = await this.#lines.next())
+      lines.push(next.value);
+    return [...lines, await this.errors].join('\n');
   }
 
   async exitCode(): Promise<unknown> {
@@ -85,7 +94,7 @@ let startup: { readonly whenBuilding: boolean; readonly printed: string };
 beforeAll(async () => {
   await rm(join(dist, 'start.js'), { force: true });
   const storage = await mkdtemp(join(tmpdir(), 'own-process-'));
-  const env = { ...process.env, PORT: '0', SIMULATOR_PORT: '0', OUTBOX_PATH: storage };
+  const env = { ...process.env, PORT: '0', SIMULATOR_PORT: '0', DEBATE_SPACE_STORAGE: `lmdb:${storage}` };
   const npm = start('npm', ['start'], env);
   await npm.line(/^Building/);
   const whenBuilding = existsSync(join(dist, 'start.js'));
@@ -143,7 +152,7 @@ describe('the sample app for a real service', () => {
       DEBATE_SPACE_SECRET_KEY: keys.secretKey,
       DEBATE_SPACE_APPLICATION_NAME: 'sample-app',
       DEBATE_SPACE_AUTH_URL: service.url,
-      OUTBOX_PATH: folder,
+      DEBATE_SPACE_STORAGE: `lmdb:${folder}`,
       PORT: '0',
       MEMBERS: `ada:${hash}`,
       ...more,
@@ -163,6 +172,45 @@ describe('the sample app for a real service', () => {
     await service.received.waitFor('logout', { timeoutMs: 60_000 });
     expect(service.received.logouts).toEqual(['ada']);
   });
+
+  for (const storage of sharedStorages) {
+    storage.describe(`with the storage ${storage.name}`, () => {
+      let server: StorageServer;
+      beforeAll(async () => {
+        server = await storage.start();
+      });
+      afterAll(async () => {
+        await server.stop();
+      });
+
+      it('closes its connection last, and delivers after the restart what it could not deliver before', async () => {
+        const env = await server.place();
+        const ada = new Browser(await startMain(env).address());
+        await ada.logIn('ada', PASSWORD);
+        await service.goDown();
+        expect((await ada.submit('/logout')).status).toBe(303);
+        const ended = app?.exitCode();
+        app?.child.kill('SIGTERM');
+        expect(await ended).toBe(0);
+        expect(await app?.rest()).not.toMatch(/storage|Redis|Postgres/i);
+
+        await service.comeBack();
+        await startMain(env).address();
+        await service.received.waitFor('logout', { timeoutMs: 60_000 });
+        expect(service.received.logouts).toEqual(['ada']);
+      });
+    });
+  }
+
+  it.each(['redis', 'postgres'])(
+    'ends with exit code 1 when its storage in %s cannot be reached, and shows no password',
+    async (scheme) => {
+      const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
+      const refused = startMain({ DEBATE_SPACE_STORAGE: url });
+      expect(await refused.exitCode()).toBe(1);
+      expect(await refused.errors).toMatch(/^The storage cannot be reached \(ECONNREFUSED\)\.\nhint: .*\n$/);
+    },
+  );
 
   it.each([
     { title: 'listens on 127.0.0.1 alone', more: {}, elsewhere: 'ECONNREFUSED' },
@@ -195,20 +243,5 @@ describe('the sample app for a real service', () => {
   it('hashes no password that is too short', async () => {
     const stderr: unknown = expect.stringContaining('at least 8 characters');
     await expect(hashing('short')).rejects.toMatchObject({ code: 1, stdout: '', stderr });
-  });
-});
-
-programOf('prlimit', 'util-linux').describe('the lmdb outbox on a full disk', () => {
-  it('takes nothing new, delivers what it has, and goes on when there is room again', async () => {
-    const { stdout } = await run(process.execPath, [join(root, 'test/support/full-disk.mjs'), folder], { cwd: root }); // prettier-ignore
-    const full = { name: 'OutboxError', message: expect.stringContaining('the disk is full') };
-    expect(JSON.parse(stdout)).toEqual({
-      refused: full,
-      unnoted: full,
-      isKept: true,
-      isDelivered: true,
-      later: 200,
-      noted: 1000,
-    });
   });
 });

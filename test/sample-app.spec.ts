@@ -12,10 +12,10 @@ import {
   InvalidArgumentError,
   InvalidUidError,
   NetworkError,
-  OutboxError,
   PermissionError,
   RateLimitedError,
   RefusedError,
+  StorageError,
   TimeoutError,
   UnavailableError,
   UnexpectedResponseError,
@@ -423,7 +423,7 @@ describe('the answer to an error of the library', () => {
 
   it('is 503 when nothing can be noted, 404 for an unknown erasure, and 409 for a reference that is taken', () => {
     const codes = ['ERR_DEBATE_SPACE_UNKNOWN_ERASURE', 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'] as const;
-    const problems = [new OutboxError(secret), ...codes.map((code) => new ErasureError(code, secret))];
+    const problems = [new StorageError(secret), ...codes.map((code) => new ErasureError(code, secret))];
     expect(problems.map((error) => debateSpaceProblem(error).status)).toEqual([503, 404, 409]);
   });
 

@@ -5,7 +5,6 @@ import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { MulterModule } from '@nestjs/platform-express';
 import { PassportModule } from '@nestjs/passport';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
 import { AdminController } from './admin/admin.controller.js';
 import { BulkErasureController } from './admin/bulk-erasure.controller.js';
 import { OutboxController } from './admin/outbox.controller.js';
@@ -26,26 +25,26 @@ import { DebateSpaceErrorFilter } from './problems/debate-space-error.filter.js'
 import { HttpExceptionFilter } from './problems/http-exception.filter.js';
 import { CsrfGuard } from './session/csrf.guard.js';
 import { Sessions } from './session/sessions.js';
+import { Storage } from './storage/storage.js';
+import { StorageModule } from './storage/storage.module.js';
 import { UserListController } from './users/user-list.controller.js';
-
-/** Beside package.json, whichever folder the app is started from. */
-const beside = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
 
 @Module({
   imports: [
     ConfigModule.forRoot({
       isGlobal: true,
-      envFilePath: beside('.env'),
+      // Beside package.json, whichever folder the app is started from.
+      envFilePath: fileURLToPath(new URL('../.env', import.meta.url)),
     }),
     DebateSpaceModule.forRootAsync({
-      imports: [AccountsModule],
-      inject: [ConfigService, Accounts],
-      useFactory: (config: ConfigService, accounts: Accounts) => ({
+      imports: [AccountsModule, StorageModule],
+      inject: [ConfigService, Accounts, Storage],
+      useFactory: (config: ConfigService, accounts: Accounts, storage: Storage) => ({
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
         secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
-        // What waits for delivery survives a crash. By itself, the library keeps it in memory.
-        outbox: lmdbOutbox({ path: config.get<string>('OUTBOX_PATH') ?? beside('.outbox') }),
+        // What waits for delivery survives a crash; the library's own default is memory.
+        storage: storage.engine,
         storageKey: config.get<string>('DEBATE_SPACE_STORAGE_KEY'),
         erasure: { beforeErase: keepAdministrators(accounts) },
         // authUrl is left out: the library reads DEBATE_SPACE_AUTH_URL, and says so when it is missing.

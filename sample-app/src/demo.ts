@@ -13,8 +13,8 @@ const DEADLINE_MS = 50_000;
 
 /** Shows, without a window, what the app and the debate space do together. Exit code 0, or 1 when something is wrong. */
 async function demo(report: Report): Promise<void> {
-  const outbox = await mkdtemp(join(tmpdir(), 'debate-space-demo-'));
-  process.env.OUTBOX_PATH = outbox;
+  const folder = await mkdtemp(join(tmpdir(), 'debate-space-demo-'));
+  process.env.DEBATE_SPACE_STORAGE = `lmdb:${folder}`;
   await using simulator = await startSimulatedService(0);
   const app = await createApp({ logger: false, forceCloseConnections: true });
   try {
@@ -28,7 +28,7 @@ async function demo(report: Report): Promise<void> {
   } finally {
     // Delivers the logouts that are still under way.
     await app.close();
-    await rm(outbox, { recursive: true });
+    await rm(folder, { recursive: true });
   }
   report.heading('In the end');
   const { all, logouts } = simulator.received;

@@ -8,6 +8,6 @@ export async function runProgram(program: () => Promise<void>): Promise<void> {
   } catch (error) {
     const isClear = error instanceof StartError || error instanceof DebateSpaceError;
     console.error(isClear ? error.message : error);
-    process.exitCode = 1;
+    process.exit(1); // a connection that is open already would keep the process
   }
 }

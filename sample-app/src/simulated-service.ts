@@ -9,7 +9,7 @@ import { DEMO_USERS } from './login/demo-users.js';
  */
 export async function startSimulatedService(port: number, members = 0): Promise<DebateSpaceSimulator> {
   const { env } = process;
-  env.DEBATE_SPACE_API_KEY ??= 'sample-app-on-this-machine'; // the next start finds the outbox of this one by it
+  env.DEBATE_SPACE_API_KEY ??= 'sample-app-on-this-machine';
   env.DEBATE_SPACE_SECRET_KEY ??= randomBytes(32).toString('hex');
   env.DEBATE_SPACE_APPLICATION_NAME ??= 'sample-app';
   const simulator = await DebateSpaceSimulator.start({

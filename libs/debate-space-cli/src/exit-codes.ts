@@ -21,7 +21,7 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
     'failed: there is no such user, reference or logout, it was not confirmed, or a file or stdout failed',
   ],
   [exitCodes.usage, 'the command line cannot be understood, or lacks a confirmation'],
-  [exitCodes.configuration, 'a setting is missing or wrong, or the outbox cannot be used'],
+  [exitCodes.configuration, 'a setting is missing or wrong, or the storage cannot be used'],
   [exitCodes.service, 'the service refused, or could not be reached'],
   [exitCodes.unfinished, 'unfinished: interrupted, or some users are not erased yet'],
   [exitCodes.faults, 'doctor found faults'],

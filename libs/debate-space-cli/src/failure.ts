@@ -16,7 +16,7 @@ export class Failure extends Error {
 
 const exitCodeByError: Partial<Record<DebateSpaceErrorCode, ExitCode>> = {
   ERR_DEBATE_SPACE_OPTIONS: exitCodes.configuration,
-  ERR_DEBATE_SPACE_OUTBOX: exitCodes.configuration,
+  ERR_DEBATE_SPACE_STORAGE: exitCodes.configuration,
   ERR_DEBATE_SPACE_INVALID_UID: exitCodes.usage,
   ERR_DEBATE_SPACE_INVALID_ARGUMENT: exitCodes.usage,
   ERR_DEBATE_SPACE_ABORTED: exitCodes.unfinished,

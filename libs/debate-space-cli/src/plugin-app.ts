@@ -1,17 +1,17 @@
 import type { INestApplicationContext, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DebateSpaceModule, DebateSpaceOptionsError, type OutboxFactory } from 'nestjs-debate-space';
+import { DebateSpaceModule, DebateSpaceOptionsError, type StorageEngine } from 'nestjs-debate-space';
 import { Failure } from './failure.js';
 import { refuse, type Invocation } from './invocation.js';
 import type { Output } from './output.js';
-import { openableOutbox } from './outbox-setting.js';
 import { pluginOptions, type Settings } from './settings.js';
+import { connectStorage } from './storage-connection.js';
 import { inVariables, variables } from './variables.js';
 
 export interface AppNeeds {
-  /** Whether this process sends what waits in the outbox; otherwise it only reads and writes there. */
+  /** Whether this process sends what waits in the storage; otherwise it only reads and writes there. */
   readonly dispatch: boolean;
-  /** Whether the outbox must be one that outlives the command. */
+  /** Whether the storage must be one that outlives the command. */
   readonly shared?: boolean;
 }
 
@@ -24,37 +24,39 @@ export async function withApp<T>(
   work: (app: INestApplicationContext) => Promise<T>,
 ): Promise<T> {
   if (settings.problems.length > 0) refuse(settings.problems);
-  const isMemory = settings.outbox.engine === 'memory';
+  const isMemory = settings.storage.engine === 'memory';
   if (shared && isMemory) {
     throw new Failure(
       'configuration',
-      `This needs the outbox that your app uses: set ${variables.outbox} to lmdb:<folder> or to the URL of its Redis. An outbox in memory is seen by its own process only.`,
+      `This needs the storage of your app: set ${variables.storage} to lmdb:<folder> or to the URL of its Redis or Postgres. A storage in memory is seen by its own process only.`,
     );
   }
-  const outbox = await openableOutbox(settings.outbox);
-  const app = await bootPlugin(settings, outbox, dispatch || isMemory, new NotesOf(output)).catch(
-    (error: unknown) => {
-      if (error instanceof DebateSpaceOptionsError) refuse(error.problems.map(inVariables));
-      throw error;
-    },
-  );
+  const connection = await connectStorage(settings.storage);
   try {
-    return await work(app);
+    const app = await bootPlugin(settings, connection.engine, dispatch || isMemory, new NotesOf(output));
+    try {
+      return await work(app);
+    } finally {
+      await app.close();
+    }
+  } catch (error) {
+    if (error instanceof DebateSpaceOptionsError) refuse(error.problems.map(inVariables));
+    throw error;
   } finally {
-    await app.close();
+    await connection.close();
   }
 }
 
-/** @param dispatch must be true for an outbox in memory: what waits there has nobody else */
+/** @param dispatch must be true for a storage in memory: what waits there has nobody else */
 export function bootPlugin(
   settings: Settings,
-  outbox: OutboxFactory,
+  storage: StorageEngine,
   dispatch: boolean,
   logger: LoggerService | false,
 ): Promise<INestApplicationContext> {
   // Nobody's response waits here: better a slow disk than a logout in the memory of a process that ends.
   const logout = { waitMs: STORE_WITHIN_MS };
-  const plugin = DebateSpaceModule.forRoot({ ...pluginOptions(settings), outbox, dispatch, logout });
+  const plugin = DebateSpaceModule.forRoot({ ...pluginOptions(settings), storage, dispatch, logout });
   return NestFactory.createApplicationContext(plugin, { logger, abortOnError: false });
 }
 

@@ -70,14 +70,14 @@ describe('the configuration', () => {
   });
 
   it('is complete, or the problems are listed with their cures', async () => {
-    const env = { ...keys, DEBATE_SPACE_OUTBOX: 'mysql://db', DEBATE_SPACE_LIST_AUTH: 'none', DEBATE_SPACE_SECRET_KEY_ENCODING: 'hex', DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'yes' }; // prettier-ignore
+    const env = { ...keys, DEBATE_SPACE_STORAGE: 'mysql://db', DEBATE_SPACE_LIST_AUTH: 'none', DEBATE_SPACE_SECRET_KEY_ENCODING: 'hex', DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'yes' }; // prettier-ignore
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);
     for (const problem of [
       'DEBATE_SPACE_APPLICATION_NAME is not set; it is the last part of the logout route',
       'DEBATE_SPACE_AUTH_URL is not set; it is the host root',
       'DEBATE_SPACE_SECRET_KEY_ENCODING must be utf8 or base64',
-      'DEBATE_SPACE_OUTBOX must be memory, lmdb:<folder>, or a redis:// or rediss:// URL',
+      'DEBATE_SPACE_STORAGE must be memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
       'DEBATE_SPACE_LIST_AUTH must be bearer or apiKey',
       'DEBATE_SPACE_ALLOW_INSECURE_HTTP must be true or false',
     ])

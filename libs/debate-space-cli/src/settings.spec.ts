@@ -24,26 +24,47 @@ describe('the settings', () => {
 
   it.each([
     ['memory', { engine: 'memory' }],
-    ['lmdb:outbox', { engine: 'lmdb', path: '/srv/app/outbox' }],
-    ['lmdb:/var/outbox', { engine: 'lmdb', path: '/var/outbox' }],
-    [
-      'rediss://redis.internal:6380/1',
-      { engine: 'bullmq', url: 'rediss://redis.internal:6380/1', prefix: 'app' },
-    ],
-  ])('understand the outbox %s', (text, outbox) => {
-    const variables = { DEBATE_SPACE_OUTBOX: text, DEBATE_SPACE_OUTBOX_PREFIX: 'app' };
-    expect(settings(variables).outbox).toEqual(outbox);
+    ['lmdb:storage', { engine: 'lmdb', path: '/srv/app/storage' }],
+    ['lmdb:/var/storage', { engine: 'lmdb', path: '/var/storage' }],
+    ['redis://redis.internal', { engine: 'redis', url: 'redis://redis.internal', prefix: 'app' }],
+    ['rediss://redis:6380/1', { engine: 'redis', url: 'rediss://redis:6380/1', prefix: 'app' }],
+    ['postgres://db/app', { engine: 'postgres', url: 'postgres://db/app', table: 'app.debate' }],
+    ['postgresql://db/app', { engine: 'postgres', url: 'postgresql://db/app', table: 'app.debate' }],
+  ])('understand the storage %s', (text, storage) => {
+    const variables = {
+      DEBATE_SPACE_STORAGE: text,
+      DEBATE_SPACE_STORAGE_PREFIX: 'app',
+      DEBATE_SPACE_STORAGE_TABLE: 'app.debate',
+    };
+    expect(settings(variables).storage).toEqual(storage);
   });
 
-  it.each(['lmdb:', 'redis://', 'bullmq', '/var/outbox'])('do not understand the outbox %s', (text) => {
-    expect(settings({ DEBATE_SPACE_OUTBOX: text }).problems).toContainEqual(
-      expect.stringContaining('DEBATE_SPACE_OUTBOX must be'),
-    );
+  it.each(['lmdb:', 'redis://', 'redis', 'postgres://', 'mysql://db', '/var/storage'])(
+    'do not understand the storage %s',
+    (text) => {
+      expect(settings({ DEBATE_SPACE_STORAGE: text }).problems).toContainEqual(
+        expect.stringContaining('DEBATE_SPACE_STORAGE must be'),
+      );
+    },
+  );
+
+  it.each([
+    ['redis://redis.internal', true],
+    ['postgres://db/app', true],
+    ['lmdb:storage', false],
+    ['memory', false],
+  ])('of the storage %s: a missing storage key is a problem: %p', (text, isMissed) => {
+    const keyless = expect.stringContaining('DEBATE_SPACE_STORAGE_KEY is not set');
+    const missed = (more: Record<string, string>) =>
+      settings({ DEBATE_SPACE_STORAGE: text, ...more }).problems;
+    const expected = isMissed ? expect.arrayContaining([keyless]) : expect.not.arrayContaining([keyless]);
+    expect(missed({})).toEqual(expected);
+    expect(missed({ DEBATE_SPACE_STORAGE_KEY: 'x'.repeat(16) })).not.toContainEqual(keyless);
   });
 
   it('leave what is not said to the plugin', () => {
-    const { rateLimit, listAuth, secretKeyEncoding, outbox, allowInsecureHttp } = settings({});
+    const { rateLimit, listAuth, secretKeyEncoding, storage, allowInsecureHttp } = settings({});
     expect([rateLimit, listAuth, secretKeyEncoding]).toEqual([undefined, undefined, undefined]);
-    expect([outbox, allowInsecureHttp]).toEqual([{ engine: 'memory' }, false]);
+    expect([storage, allowInsecureHttp]).toEqual([{ engine: 'memory' }, false]);
   });
 });

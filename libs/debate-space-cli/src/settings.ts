@@ -1,6 +1,6 @@
 import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import type { Environment } from './environment.js';
-import { outboxSetting, type OutboxSetting } from './outbox-setting.js';
+import { needsKey, storageSetting, type StorageSetting } from './storage-setting.js';
 import { variables } from './variables.js';
 
 /** What the environment says, as far as it can be understood. What a value must be like is the plugin's to judge. */
@@ -11,8 +11,8 @@ export interface Settings {
   readonly authUrl: string | undefined;
   readonly baseUrl: string | undefined;
   readonly secretKeyEncoding: DebateSpaceModuleOptions['secretKeyEncoding'];
+  readonly storage: StorageSetting;
   readonly storageKey: string | undefined;
-  readonly outbox: OutboxSetting;
   readonly rateLimit: NonNullable<DebateSpaceModuleOptions['http']>['rateLimit'];
   readonly listAuth: NonNullable<DebateSpaceModuleOptions['users']>['listAuth'];
   readonly allowInsecureHttp: boolean;
@@ -27,6 +27,7 @@ const REQUIRED = [
   ['applicationName', 'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}'],
   ['authUrl', 'it is the host root of the service, such as https://debate.example.org'],
 ] as const;
+const KEYLESS = `${variables.storageKey} is not set; give the option storageKey of your app: it encrypts what is in Redis or Postgres`;
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
 
 /** @param folder what relative paths start from */
@@ -46,6 +47,17 @@ export function readSettings(environment: Environment, folder: string): Settings
     if (environment[variables[setting]] === undefined)
       problems.push(`${variables[setting]} is not set; ${cure}`);
   }
+  const names = {
+    prefix: environment[variables.storagePrefix],
+    table: environment[variables.storageTable],
+  };
+  const storage: StorageSetting = told(
+    'storage',
+    (text) => storageSetting(text, folder, names),
+    'memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
+  ) ?? { engine: 'memory' };
+  const storageKey = environment[variables.storageKey];
+  if (needsKey(storage) && storageKey === undefined) problems.push(KEYLESS);
   return {
     apiKey: environment[variables.apiKey],
     secretKey: environment[variables.secretKey],
@@ -53,12 +65,8 @@ export function readSettings(environment: Environment, folder: string): Settings
     authUrl: environment[variables.authUrl],
     baseUrl: environment[variables.baseUrl],
     secretKeyEncoding: told('secretKeyEncoding', oneOf('utf8', 'base64'), 'utf8 or base64'),
-    storageKey: environment[variables.storageKey],
-    outbox: told(
-      'outbox',
-      (text) => outboxSetting(text, folder, environment[variables.outboxPrefix]),
-      'memory, lmdb:<folder>, or a redis:// or rediss:// URL',
-    ) ?? { engine: 'memory' },
+    storage,
+    storageKey,
     rateLimit: told('rateLimit', rateLimit, 'off, or requests/time such as 100/60s'),
     listAuth: told('listAuth', oneOf('bearer', 'apiKey'), 'bearer or apiKey'),
     allowInsecureHttp: told('allowInsecureHttp', yesOrNo, 'true or false') ?? false,
@@ -66,8 +74,8 @@ export function readSettings(environment: Environment, folder: string): Settings
   };
 }
 
-/** The options of the plugin, but for those of its outbox. */
-export function pluginOptions(settings: Settings): Omit<DebateSpaceModuleOptions, 'outbox'> {
+/** The options of the plugin, but for its storage. */
+export function pluginOptions(settings: Settings): Omit<DebateSpaceModuleOptions, 'storage'> {
   const { apiKey = '', secretKey = '', applicationName = '', ...others } = settings;
   const { authUrl, baseUrl, secretKeyEncoding, storageKey, rateLimit, listAuth, allowInsecureHttp } = others;
   const http = { rateLimit, allowInsecureHttp };

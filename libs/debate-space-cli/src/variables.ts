@@ -6,9 +6,10 @@ export const variables = {
   authUrl: 'DEBATE_SPACE_AUTH_URL',
   baseUrl: 'DEBATE_SPACE_BASE_URL',
   secretKeyEncoding: 'DEBATE_SPACE_SECRET_KEY_ENCODING',
+  storage: 'DEBATE_SPACE_STORAGE',
+  storagePrefix: 'DEBATE_SPACE_STORAGE_PREFIX',
+  storageTable: 'DEBATE_SPACE_STORAGE_TABLE',
   storageKey: 'DEBATE_SPACE_STORAGE_KEY',
-  outbox: 'DEBATE_SPACE_OUTBOX',
-  outboxPrefix: 'DEBATE_SPACE_OUTBOX_PREFIX',
   rateLimit: 'DEBATE_SPACE_RATE_LIMIT',
   listAuth: 'DEBATE_SPACE_LIST_AUTH',
   allowInsecureHttp: 'DEBATE_SPACE_ALLOW_INSECURE_HTTP',
@@ -16,7 +17,7 @@ export const variables = {
 
 const byOption: Readonly<Record<string, string>> = {
   ...variables,
-  outbox: 'outbox', // also a word of the sentences
+  storage: 'storage', // also a word of the sentences
   'http.allowInsecureHttp': variables.allowInsecureHttp,
   'users.listAuth': variables.listAuth,
 };

@@ -20,7 +20,7 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]
   ERR_DEBATE_SPACE_PAGE_LIMIT: [502, NOT_OUR_DAY],
   ERR_DEBATE_SPACE_TIMEOUT: [504, 'The debate space took too long. Please try again later.'],
   ERR_DEBATE_SPACE_ABORTED: [503, 'This app is shutting down. Please try again later.'],
-  ERR_DEBATE_SPACE_OUTBOX: [
+  ERR_DEBATE_SPACE_STORAGE: [
     503,
     'This app can note nothing at the moment, and nothing was done. Please try again later.',
   ],

@@ -7,11 +7,11 @@ import { invocationOf } from '../invocation.js';
 import type { Shell } from '../shell.js';
 import { counted } from '../text.js';
 
-/** Checks the configuration, the service and the outbox. */
+/** Checks the configuration, the service and the storage. */
 export function addDoctor(program: Command, shell: Shell): void {
   const command = program
     .command('doctor')
-    .description('check configuration, service and outbox, and say how to mend each fault; touches no user')
+    .description('check configuration, service and storage, and say how to mend each fault; touches no user')
     .action(async (_: object, invoked: Command) => {
       const invocation = await invocationOf(invoked, shell);
       const { output } = invocation;

@@ -61,7 +61,7 @@ export function addErase(program: Command, shell: Shell): void {
     .option('--requested-by <text>', 'who asked for it, for the receipts')
     .option('--dry-run', 'only count')
     .addOption(new Option('--detach', 'do not wait until your app has carried it out').conflicts('carryOut'))
-    .option('--carry-out', 'carry it out here, and all else that waits in the outbox, not in your app')
+    .option('--carry-out', 'carry it out here, and all else that waits in the storage, not in your app')
     .option('--yes', 'without asking: for scripts')
     .action(async (uids: string[], options: EraseOptions, invoked: Command) => {
       const { file, format, column, dryRun = false, detach = false, carryOut = false, yes = false } = options;
@@ -76,7 +76,7 @@ export function addErase(program: Command, shell: Shell): void {
       // What is counted, and confirmed, is what is erased.
       const list = dryRun || yes ? given : await snapshotOf(given);
       if (dryRun || !yes) {
-        // Nothing is sent before it is confirmed, nothing else that waits in the outbox either.
+        // Nothing is sent before it is confirmed, nothing else that waits in the storage either.
         const counts = await withApp(invocation, { dispatch: false, shared: detach || carryOut }, (app) =>
           count(app, list, options, invocation),
         );
@@ -111,7 +111,7 @@ async function count(
   return app.get(DebateSpaceErasures).dryRun(await list.open(), options);
 }
 
-/** Requests the erasure, and waits until it is carried out – by the app that shares the outbox, or here. */
+/** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
 async function erase(
   app: INestApplicationContext,
   list: UidList,
@@ -138,7 +138,7 @@ async function erase(
       `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
     );
   }
-  if (!detach && !carryOut && settings.outbox.engine !== 'memory') {
+  if (!detach && !carryOut && settings.storage.engine !== 'memory') {
     output.note('Noted. Your app carries it out; this only watches. If none is running: --carry-out.');
   }
   if (!detach) status = await followErasure(app, reference, { surroundings, output });
@@ -147,8 +147,8 @@ async function erase(
   const { waiting } = status;
   if (waiting > 0) {
     const later = `, or leave it to your app and look with: debate-space erasures status ${reference}`;
-    const forgotten = '. An outbox in memory keeps nothing; who is erased already counts as already gone';
-    const keeping = settings.outbox.engine === 'memory' ? forgotten : later;
+    const forgotten = '. A storage in memory keeps nothing; who is erased already counts as already gone';
+    const keeping = settings.storage.engine === 'memory' ? forgotten : later;
     throw new Failure(
       'unfinished',
       `Stopped; ${counted(waiting, 'user')} not erased yet. ${goOn}${keeping}.`,
@@ -169,7 +169,7 @@ function consequenceOf(
     [invalid, 'no uid at all'],
   ] as const;
   const told = aside.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
-  const hooks = carryOut ? '\nThis command carries it out, and all else that waits in the outbox: `erasure.beforeErase` of your app is not asked.' : ''; // prettier-ignore
+  const hooks = carryOut ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.' : ''; // prettier-ignore
   return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
 }
 

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
+import { sharedStorages, type StorageServer } from '../testing/storages.js';
 
 let service: DebateSpaceSimulator;
 let env: NodeJS.ProcessEnv;
@@ -41,10 +42,10 @@ describe('logout', () => {
     expect(err()).toContain('run the command again');
   });
 
-  it('leaves it to the app only through an outbox that both use', async () => {
+  it('leaves it to the app only through a storage that both use', async () => {
     const { code, err } = await run('logout ada --detach', { env });
     expect(code).toBe(3);
-    expect(err).toContain('DEBATE_SPACE_OUTBOX');
+    expect(err).toContain('DEBATE_SPACE_STORAGE');
   });
 
   it('takes any uid, also one that looks like an option', async () => {
@@ -53,3 +54,37 @@ describe('logout', () => {
     expect(await run('logout ..', { env })).toMatchObject({ code: 2 });
   });
 });
+
+for (const storage of sharedStorages) {
+  storage.describe(`logout, through the storage ${storage.name}`, () => {
+    let server: StorageServer;
+    beforeAll(async () => {
+      server = await storage.start();
+    });
+    afterAll(async () => {
+      await server.stop();
+    });
+    beforeEach(async () => {
+      env = configuredFor(service, await server.place());
+    });
+
+    it('leaves it to the app, and watches until somebody has sent it', async () => {
+      const watching = start('logout ada', { env });
+      await watching.told('this only watches');
+      expect(service.received.all).toEqual([]);
+      expect(await run('logout ada --carry-out', { env })).toMatchObject({ code: 0 });
+      expect(await watching.code).toBe(0);
+      expect(service.received.logouts).toEqual(['ada', 'ada']);
+    });
+
+    it('keeps it for the app when it is interrupted', async () => {
+      const { code, told, interrupt, err } = start('logout ada', { env });
+      await told('this only watches');
+      interrupt();
+      expect(await code).toBe(5);
+      expect(err()).toContain('it waits in the storage, and your app sends it');
+      const { out } = await run('outbox stats --json', { env });
+      expect(JSON.parse(out)).toMatchObject({ engine: storage.name, pending: 1 });
+    });
+  });
+}

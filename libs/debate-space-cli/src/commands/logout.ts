@@ -21,7 +21,7 @@ export function addLogout(program: Command, shell: Shell): void {
     .description('log a user out of the debate space')
     .argument('<uid>', 'under which the user was registered')
     .addOption(new Option('--detach', 'do not wait until your app has sent it').conflicts('carryOut'))
-    .option('--carry-out', 'send it from here, and all else that waits in the outbox, not from your app')
+    .option('--carry-out', 'send it from here, and all else that waits in the storage, not from your app')
     .action(async (uid: string, options: LogoutOptions, invoked: Command) => {
       const { detach = false, carryOut = false } = options;
       const invocation = await invocationOf(invoked, shell);
@@ -31,7 +31,7 @@ export function addLogout(program: Command, shell: Shell): void {
         await app.get(DebateSpaceService).logoutUser(uid);
         const look = async () =>
           (await outbox.explain(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
-        if (!detach && !carryOut && invocation.settings.outbox.engine !== 'memory') {
+        if (!detach && !carryOut && invocation.settings.storage.engine !== 'memory') {
           invocation.output.note(
             'Noted. Your app sends it; this only watches. If none is running: --carry-out.',
           );
@@ -43,7 +43,7 @@ export function addLogout(program: Command, shell: Shell): void {
   addExamples(command, 'logout 4711', 'logout 4711 --detach');
 }
 
-/** Waits until it is sent, whoever sends it: the outbox may be shared. */
+/** Waits until it is sent, whoever sends it: the storage may be shared. */
 async function settled(
   look: () => Promise<ExplainedLogout | undefined>,
   { surroundings: { interrupted }, output, settings }: Invocation,
@@ -67,8 +67,8 @@ async function settled(
     if (cause !== undefined) told.add(cause);
     await delay(LOOK_AGAIN_MS, undefined, { signal: interrupted }).catch(() => undefined);
     if (!interrupted.aborted) continue;
-    const isKept = settings.outbox.engine !== 'memory';
-    const goOn = isKept ? 'it waits in the outbox, and your app sends it' : 'run the command again';
+    const isKept = settings.storage.engine !== 'memory';
+    const goOn = isKept ? 'it waits in the storage, and your app sends it' : 'run the command again';
     throw new Failure('unfinished', `Interrupted before the service took the logout: ${goOn}.`);
   }
 }

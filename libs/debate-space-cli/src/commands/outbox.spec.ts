@@ -1,107 +1,112 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { configuredFor, keys, run } from '../testing/command-line.js';
+import { sharedStorages, type StorageServer } from '../testing/storages.js';
 
-let service: DebateSpaceSimulator;
-let env: NodeJS.ProcessEnv;
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'cli-outbox-'));
-  service = await DebateSpaceSimulator.start({
-    apiKey: keys.DEBATE_SPACE_API_KEY,
-    secretKey: keys.DEBATE_SPACE_SECRET_KEY,
-    users: [{ uid: 'ada' }, { uid: 'ben' }],
+for (const storage of sharedStorages) {
+  storage.describe(`the logouts in the storage ${storage.name}`, () => {
+    let server: StorageServer;
+    beforeAll(async () => {
+      server = await storage.start();
+    });
+    afterAll(async () => {
+      await server.stop();
+    });
+
+    let service: DebateSpaceSimulator;
+    let env: NodeJS.ProcessEnv;
+    beforeEach(async () => {
+      service = await DebateSpaceSimulator.start({
+        apiKey: keys.DEBATE_SPACE_API_KEY,
+        secretKey: keys.DEBATE_SPACE_SECRET_KEY,
+        users: [{ uid: 'ada' }, { uid: 'ben' }],
+      });
+      env = configuredFor(service, await server.place());
+    });
+    afterEach(async () => {
+      await service.stop();
+    });
+
+    const answer = async (command: string): Promise<unknown> =>
+      JSON.parse((await run(`${command} --json`, { env })).out);
+
+    describe('what waits', () => {
+      beforeEach(async () => {
+        await run('logout ada --detach', { env });
+      });
+
+      it('is counted, and not sent', async () => {
+        expect(await answer('outbox stats')).toMatchObject({
+          engine: storage.name,
+          held: 0,
+          pending: 1,
+          parked: 0,
+        });
+        expect((await run('outbox stats', { env })).out).toMatch(/^pending +1, the oldest for \d+ s$/m);
+        expect(service.received.all).toEqual([]);
+      });
+
+      it('is explained for a uid, which is not repeated', async () => {
+        expect(await answer('outbox explain ada')).toMatchObject([{ state: 'pending', reason: 'requested' }]);
+        const { out } = await run('outbox explain ada', { env });
+        expect(out).toMatch(/^\S+ {2}pending: requested at \S+, 0 attempts, due \S+\n$/);
+        expect(out).not.toContain('ada');
+        expect((await run('outbox explain ben', { env })).out).toBe('No logout of this user is known.\n');
+      });
+    });
+
+    describe('what is parked', () => {
+      let ids: string[];
+      beforeEach(async () => {
+        service.faults.add({ kind: 'status', status: 401, operation: 'logout' });
+        for (const uid of ['ada', 'ben'])
+          expect(await run(`logout ${uid} --carry-out`, { env })).toMatchObject({ code: 4 });
+        service.faults.clear();
+        ids = ((await answer('outbox parked')) as { id: string }[]).map(({ id }) => id);
+      });
+
+      it('is listed with its uid, cause and cure', async () => {
+        expect(await answer('outbox parked --limit 1')).toMatchObject([{ uid: 'ada', cause: '401', cure: expect.stringContaining('secretKey') }]); // prettier-ignore
+        const { out } = await run('outbox parked --skip 1', { env });
+        expect(out).toMatch(/^\S+ {2}uid ben, requested, ended \S+, parked \S+\n {2}401 after 1 attempt: /);
+      });
+
+      it('is due again when it is replayed, and sent by whoever sends', async () => {
+        expect(await answer(`outbox replay ${ids[0] ?? ''}`)).toEqual({ replayed: 1 });
+        expect(await answer('outbox replay --all')).toEqual({ replayed: 1 });
+        expect(await answer('outbox stats')).toMatchObject({ pending: 2, parked: 0 });
+        expect(service.received.logouts).toEqual([]);
+      });
+
+      it('is given up when that is typed', async () => {
+        expect(await run('outbox discard --all', { env })).toMatchObject({ code: 2 });
+        expect(await run('outbox discard --all', { env, typed: 'discard' })).toMatchObject({ code: 1 });
+        expect(await answer('outbox stats')).toMatchObject({ parked: 2 });
+        const { code, err } = await run('outbox discard --all', { env, typed: 'discard 2' });
+        expect(code).toBe(0);
+        expect(err).toContain('2 logouts would never be sent');
+        expect(await answer('outbox stats')).toMatchObject({ pending: 0, parked: 0 });
+      });
+
+      it('is given up by a script', async () => {
+        expect(await answer(`outbox discard ${ids.join(' ')} --yes`)).toEqual({ discarded: 2 });
+      });
+
+      it.each([
+        ['replay', 'replayed'],
+        ['discard --yes', 'discarded'],
+      ])('is changed, and an id that is not parked is a failure: %s', async (command, changed) => {
+        const { code, out, err } = await run(`outbox ${command} ${ids[0] ?? ''} some-id --json`, { env });
+        expect(code).toBe(1);
+        expect(JSON.parse(out)).toEqual({ [changed]: 1 });
+        expect(err).toContain('1 id of no parked logout.');
+      });
+
+      it.each(['replay', 'discard --yes'])('must be named, or all of it: %s', async (command) => {
+        expect(await run(`outbox ${command}`, { env })).toMatchObject({ code: 2 });
+        expect(await run(`outbox ${command} --all some-id`, { env })).toMatchObject({ code: 2 });
+        expect(await run(`outbox ${command} some-id`, { env })).toMatchObject({ code: 1 });
+      });
+    });
   });
-  env = configuredFor(service, { DEBATE_SPACE_OUTBOX: `lmdb:${folder}` });
-});
-afterEach(async () => {
-  await service.stop();
-  await rm(folder, { recursive: true });
-});
-
-const answer = async (command: string): Promise<unknown> =>
-  JSON.parse((await run(`${command} --json`, { env })).out);
-
-describe('what waits', () => {
-  beforeEach(async () => {
-    await run('logout ada --detach', { env });
-  });
-
-  it('is counted, and not sent', async () => {
-    expect(await answer('outbox stats')).toMatchObject({ engine: 'lmdb', held: 0, pending: 1, parked: 0 });
-    expect((await run('outbox stats', { env })).out).toMatch(/^pending +1, the oldest for \d+ s$/m);
-    expect(service.received.all).toEqual([]);
-  });
-
-  it('is explained for a uid, which is not repeated', async () => {
-    expect(await answer('outbox explain ada')).toMatchObject([{ state: 'pending', reason: 'requested' }]);
-    const { out } = await run('outbox explain ada', { env });
-    expect(out).toMatch(/^\S+ {2}pending: requested at \S+, 0 attempts, due \S+\n$/);
-    expect(out).not.toContain('ada');
-    expect((await run('outbox explain ben', { env })).out).toBe('No logout of this user is known.\n');
-  });
-});
-
-describe('what is parked', () => {
-  let ids: string[];
-  beforeEach(async () => {
-    service.faults.add({ kind: 'status', status: 401, operation: 'logout' });
-    for (const uid of ['ada', 'ben'])
-      expect(await run(`logout ${uid} --carry-out`, { env })).toMatchObject({ code: 4 });
-    service.faults.clear();
-    ids = ((await answer('outbox parked')) as { id: string }[]).map(({ id }) => id);
-  });
-
-  it('is listed with its uid, cause and cure', async () => {
-    expect(await answer('outbox parked --limit 1')).toMatchObject([{ uid: 'ada', cause: '401', cure: expect.stringContaining('secretKey') }]); // prettier-ignore
-    const { out } = await run('outbox parked --skip 1', { env });
-    expect(out).toMatch(/^\S+ {2}uid ben, requested, ended \S+, parked \S+\n {2}401 after 1 attempt: /);
-  });
-
-  it('is due again when it is replayed, and sent by whoever sends', async () => {
-    expect(await answer(`outbox replay ${ids[0] ?? ''}`)).toEqual({ replayed: 1 });
-    expect(await answer('outbox replay --all')).toEqual({ replayed: 1 });
-    expect(await answer('outbox stats')).toMatchObject({ pending: 2, parked: 0 });
-    expect(service.received.logouts).toEqual([]);
-  });
-
-  it('is given up when that is typed', async () => {
-    expect(await run('outbox discard --all', { env })).toMatchObject({ code: 2 });
-    expect(await run('outbox discard --all', { env, typed: 'discard' })).toMatchObject({ code: 1 });
-    expect(await answer('outbox stats')).toMatchObject({ parked: 2 });
-    const { code, err } = await run('outbox discard --all', { env, typed: 'discard 2' });
-    expect(code).toBe(0);
-    expect(err).toContain('2 logouts would never be sent');
-    expect(await answer('outbox stats')).toMatchObject({ pending: 0, parked: 0 });
-  });
-
-  it('is given up by a script', async () => {
-    expect(await answer(`outbox discard ${ids.join(' ')} --yes`)).toEqual({ discarded: 2 });
-  });
-
-  it.each([
-    ['replay', 'replayed'],
-    ['discard --yes', 'discarded'],
-  ])('is changed, and an id that is not parked is a failure: %s', async (command, changed) => {
-    const { code, out, err } = await run(`outbox ${command} ${ids[0] ?? ''} some-id --json`, { env });
-    expect(code).toBe(1);
-    expect(JSON.parse(out)).toEqual({ [changed]: 1 });
-    expect(err).toContain('1 id of no parked logout.');
-  });
-
-  it.each(['replay', 'discard --yes'])('must be named, or all of it: %s', async (command) => {
-    expect(await run(`outbox ${command}`, { env })).toMatchObject({ code: 2 });
-    expect(await run(`outbox ${command} --all some-id`, { env })).toMatchObject({ code: 2 });
-    expect(await run(`outbox ${command} some-id`, { env })).toMatchObject({ code: 1 });
-  });
-});
-
-it('an lmdb folder that is not there is not made', async () => {
-  const elsewhere = { ...env, DEBATE_SPACE_OUTBOX: `lmdb:${folder}/elsewhere` };
-  const { code, err } = await run('outbox stats', { env: elsewhere });
-  expect(code).toBe(3);
-  expect(err).toContain('there is no folder');
-});
+}

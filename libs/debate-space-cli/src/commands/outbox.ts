@@ -23,7 +23,9 @@ interface Chosen {
 
 /** Logouts that wait, and those that are parked. Sends nothing itself. */
 export function addOutbox(program: Command, shell: Shell): void {
-  const group = program.command('outbox').description('see and mend what waits in the outbox of your app');
+  const group = program
+    .command('outbox')
+    .description('see and mend the logouts that wait in the storage of your app');
   addExamples(
     group,
     'outbox stats',
@@ -42,7 +44,7 @@ export function addOutbox(program: Command, shell: Shell): void {
       await withApp(invocation, needs, async (app) => {
         const stats = await app.get(DebateSpaceOutbox).stats();
         if (stats.unreadableMs !== undefined)
-          throw new Failure('configuration', 'The outbox cannot be read.');
+          throw new Failure('configuration', 'The storage cannot be read.');
         invocation.output.answer(stats, statsText(stats));
       });
     });
@@ -77,7 +79,7 @@ export function addOutbox(program: Command, shell: Shell): void {
 
   group
     .command('replay')
-    .description('have parked logouts sent again, by the app that shares the outbox')
+    .description('have parked logouts sent again, by the app that shares the storage')
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
     .action(async (ids: string[], { all }: Chosen, command: Command) => {

@@ -21,9 +21,12 @@ export function unchecked(check: string, why: string): CheckResult {
   return { check, ok: null, detail: `not checked: ${why}` };
 }
 
-/** A sentence of the form `what is wrong; how to mend it`. */
-export function faultOf(check: string, sentence: string): CheckResult {
-  const [, detail = sentence, cure = 'Mend it in the environment or in .env.'] =
-    /^(.*?); (.*)$/s.exec(sentence) ?? [];
+/** A sentence of the form `what is wrong; how to mend it`, or `What is wrong. hint: how to mend it`. */
+export function faultOf(
+  check: string,
+  sentence: string,
+  otherwise = 'Mend it in the environment or in .env.',
+): CheckResult {
+  const [, detail = sentence, cure = otherwise] = /^(.*?)(?:;|[.;]? hint:) (.*)$/s.exec(sentence) ?? [];
   return fault(check, detail, cure);
 }

@@ -2,8 +2,8 @@ import type { Invocation } from '../invocation.js';
 import { checkAddress, ofAddresses } from './address.js';
 import type { CheckResult } from './check.js';
 import { optionProblems } from './option-problems.js';
-import { checkOutbox } from './outbox.js';
 import { checkService } from './service.js';
+import { checkStorage } from './storage.js';
 import { checkSecret, checkValues } from './values.js';
 
 /** All checks, one after the other; goes on after a fault with what can still be checked. Touches no user. */
@@ -16,5 +16,5 @@ export async function* examine({ settings, surroundings }: Invocation): AsyncGen
   yield* checkSecret(settings);
   yield* checkAddress(settings, addresses);
   yield* checkService(settings, surroundings.interrupted);
-  yield* checkOutbox(settings);
+  yield* checkStorage(settings);
 }

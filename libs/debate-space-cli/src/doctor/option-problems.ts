@@ -1,12 +1,12 @@
-import { DebateSpaceOptionsError, memoryOutbox } from 'nestjs-debate-space';
+import { DebateSpaceOptionsError, memoryStorage } from 'nestjs-debate-space';
 import { bootPlugin } from '../plugin-app.js';
 import type { Settings } from '../settings.js';
 import { inVariables } from '../variables.js';
 
-/** What the plugin itself would refuse at boot. Nothing is sent: an outbox in memory is empty. */
+/** What the plugin itself would refuse at boot. Nothing is sent: a storage in memory is empty. */
 export async function optionProblems(settings: Settings): Promise<readonly string[]> {
   try {
-    const app = await bootPlugin(settings, memoryOutbox(), true, false);
+    const app = await bootPlugin(settings, memoryStorage(), true, false);
     await app.close();
     return [];
   } catch (error) {

@@ -9,7 +9,7 @@ const ONLY_A_LOGOUT = 'only a logout that the service takes proves how it reads 
 
 /** What is set at all, and whether the plugin would take it. @param refused what the plugin says of them */
 export function* checkValues(
-  { problems, outbox }: Settings,
+  { problems, storage }: Settings,
   refused: readonly string[],
 ): Generator<CheckResult> {
   const wrong = [...problems, ...refused];
@@ -17,7 +17,7 @@ export function* checkValues(
   if (wrong.length === 0) {
     yield fine(
       'values',
-      `API key, secret key, application name and address are set; outbox: ${outbox.engine}`,
+      `API key, secret key, application name and address are set; storage: ${storage.engine}`,
     );
   }
 }

@@ -1,54 +1,64 @@
-import { DebateSpaceErasures, DebateSpaceOutbox, type ParkedLogout } from 'nestjs-debate-space';
+import {
+  DebateSpaceErasures,
+  DebateSpaceOptionsError,
+  DebateSpaceOutbox,
+  type ParkedLogout,
+} from 'nestjs-debate-space';
 import { messageOf } from '../failure.js';
-import { openableOutbox } from '../outbox-setting.js';
 import { bootPlugin } from '../plugin-app.js';
 import type { Settings } from '../settings.js';
+import { connectStorage, type StorageConnection } from '../storage-connection.js';
 import { counted, duration, shown } from '../text.js';
 import { variables } from '../variables.js';
-import { fault, fine, unchecked, type CheckResult } from './check.js';
+import { fault, faultOf, fine, unchecked, type CheckResult } from './check.js';
 
-const CHECKS = ['outbox-settings', 'pending', 'parked', 'erasures'];
+const CHECKS = ['storage-settings', 'pending', 'parked', 'erasures'];
 const LONG_MS = 60_000;
 const MOST_PARKED = 1000;
 
-/** Opens the outbox, and looks. Nothing is sent from it. */
-export async function* checkOutbox(settings: Settings): AsyncGenerator<CheckResult> {
-  if (settings.outbox.engine === 'memory') {
-    yield fine('outbox', `memory; to see the one that your app uses, set ${variables.outbox}`);
-    for (const check of CHECKS) yield unchecked(check, 'an outbox in memory is seen by its own process only');
+/** Opens the storage, and looks. Nothing is sent from it. */
+export async function* checkStorage(settings: Settings): AsyncGenerator<CheckResult> {
+  const { engine } = settings.storage;
+  if (engine === 'memory') {
+    yield fine('storage', `memory; to see the one that your app uses, set ${variables.storage}`);
+    for (const check of CHECKS) yield unchecked(check, 'a storage in memory is seen by its own process only');
     return;
   }
+  let connection: StorageConnection | undefined;
   let app;
   try {
-    // Any address will do: whatever is wrong with the real one, the outbox can be looked at.
+    connection = await connectStorage(settings.storage);
+    // Any address will do: whatever is wrong with the real one, the storage can be looked at.
     const somewhere = { ...settings, authUrl: 'http://localhost', baseUrl: undefined };
-    app = await bootPlugin(somewhere, await openableOutbox(settings.outbox), false, false);
+    app = await bootPlugin(somewhere, connection.engine, false, false);
   } catch (error) {
-    yield fault(
-      'outbox',
-      messageOf(error),
-      `See docs/operations.md, "Choosing an engine", and compare ${variables.outbox}.`,
-    );
-    for (const check of CHECKS) yield unchecked(check, 'the outbox cannot be opened');
+    await connection?.close();
+    yield notOpened(error);
+    for (const check of CHECKS) yield unchecked(check, 'the storage cannot be opened');
     return;
   }
   try {
     const outbox = app.get(DebateSpaceOutbox);
-    yield* checkEngine(outbox, settings.outbox.engine);
+    yield* checkEngine(outbox, engine);
     yield* checkLogouts(outbox);
     yield await checkErasures(app.get(DebateSpaceErasures));
   } finally {
     await app.close();
+    await connection.close();
   }
+}
+
+function notOpened(error: unknown): CheckResult {
+  // `values` has each of its problems.
+  if (error instanceof DebateSpaceOptionsError) return unchecked('storage', 'a value is missing or wrong');
+  return faultOf('storage', messageOf(error), `Compare ${variables.storage}.`);
 }
 
 /** What the engine itself warns of at boot. */
 function* checkEngine(outbox: DebateSpaceOutbox, engine: string): Generator<CheckResult> {
-  yield fine('outbox', `${engine} opens`);
-  if (outbox.warnings.length === 0) yield fine('outbox-settings', 'nothing to warn of');
-  for (const warning of outbox.warnings) {
-    yield fault('outbox-settings', warning, 'See docs/operations.md, "Choosing an engine".');
-  }
+  yield fine('storage', `${engine} opens`);
+  if (outbox.warnings.length === 0) yield fine('storage-settings', 'nothing to warn of');
+  for (const warning of outbox.warnings) yield faultOf('storage-settings', warning);
 }
 
 async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckResult> {
@@ -59,7 +69,7 @@ async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckRes
     : fault(
         'pending',
         `${waiting}, the oldest for ${duration(oldest)}`,
-        'Does an app that shares this outbox run, and does the service answer it? Its log says why they wait.',
+        'Does an app that shares this storage run, and does the service answer it? Its log says why they wait.',
       );
   const parked = await outbox.parked({ limit: MOST_PARKED });
   yield parked.length === 0 ? fine('parked', 'none') : parkedFault(parked);
