@@ -1,9 +1,11 @@
-// One outbox in a process of its own, for the benchmark: is filled, appends, is opened again. Nobody delivers.
+// One logout queue in a process of its own, for the benchmark: is filled, appends, is opened again. Nobody delivers.
 import { createHmac, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { QUEUE_FAMILIES } from '../../libs/debate-space/dist/logout/queue-keys.js';
+import { outboxOn } from '../../libs/debate-space/dist/logout/storage-outbox.js';
 import { Sealer } from '../../libs/debate-space/dist/sealer.js';
 import { Secret } from '../../libs/debate-space/dist/secret.js';
-import { outboxFactory } from './outbox-engines.mjs';
+import { storageOptions } from '../test-crash/engines.mjs';
 
 const LEASE_MS = 30_000;
 const FILLING_AT_ONCE = 500;
@@ -11,18 +13,20 @@ const [engine, place, namespace] = process.argv.slice(2);
 const uids = new Sealer(new Secret('a key'), 'uids');
 const hash = (text) => createHmac('sha256', 'a key').update(text).digest('base64url');
 const entry = () => {
-  const [id, uid] = [randomUUID(), `user-${randomUUID()}`];
-  return { id, uid, reason: 'destroyed', endedAt: Date.now(), sessionHash: hash(uid) };
+  const [endedAt, uid] = [Date.now(), `user-${randomUUID()}`];
+  const id = `${String(endedAt).padStart(15, '0')}-${randomUUID()}`; // found again without a search
+  return { id, uid, reason: 'destroyed', endedAt, sessionHash: hash(uid) };
 };
 
-const factory = await outboxFactory(engine, place);
+const contained = (work) => work();
+const { storage } = await storageOptions({ engine, place });
 const begun = performance.now();
-const outbox = await factory.open({
-  namespace,
+const opened = await storage.open({ namespace, families: QUEUE_FAMILIES, contained });
+const outbox = outboxOn(opened, storage, {
   uidHash: hash,
   seal: (uid) => uids.seal(uid),
   unseal: (sealed) => uids.open(sealed),
-  contained: (work) => work(),
+  contained,
   keepFinishedMs: 0,
 });
 const openMs = performance.now() - begun;

@@ -1,7 +1,7 @@
 import { memoryStorage } from 'nestjs-debate-space';
 
 /** Redis and Postgres keep no key beside their data. */
-const storageKey = 'a key for crashes, of no use elsewhere';
+const storageKey = 'a key that protects nothing';
 
 /** The options of an app process that choose its storage. A host that does not use an engine never loads it. */
 export async function storageOptions({ engine, place }) {
@@ -19,7 +19,7 @@ export async function storageOptions({ engine, place }) {
       client.on('error', () => undefined); // Redis itself is killed, too
       await client.connect();
       const sendCommand = (...args) => client.sendCommand(args);
-      return { storage: redisStorage({ sendCommand, prefix: 'crash' }), storageKey };
+      return { storage: redisStorage({ sendCommand, prefix: 'scripts' }), storageKey };
     }
     case 'postgres': {
       const { postgresStorage } = await import('nestjs-debate-space/postgres');

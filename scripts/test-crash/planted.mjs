@@ -71,7 +71,7 @@ const plantedLogouts = [
   { name: 'release-undone', under: 'memory-unharmed', tell: /still wait/ },
   { name: 'claim-by-deletion', under: 'lmdb', size: KILLED_OFTEN, tell: /are gone/ },
   { name: 'stalled-once', under: 'redis-two', size: KILLED_OFTEN, tell: /are gone/ },
-  { name: 'claim-unchecked', under: 'lmdb-two', tell: /arrived again/ },
+  { name: 'claim-unchecked', under: 'lmdb-two', size: { kills: 4, endings: 900 }, tell: /arrived again/ },
 ];
 
 /** Each with the scenario that is to find it, and with what it is to be told by. */

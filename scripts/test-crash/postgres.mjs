@@ -11,13 +11,18 @@ const DEBIAN = '/usr/lib/postgresql';
 const STARTED_WITHIN_MS = 20_000;
 const TRY_AGAIN_MS = 100;
 
-/** A Postgres of its own, with its own settings for what is durable; whoever connects is let in. */
+/** A Postgres of its own, which syncs every commit; whoever connects is let in. */
 export class PostgresServer extends ServerProcess {
   #folder = temporaryFolder();
   #port;
 
   get url() {
     return `postgres://postgres@127.0.0.1:${this.#port}/postgres`;
+  }
+
+  get version() {
+    const printed = execFileSync(join(programFolder(), 'postgres'), ['--version'], { encoding: 'utf8' });
+    return `Postgres ${/[\d.]+/.exec(printed)[0]}`;
   }
 
   async start() {

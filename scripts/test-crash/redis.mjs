@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { temporaryFolder } from './places.mjs';
 import { freePort, ServerProcess } from './server-process.mjs';
 
@@ -18,6 +19,10 @@ export class RedisServer extends ServerProcess {
 
   get url() {
     return `redis://127.0.0.1:${this.#port}`;
+  }
+
+  get version() {
+    return `Redis ${/[\d.]+/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))[0]}`;
   }
 
   async start() {
