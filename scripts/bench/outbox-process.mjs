@@ -9,13 +9,13 @@ import { storageOptions } from '../test-crash/engines.mjs';
 
 const LEASE_MS = 30_000;
 const FILLING_AT_ONCE = 500;
+const BATCH = 256;
 const [engine, place, namespace] = process.argv.slice(2);
 const uids = new Sealer(new Secret('a key'), 'uids');
 const hash = (text) => createHmac('sha256', 'a key').update(text).digest('base64url');
 const entry = () => {
-  const [endedAt, uid] = [Date.now(), `user-${randomUUID()}`];
-  const id = `${String(endedAt).padStart(15, '0')}-${randomUUID()}`; // found again without a search
-  return { id, uid, reason: 'destroyed', endedAt, sessionHash: hash(uid) };
+  const [id, uid] = [randomUUID(), `user-${randomUUID()}`];
+  return { id, uid, reason: 'destroyed', endedAt: Date.now(), sessionHash: hash(uid) };
 };
 
 const contained = (work) => work();
@@ -57,14 +57,17 @@ const tasks = {
     }
     return { pending: (await outbox.counts()).pending };
   },
-  /** Appends so many, measured, and takes them out again, not measured. */
+  /** Appends so many, measured, and takes as many out again, not measured. */
   append: async ({ count, atOnce }) => {
     const entries = Array.from({ length: count }, entry);
     const from = performance.now();
     const times = await append(entries, atOnce);
     const eachMs = (performance.now() - from) / count;
-    await inParallel(entries, 16, ({ id }) => outbox.finish(id, 1));
-    await outbox.nextDueMs();
+    for (let left = count; left > 0;) {
+      const jobs = await outbox.claim(Math.min(left, BATCH), LEASE_MS);
+      await inParallel(jobs, 16, (job) => outbox.finish(job.entry.id, 1));
+      left -= jobs.length;
+    }
     return { eachMs, times };
   },
   claim: async () => {
