@@ -1,11 +1,11 @@
-// One host process for the benchmark of the logout: sessions in a MemoryStore, and the plugin with one of its engines;
+// One host process for the benchmark of the logout: sessions in a MemoryStore, and the plugin with one of its storages;
 // or no plugin; or a handler that tells the service itself and waits for it.
 import 'reflect-metadata';
 import { Controller, Get, HttpCode, Module, Post, Req } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import session from 'express-session';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { outboxFactory } from './outbox-engines.mjs';
+import { storageOptions } from '../test-crash/engines.mjs';
 
 const [kind, serviceUrl, applicationName, place] = process.argv.slice(2);
 
@@ -45,7 +45,7 @@ const plugin = async () =>
     secretKey: 'a secret key that is long enough for HS256',
     applicationName,
     authUrl: new URL('/auth', serviceUrl).href,
-    outbox: await outboxFactory(kind, place),
+    ...(await storageOptions({ engine: kind, place })),
   });
 class HostModule {}
 const imports = ['no plugin', 'by hand'].includes(kind) ? [] : [await plugin()];

@@ -3,20 +3,20 @@
 import autocannon from 'autocannon';
 import { logoutTimes, warmUp } from './logout-browsers.mjs';
 import { inTurn, median, quantile, spread } from './measuring.mjs';
-import { kill, start, startRedis, temporaryFolder, versions } from './outbox-places.mjs';
+import { kill, start, storagePlaces } from './outbox-places.mjs';
 
 const EVERY_MS = 20;
 const LOGOUTS = 50; // of a round, which is about as long as autocannon's smallest unit, a second
 const CONNECTIONS = 8;
 // The first is what the others are compared with; the second is its equal, and how they differ is the machine's.
-const kinds = ['no plugin', 'no plugin', 'memory', 'lmdb', 'bullmq', 'by hand'];
+const kinds = ['no plugin', 'no plugin', 'memory', 'lmdb', 'redis', 'postgres', 'by hand'];
+const SERVERS = ['redis', 'postgres'];
 
 export default async function logout({ pairs, rounds }) {
-  const redis = await startRedis();
-  console.log(versions(redis));
+  const { places, versions } = await storagePlaces();
+  console.log(versions);
   const [service, slow] = [await start('./logout-service.mjs'), await start('./logout-slow-service.mjs')];
-  const places = { lmdb: temporaryFolder(), bullmq: redis?.url };
-  const used = kinds.filter((kind) => kind !== 'bullmq' || redis);
+  const used = kinds.filter((kind) => !SERVERS.includes(kind) || places[kind] !== undefined);
   console.log(`${pairs} times fresh processes, ${rounds} rounds each, in turn; ${1000 / EVERY_MS} logouts/s`);
   const passes = [];
   for (let pass = 0; pass < pairs; pass += 1) {

@@ -1,12 +1,15 @@
-// One outbox in a process of its own, for the benchmark: is filled, appends, is opened again. Nobody delivers.
+// One logout queue in a process of its own, for the benchmark: is filled, appends, is opened again. Nobody delivers.
 import { createHmac, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { QUEUE_FAMILIES } from '../../libs/debate-space/dist/logout/queue-keys.js';
+import { outboxOn } from '../../libs/debate-space/dist/logout/storage-outbox.js';
 import { Sealer } from '../../libs/debate-space/dist/sealer.js';
 import { Secret } from '../../libs/debate-space/dist/secret.js';
-import { outboxFactory } from './outbox-engines.mjs';
+import { storageOptions } from '../test-crash/engines.mjs';
 
 const LEASE_MS = 30_000;
 const FILLING_AT_ONCE = 500;
+const BATCH = 256;
 const [engine, place, namespace] = process.argv.slice(2);
 const uids = new Sealer(new Secret('a key'), 'uids');
 const hash = (text) => createHmac('sha256', 'a key').update(text).digest('base64url');
@@ -15,14 +18,15 @@ const entry = () => {
   return { id, uid, reason: 'destroyed', endedAt: Date.now(), sessionHash: hash(uid) };
 };
 
-const factory = await outboxFactory(engine, place);
+const contained = (work) => work();
+const { storage } = await storageOptions({ engine, place });
 const begun = performance.now();
-const outbox = await factory.open({
-  namespace,
+const opened = await storage.open({ namespace, families: QUEUE_FAMILIES, contained });
+const outbox = outboxOn(opened, storage, {
   uidHash: hash,
   seal: (uid) => uids.seal(uid),
   unseal: (sealed) => uids.open(sealed),
-  contained: (work) => work(),
+  contained,
   keepFinishedMs: 0,
 });
 const openMs = performance.now() - begun;
@@ -53,14 +57,17 @@ const tasks = {
     }
     return { pending: (await outbox.counts()).pending };
   },
-  /** Appends so many, measured, and takes them out again, not measured. */
+  /** Appends so many, measured, and takes as many out again, not measured. */
   append: async ({ count, atOnce }) => {
     const entries = Array.from({ length: count }, entry);
     const from = performance.now();
     const times = await append(entries, atOnce);
     const eachMs = (performance.now() - from) / count;
-    await inParallel(entries, 16, ({ id }) => outbox.finish(id, 1));
-    await outbox.nextDueMs();
+    for (let left = count; left > 0;) {
+      const jobs = await outbox.claim(Math.min(left, BATCH), LEASE_MS);
+      await inParallel(jobs, 16, (job) => outbox.finish(job.entry.id, 1));
+      left -= jobs.length;
+    }
     return { eachMs, times };
   },
   claim: async () => {

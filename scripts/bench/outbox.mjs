@@ -2,7 +2,7 @@
 // crash needs to its first entry. One process for each size, in turn.
 import { once } from 'node:events';
 import { inTurn, median, quantile, spread } from './measuring.mjs';
-import { kill, start, startRedis, temporaryFolder, versions } from './outbox-places.mjs';
+import { kill, start, storagePlaces } from './outbox-places.mjs';
 
 const SOME = 10_000;
 const WARMING_UP = 5_000;
@@ -10,17 +10,17 @@ const WARMING_UP = 5_000;
 const engines = {
   memory: { counts: { 1: 20_000, 16: 20_000 }, share: 1, outlives: false },
   lmdb: { counts: { 1: 100, 16: 800 }, share: 1, outlives: true },
-  bullmq: { counts: { 1: 200, 16: 800 }, share: 0.1, outlives: true },
+  redis: { counts: { 1: 200, 16: 800 }, share: 0.1, outlives: true },
+  postgres: { counts: { 1: 100, 16: 400 }, share: 0.1, outlives: true },
 };
 
 export default async function outbox({ pairs, rounds: roundsOfPair, pending }) {
   const rounds = pairs * roundsOfPair;
-  const redis = await startRedis();
-  console.log(`${versions(redis)}\n${rounds} rounds, in turn; an append is hold and release, both awaited`);
-  const places = { memory: '', lmdb: temporaryFolder(), bullmq: redis?.url };
+  const { places, versions } = await storagePlaces();
+  console.log(`${versions}\n${rounds} rounds, in turn; an append is hold and release, both awaited`);
   for (const [name, engine] of Object.entries(engines)) {
     if (places[name] === undefined) continue;
-    // In BullMQ a million would only take its time to be put there.
+    // On a server a million would only take minutes to be put there.
     const sizes = new Set([0, Math.min(SOME, pending), Math.round(pending * engine.share)]);
     const boxes = [...sizes].map((size) => ({ size, args: [name, places[name], `pending-${size}`] }));
     console.log(`\n${name}`);

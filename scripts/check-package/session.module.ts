@@ -9,10 +9,20 @@ import {
   type NestModule,
 } from '@nestjs/common';
 import session from 'express-session';
-import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
+import { postgresMigration, postgresStorage } from 'nestjs-debate-space/postgres';
+import { redisStorage } from 'nestjs-debate-space/redis';
+import { storageContract } from 'nestjs-debate-space/storage-contract';
 
-export const subpaths = [lmdbOutbox, observeDebateSpace];
+export const subpaths = [
+  lmdbStorage,
+  observeDebateSpace,
+  postgresMigration,
+  postgresStorage,
+  redisStorage,
+  storageContract,
+];
 
 interface SessionRequest {
   session: { user?: { id: string }; destroy(callback: () => void): void };

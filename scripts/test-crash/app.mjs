@@ -4,7 +4,7 @@ import { Controller, HttpCode, Module, Post, Req, UnauthorizedException } from '
 import { NestFactory } from '@nestjs/core';
 import session from 'express-session';
 import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceOutbox } from 'nestjs-debate-space';
-import { outboxOf } from './engines.mjs';
+import { storageOptions } from './engines.mjs';
 import { plant } from './planted.mjs';
 import { ParentStore } from './session-store.mjs';
 
@@ -38,8 +38,12 @@ for (const method of ['login', 'logout']) {
 Controller()(HostController);
 
 class HostModule {}
-const outbox = plant(settings.planted, await outboxOf(settings));
-const plugin = DebateSpaceModule.forRoot({ ...settings.options, outbox });
+const { storage, ...key } = await storageOptions(settings);
+const plugin = DebateSpaceModule.forRoot({
+  ...settings.options,
+  ...key,
+  storage: plant(settings.planted, storage),
+});
 Module({ imports: [plugin], controllers: [HostController] })(HostModule);
 
 const app = await NestFactory.create(HostModule, { logger: false, forceCloseConnections: true });
@@ -58,7 +62,7 @@ process.on('message', async ({ question, uids, replay }) => {
   if (process.connected) process.send({ question, answer });
 });
 
-/** Where the logouts of these users stand: of those that are not in the outbox, nothing. */
+/** Where the logouts of these users stand: of those that wait no more, nothing. */
 async function waitingOf(logouts, uids) {
   const waiting = {};
   for (const uid of uids) {

@@ -18,6 +18,8 @@ globalThis.Date = new Proxy(Date, {
 if (speed !== 1) {
   const uptime = performance.now.bind(performance);
   performance.now = () => uptime() * speed;
+  const machine = process.hrtime.bigint;
+  process.hrtime.bigint = () => BigInt(Math.floor(Number(machine()) * speed));
   for (const name of ['setTimeout', 'setInterval'])
     globalThis[name] = (work, ms, ...args) => real[name](work, (ms ?? 0) / speed, ...args);
 }

@@ -1,4 +1,4 @@
-// What happens to the apps, to their engine and to the service while browsers log out.
+// What happens to the apps, to their server and to the service while browsers log out.
 import { clearInterval, setInterval } from 'node:timers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -54,15 +54,15 @@ export async function shutDownAtRandom(trial) {
   }
 }
 
-/** Redis goes without a word, and comes back a moment later. */
-export async function killRedisAtRandom(trial) {
-  const { ledger, random, size, redis } = trial;
+/** Redis or Postgres goes without a word, and comes back a moment later. */
+export async function killServerAtRandom(trial) {
+  const { ledger, random, size, server } = trial;
   for (let kills = 0; kills < size.kills; kills += 1) {
     await ledger.reaches(ledger.acknowledged + random.from(1, Math.floor(size.endings / size.kills)));
     trial.kills += 1;
-    await redis.kill();
+    await server.kill();
     await sleep(random.from(100, 1_500));
-    await redis.start();
+    await server.start();
   }
 }
 

@@ -1,17 +1,32 @@
-import { memoryOutbox } from 'nestjs-debate-space';
+import { memoryStorage } from 'nestjs-debate-space';
 
-/** The outbox that an app process is to have; a host that does not use an engine never loads it. */
-export async function outboxOf({ engine, place }) {
+/** Redis and Postgres keep no key beside their data. */
+const storageKey = 'a key that protects nothing';
+
+/** The options of an app process that choose its storage. A host that does not use an engine never loads it. */
+export async function storageOptions({ engine, place }) {
   switch (engine) {
     case 'memory':
-      return memoryOutbox();
+      return { storage: memoryStorage() };
     case 'lmdb': {
-      const { lmdbOutbox } = await import('nestjs-debate-space/lmdb');
-      return lmdbOutbox({ path: place });
+      const { lmdbStorage } = await import('nestjs-debate-space/lmdb');
+      return { storage: lmdbStorage({ path: place }) };
     }
-    case 'bullmq': {
-      const { bullmqOutbox } = await import('nestjs-debate-space/bullmq');
-      return bullmqOutbox({ connection: place, prefix: 'crash' });
+    case 'redis': {
+      const { redisStorage } = await import('nestjs-debate-space/redis');
+      const { createClient } = await import('redis');
+      const client = createClient({ url: place, socket: { connectTimeout: 60_000 } });
+      client.on('error', () => undefined); // Redis itself is killed, too
+      await client.connect();
+      const sendCommand = (...args) => client.sendCommand(args);
+      return { storage: redisStorage({ sendCommand, prefix: 'scripts' }), storageKey };
+    }
+    case 'postgres': {
+      const { postgresStorage } = await import('nestjs-debate-space/postgres');
+      const { default: pg } = await import('pg');
+      const pool = new pg.Pool({ connectionString: place });
+      pool.on('error', () => undefined); // Postgres itself is killed, too
+      return { storage: postgresStorage({ query: (text, values) => pool.query(text, values) }), storageKey };
     }
     default:
       throw new Error(`no such engine: ${engine}`);

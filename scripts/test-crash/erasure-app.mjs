@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceErasures, DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
-import { outboxOf } from './engines.mjs';
+import { storageOptions } from './engines.mjs';
 import { plant } from './planted.mjs';
 
 const TOLD_OF = ['erasure-parked', 'erasure-overdue', 'fault'];
@@ -18,8 +18,13 @@ const settings = JSON.parse(process.argv[2]);
 const { list, mode, reference } = settings.erasure;
 
 class HostModule {}
-const outbox = plant(settings.planted, await outboxOf(settings));
-Module({ imports: [DebateSpaceModule.forRoot({ ...settings.options, outbox })] })(HostModule);
+const { storage, ...key } = await storageOptions(settings);
+const plugin = DebateSpaceModule.forRoot({
+  ...settings.options,
+  ...key,
+  storage: plant(settings.planted, storage),
+});
+Module({ imports: [plugin] })(HostModule);
 
 const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
 const erasures = app.get(DebateSpaceErasures);

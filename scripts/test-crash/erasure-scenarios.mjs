@@ -3,6 +3,7 @@ import { AT_ONCE } from './erasure-account.mjs';
 import { killErasing } from './erasure-kills.mjs';
 import { ErasureTrial } from './erasure-trial.mjs';
 import { temporaryFolder } from './places.mjs';
+import { PostgresServer } from './postgres.mjs';
 import { RedisServer } from './redis.mjs';
 
 const STORM_SPEED = 20;
@@ -14,6 +15,11 @@ const options = (speed = 1) => ({
 });
 const ofErasures = { Trial: ErasureTrial, options: options(), disturb: killErasing };
 const whole = { kills: 25, erasures: 3_000 };
+
+async function startedServer(server) {
+  await server.start();
+  return server.url;
+}
 
 export const erasureScenarios = [
   {
@@ -27,18 +33,25 @@ export const erasureScenarios = [
     full: whole,
   },
   {
-    name: 'erasures-bullmq-two',
-    what: 'BullMQ; a list of users anonymised by two apps on one Redis, both killed in the same way',
-    engine: 'bullmq',
+    name: 'erasures-redis-two',
+    what: 'Redis; a list of users anonymised by two apps on one Redis, both killed in the same way',
+    engine: 'redis',
     mode: 'anonymize',
     apps: 2,
-    place: async (trial) => {
-      trial.redis = new RedisServer('everysec');
-      await trial.redis.start();
-      return trial.redis.url;
-    },
+    place: () => startedServer(new RedisServer('everysec')),
     ...ofErasures,
     size: whole,
+    full: whole,
+  },
+  {
+    name: 'erasures-postgres-two',
+    what: 'Postgres; the same by two apps on one Postgres',
+    engine: 'postgres',
+    mode: 'anonymize',
+    apps: 2,
+    place: () => startedServer(new PostgresServer()),
+    ...ofErasures,
+    size: { kills: 10, erasures: 800 },
     full: whole,
   },
   {

@@ -107,7 +107,7 @@ export class ErasureTrial extends Trial {
   }
 
   result(account) {
-    if (account === undefined) throw new Error('the outbox does not answer');
+    if (account === undefined) throw new Error('the app does not answer');
     const { scenario, service, listed, others } = this;
     const counts = compareErasures(account, {
       service,

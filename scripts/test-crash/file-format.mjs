@@ -3,25 +3,18 @@ import { join } from 'node:path';
 
 /** Says that a file is of a later version, opens it as this one would, and takes it back. @returns what was wrong */
 export async function openLater(folder) {
-  const { lmdbOutbox } = await import('nestjs-debate-space/lmdb');
+  const { lmdbStorage } = await import('nestjs-debate-space/lmdb');
   const [namespace] = readdirSync(folder);
-  const context = {
-    namespace,
-    uidHash: String,
-    seal: String,
-    unseal: String,
-    contained: (work) => work(),
-    keepFinishedMs: 0,
-  };
+  const context = { namespace, families: ['due'], contained: (work) => work() };
   const format = await changeFormat(join(folder, namespace), (number) => number + 1);
   const trouble = [];
   try {
-    const outbox = await lmdbOutbox({ path: folder }).open(context);
-    await outbox.close();
+    const storage = await lmdbStorage({ path: folder }).open(context);
+    await storage.close();
     trouble.push('a file in a later format was opened');
   } catch (error) {
     const isClear =
-      error.code === 'ERR_DEBATE_SPACE_OUTBOX' && error.message.includes(`has format ${format}`);
+      error.code === 'ERR_DEBATE_SPACE_STORAGE' && error.message.includes(`(format ${format}, this version`);
     if (!isClear) trouble.push(`a file in a later format was refused with: ${error.message}`);
   }
   await changeFormat(join(folder, namespace), (number) => number - 1);
@@ -31,7 +24,7 @@ export async function openLater(folder) {
 /** @returns the new one */
 async function changeFormat(file, change) {
   const { open } = await import('lmdb');
-  const root = open(file, { noSubdir: false, maxDbs: 16 });
+  const root = open(file, { noSubdir: false, maxDbs: 64 });
   const meta = root.openDB('meta', { encoding: 'json', useVersions: true });
   const format = change(meta.get('format'));
   await meta.put('format', format, 1);

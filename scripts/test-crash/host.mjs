@@ -60,7 +60,7 @@ export class Host {
     await exit;
   }
 
-  /** @returns `undefined` when the outbox does not answer, or the process was killed meanwhile */
+  /** @returns `undefined` when the app does not answer, or the process was killed meanwhile */
   ask(question) {
     this.#asked += 1;
     return new Promise((resolve) => {

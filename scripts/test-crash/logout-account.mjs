@@ -18,8 +18,8 @@ export const logoutColumns = {
 
 /** What is wrong with a result, in plain words. */
 export function logoutViolations(
-  { mayLose = false },
-  { lost, lostUids, invented, refused, waiting, parked },
+  { mayLose = false, repeatsPerKill = Infinity },
+  { kills, duplicates, lost, lostUids, invented, refused, waiting, parked },
 ) {
   const words = [];
   if (lost > 0 && !mayLose)
@@ -28,5 +28,7 @@ export function logoutViolations(
   if (refused > 0) words.push(`${refused} logouts were answered with something else than 200`);
   if (waiting > 0) words.push(`${waiting} acknowledged logouts still wait although the service is up`);
   if (parked > 0) words.push(`${parked} acknowledged logouts are parked although nothing is wrong with them`);
+  if (duplicates > kills * repeatsPerKill)
+    words.push(`${duplicates} logouts arrived again, and ${kills} kills explain ${kills * repeatsPerKill} at most`); // prettier-ignore
   return words;
 }

@@ -4,13 +4,14 @@ import { fillTheDisk } from './disk-full.mjs';
 import {
   hurry,
   killAtRandom,
-  killRedisAtRandom,
+  killServerAtRandom,
   setRightAndReplay,
   shutDownAtRandom,
   storm,
 } from './disturbances.mjs';
 import { openLater } from './file-format.mjs';
 import { smallDisk, temporaryFolder } from './places.mjs';
+import { PostgresServer } from './postgres.mjs';
 import { RedisServer } from './redis.mjs';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -19,7 +20,7 @@ const OUTAGE_SPEED = 240;
 const STORM_SPEED = 20;
 
 /**
- * An app waits for the outbox for as long as it takes: what is proven is that an entry that was noted is not lost. An end
+ * An app waits for the storage for as long as it takes: what is proven is that an entry that was noted is not lost. An end
  * that goes on from memory, because this machine is busy with something else, a kill may lose.
  */
 const patient = { http: { timeoutMs: 1_000 }, logout: { waitMs: 20_000 } };
@@ -31,20 +32,29 @@ const hurried = (speed) => ({
 const impatient = { http: { timeoutMs: 1_000 } };
 
 const folder = () => temporaryFolder();
-const redis = (appendfsync) => async (trial) => {
-  trial.redis = new RedisServer(appendfsync);
-  await trial.redis.start();
-  return trial.redis.url;
+const onServer = async (trial, server) => {
+  trial.server = server;
+  await server.start();
+  return server.url;
 };
-const ofDurable = { size: { kills: 12, endings: 600 }, full: { kills: 100, endings: 5_000 } };
+const redis = (appendfsync) => (trial) => onServer(trial, new RedisServer(appendfsync));
+const postgres = (trial) => onServer(trial, new PostgresServer());
 
-const ofRedis = {
-  engine: 'bullmq',
+/** So many logouts of one app may be under way when it is killed: the default of `logout.concurrency`. */
+const UNDER_WAY = 8;
+const ofDurable = {
+  repeatsPerKill: UNDER_WAY,
+  options: patient,
+  size: { kills: 12, endings: 600 },
+  full: { kills: 100, endings: 5_000 },
+  disturb: killAtRandom,
+};
+const ofKilledServer = {
   apps: 2,
   options: impatient,
   size: { kills: 4, endings: 500 },
   full: { kills: 40, endings: 5_000 },
-  disturb: killRedisAtRandom,
+  disturb: killServerAtRandom,
 };
 
 /** Those that take longest first. */
@@ -86,9 +96,7 @@ export const logoutScenarios = [
     what: 'lmdb; one app, killed at random',
     engine: 'lmdb',
     place: folder,
-    options: patient,
     ...ofDurable,
-    disturb: killAtRandom,
   },
   {
     name: 'lmdb-two',
@@ -96,32 +104,45 @@ export const logoutScenarios = [
     engine: 'lmdb',
     apps: 2,
     place: folder,
-    options: patient,
     ...ofDurable,
-    disturb: killAtRandom,
   },
   {
-    name: 'bullmq-two',
-    what: 'BullMQ; two apps on one Redis with an append-only file, both killed at random',
-    engine: 'bullmq',
+    name: 'redis-two',
+    what: 'Redis; two apps on one Redis with an append-only file, both killed at random',
+    engine: 'redis',
     apps: 2,
     place: redis('everysec'),
-    options: patient,
     ...ofDurable,
-    disturb: killAtRandom,
+  },
+  {
+    name: 'postgres-two',
+    what: 'Postgres; two apps on one Postgres, both killed at random',
+    engine: 'postgres',
+    apps: 2,
+    place: postgres,
+    ...ofDurable,
+  },
+  {
+    name: 'postgres-killed',
+    what: 'Postgres; its postmaster killed and started again, two apps live on',
+    engine: 'postgres',
+    place: postgres,
+    ...ofKilledServer,
   },
   {
     name: 'redis-killed',
-    what: 'BullMQ; Redis itself killed and started again (appendfsync always), two apps live on',
+    what: 'Redis; Redis itself killed and started again (appendfsync always), two apps live on',
+    engine: 'redis',
     place: redis('always'),
-    ...ofRedis,
+    ...ofKilledServer,
   },
   {
     name: 'redis-everysec',
-    what: 'BullMQ; the same with appendfsync everysec: what Redis had answered and not written yet is counted',
+    what: 'Redis; the same with appendfsync everysec: what Redis had answered and not written yet is counted',
+    engine: 'redis',
     place: redis('everysec'),
     mayLose: true,
-    ...ofRedis,
+    ...ofKilledServer,
   },
   {
     name: 'clock-jumps',
@@ -181,7 +202,7 @@ export const logoutScenarios = [
     engine: 'lmdb',
     place: (trial) => {
       trial.disk = smallDisk('16m');
-      return join(trial.disk, 'outbox');
+      return join(trial.disk, 'storage');
     },
     options: impatient,
     pauseMs: 2,
@@ -221,8 +242,9 @@ export const logoutScenarios = [
   },
   {
     name: 'memory-unharmed',
-    what: 'memory; one app, no kills: nothing is lost',
+    what: 'memory; one app, no kills: nothing is lost, and nothing waits for a lease',
     engine: 'memory',
+    settledWithinMs: 10_000,
     options: patient,
     size: { kills: 0, endings: 400 },
     full: { kills: 0, endings: 2_000 },

@@ -10,7 +10,7 @@ const ASK_EVERY_MS = 1_000;
  * @returns who still waits, who is parked, and whose logout is lost
  */
 export async function settled(trial) {
-  const deadline = performance.now() + SETTLED_WITHIN_MS;
+  const deadline = performance.now() + (trial.scenario.settledWithinMs ?? SETTLED_WITHIN_MS);
   let before;
   for (;;) {
     const states = await statesOf(trial.hosts, trial.compare().missing);

@@ -7,7 +7,7 @@ import { seeded } from './random.mjs';
 const MOST_MS = 20 * 60_000;
 
 /**
- * One scenario, once: a service and app processes on one outbox. What they do, and what has to be true afterwards, is
+ * One scenario, once: a service and app processes on one storage. What they do, and what has to be true afterwards, is
  * told by `play`, `settled`, `result`, `violations` and `columns` of the classes below it.
  */
 export class Trial {

@@ -1,19 +1,23 @@
-// A process whose disk is full for a while: what its lmdb outbox takes, refuses, notes and delivers. The limit of a
+// A process whose disk is full for a while: what its logout queue on lmdb takes, refuses, notes and delivers. The limit of a
 // process on the size of its files does what a full disk does, and needs no disk; it would hit a test runner's own files
 // as well.
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lmdbOutbox } from 'nestjs-debate-space/lmdb';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { QUEUE_FAMILIES } from '../../libs/debate-space/dist/logout/queue-keys.js';
+import { outboxOn } from '../../libs/debate-space/dist/logout/storage-outbox.js';
 
 const [path] = process.argv.slice(2);
-const outbox = await lmdbOutbox({ path }).open({
-  namespace: 'app',
+const contained = (work) => work();
+const engine = lmdbStorage({ path });
+const families = [...QUEUE_FAMILIES, 'erasure'];
+const outbox = outboxOn(await engine.open({ namespace: 'app', families, contained }), engine, {
   uidHash: String,
   seal: String,
   unseal: String,
-  contained: (work) => work(),
+  contained,
   keepFinishedMs: 60_000,
 });
 const limit = (bytes) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);
@@ -48,7 +52,7 @@ const note = (prefix) =>
     new Map(Array.from({ length: 1000 }, (_, n) => [`${prefix}/${n}`, 'x'.repeat(300)])),
   );
 const unnoted = await note('full').then(() => undefined, (error) => error); // prettier-ignore
-const { held } = outbox.counts();
+const { held } = await outbox.counts();
 await sleep(2);
 const delivered = await deliverAll();
 limit('unlimited');
