@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import { strict as assert } from 'node:assert';
 import type { DebateSpaceStorage } from '../storage.js';
 import { everything, numbered, values, withStorage, type ContractCases } from './contract-case.js';
 

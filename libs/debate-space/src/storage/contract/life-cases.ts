@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import { strict as assert } from 'node:assert';
 import { everything, put, values, withStorage, type ContractCases } from './contract-case.js';
 
 const FOUR_YEARS = 4 * 365 * 24 * 60 * 60_000;

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import { strict as assert } from 'node:assert';
 import { numbered, put, rowsOf, values, withStorage, type ContractCases } from './contract-case.js';
 
 /** The printable characters of ASCII, from the highest to the lowest. */
