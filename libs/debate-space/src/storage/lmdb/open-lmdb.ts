@@ -23,8 +23,20 @@ const SETTINGS = {
   txnStartThreshold: Infinity, // all commits of one turn of the event loop are one write
 };
 
-/** @throws {@link StorageError} with a hint */
-export async function openLmdb(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
+let opening: Promise<unknown> = Promise.resolve();
+
+/**
+ * One at a time: LMDB opens databases synchronously. While another opening of this process has a transaction under way,
+ * which waits for this thread, this thread would wait for that transaction forever.
+ * @throws {@link StorageError} with a hint
+ */
+export function openLmdb(path: string, context: StorageContext): Promise<LmdbSpace> {
+  const opened = opening.then(() => openNow(path, context));
+  opening = opened.catch(() => undefined);
+  return opened;
+}
+
+async function openNow(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
   const { open } = await import('lmdb').catch(() => {
     throw new StorageError('The package lmdb is missing or does not load; hint: npm install lmdb');
   });
