@@ -36,8 +36,9 @@ import { UserListController } from './users/user-list.controller.js';
       // Beside package.json, whichever folder the app is started from.
       envFilePath: fileURLToPath(new URL('../.env', import.meta.url)),
     }),
+    StorageModule, // before DebateSpaceModule
     DebateSpaceModule.forRootAsync({
-      imports: [AccountsModule, StorageModule],
+      imports: [AccountsModule],
       inject: [ConfigService, Accounts, Storage],
       useFactory: (config: ConfigService, accounts: Accounts, storage: Storage) => ({
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),

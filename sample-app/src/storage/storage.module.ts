@@ -1,11 +1,16 @@
 import { fileURLToPath } from 'node:url';
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { Storage } from './storage.js';
 
 /** Beside package.json, whichever folder the app is started from. */
 const FOLDER = fileURLToPath(new URL('../..', import.meta.url));
 
+/**
+ * DebateSpaceModule is global, and Nest closes global modules last: the later ones in the list of imports first. As a
+ * global module that stands before it, this one is closed after it.
+ */
+@Global()
 @Module({
   providers: [
     {

@@ -55,7 +55,7 @@ export class Storage implements OnApplicationShutdown {
     );
   }
 
-  /** After nestjs-debate-space is closed: Nest closes a module before those that it imports. */
+  /** When nestjs-debate-space is closed: see StorageModule. */
   async onApplicationShutdown(): Promise<void> {
     await this.close();
   }
