@@ -1,12 +1,6 @@
-<<<<<<< HEAD
 import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
-=======
-import { expect, it } from '@jest/globals';
 import { memoryQueue } from '../../../../test/support/outbox-engines.js';
->>>>>>> 292ec41cf845446207c79e7088f7bf0e49e63994
 import { Secret } from '../secret.js';
 import { EndRecorder, type EndRecorderOptions } from './end-recorder.js';
 
@@ -40,7 +34,7 @@ describe('an end that nobody decides', () => {
     isOpen: () => boolean,
     then?: (recorder: EndRecorder) => void,
   ): Promise<{ readonly renewals: number; readonly due: readonly string[] }> {
-    const outbox = await memoryOutbox().open(outboxContext());
+    const outbox = memoryQueue();
     const extend = jest.spyOn(outbox, 'extend');
     const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, { leaseMs: 600, ...options }); // prettier-ignore
     await recorder.hold('alice', 'explicit', undefined, isOpen);

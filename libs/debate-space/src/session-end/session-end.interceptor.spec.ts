@@ -4,8 +4,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
-import { memoryOutbox } from '../outbox/memory-outbox.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import type { Outbox } from '../outbox/outbox.js';
 import { Secret } from '../secret.js';
 import { EndRecorder } from './end-recorder.js';
@@ -16,8 +15,8 @@ const MS = { noting: 20, noted: 200, moreThanLease: 1_500 };
 
 let outbox: Outbox;
 let response: { closed: boolean };
-beforeEach(async () => {
-  outbox = await memoryOutbox().open(outboxContext());
+beforeEach(() => {
+  outbox = memoryQueue();
   response = { closed: false };
 });
 

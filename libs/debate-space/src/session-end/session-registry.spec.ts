@@ -11,7 +11,7 @@ import {
 
 /** Two instances of one application. */
 interface Instances {
-  readonly index: SessionRegistry;
+  readonly registry: SessionRegistry;
   readonly other: SessionRegistry;
   /** What all of them have stored. */
   readonly storage: DebateSpaceStorage;
