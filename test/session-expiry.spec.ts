@@ -180,6 +180,28 @@ describe('session.expiry, in one process', () => {
     expect(service.received.logouts).toEqual([]);
   });
 
+  it('stores the session of a login although the app closes meanwhile', async () => {
+    const steps: string[] = [];
+    const storage = storageWith((memory) => ({
+      get: async (keys) => {
+        if (keys.some((key) => key.startsWith('session:'))) await pause(300);
+        return memory.get(keys);
+      },
+      commit: (checks, changes) => {
+        if ([...changes.keys()].some((key) => key.startsWith('session:'))) steps.push('stored');
+        return memory.commit(checks, changes);
+      },
+      close: () => {
+        steps.push('closed');
+        return memory.close();
+      },
+    }));
+    await start(sharedStores(1), storage);
+    await logIn(['alice']);
+    await stop();
+    expect(steps).toEqual(['stored', 'closed']);
+  });
+
   it('stores nothing without the option', async () => {
     const written: string[] = [];
     const storage = storageWith((memory) => ({
