@@ -12,7 +12,8 @@ const leavers = fileURLToPath(new URL('../sample-app/public/demo-data/leavers.cs
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 
 mkdirSync(pictures, { recursive: true });
-process.env.OUTBOX_PATH = mkdtempSync(join(tmpdir(), 'screenshots-'));
+const folder = mkdtempSync(join(tmpdir(), 'screenshots-'));
+process.env.DEBATE_SPACE_STORAGE = `lmdb:${folder}`;
 const simulator = await startSimulatedService(0, 120);
 simulator.faults.add({ operation: 'delete', kind: 'latency', ms: 2_500 }); // about as many a minute as a real one allows
 const app = await createApp({ logger: false, forceCloseConnections: true });
@@ -25,7 +26,7 @@ try {
   await browser.close();
   await app.close();
   await simulator.stop();
-  rmSync(process.env.OUTBOX_PATH, { recursive: true });
+  rmSync(folder, { recursive: true });
 }
 
 async function loggedIn(uid) {
