@@ -37,7 +37,7 @@ export class RunningSampleApp {
 
   static async #start(sim: DebateSpaceSimulator): Promise<RunningSampleApp> {
     const folder = await mkdtemp(join(tmpdir(), 'sample-app-'));
-    process.env.OUTBOX_PATH = folder;
+    process.env.DEBATE_SPACE_STORAGE = `lmdb:${folder}`;
     try {
       const app = await createApp({ logger: false, forceCloseConnections: true });
       await app.listen(0, '127.0.0.1');
