@@ -71,7 +71,6 @@ redisServer.describe('the storage in Redis', () => {
   });
   const connect = async (): Promise<SendCommand> => {
     const [nodeRedis] = redisClients;
-    if (!nodeRedis) throw new Error('no client');
     return (await connected(nodeRedis.connect(redis))).sendCommand;
   };
 

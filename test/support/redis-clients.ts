@@ -14,8 +14,9 @@ export interface RedisClientKind<Server> {
   connect(server: Server): Promise<RedisConnection>;
 }
 
-/** The clients of hosts, as `redisStorage` takes them. */
 type NodeClient = RedisClientKind<{ readonly url: string }>;
+
+/** The clients of hosts, as `redisStorage` takes them. */
 export const redisClients: readonly [NodeClient, ...NodeClient[]] = [
   {
     name: 'node-redis',
