@@ -149,6 +149,12 @@ postgresServer.describe('the storage in Postgres', () => {
     expect(await storage.count('row')).toBe(1);
   });
 
+  it('says that commits may be lost where they are not written through', async () => {
+    expect((await open()).warnings).toEqual([expect.stringMatching(/fsync = off.*hint: set fsync = on/)]);
+    const careless = await open(queryOf(poolAs('postgres', '-c synchronous_commit=off')));
+    expect(careless.warnings).toHaveLength(2);
+  });
+
   describe('its set-up', () => {
     it('is made once when many processes start at the same time', async () => {
       const connections = await Promise.all(Array.from({ length: 8 }, async () => pool.connect()));

@@ -20,6 +20,8 @@ export type PostgresQuery = (text: string, values: string[]) => Promise<unknown>
 /** What may join a transaction of the host's. */
 export type PostgresTransaction = Pick<DebateSpaceStorage, 'get' | 'range' | 'commit'>;
 
+const RISKS = `SELECT string_agg(name, ',') FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`;
+
 /** The statements, on any connection. Rejects with what `query` rejects with. */
 export class PostgresRows {
   readonly #query: PostgresQuery;
@@ -73,6 +75,11 @@ export class PostgresRows {
     const { table, commit } = this.#names;
     const there = `to_regclass($1::text) IS NOT NULL AND to_regprocedure($2::text) IS NOT NULL`;
     return (await this.#one(there, table, `${commit}(text,text)`)) === 'true';
+  }
+
+  /** The settings under which Postgres may lose its last commits in a crash. */
+  async risks(): Promise<readonly string[]> {
+    return ((await this.#one(RISKS)) ?? '').split(',').filter(Boolean);
   }
 
   /** As text, which every driver returns alike. */

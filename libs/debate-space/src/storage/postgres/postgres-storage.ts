@@ -51,6 +51,7 @@ export class PostgresStorage implements DebateSpaceStorage {
   readonly #rows: PostgresRows;
   readonly #calls: ServerCalls;
   readonly #clock = new ServerClock(() => this.#calls.run(() => this.#rows.time()));
+  warnings: readonly string[] = [];
   readonly #counts = new Map<string, { readonly at: number; readonly count: Promise<number> }>();
 
   private constructor({ query, table, timeoutMs }: PostgresStorageOptions, namespace: string) {
@@ -70,6 +71,8 @@ export class PostgresStorage implements DebateSpaceStorage {
     if (!(await storage.#calls.run(() => storage.#rows.exist())))
       await storage.#calls.run(() => setUp(options));
     await storage.commit(new Map([['open:', undefined]]), new Map()); // writes and removes a row: the role may
+    const risks = await storage.#calls.run(() => storage.#rows.risks());
+    storage.warnings = risks.map((name) => `This Postgres may lose its last commits in a crash (${name} = off). hint: set ${name} = on`); // prettier-ignore
     await storage.#clock.start(context.contained);
     return storage;
   }
