@@ -69,27 +69,23 @@ describe('a logout on its way', () => {
     expect(claims[0]?.txn).toBe(claims[1]?.txn);
     expect(claims[0]?.jti).not.toBe(claims[1]?.jti);
     await host?.stop();
-    expect(types()).toEqual([
-      'session-ended',
-      'service-down',
-      'logout-retrying',
-      'service-up',
-      'logout-delivered',
-    ]);
+    expect(types()).toEqual(['session-ended', 'logout-retrying', 'logout-delivered']);
   });
 
   it('waits out a real outage', async () => {
     const debateSpace = await start();
     await service.goDown();
-    for (const uid of ['alice', 'bob', 'carol']) await debateSpace.logoutUser(uid);
-    await new Promise<void>((resolve) => {
+    const uids = ['alice', 'bob', 'carol', 'dave', 'erin'];
+    const isDown = new Promise<void>((resolve) => {
       host?.app.get(DebateSpaceEvents).events$.subscribe(({ type }) => {
-        if (type === 'logout-retrying') resolve();
+        if (type === 'service-down') resolve();
       });
     });
+    for (const uid of uids) await debateSpace.logoutUser(uid);
+    await isDown;
     await service.comeBack();
-    await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
-    expect(service.received.logouts.toSorted()).toEqual(['alice', 'bob', 'carol']);
+    await service.received.waitFor('logout', { count: 5, timeoutMs: 60_000 });
+    expect(service.received.logouts.toSorted()).toEqual(uids);
     expect(log.filter((line) => line.includes('does not take logouts'))).toHaveLength(1);
   });
 

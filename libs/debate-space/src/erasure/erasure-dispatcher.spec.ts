@@ -2,7 +2,7 @@ import { afterEach, expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import { openMemory } from '../../../../test/support/outbox-engines.js';
-import { Pace } from '../outbox/pace.js';
+import { CircuitBreaker } from '../outbox/circuit-breaker.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureDispatcher } from './erasure-dispatcher.js';
 import { ErasureLedger } from './erasure-ledger.js';
@@ -39,7 +39,7 @@ it('lets waiting logouts go first', async () => {
     queue: new ErasureQueue(records),
     upkeep: new ErasureUpkeep(records, { warnAfterMs: [], keepReceiptsMs: 1e9 }),
     attempt,
-    pace: new Pace(4, emit),
+    breaker: new CircuitBreaker(4, emit, 1),
     logoutsWait: () => {
       asked += 1;
       seen.push(asked <= 2 ? 'logouts wait' : 'none waits');

@@ -1,7 +1,7 @@
 import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import { inTime } from '../in-time.js';
-import type { Pace } from '../outbox/pace.js';
+import type { CircuitBreaker } from '../outbox/circuit-breaker.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import { WorkLoop } from '../outbox/work-loop.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
@@ -15,7 +15,7 @@ export interface ErasureDispatcherParts {
   readonly queue: ErasureQueue;
   readonly upkeep: ErasureUpkeep;
   readonly attempt: ErasureAttempt;
-  readonly pace: Pace;
+  readonly breaker: CircuitBreaker;
   readonly pause?: Pick<ServicePause, 'leftMs'>;
   /** Whether logouts wait: they go first. */
   readonly logoutsWait: () => Promise<boolean>;
@@ -86,9 +86,9 @@ export class ErasureDispatcher {
 
   async #work(): Promise<void> {
     if (this.#lookAfterAll) await this.#lookAfter();
-    const { pace, queue } = this.#parts;
-    while (this.#loop.running && this.#underWay.size < pace.most) {
-      const pausedMs = Math.max(pace.waitMs, this.#parts.pause?.leftMs ?? 0);
+    const { breaker, queue } = this.#parts;
+    while (this.#loop.running && this.#underWay.size < breaker.concurrency) {
+      const pausedMs = Math.max(breaker.waitMs, this.#parts.pause?.leftMs ?? 0);
       const waitMs = pausedMs > 0 ? pausedMs : (await this.#isPatient()) ? LOOK_AGAIN_MS : 0;
       if (waitMs > 0) {
         this.#loop.wakeIn(waitMs);
@@ -148,11 +148,11 @@ export class ErasureDispatcher {
   }
 
   async #finish(claimed: ClaimedErasure, end: ErasureEnd): Promise<void> {
-    const { queue, pace, emit, forget } = this.#parts;
+    const { queue, breaker, emit, forget } = this.#parts;
     const { uid, uidHash, mode } = claimed;
     const { outcome, answer, loggedOut, reason = '' } = end;
     if (outcome !== 'vetoed') {
-      pace.heard(false, '');
+      breaker.record('success', '');
       if (uid !== undefined) await forget(uid);
     }
     const { references, attempts, finished } = await queue.finish(claimed, end);
@@ -168,15 +168,15 @@ export class ErasureDispatcher {
   }
 
   async #again(claimed: ClaimedErasure, result: FailedAttempt): Promise<void> {
-    const { queue, pace, emit } = this.#parts;
+    const { queue, breaker, emit } = this.#parts;
     const { setback, others, brokenOff, delayMs, cure } = result;
     if (brokenOff) {
       await queue.retry(claimed, setback, 0); // the next start need not wait for the lease
       return;
     }
     const { cause, sent } = setback;
-    if (others === 'held-up') pace.heard(true, cause);
-    if (others === 'slower') pace.rest(delayMs);
+    if (others === 'held-up') breaker.record('failure', cause);
+    if (others === 'slower') breaker.rest(delayMs);
     const { uidHash, mode, uid } = claimed;
     const [reference = ''] = claimed.references;
     const which = { reference, mode, uidHash, attempts: claimed.attempts + Number(sent), cause };

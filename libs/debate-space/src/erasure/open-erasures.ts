@@ -3,7 +3,7 @@ import type { Emit } from '../debate-space-event.js';
 import type { Deliver, Dispatcher } from '../outbox/dispatcher.js';
 import type { OutboxContext } from '../outbox/outbox.js';
 import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
-import { Pace } from '../outbox/pace.js';
+import { CircuitBreaker } from '../outbox/circuit-breaker.js';
 import { withLinkedSignal } from '../linked-signal.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import type { UsersApi } from '../remote/users-api.js';
@@ -73,17 +73,19 @@ export function openErasures(around: ErasuresAround): OpenErasures {
     closing,
     emit,
   });
-  const pace = new Pace(concurrency, (event) => {
+  const report: Emit = (event) => {
     if (event.type === 'service-down') emit({ type: 'erasures-held-up', cause: event.cause });
     if (event.type === 'service-up') emit({ type: 'erasures-go-on' });
-  });
+  };
+  // An attempt logs the user out first: one failure is enough to stop the others.
+  const breaker = new CircuitBreaker(concurrency, report, 1);
   const dispatcher = new ErasureDispatcher(
     {
       records,
       queue: new ErasureQueue(records),
       upkeep: new ErasureUpkeep(records, { warnAfterMs, keepReceiptsMs }),
       attempt,
-      pace,
+      breaker,
       pause,
       logoutsWait: () => logouts.busy(),
       forget: (uid) => forgetUser(outbox, uid, emit),

@@ -149,15 +149,19 @@ describe('the dispatcher', () => {
 
   it('sends one probe at a time while the service is down, and says so once at each turn', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
-    const bench = new Bench(memory(), (call) => sleep(5, call < 6 ? down : ok), { concurrency: 4 });
+    let service = down;
+    const bench = new Bench(memory(), () => sleep(5, service), { concurrency: 4 });
     await bench.add(...uids(12));
     bench.dispatcher.start();
     await bench.until('service-down');
-    await Promise.all(Array.from({ length: 3 }, () => once(bench, 'event')));
-    bench.mostUnderWay = 0; // the four that were under way have failed
+    await bench.until('logout-retrying', bench.calls.length); // those that were under way have failed
+    const before = bench.calls.length;
+    bench.mostUnderWay = 0;
+    await bench.until('logout-retrying', before + 2);
+    service = ok;
     await bench.until('service-up');
     expect(bench.mostUnderWay).toBe(1);
-    expect(bench.calls).toHaveLength(7); // four, two probes in vain, one that gets through
+    expect(bench.calls).toHaveLength(before + 3); // two probes in vain, one that gets through
     expect(await bench.dispatcher.drain(LONG)).toBe(0);
     expect(bench.mostUnderWay).toBe(4);
     expect(bench.of('service-down')).toEqual([{ type: 'service-down', cause: 'ECONNREFUSED' }]);
@@ -167,12 +171,24 @@ describe('the dispatcher', () => {
   it('does not take the parking of an old entry for a sign of life', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
     const bench = new Bench(memory(), () => down, { maxAgeMs: 1 });
-    await bench.add('a', 'b');
+    await bench.add(...uids(6));
     await sleep(5);
     bench.dispatcher.start();
-    await bench.until('logout-parked', 2);
+    await bench.until('logout-parked', 6);
     expect(bench.of('service-up')).toEqual([]);
     expect(bench.of('service-down')).toHaveLength(1);
+  });
+
+  it('delivers a backlog at full pace while one answer in ten is 503 and one in twenty is cut off', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const answers = (call: number): DeliveryAnswer =>
+      call % 10 === 3 ? { status: 503 } : call % 20 === 7 ? { reason: 'ECONNRESET' } : ok;
+    const bench = new Bench(memory(), (call) => sleep(1, answers(call)), { concurrency: 4 });
+    await bench.add(...uids(200));
+    bench.dispatcher.start();
+    await bench.until('logout-delivered', 200);
+    expect(bench.of('service-down')).toEqual([]);
+    expect(bench.mostUnderWay).toBe(4);
   });
 
   it('does not blame the service for what fails on this side', async () => {
@@ -190,12 +206,13 @@ describe('the dispatcher', () => {
 
   it('takes no failure on this side for a service that is up again', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
-    const answers = [down, { reason: 'x', local: true }, ok];
+    const answers = [down, down, down, down, down, { reason: 'x', local: true }, ok];
     const bench = new Bench(memory(), (call) => answers[call] ?? ok);
     await bench.add('a');
     bench.dispatcher.start();
     await bench.until('logout-delivered');
     expect(bench.events.map(({ type }) => type)).toEqual([
+      ...Array.from({ length: 4 }, () => 'logout-retrying'),
       'service-down',
       'logout-retrying',
       'logout-retrying',

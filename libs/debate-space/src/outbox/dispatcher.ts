@@ -4,7 +4,7 @@ import { inTime } from '../in-time.js';
 import { causeOf, decide, seemsDown, type DeliveryAnswer } from './delivery-policy.js';
 import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
 import type { ServicePause } from '../remote/service-pause.js';
-import { Pace } from './pace.js';
+import { CircuitBreaker } from './circuit-breaker.js';
 import { WorkLoop } from './work-loop.js';
 
 export interface DispatcherOptions {
@@ -23,7 +23,7 @@ export class Dispatcher {
   readonly #deliver: Deliver;
   readonly #options: DispatcherOptions;
   readonly #emit: Emit;
-  readonly #pace: Pace;
+  readonly #breaker: CircuitBreaker;
   readonly #servicePause: Pick<ServicePause, 'unavailableMs'> | undefined;
   readonly #underWay = new Set<Promise<void>>();
   /** The ids of those that wait for an answer. */
@@ -43,7 +43,7 @@ export class Dispatcher {
     this.#deliver = deliver;
     this.#options = options;
     this.#emit = emit;
-    this.#pace = new Pace(options.concurrency, emit);
+    this.#breaker = new CircuitBreaker(options.concurrency, emit);
     this.#containment = new Containment(emit);
     this.#loop = new WorkLoop(() => this.#claimAndDeliver(), this.#containment, 'outbox');
     this.#servicePause = servicePause;
@@ -51,7 +51,7 @@ export class Dispatcher {
 
   /** Whether the service did not serve when it was last tried. */
   get serviceDown(): boolean {
-    return this.#pace.down;
+    return this.#breaker.isOpen;
   }
 
   start(): void {
@@ -115,20 +115,20 @@ export class Dispatcher {
 
   /** Claims as much as may be under way now. */
   async #claimAndDeliver(): Promise<void> {
-    const { most } = this.#pace;
-    const waitMs = Math.max(this.#pace.waitMs, this.#servicePause?.unavailableMs ?? 0);
+    const { concurrency } = this.#breaker;
+    const waitMs = Math.max(this.#breaker.waitMs, this.#servicePause?.unavailableMs ?? 0);
     if (waitMs > 0) {
       this.#loop.wakeIn(waitMs);
       return;
     }
-    const free = most - this.#underWay.size;
+    const free = concurrency - this.#underWay.size;
     if (free <= 0) return;
     for (const job of await this.#outbox.claim(free, this.#options.leaseMs)) {
       // One whose lease ran out while it is still under way here – in a process that hung – is not sent twice.
       if (!this.#sent.has(job.entry.id)) this.#begin(job);
     }
     const dueMs = await this.#outbox.nextDueMs();
-    if (dueMs !== undefined && this.#underWay.size < most) this.#loop.wakeIn(dueMs);
+    if (dueMs !== undefined && this.#underWay.size < concurrency) this.#loop.wakeIn(dueMs);
   }
 
   #begin(job: OutboxJob): void {
@@ -169,7 +169,7 @@ export class Dispatcher {
     const tookMs = performance.now() - begun;
     const { id, uid } = entry;
     const cause = causeOf(answer);
-    if (!answer.local) this.#pace.heard(seemsDown(answer), cause);
+    if (!answer.local) this.#breaker.record(seemsDown(answer) ? 'failure' : 'success', cause);
     if (decision.action === 'finish') {
       await this.#outbox.finish(id, attempts);
       this.#emit({
