@@ -53,9 +53,9 @@ afterEach(async () => {
   await service.stop();
 });
 
-async function logOutUntil(type: DebateSpaceEvent['type'], uid: string): Promise<void> {
+async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): Promise<void> {
   const told = firstValueFrom(host.app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type))); // prettier-ignore
-  await host.app.get(DebateSpaceService).logoutUser(uid);
+  for (const uid of uids) await host.app.get(DebateSpaceService).logoutUser(uid);
   await told;
 }
 
@@ -107,9 +107,9 @@ describe('telemetry', () => {
 
   it('shows an outage as it is', async () => {
     await service.goDown();
-    await logOutUntil('logout-retrying', 'alice');
+    await logOutUntil('service-down', 'alice', 'bob', 'carol', 'dave', 'erin');
     expect(await exported()).toMatchObject({
-      'debate_space.outbox.entries pending': 1,
+      'debate_space.outbox.entries pending': 5,
       'debate_space.service.down': 1,
     });
   });
