@@ -22,6 +22,8 @@ export interface ContractKind extends StoreKind {
   readonly brokenByThrow?: boolean;
   /** Methods that do several things, one after the other: another call may come between. */
   readonly interruptible?: readonly string[];
+  /** Methods that call back before all of their work is done: what is seen next depends on the disk. */
+  readonly early?: readonly string[];
 }
 
 const FileStore = fileStores(session);
@@ -99,6 +101,7 @@ export const localKinds: readonly ContractKind[] = [
     lacks: ['all', 'ids'],
     remote: true,
     unordered: true,
+    early: ['clear'], // it waits for the file that is listed last, and not for all
     unbearable: withCallbackOnly('get', 'touch', 'length', 'clear'),
   },
   {

@@ -74,7 +74,8 @@ const walk = (seed: number): Check => ({
     const { kind, store } = scene;
     const random = seeded(seed);
     const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-    const has = (name: string): boolean => typeof Reflect.get(store, name) === 'function';
+    const has = (name: string): boolean =>
+      typeof Reflect.get(store, name) === 'function' && !kind.early?.includes(name);
     const names = ['set', 'set', 'set', 'destroy', 'touch', 'clear', ...READS].filter(has);
     const answered: Promise<unknown>[] = [];
     for (let step = 0; step < STEPS; step += 1) {
