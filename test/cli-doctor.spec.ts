@@ -23,7 +23,7 @@ interface Result {
   readonly check: string;
   readonly ok: boolean | null;
   readonly detail: string;
-  readonly cure?: string;
+  readonly hint?: string;
 }
 
 const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a storage key of a test' };
@@ -44,13 +44,13 @@ async function examined(more: NodeJS.ProcessEnv = {}): Promise<{ code: number; r
   return { code, results: JSON.parse(out) as Result[] };
 }
 
-/** The faults, each with its cure. */
+/** The faults, each with its hint. */
 async function faults(more: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const { code, results } = await examined(more);
   const found = results.filter(({ ok }) => ok === false);
   expect(code).toBe(found.length > 0 ? 6 : 0);
-  for (const { cure } of found) expect(cure).toMatch(/\w/);
-  return Object.fromEntries(found.map(({ check, detail, cure = '' }) => [check, `${detail} → ${cure}`]));
+  for (const { hint } of found) expect(hint).toMatch(/\w/);
+  return Object.fromEntries(found.map(({ check, detail, hint = '' }) => [check, `${detail} → ${hint}`]));
 }
 
 describe('doctor', () => {
@@ -79,7 +79,7 @@ describe('doctor', () => {
     expect(asked).toEqual([['logout', false], ['token', true], ['token', true], ['list', true]]); // prettier-ignore
   });
 
-  it('says it to people in lines, each fault with its cure', async () => {
+  it('says it to people in lines, each fault with its hint', async () => {
     const { code, out, err } = await run('doctor', { env: configuredFor(service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }) }); // prettier-ignore
     expect(code).toBe(6);
     expect(out).toMatch(/^✓ keys +the service takes API key and secret key$/m);
@@ -122,8 +122,8 @@ describe('doctor', () => {
     try {
       const http = open.url.replace(/\/\/[^:]+:/, '//0.0.0.0:');
       const { results } = await examined({ DEBATE_SPACE_AUTH_URL: http });
-      const cure = expect.stringMatching(/https:.*keys and tokens travel/);
-      expect(results).toContainEqual({ check: 'address', ok: false, detail: expect.stringContaining('http:'), cure }); // prettier-ignore
+      const hint = expect.stringMatching(/https:.*keys and tokens travel/);
+      expect(results).toContainEqual({ check: 'address', ok: false, detail: expect.stringContaining('http:'), hint }); // prettier-ignore
       expect(results).toContainEqual({ check: 'keys', ok: null, detail: expect.stringContaining('travel readable') }); // prettier-ignore
       expect(open.received.of('token')).toEqual([]);
 
@@ -183,7 +183,7 @@ describe('doctor', () => {
   it('does not blame the keys for a service that fails', async () => {
     service.faults.add({ kind: 'status', status: 503 });
     const { results } = await examined();
-    expect(results).toContainEqual({ check: 'keys', ok: false, detail: 'the token route answers 503', cure: 'Try again later.' }); // prettier-ignore
+    expect(results).toContainEqual({ check: 'keys', ok: false, detail: 'the token route answers 503', hint: 'Try again later.' }); // prettier-ignore
     expect(results).toContainEqual({ check: 'application-name', ok: null, detail: expect.stringContaining('503') }); // prettier-ignore
   });
 
@@ -200,7 +200,7 @@ describe('doctor', () => {
     service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
     await run('logout alice --carry-out', { env: configuredFor(service, env) });
     const found = await faults(env);
-    expect(found).toEqual({ parked: expect.stringMatching(/1 logout parked \(401\).*outbox replay --all/) });
+    expect(found).toEqual({ parked: expect.stringMatching(/1 logout parked \(401\).*outbox retry --all/) });
     expect(JSON.stringify(found)).not.toContain('alice');
   });
 
@@ -249,8 +249,8 @@ describe('doctor, behind a proxy', () => {
     process.env[name] = value;
     const { code, results } = await examined({ DEBATE_SPACE_AUTH_URL: address });
     expect(code).toBe(6);
-    const cure = expect.stringContaining(`Set ${name} to an http: or https: URL`);
-    expect(results).toContainEqual({ check: 'proxy', ok: false, detail: `${name} is not the URL of a proxy`, cure }); // prettier-ignore
+    const hint = expect.stringContaining(`Set ${name} to an http: or https: URL`);
+    expect(results).toContainEqual({ check: 'proxy', ok: false, detail: `${name} is not the URL of a proxy`, hint }); // prettier-ignore
     for (const check of ['reachability', 'clock', 'application-name', 'keys', 'scope-public'])
       expect(results).toContainEqual({ check, ok: null, detail: 'not checked: there is no usable proxy' });
     expect(JSON.stringify(results)).not.toContain('secret@');

@@ -89,7 +89,7 @@ describe('a logout on its way', () => {
     expect(log.filter((line) => line.includes('does not take logouts'))).toHaveLength(1);
   });
 
-  it('is parked, with the cure in the log and no personal data, when the application name is wrong', async () => {
+  it('is parked, with the hint in the log and no personal data, when the application name is wrong', async () => {
     const debateSpace = await start({ applicationName: 'another' });
     await debateSpace.logoutUser('alice');
     await host?.stop();
@@ -187,7 +187,7 @@ describe('a logout on its way', () => {
     await service.comeBack();
     await host?.stop();
     expect(service.received.logouts).toEqual(['alice']);
-    expect(types()).toContain('outbox-degraded');
+    expect(types()).toContain('storage-degraded');
     expect(types()).not.toContain('shutdown-incomplete');
   });
 
@@ -205,7 +205,7 @@ describe('a logout on its way', () => {
     await debateSpace.logoutUser('alice');
     isAway = false;
     await host?.stop(); // or this test does not end either
-    expect(types()).toContain('outbox-degraded');
+    expect(types()).toContain('storage-degraded');
   });
 
   it('is refused when the app has shut down', async () => {

@@ -136,8 +136,8 @@ for (const kind of storageKinds) {
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
       await finished;
-      expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, alreadyGone: 1 });
-      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([{ outcome: 'already-gone', answer: 404 }]); // prettier-ignore
+      expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, notFound: 1 });
+      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([{ outcome: 'not-found', answer: 404 }]); // prettier-ignore
     });
 
     it('calls it erased when an answer was lost, and the next one says 404', async () => {
@@ -163,17 +163,17 @@ for (const kind of storageKinds) {
 
     it('is not taken in by an address at which everything is a 404', async () => {
       const app = await start({ baseUrl: `${service.url}/api/v2` });
-      const heldUp = told(app, 'erasures-held-up');
+      const heldUp = told(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'nowhere' });
       expect(await heldUp).toMatchObject([{ cause: '404' }]);
-      expect(await erasuresOf(app).status('nowhere')).toMatchObject({ waiting: 1, alreadyGone: 0 });
+      expect(await erasuresOf(app).status('nowhere')).toMatchObject({ waiting: 1, notFound: 0 });
       expect(await all(erasuresOf(app).receipts('nowhere'))).toEqual([]);
     });
 
     it('deletes first when a user is to be deleted and anonymised', async () => {
       const app = await start();
       await service.goDown();
-      const heldUp = told(app, 'erasures-held-up');
+      const heldUp = told(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'a' });
       await heldUp;
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'd' });
@@ -378,8 +378,8 @@ for (const kind of storageKinds) {
       register(uidsOf(30));
       await erasuresOf(app).requestMany(uidsOf(40), { mode: 'anonymize', reference: 'p' });
       const seen = await firstValueFrom(erasuresOf(app).progress('p').pipe(toArray()));
-      expect(seen.at(-1)).toMatchObject({ state: 'done', total: 40, done: 30, alreadyGone: 10, waiting: 0 });
-      const sums = seen.map(({ done, alreadyGone, waiting }) => done + alreadyGone + waiting);
+      expect(seen.at(-1)).toMatchObject({ state: 'done', total: 40, done: 30, notFound: 10, waiting: 0 });
+      const sums = seen.map(({ done, notFound, waiting }) => done + notFound + waiting);
       expect(new Set(sums)).toEqual(new Set([40]));
     });
 
@@ -399,10 +399,10 @@ for (const kind of storageKinds) {
     it('waits while the service is away, and leaves the service time', async () => {
       const app = await start();
       await service.goDown();
-      const heldUp = told(app, 'erasures-held-up');
+      const heldUp = told(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
       await heldUp;
-      const [finished, goOn] = [told(app, 'erasure-finished'), told(app, 'erasures-go-on')];
+      const [finished, goOn] = [told(app, 'erasure-finished'), told(app, 'erasure-service-up')];
       await service.comeBack();
       await Promise.all([finished, goOn]);
       expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ attempts: 1 }]);
@@ -410,10 +410,10 @@ for (const kind of storageKinds) {
 
     it('warns of what is overdue, gives up in the end, and goes on when it is told to', async () => {
       service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
-      const app = await start({ erasure: { warnAfterMs: [1], parkAfterMs: 1 } });
+      const app = await start({ erasure: { overdueAfterMs: [1], giveUpAfterMs: 1 } });
       const [overdue, parked] = [told(app, 'erasure-overdue'), told(app, 'erasure-parked')];
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'o' });
-      expect(await parked).toMatchObject([{ reference: 'o', cause: '422', cure: expect.any(String) }]);
+      expect(await parked).toMatchObject([{ reference: 'o', cause: '422', hint: expect.any(String) }]);
       expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
       expect(await overdue).toMatchObject([{ reference: 'o', waiting: 1, days: 0 }]);
       const { state, problems } = await app.get(DebateSpaceHealth).check();
@@ -428,7 +428,7 @@ for (const kind of storageKinds) {
     });
 
     it('keeps receipts for as long as it was told to', async () => {
-      const app = await start({ erasure: { keepReceiptsMs: 0 } });
+      const app = await start({ erasure: { receiptRetentionMs: 0 } });
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'short' });
       await finished;
@@ -437,7 +437,7 @@ for (const kind of storageKinds) {
     });
 
     it('lists the references, the newest first', async () => {
-      const app = await start({ dispatch: kind.name === 'memory' });
+      const app = await start({ worker: kind.name === 'memory' });
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'first' });
       await new Promise((resolve) => setTimeout(resolve, 2)); // another millisecond
       await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'second' });
@@ -480,11 +480,11 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 describe('what operators read of erasures', () => {
-  it('is one line for each change, with the cure, and nothing personal', async () => {
+  it('is one line for each change, with the hint, and nothing personal', async () => {
     const service = await startService({ rateLimit: false });
     const lines: string[] = [];
     const note = (level: string) => (text: string) => void lines.push(`${level} ${text}`);
-    const erasure = { warnAfterMs: [1], parkAfterMs: 1 };
+    const erasure = { overdueAfterMs: [1], giveUpAfterMs: 1 };
     @Module({ imports: [DebateSpaceModule.forRoot(using(service, { erasure }))] })
     class App {}
     const logger = { log: note('log'), warn: note('warn'), error: note('error') };
@@ -496,7 +496,7 @@ describe('what operators read of erasures', () => {
     const erasures = app.get(DebateSpaceErasures);
 
     service.faults.add({ kind: 'status', status: 503, operation: 'delete', times: 3 });
-    const [overdue, goOn] = [told('erasure-overdue'), told('erasures-go-on')];
+    const [overdue, goOn] = [told('erasure-overdue'), told('erasure-service-up')];
     const parked = told('erasure-parked');
     await erasures.request({ uid: 'alice', mode: 'delete', reference: 'case-1' });
     await parked;
@@ -534,15 +534,15 @@ describe('a host that shuts down', () => {
     await firstValueFrom(progress);
     await app.close();
     expect(await over).toMatchObject({ waiting: 2 });
-    expect(await events).toContainEqual({ type: 'erasures-lost', count: 2 });
+    expect(await events).toContainEqual({ type: 'erasures-dropped', count: 2 });
     await service.stop();
   });
 });
 
-describe('a process that does not dispatch', () => {
+describe('a process that has no worker', () => {
   it('is refused when what it notes would be in its memory only', async () => {
     const service = await startService();
-    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { dispatch: false }))] })
+    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { worker: false }))] })
     class App {}
     const starting = NestFactory.create(App, { logger: false, abortOnError: false });
     await expect(starting).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_OPTIONS' });

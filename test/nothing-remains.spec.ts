@@ -67,7 +67,7 @@ class Story {
     await this.#refused(app);
     await app.close();
     await this.#look();
-    const later = await this.#start({ erasure: { parkAfterMs: 1 } });
+    const later = await this.#start({ erasure: { giveUpAfterMs: 1 } });
     await this.#givenUp(later);
     await this.#tell(later);
     await later.close();
@@ -119,7 +119,7 @@ class Story {
     for (const name of ['parked logout', 'vetoed']) await debate.logoutUser(uidOf(name));
     await parked;
     await this.#service.goDown();
-    const heldUp = next(app, 'erasures-held-up');
+    const heldUp = next(app, 'erasure-service-down');
     await debate.logoutUser(uidOf('waiting logout'));
     for (const name of ['deleted', 'parked logout', 'waiting logout', 'hesitant', 'vetoed'])
       await erasures.request({ uid: uidOf(name), mode: 'delete', reference: 'one by one', requestedBy: 'the desk' }); // prettier-ignore

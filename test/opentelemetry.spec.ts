@@ -101,7 +101,7 @@ describe('telemetry', () => {
     await finished;
     expect(await exported()).toMatchObject({
       'debate_space.erasures erased': 2,
-      'debate_space.erasures already-gone': 1,
+      'debate_space.erasures not-found': 1,
     });
   });
 

@@ -69,7 +69,7 @@ describe('what operators see of the outbox', () => {
     await start();
     expect(await outbox().stats()).toEqual({ engine: 'memory', durable: false, degraded: false, serviceDown: false, held: 0, pending: 0, parked: 0 }); // prettier-ignore
     expect(await outbox().parked()).toEqual([]);
-    expect(await outbox().explain('alice')).toEqual([]);
+    expect(await outbox().history('alice')).toEqual([]);
   });
 
   it('shows what waits while the service is down, and how long', async () => {
@@ -77,7 +77,7 @@ describe('what operators see of the outbox', () => {
     await service.goDown();
     await logOutUntil('logout-retrying', 'alice', ...others);
     expect(await outbox().stats()).toMatchObject({ pending: 5, serviceDown: true, oldestPendingMs: expect.any(Number) }); // prettier-ignore
-    expect(await outbox().explain('alice')).toEqual([
+    expect(await outbox().history('alice')).toEqual([
       {
         id: expect.any(String),
         state: 'pending',
@@ -88,39 +88,39 @@ describe('what operators see of the outbox', () => {
         dueAt: expect.any(Date),
       },
     ]);
-    expect(await outbox().explain('bob')).toEqual([]);
+    expect(await outbox().history('bob')).toEqual([]);
   });
 
   it('tells what became of a user’s logouts after they are over', async () => {
     await start();
     await logOutUntil('logout-delivered', 'alice', 'bob');
-    const [told, ...more] = await outbox().explain('alice');
+    const [told, ...more] = await outbox().history('alice');
     expect(told).toMatchObject({ state: 'delivered', reason: 'requested', attempts: 1, finishedAt: expect.any(Date) }); // prettier-ignore
     expect(more).toEqual([]);
   });
 
-  it('tells nothing afterwards when logout.historyMs is 0', async () => {
-    await start({ logout: { historyMs: 0 } });
+  it('tells nothing afterwards when logout.historyRetentionMs is 0', async () => {
+    await start({ logout: { historyRetentionMs: 0 } });
     await logOutUntil('logout-delivered', 'alice');
-    expect(await outbox().explain('alice')).toEqual([]);
+    expect(await outbox().history('alice')).toEqual([]);
   });
 
-  it('lists what is parked with the cure, and replays or discards it', async () => {
+  it('lists what is parked with the hint, and retries or discards it', async () => {
     await start();
     service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 2 });
     await logOutUntil('logout-parked', 'alice', 'bob');
     const parked = await outbox().parked();
     expect(parked.map(({ uid }) => uid).sort()).toEqual(['alice', 'bob']);
-    expect(parked[0]).toMatchObject({ reason: 'requested', cause: '401', attempts: 1, cure: expect.stringContaining('secretKey') }); // prettier-ignore
+    expect(parked[0]).toMatchObject({ reason: 'requested', cause: '401', attempts: 1, hint: expect.stringContaining('secretKey') }); // prettier-ignore
     expect(await outbox().parked({ limit: 1, skip: 2 })).toEqual([]);
 
     const idOf = (uid: string): string => parked.find((logout) => logout.uid === uid)?.id ?? '';
     expect(await outbox().discard(idOf('bob'))).toBe(true);
-    expect(await outbox().replay(idOf('bob'))).toBe(false);
-    expect(await outbox().replay(idOf('alice'))).toBe(true);
+    expect(await outbox().retry(idOf('bob'))).toBe(false);
+    expect(await outbox().retry(idOf('alice'))).toBe(true);
     await service.received.waitFor('logout', { count: 3 });
     expect(service.received.logouts).toEqual(['alice']);
-    expect(await outbox().explain('bob')).toMatchObject([{ state: 'discarded' }]);
+    expect(await outbox().history('bob')).toMatchObject([{ state: 'discarded' }]);
   });
 
   it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])('refuses %j', async (page) => {
@@ -130,7 +130,7 @@ describe('what operators see of the outbox', () => {
 
   it('refuses to explain what is no uid', async () => {
     await start();
-    await expect(outbox().explain('')).rejects.toThrow(InvalidUidError);
+    await expect(outbox().history('')).rejects.toThrow(InvalidUidError);
   });
 });
 

@@ -182,7 +182,7 @@ const contract = (kind: OutboxKind): void => {
   it('keeps what is parked, and gives it out no more', async () => {
     await pend('a');
     await outbox.claim(10, 1);
-    await outbox.park('a', { attempts: 1, rejections: 0 }, 'a cure');
+    await outbox.park('a', { attempts: 1, rejections: 0 }, 'a hint');
     expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
     expect(await outbox.nextDueMs()).toBeUndefined();
     expect(await outbox.claim(10, LONG)).toEqual([]);
@@ -191,11 +191,11 @@ const contract = (kind: OutboxKind): void => {
   it('ignores what does not fit the entry’s state', async () => {
     await pend('parked', 'pending', 'finished');
     await outbox.claim(10, LONG);
-    await outbox.park('parked', none, 'a cure');
+    await outbox.park('parked', none, 'a hint');
     await outbox.finish('finished', 1);
     await outbox.hold(entry('held'), LONG);
     for (const name of ['parked', 'finished', 'unknown', 'held']) await outbox.retry(name, none, 0);
-    for (const name of ['finished', 'unknown', 'held']) await outbox.park(name, none, 'a cure');
+    for (const name of ['finished', 'unknown', 'held']) await outbox.park(name, none, 'a hint');
     for (const name of ['parked', 'pending', 'finished', 'unknown']) {
       await outbox.cancel(name);
       await outbox.release(name);
@@ -215,8 +215,8 @@ const contract = (kind: OutboxKind): void => {
     await outbox.retry('a', { attempts: 1, rejections: 0 }, 0);
     await outbox.retry('a', { attempts: 1, rejections: 0 }, 0);
     expect(ids(await claimNext())).toEqual(['a']);
-    await outbox.park('a', none, 'a cure');
-    await outbox.park('a', none, 'a cure');
+    await outbox.park('a', none, 'a hint');
+    await outbox.park('a', none, 'a hint');
     expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
     await outbox.finish('a', 1);
     await outbox.finish('a', 1);
@@ -242,9 +242,9 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.oldestPending()).toBe(1000);
     await outbox.finish('a', 1);
     expect(await outbox.oldestPending()).toBe(2000);
-    await outbox.park('b', none, 'a cure');
+    await outbox.park('b', none, 'a hint');
     expect(await outbox.oldestPending()).toBe(3000);
-    await outbox.replay('b');
+    await outbox.retryParked('b');
     expect(await outbox.oldestPending()).toBe(2000);
   });
 
@@ -272,7 +272,7 @@ const contract = (kind: OutboxKind): void => {
       attempts: 3,
       rejections: 2,
       cause: '400',
-      cure: 'mend b',
+      hint: 'mend b',
       parkedAt: expect.any(Number),
     });
     expect(parked[0]?.parkedAt).toBeGreaterThanOrEqual(before);
@@ -280,14 +280,14 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.parked(10, 3)).toEqual([]);
   });
 
-  it('delivers what is replayed as if it had never been tried', async () => {
+  it('delivers what is retried as if it had never been tried', async () => {
     await pend('a', 'b');
     await outbox.claim(10, LONG);
-    await outbox.park('a', { attempts: 3, rejections: 3, cause: '400' }, 'a cure');
-    expect(await outbox.replay('a')).toBe(true);
-    expect(await outbox.replay('a')).toBe(false);
-    expect(await outbox.replay('b')).toBe(false);
-    expect(await outbox.replay('unknown')).toBe(false);
+    await outbox.park('a', { attempts: 3, rejections: 3, cause: '400' }, 'a hint');
+    expect(await outbox.retryParked('a')).toBe(true);
+    expect(await outbox.retryParked('a')).toBe(false);
+    expect(await outbox.retryParked('b')).toBe(false);
+    expect(await outbox.retryParked('unknown')).toBe(false);
     expect(await outbox.parked(10)).toEqual([]);
     expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 0 });
     expect(await claimNext()).toEqual([{ entry: entry('a'), ...none }]);
@@ -296,7 +296,7 @@ const contract = (kind: OutboxKind): void => {
   it('gives up what is discarded', async () => {
     await pend('a', 'b');
     await outbox.claim(10, LONG);
-    await outbox.park('a', { attempts: 3, rejections: 3, cause: '400' }, 'a cure');
+    await outbox.park('a', { attempts: 3, rejections: 3, cause: '400' }, 'a hint');
     expect(await outbox.discard('a')).toBe(true);
     expect(await outbox.discard('a')).toBe(false);
     expect(await outbox.discard('b')).toBe(false);
@@ -317,13 +317,13 @@ const contract = (kind: OutboxKind): void => {
     await outbox.claim(10, LONG);
     await outbox.finish('done', 2);
     await outbox.retry('retried', { attempts: 1, rejections: 0, cause: '503' }, LONG);
-    await outbox.park('parked', { attempts: 1, rejections: 0, cause: '404' }, 'a cure');
+    await outbox.park('parked', { attempts: 1, rejections: 0, cause: '404' }, 'a hint');
 
     const { waiting, finished } = await outbox.ofUser('alice');
     const inOrder = [...waiting].sort((one, other) => one.entry.endedAt - other.entry.endedAt);
     expect(inOrder).toEqual([
       { entry: mine('retried', 1), attempts: 1, rejections: 0, cause: '503', state: 'pending', dueAt: expect.any(Number) }, // prettier-ignore
-      { entry: mine('parked', 2), attempts: 1, rejections: 0, cause: '404', state: 'parked', cure: 'a cure' },
+      { entry: mine('parked', 2), attempts: 1, rejections: 0, cause: '404', state: 'parked', hint: 'a hint' },
       { entry: mine('held', 3), ...none, state: 'held', dueAt: expect.any(Number) },
     ]);
     expect(Math.abs((inOrder[0]?.dueAt ?? 0) - Date.now() - LONG)).toBeLessThan(LONG / 2);
@@ -340,7 +340,7 @@ const contract = (kind: OutboxKind): void => {
     }
     await pend('somebody else’s');
     await outbox.claim(3, LONG);
-    await outbox.park('parked', none, 'a cure');
+    await outbox.park('parked', none, 'a hint');
     expect(await outbox.supersede('alice', 1000)).toBe(1);
     expect(await outbox.supersede('alice', 1000)).toBe(0);
     expect(await outbox.counts()).toEqual({ held: 1, pending: 2, parked: 1 });
@@ -373,14 +373,14 @@ const contract = (kind: OutboxKind): void => {
       await outbox.hold(entry('held'), LONG);
       await pend('pending', 'parked', 'finished');
       await outbox.claim(10, 1);
-      await outbox.park('parked', { ...none, cause: '404' }, 'a cure');
+      await outbox.park('parked', { ...none, cause: '404' }, 'a hint');
       await outbox.finish('finished', 2);
       await outbox.close();
 
       outbox = await open();
       expect(await outbox.counts()).toEqual({ held: 1, pending: 1, parked: 1 });
       const [parked] = await outbox.parked(10);
-      expect(parked).toMatchObject({ entry: entry('parked'), cause: '404', cure: 'a cure' });
+      expect(parked).toMatchObject({ entry: entry('parked'), cause: '404', hint: 'a hint' });
       const { finished } = await outbox.ofUser('user of finished');
       expect(finished).toMatchObject([{ id: 'finished', attempts: 2 }]);
       expect(await claimNext()).toEqual([{ entry: entry('pending'), ...none }]);

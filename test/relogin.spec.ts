@@ -152,7 +152,7 @@ describe('a user who logs in again while the logout still waits', () => {
     };
     const running = await SessionHost.start({ act, debateSpace: using(service, { logout: { onRelogin: 'drop' } }) }); // prettier-ignore
     host = running;
-    const dropped = firstValueFrom(running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logouts-superseded'))); // prettier-ignore
+    const dropped = firstValueFrom(running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-superseded'))); // prettier-ignore
     await service.goDown();
     const browser = new Browser(host.url);
     await browser.post('/login', { uid: 'alice' });
@@ -161,7 +161,7 @@ describe('a user who logs in again while the logout still waits', () => {
     await new Browser(host.url).post('/login', { uid: 'alice' });
     answer.open();
     await leaving;
-    expect(await dropped).toEqual({ type: 'logouts-superseded', uid: 'alice', count: 1 });
+    expect(await dropped).toEqual({ type: 'logout-superseded', uid: 'alice', count: 1 });
     expect(await loggedOut()).toEqual([]);
   });
 

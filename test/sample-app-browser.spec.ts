@@ -185,7 +185,7 @@ chromium.describe('the sample app in a browser', () => {
     await host.parkedLogout('ada');
     const page = await host.loggedIn('admin');
     await page.goto('/admin/outbox');
-    await page.getByText('Most likely cure:').waitFor();
+    await page.getByText('Hint:').waitFor();
     await page.getByRole('button', { name: 'Send again: ada' }).click();
     await page.getByText('It is sent again.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });

@@ -90,7 +90,7 @@ describe('logging in and out', () => {
 });
 
 describe('who may do what', () => {
-  it.each(['/logout', '/me/anonymize', '/me/delete', '/admin/outbox/x/replay'])(
+  it.each(['/logout', '/me/anonymize', '/me/delete', '/admin/outbox/x/retry'])(
     'refuses POST %s without the token of the session, and tells the service nothing',
     async (path) => {
       const ada = await loggedIn('ada');
@@ -373,18 +373,18 @@ describe('the outbox', () => {
     return loggedIn('admin');
   }
 
-  async function press(browser: Browser, button: 'replay' | 'discard'): Promise<Response> {
+  async function press(browser: Browser, button: 'retry' | 'discard'): Promise<Response> {
     const [, path = ''] =
       new RegExp(`action="(/admin/outbox/[^"]+/${button})"`).exec(await browser.open('/admin/outbox')) ?? [];
     return browser.submit(path);
   }
 
-  it('shows what is parked, with the cure, and sends it again', async () => {
+  it('shows what is parked, with the hint, and sends it again', async () => {
     const admin = await parked();
     const page = await admin.open('/admin/outbox');
     expect(page).toContain('Logout of <code>ada</code>');
-    expect(page).toContain('Most likely cure:');
-    expect((await press(admin, 'replay')).status).toBe(303);
+    expect(page).toContain('Hint:');
+    expect((await press(admin, 'retry')).status).toBe(303);
     await sim.received.waitFor(({ accepted }) => accepted);
     expect(sim.received.logouts).toEqual(['ada']);
     expect(await admin.open('/admin/outbox')).toContain('It is sent again.');

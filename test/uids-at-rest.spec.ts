@@ -68,17 +68,17 @@ for (const kind of keptPlaces) {
 
     it('is not found, while it waits or later', async () => {
       const outbox = await open();
-      const [held, cancelled, finished, parked, superseded, replayed] = ['held', 'cancelled', 'finished', 'parked', 'superseded', 'replayed'].map((name) => numbered(name, 40)) as [string[], string[], string[], string[], string[], string[]]; // prettier-ignore
+      const [held, cancelled, finished, parked, superseded, retried] = ['held', 'cancelled', 'finished', 'parked', 'superseded', 'retried'].map((name) => numbered(name, 40)) as [string[], string[], string[], string[], string[], string[]]; // prettier-ignore
       await hold(outbox, [...held, ...cancelled]);
-      await pend(outbox, [...finished, ...parked, ...superseded, ...replayed]);
+      await pend(outbox, [...finished, ...parked, ...superseded, ...retried]);
       expect(await traces()).toEqual([]);
 
       const claimed = uids(await outbox.claim(160, LONG));
-      expect(claimed.toSorted()).toEqual([...finished, ...parked, ...superseded, ...replayed].map(uidOf).toSorted()); // prettier-ignore
+      expect(claimed.toSorted()).toEqual([...finished, ...parked, ...superseded, ...retried].map(uidOf).toSorted()); // prettier-ignore
       for (const id of [...finished, ...superseded]) await outbox.retry(id, { ...none, cause: '503' }, LONG);
-      for (const id of [...parked, ...replayed]) await outbox.park(id, { ...none, cause: '404' }, 'a cure');
+      for (const id of [...parked, ...retried]) await outbox.park(id, { ...none, cause: '404' }, 'a hint');
       expect(await outbox.parked(1)).toMatchObject([{ entry: { uid: uidOf('parked-0') } }]);
-      for (const id of replayed) expect(await outbox.replay(id)).toBe(true);
+      for (const id of retried) expect(await outbox.retryParked(id)).toBe(true);
       expect((await outbox.ofUser(uidOf('held-0'))).waiting).toMatchObject([{ entry: { uid: uidOf('held-0') } }]); // prettier-ignore
       expect(await traces()).toEqual([]);
 
@@ -92,7 +92,7 @@ for (const kind of keptPlaces) {
       expect(await traces()).toEqual([]);
     });
 
-    it('that another storage key has sealed is nobody’s: parked with the cure, and keeps nobody else waiting', async () => {
+    it('that another storage key has sealed is nobody’s: parked with the hint, and keeps nobody else waiting', async () => {
       await pend(await open(), ['a', 'b']);
       const other = await open(outboxContext({}, 'another storage key'));
       await pend(other, ['c']);
@@ -101,8 +101,8 @@ for (const kind of keptPlaces) {
       expect(await other.counts()).toEqual({ held: 0, pending: 1, parked: 2 });
       const parked = await other.parked(10);
       expect(uids(parked)).toEqual(['', '']);
-      expect(parked[0]?.cure).toContain('storageKey');
-      expect(await other.replay('a')).toBe(false);
+      expect(parked[0]?.hint).toContain('storageKey');
+      expect(await other.retryParked('a')).toBe(false);
       expect(await other.ofUser(uidOf('a'))).toEqual({ waiting: [], finished: [] });
       expect(await other.discard('b')).toBe(true);
     });
@@ -112,7 +112,7 @@ for (const kind of keptPlaces) {
       await pend(mine, ['a']);
       expect(await (await open(outboxContext({}, 'another storage key'))).claim(10, LONG)).toEqual([]);
       expect(uids(await mine.parked(10))).toEqual([uidOf('a')]);
-      expect(await mine.replay('a')).toBe(true);
+      expect(await mine.retryParked('a')).toBe(true);
       expect(uids(await mine.claim(10, LONG))).toEqual([uidOf('a')]);
     });
   });
@@ -190,7 +190,7 @@ describe('an app whose secret key is rotated between two runs', () => {
     await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
     expect(service.received.logouts.toSorted()).toEqual(['a', 'b', 'c'].map(uidOf));
     const outbox = after.app.get(DebateSpaceOutbox);
-    expect(await outbox.explain(uidOf('delivered'))).toMatchObject([{ state: 'delivered' }]);
+    expect(await outbox.history(uidOf('delivered'))).toMatchObject([{ state: 'delivered' }]);
     await after.stop();
     expect(tracesOf(planted, await filesOf(path))).toEqual([]);
   });

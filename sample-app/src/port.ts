@@ -9,7 +9,7 @@ export function portFrom(variable: string, fallback: number): number {
   throw new StartError(`${variable} is "${text}". It must be a port: a whole number from 0 to 65535.`);
 }
 
-/** The ports that were chosen already, so that the cure for this one keeps them. */
+/** The ports that were chosen already, so that the hint for this one keeps them. */
 function others(variable: string): string {
   return ['PORT', 'SIMULATOR_PORT']
     .filter((name) => name !== variable && process.env[name])
@@ -17,7 +17,7 @@ function others(variable: string): string {
     .join('');
 }
 
-/** Has something listen on a port. @throws {StartError} naming the port, its variable and the cure */
+/** Has something listen on a port. @throws {StartError} naming the port, its variable and the hint */
 export async function listening<T>(variable: string, port: number, listen: () => Promise<T>): Promise<T> {
   try {
     return await listen();

@@ -8,7 +8,7 @@ import { storageOptions } from './engines.mjs';
 import { plant } from './planted.mjs';
 import { ParentStore } from './session-store.mjs';
 
-const TOLD_OF = ['outbox-degraded', 'outbox-recovered', 'logout-parked', 'shutdown-incomplete', 'fault'];
+const TOLD_OF = ['storage-degraded', 'storage-recovered', 'logout-parked', 'shutdown-incomplete', 'fault'];
 const WAITING = ['held', 'pending', 'parked'];
 
 process.on('disconnect', () => process.exit()); // an app without its parent
@@ -54,10 +54,10 @@ app.get(DebateSpaceEvents).events$.subscribe((event) => {
   if (TOLD_OF.includes(event.type) && process.connected) process.send({ event });
 });
 
-process.on('message', async ({ question, uids, replay }) => {
+process.on('message', async ({ question, uids, retry }) => {
   if (question === undefined) return;
   const logouts = app.get(DebateSpaceOutbox);
-  const answering = replay ? replayAll(logouts) : waitingOf(logouts, uids);
+  const answering = retry ? retryAll(logouts) : waitingOf(logouts, uids);
   const answer = await answering.catch(() => undefined);
   if (process.connected) process.send({ question, answer });
 });
@@ -66,15 +66,15 @@ process.on('message', async ({ question, uids, replay }) => {
 async function waitingOf(logouts, uids) {
   const waiting = {};
   for (const uid of uids) {
-    const { state } = (await logouts.explain(uid)).find((logout) => WAITING.includes(logout.state)) ?? {};
+    const { state } = (await logouts.history(uid)).find((logout) => WAITING.includes(logout.state)) ?? {};
     if (state !== undefined) waiting[uid] = state;
   }
   return waiting;
 }
 
-async function replayAll(logouts) {
+async function retryAll(logouts) {
   const parked = await logouts.parked({ limit: 1000 });
-  for (const { id } of parked) await logouts.replay(id);
+  for (const { id } of parked) await logouts.retry(id);
   return parked.length;
 }
 

@@ -11,12 +11,12 @@ export async function fillTheDisk(trial) {
   const { ledger, size, disk, hosts, service } = trial;
   await ledger.reaches(size.endings / 4);
   await service.goDown();
-  const felt = trial.heard('outbox-degraded', FELT_WITHIN_MS);
+  const felt = trial.heard('storage-degraded', FELT_WITHIN_MS);
   const empty = fill(disk);
   await felt;
   const before = ledger.acknowledged;
   await ledger.reaches(before + size.endings / 4);
-  const recovered = trial.heard('outbox-recovered', RECOVERED_WITHIN_MS);
+  const recovered = trial.heard('storage-recovered', RECOVERED_WITHIN_MS);
   empty();
   await recovered;
   trial.notes.push(`${ledger.acknowledged - before} logouts were acknowledged from the first that the disk did not take until it took all`); // prettier-ignore

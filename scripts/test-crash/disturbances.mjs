@@ -73,9 +73,9 @@ export async function setRightAndReplay(trial) {
   await host.end();
   trial.clock = undefined;
   await host.start();
-  const replayed = await host.ask({ replay: true });
-  trial.notes.push(`${replayed} parked logouts were replayed`);
-  if (!(replayed > 0)) trial.trouble.push('nothing was parked');
+  const retried = await host.ask({ retry: true });
+  trial.notes.push(`${retried} parked logouts were retried`);
+  if (!(retried > 0)) trial.trouble.push('nothing was parked');
 }
 
 /** Everything an overloaded service and a bad line do to these operations, until the answer to `storm()` is called. */

@@ -72,10 +72,10 @@ function unannounced(received, mode) {
 /** What is wrong with a result, in plain words. */
 export function erasureViolations({ isStormy = false }, result) {
   const { kills, asked, erased, receipts, unproven, uncounted, touched, unannounced, early } = result;
-  const { state, total, done, alreadyGone, waiting } = result.status;
+  const { state, total, done, notFound, waiting } = result.status;
   const words = [];
   if (state !== 'done' || done !== asked || total !== asked)
-    words.push(`it is ${state}: of ${asked} users ${total} are noted, ${done} done, ${alreadyGone} called already gone, ${waiting} waiting`); // prettier-ignore
+    words.push(`it is ${state}: of ${asked} users ${total} are noted, ${done} done, ${notFound} called already gone, ${waiting} waiting`); // prettier-ignore
   if (erased < asked) words.push(`${asked - erased} users on the list are still there`);
   if (receipts !== asked) words.push(`${receipts} receipts for ${asked} users`);
   if (unproven > 0)

@@ -52,7 +52,7 @@ export class LogoutTrial extends Trial {
       lost: lost.length,
       refused,
       slowestMs: Math.round(slowestMs),
-      degraded: this.count('outbox-degraded'),
+      degraded: this.count('storage-degraded'),
       seconds: this.seconds,
       lostUids: lost,
     };

@@ -23,11 +23,11 @@ const STORM_SPEED = 20;
  * An app waits for the storage for as long as it takes: what is proven is that an entry that was noted is not lost. An end
  * that goes on from memory, because this machine is busy with something else, a kill may lose.
  */
-const patient = { http: { timeoutMs: 1_000 }, logout: { waitMs: 20_000 } };
+const patient = { http: { timeoutMs: 1_000 }, logout: { storageTimeoutMs: 20_000 } };
 /** As patient when time passes faster. Nothing of this is a promise about time. */
 const hurried = (speed) => ({
   http: { timeoutMs: 1_000 * speed },
-  logout: { waitMs: 20_000 * speed, maxAgeMs: 7 * DAY_MS },
+  logout: { storageTimeoutMs: 20_000 * speed, giveUpAfterMs: 7 * DAY_MS },
 });
 const impatient = { http: { timeoutMs: 1_000 } };
 
@@ -166,7 +166,7 @@ export const logoutScenarios = [
   },
   {
     name: 'clock-wrong',
-    what: 'lmdb; the clock of the app alone is a day ahead, so that the service refuses and logouts are parked; set right, they are replayed',
+    what: 'lmdb; the clock of the app alone is a day ahead, so that the service refuses and logouts are parked; set right, they are retried',
     engine: 'lmdb',
     place: (trial) => {
       trial.clock = { offsetMs: DAY_MS };

@@ -13,7 +13,7 @@ export function statusText(status: ErasureStatus): string {
     ['finished', finishedAt && date(finishedAt)],
     ['total', status.total],
     ['done', status.done],
-    ['already gone', status.alreadyGone],
+    ['already gone', status.notFound],
     ['vetoed', status.vetoed],
     ['cancelled', status.cancelled],
     ['failed', status.failed],

@@ -10,7 +10,7 @@ import { inVariables, variables } from './variables.js';
 
 export interface AppNeeds {
   /** Whether this process sends what waits in the storage; otherwise it only reads and writes there. */
-  readonly dispatch: boolean;
+  readonly worker: boolean;
   /** Whether the storage must be one that outlives the command. */
   readonly shared?: boolean;
 }
@@ -20,7 +20,7 @@ const STORE_WITHIN_MS = 10_000;
 /** Boots the plugin without a server, works with it, and closes it whatever happens. */
 export async function withApp<T>(
   { settings, output }: Invocation,
-  { dispatch, shared = false }: AppNeeds,
+  { worker, shared = false }: AppNeeds,
   work: (app: INestApplicationContext) => Promise<T>,
 ): Promise<T> {
   if (settings.problems.length > 0) refuse(settings.problems);
@@ -33,7 +33,7 @@ export async function withApp<T>(
   }
   const connection = await connectStorage(settings.storage);
   try {
-    const app = await bootPlugin(settings, connection.engine, dispatch || isMemory, new NotesOf(output));
+    const app = await bootPlugin(settings, connection.engine, worker || isMemory, new NotesOf(output));
     try {
       return await work(app);
     } finally {
@@ -47,16 +47,16 @@ export async function withApp<T>(
   }
 }
 
-/** @param dispatch must be true for a storage in memory: what waits there has nobody else */
+/** @param worker must be true for a storage in memory: what waits there has nobody else */
 export function bootPlugin(
   settings: Settings,
   storage: StorageEngine,
-  dispatch: boolean,
+  worker: boolean,
   logger: LoggerService | false,
 ): Promise<INestApplicationContext> {
   // Nobody's response waits here: better a slow disk than a logout in the memory of a process that ends.
-  const logout = { waitMs: STORE_WITHIN_MS };
-  const plugin = DebateSpaceModule.forRoot({ ...pluginOptions(settings), storage, dispatch, logout });
+  const logout = { storageTimeoutMs: STORE_WITHIN_MS };
+  const plugin = DebateSpaceModule.forRoot({ ...pluginOptions(settings), storage, worker, logout });
   return NestFactory.createApplicationContext(plugin, { logger, abortOnError: false });
 }
 

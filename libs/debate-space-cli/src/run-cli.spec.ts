@@ -69,7 +69,7 @@ describe('the configuration', () => {
     expect(err).toContain('none.env cannot be read (ENOENT)');
   });
 
-  it('is complete, or the problems are listed with their cures', async () => {
+  it('is complete, or the problems are listed with their hints', async () => {
     const env = { ...keys, DEBATE_SPACE_STORAGE: 'mysql://db', DEBATE_SPACE_LIST_AUTH: 'none', DEBATE_SPACE_SECRET_KEY_ENCODING: 'hex', DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'yes' }; // prettier-ignore
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);

@@ -43,9 +43,9 @@ export function readSettings(environment: Environment, folder: string): Settings
     if (text !== undefined && value === undefined) problems.push(`${variables[setting]} must be ${must}`);
     return value;
   };
-  for (const [setting, cure] of REQUIRED) {
+  for (const [setting, hint] of REQUIRED) {
     if (environment[variables[setting]] === undefined)
-      problems.push(`${variables[setting]} is not set; ${cure}`);
+      problems.push(`${variables[setting]} is not set; ${hint}`);
   }
   const names = {
     prefix: environment[variables.storagePrefix],

@@ -188,8 +188,8 @@ export class DebateSpaceErasures {
     return status;
   }
 
-  #finished({ reference, mode, total, done, alreadyGone, vetoed, cancelled }: ErasureStatus): void {
-    this.#there().emit({ type: 'erasure-finished', reference, mode, total, done, alreadyGone, vetoed, cancelled }); // prettier-ignore
+  #finished({ reference, mode, total, done, notFound, vetoed, cancelled }: ErasureStatus): void {
+    this.#there().emit({ type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, cancelled }); // prettier-ignore
   }
 
   #warnOfMemory(): void {

@@ -66,14 +66,14 @@ export type DebateSpaceEvent =
       readonly type: 'logout-parked';
       readonly cause: string;
       /** What is most likely to mend it. */
-      readonly cure: string;
+      readonly hint: string;
     })
   /** Ends are noted in memory only, because the outbox does not take them: a crash now would lose them. */
-  | { readonly type: 'outbox-degraded'; readonly cause: string }
+  | { readonly type: 'storage-degraded'; readonly cause: string }
   /** The outbox has everything again. */
-  | { readonly type: 'outbox-recovered' }
+  | { readonly type: 'storage-recovered' }
   /** So many logouts are not sent any more, because the user has logged in again (`logout.onRelogin: 'drop'`). */
-  | { readonly type: 'logouts-superseded'; readonly uid: string; readonly count: number }
+  | { readonly type: 'logout-superseded'; readonly uid: string; readonly count: number }
   /** So many users are to be erased; they are durable. */
   | (ErasureEvent & {
       readonly type: 'erasure-requested';
@@ -102,7 +102,7 @@ export type DebateSpaceEvent =
       readonly type: 'erasure-parked';
       readonly attempts: number;
       readonly cause: string;
-      readonly cure: string;
+      readonly hint: string;
     })
   /** So many users of a reference are not erased yet, so many whole days after it was asked for. */
   | (ErasureEvent & { readonly type: 'erasure-overdue'; readonly waiting: number; readonly days: number })
@@ -111,16 +111,16 @@ export type DebateSpaceEvent =
   | (ErasureEvent & { readonly type: 'erasure-cancelled'; readonly count: number })
   /** Nothing of the reference is left to do. */
   | (ErasureEvent &
-      Pick<ErasureStatus, 'total' | 'done' | 'alreadyGone' | 'vetoed' | 'cancelled'> & {
+      Pick<ErasureStatus, 'total' | 'done' | 'notFound' | 'vetoed' | 'cancelled'> & {
         readonly type: 'erasure-finished';
       })
   /** The first erasure was asked for, and the outbox keeps it in memory only. */
   | { readonly type: 'erasures-in-memory' }
   /** So many users were not erased when the app shut down, and are forgotten: the outbox kept them in memory. */
-  | { readonly type: 'erasures-lost'; readonly count: number }
+  | { readonly type: 'erasures-dropped'; readonly count: number }
   /** The service does not erase anybody at the moment; they wait. */
-  | { readonly type: 'erasures-held-up'; readonly cause: string }
-  | { readonly type: 'erasures-go-on' }
+  | { readonly type: 'erasure-service-down'; readonly cause: string }
+  | { readonly type: 'erasure-service-up' }
   /** The service asked for a pause with `Retry-After`, in milliseconds, at most an hour. 429: fewer requests; 503: none. */
   | { readonly type: 'service-pause-requested'; readonly status: number; readonly pauseMs: number }
   | { readonly type: 'service-down'; readonly cause: string }

@@ -23,7 +23,7 @@ export interface OutboxStats extends OutboxCounts {
 /** A logout that is sent no more until somebody looks at it. */
 export interface ParkedLogout {
   readonly id: string;
-  /** Personal data: not for logs or metrics. Empty when it cannot be read any more; `cure` says why. */
+  /** Personal data: not for logs or metrics. Empty when it cannot be read any more; `hint` says why. */
   readonly uid: string;
   readonly reason: EndReason;
   readonly endedAt: Date;
@@ -32,7 +32,7 @@ export interface ParkedLogout {
   /** The last answer's status, or why there was none. */
   readonly cause: string;
   /** What is most likely to mend it. */
-  readonly cure: string;
+  readonly hint: string;
 }
 
 /** One logout of a user: where it stands, or what became of it. */
@@ -45,7 +45,7 @@ export interface ExplainedLogout {
   /** Why the last attempt failed. */
   readonly cause?: string;
   /** Of a parked one: what is most likely to mend it. */
-  readonly cure?: string;
+  readonly hint?: string;
   /** Of one that waits: when it is sent, at the earliest. */
   readonly dueAt?: Date;
   /** Of one that is over. */
@@ -102,7 +102,7 @@ export class DebateSpaceOutbox {
     }
     if (!Number.isInteger(skip) || skip < 0) throw invalid('skip must be a whole number from 0');
     const jobs = await this.#outbox.parked(limit, skip);
-    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', cure }) => ({
+    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => ({
       id,
       uid,
       reason,
@@ -110,25 +110,25 @@ export class DebateSpaceOutbox {
       parkedAt: new Date(parkedAt),
       attempts,
       cause,
-      cure,
+      hint,
     }));
   }
 
   /**
-   * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyMs`.
+   * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyRetentionMs`.
    * The earliest end first. They are found by a hash keyed with `storageKey`: those that came under another are not.
    * @throws {InvalidUidError}
    */
-  async explain(uid: string): Promise<readonly ExplainedLogout[]> {
-    assertUid(uid, 'explain');
+  async history(uid: string): Promise<readonly ExplainedLogout[]> {
+    assertUid(uid, 'history');
     const { waiting, finished } = await this.#outbox.ofUser(uid);
     const all = [...waiting.map(explainWaiting), ...finished.map(explainFinished)];
     return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
   }
 
   /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
-  async replay(id: string): Promise<boolean> {
-    return this.#outbox.replay(id);
+  async retry(id: string): Promise<boolean> {
+    return this.#outbox.retryParked(id);
   }
 
   /** Gives up a parked logout. @returns whether there was one of this id */
@@ -141,10 +141,10 @@ function ageOf(endedAt: number | undefined): Pick<OutboxStats, 'oldestPendingMs'
   return endedAt === undefined ? {} : { oldestPendingMs: Math.max(0, Date.now() - endedAt) };
 }
 
-function explainWaiting({ entry, state, attempts, cause, cure, dueAt }: WaitingJob): ExplainedLogout {
+function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJob): ExplainedLogout {
   const { id, reason, endedAt } = entry;
   const due = dueAt === undefined ? undefined : new Date(dueAt);
-  return { id, state, reason, endedAt: new Date(endedAt), attempts, cause, cure, dueAt: due };
+  return { id, state, reason, endedAt: new Date(endedAt), attempts, cause, hint, dueAt: due };
 }
 
 function explainFinished({

@@ -83,7 +83,7 @@ export class DebateSpaceRuntime {
       seal: (uid) => uids.seal(uid),
       unseal: (sealed) => uids.open(sealed),
       contained,
-      keepFinishedMs: options.logout.historyMs,
+      keepFinishedMs: options.logout.historyRetentionMs,
     };
     const engine = outboxOn(storage, options.storage, context);
     const { policy, expiry } = options.session;
@@ -155,8 +155,8 @@ export class DebateSpaceRuntime {
         return { reason: name, local: true };
       }
     };
-    const { concurrency, maxAgeMs } = logout;
-    const outbox = new OutboxWithSpare(engine, new MemoryOutbox(context), logout.waitMs, emit);
+    const { concurrency, giveUpAfterMs } = logout;
+    const outbox = new OutboxWithSpare(engine, new MemoryOutbox(context), logout.storageTimeoutMs, emit);
 
     this.outbox = outbox;
     const forgetful = indexing && session.expiry !== false && !outbox.durable ? FORGETFUL : undefined;
@@ -170,11 +170,11 @@ export class DebateSpaceRuntime {
     this.#registry = indexing?.registry;
     this.detector = new SessionEndDetector(this.recorder, { ...session, indexing }, emit);
     this.#transport = transport;
-    this.#dispatches = options.dispatch;
+    this.#dispatches = options.worker;
     this.#dispatcher = new Dispatcher(
       outbox,
       deliver,
-      { concurrency, maxAgeMs, leaseMs: 3 * http.timeoutMs },
+      { concurrency, giveUpAfterMs, leaseMs: 3 * http.timeoutMs },
       emit,
       pause,
     );
@@ -233,7 +233,7 @@ export class DebateSpaceRuntime {
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
     }
     const erasures = this.outbox.durable ? 0 : await inTime(this.#unfinishedErasures(), DRAIN_MS, 0);
-    if (erasures > 0) this.#subject.next({ type: 'erasures-lost', count: erasures });
+    if (erasures > 0) this.#subject.next({ type: 'erasures-dropped', count: erasures });
     this.#transport.close();
     await inTime(this.#registry?.idle() ?? Promise.resolve(), LEAST_DRAIN_MS, undefined);
     await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);

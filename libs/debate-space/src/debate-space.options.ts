@@ -37,7 +37,7 @@ export interface DebateSpaceModuleOptions {
    * Whether this process delivers what waits in the storage. Default: true. `false` for one that only notes and asks – a
    * script, the web part of an app whose worker does the rest –, with a storage that both share.
    */
-  dispatch?: boolean | undefined;
+  worker?: boolean | undefined;
   erasure?: DebateSpaceErasureOptions | undefined;
   http?: DebateSpaceHttpOptions | undefined;
   users?: DebateSpaceUsersOptions | undefined;
@@ -130,7 +130,7 @@ export interface DebateSpaceLogoutOptions {
   /** How many logouts may be under way at the same time. Default: 8. */
   concurrency?: number | undefined;
   /** How long delivery of a logout is tried before it is parked, in milliseconds. Default: 24 hours. */
-  maxAgeMs?: number | undefined;
+  giveUpAfterMs?: number | undefined;
   /**
    * What happens to a logout that still waits when the user logs in again. `deliver` (default): it is sent, and may close
    * the newer debate session – the safe side. `drop`: it is not; a debate session that the user left open elsewhere then
@@ -139,14 +139,14 @@ export interface DebateSpaceLogoutOptions {
   onRelogin?: 'deliver' | 'drop' | undefined;
   /**
    * How long a logout of the host may wait until the outbox has noted it, in milliseconds. Default: 250. Then the session
-   * ends anyway, the logout goes on from memory, and `outbox-degraded` says so.
+   * ends anyway, the logout goes on from memory, and `storage-degraded` says so.
    */
-  waitMs?: number | undefined;
+  storageTimeoutMs?: number | undefined;
   /**
    * How long it is kept what became of a logout, under a keyed hash of the uid, in milliseconds. Default: 7 days. 0
    * keeps nothing.
    */
-  historyMs?: number | undefined;
+  historyRetentionMs?: number | undefined;
 }
 
 export interface DebateSpaceErasureOptions {
@@ -155,11 +155,11 @@ export interface DebateSpaceErasureOptions {
   /** How many erasures this process may have under way at the same time. Default: 4. */
   concurrency?: number | undefined;
   /** After how long a reference that is not finished is told of as `erasure-overdue`, in milliseconds. Default: 7 and 21 days. */
-  warnAfterMs?: readonly number[] | undefined;
+  overdueAfterMs?: readonly number[] | undefined;
   /** After how long an erasure that still fails is given up until somebody resumes it, in milliseconds. Default: 28 days. */
-  parkAfterMs?: number | undefined;
+  giveUpAfterMs?: number | undefined;
   /** For how long the receipts of a finished reference are kept, in milliseconds. Default: three years of 365 days. */
-  keepReceiptsMs?: number | undefined;
+  receiptRetentionMs?: number | undefined;
 }
 
 export interface DebateSpaceHttpOptions {

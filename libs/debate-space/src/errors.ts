@@ -8,7 +8,7 @@ export type DebateSpaceOperation =
   | 'exportUsers'
   | 'requestErasure'
   | 'logoutUser'
-  | 'explain'
+  | 'history'
   | 'parked';
 
 /**
@@ -50,7 +50,7 @@ export abstract class DebateSpaceError extends Error {
 export class DebateSpaceOptionsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OPTIONS';
 
-  /** One sentence each: the option, what was found (never a secret) and the cure. */
+  /** One sentence each: the option, what was found (never a secret) and the hint. */
   declare readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {

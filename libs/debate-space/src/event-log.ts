@@ -25,7 +25,7 @@ export class EventLog {
         this.#logger.log(`session store found: ${event.store}`);
         return;
       case 'logout-parked':
-        this.#parked('logout', event.id, `after attempt ${event.attempts} (${event.cause}): ${event.cure}`);
+        this.#parked('logout', event.id, `after attempt ${event.attempts} (${event.cause}): ${event.hint}`);
         return;
       case 'service-down':
         this.#logger.warn(`the service does not take logouts (${event.cause}); they wait in the outbox`);
@@ -36,10 +36,10 @@ export class EventLog {
       case 'service-pause-requested':
         this.#pauseRequested(event.status, event.pauseMs);
         return;
-      case 'erasures-held-up':
+      case 'erasure-service-down':
         this.#logger.warn(`the service does not erase users (${event.cause}); they wait in the outbox`);
         return;
-      case 'erasures-go-on':
+      case 'erasure-service-up':
         this.#logger.log('the service erases users again');
         return;
       case 'erasures-in-memory':
@@ -47,7 +47,7 @@ export class EventLog {
           'erasures are kept in memory: a restart or a crash loses those that are not done; give `storage`: lmdbStorage, redisStorage or postgresStorage',
         );
         return;
-      case 'erasures-lost':
+      case 'erasures-dropped':
         this.#logger.error(
           `${event.count} erasures were not done before the shutdown and are lost; ask again`,
         );
@@ -61,19 +61,19 @@ export class EventLog {
         );
         return;
       case 'erasure-parked':
-        this.#parked('erasure', `of ${event.reference}`, `(${event.cause}): ${event.cure}; then resume it`);
+        this.#parked('erasure', `of ${event.reference}`, `(${event.cause}): ${event.hint}; then resume it`);
         return;
       case 'erasure-finished':
         this.#logger.log(
-          `erasure ${event.reference} is finished: ${event.done} done, ${event.alreadyGone} already gone, ${event.vetoed} vetoed, ${event.cancelled} cancelled`,
+          `erasure ${event.reference} is finished: ${event.done} done, ${event.notFound} already gone, ${event.vetoed} vetoed, ${event.cancelled} cancelled`,
         );
         return;
-      case 'outbox-degraded':
+      case 'storage-degraded':
         this.#logger.error(
           `the outbox does not take logouts (${event.cause}); they are delivered from memory, which a crash would lose`,
         );
         return;
-      case 'outbox-recovered':
+      case 'storage-recovered':
         this.#logger.log('the outbox takes logouts again');
         return;
       case 'shutdown-incomplete':
@@ -88,7 +88,7 @@ export class EventLog {
       case 'session-ended':
       case 'logout-delivered':
       case 'logout-retrying':
-      case 'logouts-superseded':
+      case 'logout-superseded':
       case 'erasure-requested':
       case 'erasure-done':
       case 'erasure-vetoed':

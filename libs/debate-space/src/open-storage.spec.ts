@@ -24,7 +24,7 @@ const required = {
 };
 const storageKey = 'the storage key of a test';
 type More = Partial<Record<'apiKey' | 'secretKey' | 'applicationName' | 'storageKey', string>> & {
-  readonly dispatch?: boolean;
+  readonly worker?: boolean;
 };
 
 const closing: (() => unknown)[] = [];
@@ -128,12 +128,12 @@ describe('a logout that was stored under another key', () => {
     const other = await queue(path, { storageKey });
     expect(await other.claim(10, LONG)).toEqual([]);
     expect(await other.parked(10)).toMatchObject([
-      { entry: { id: 'a', uid: '' }, cure: expect.stringContaining('another storageKey') },
+      { entry: { id: 'a', uid: '' }, hint: expect.stringContaining('another storageKey') },
     ]);
     await other.close();
 
     const again = await queue(path);
-    expect(await again.replay('a')).toBe(true);
+    expect(await again.retryParked('a')).toBe(true);
     expect(await again.claim(10, LONG)).toMatchObject([{ entry: { uid: 'alice' } }]);
   });
 });
@@ -180,10 +180,10 @@ describe('the namespace of an application', () => {
 
 describe('a process that does not deliver', () => {
   it('needs a storage that outlives it', async () => {
-    await expect(open(memoryStorage(), { dispatch: false })).rejects.toMatchObject({
+    await expect(open(memoryStorage(), { worker: false })).rejects.toMatchObject({
       code: 'ERR_DEBATE_SPACE_OPTIONS',
-      message: expect.stringMatching(/dispatch: .*give a storage that a delivering process shares/),
+      message: expect.stringMatching(/worker: .*give a storage that a delivering process shares/),
     });
-    await expect(open(new KeylessStorage(), { dispatch: false, storageKey })).resolves.toBeDefined();
+    await expect(open(new KeylessStorage(), { worker: false, storageKey })).resolves.toBeDefined();
   });
 });

@@ -7,7 +7,7 @@ import type { DebateSpaceStorage } from './storage/storage.js';
 
 const FAMILIES = [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'];
 const UNDELIVERED =
-  'dispatch: with false nobody would ever deliver what is in memory; give a storage that a delivering process shares';
+  'worker: with false nobody would ever deliver what is in memory; give a storage that a delivering process shares';
 const KEYLESS =
   'storageKey is missing: this storage keeps uids, encrypted under it; make one with: openssl rand -base64 32';
 
@@ -23,10 +23,10 @@ export interface OpenStorage {
  * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage
  */
 export async function openStorage(
-  { storage: engine, storageKey, applicationName, dispatch }: ResolvedOptions,
+  { storage: engine, storageKey, applicationName, worker }: ResolvedOptions,
   contained: (work: () => void) => void,
 ): Promise<OpenStorage> {
-  if (!engine.durable && !dispatch) throw new DebateSpaceOptionsError([UNDELIVERED]);
+  if (!engine.durable && !worker) throw new DebateSpaceOptionsError([UNDELIVERED]);
   const namespace = namespaceOf(applicationName);
   const storage = await engine.open({ namespace, families: FAMILIES, contained });
   const key = storageKey?.reveal() ?? storage.key ?? (engine.durable ? undefined : randomUUID());

@@ -31,16 +31,16 @@ const ADAPTER = "must be 'http', 'fetch' or a function that is an axios adapter;
 const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
 const GROUP = 'must be an object; see the table of options in the README';
 /** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
-const text = (cure: string) =>
+const text = (hint: string) =>
   z
-    .string(`must be a string; ${cure}`)
+    .string(`must be a string; ${hint}`)
     .refine((value) => value.trim() === value && value !== '', {
-      error: `must not be empty or have blanks around it; ${cure}`,
+      error: `must not be empty or have blanks around it; ${hint}`,
       abort: true,
     })
     .refine(
       (value) => value.isWellFormed() && !/\p{Cc}/u.test(value),
-      `must not have control characters or lone surrogates; ${cure}`,
+      `must not have control characters or lone surrogates; ${hint}`,
     );
 
 const store = z.custom<NonNullable<DebateSpaceModuleOptions['session']>['store']>((value) => {
@@ -53,7 +53,7 @@ const storage = z.custom<StorageEngine>(
   'must be a storage such as memoryStorage()',
 );
 
-/** What each option must be, its default, and the cure when it is not so. */
+/** What each option must be, its default, and the hint when it is not so. */
 export const optionsSchema = z.strictObject({
   apiKey: text(PANEL),
   secretKey: z.union(
@@ -116,26 +116,26 @@ export const optionsSchema = z.strictObject({
           .default(120),
         claims: functionOption<LogoutClaims>().optional(),
         concurrency: whole(1, 1000).default(8),
-        maxAgeMs: milliseconds(1).default(24 * 60 * 60 * 1000),
+        giveUpAfterMs: milliseconds(1).default(24 * 60 * 60 * 1000),
         onRelogin: z.enum(['deliver', 'drop'], "must be 'deliver' or 'drop'").default('deliver'),
-        waitMs: milliseconds(1).default(250),
-        historyMs: milliseconds(0).default(7 * 24 * 60 * 60 * 1000),
+        storageTimeoutMs: milliseconds(1).default(250),
+        historyRetentionMs: milliseconds(0).default(7 * 24 * 60 * 60 * 1000),
       },
       GROUP,
     )
     .prefault({}),
   storage: storage.default(() => memoryStorage()),
-  dispatch: z.boolean('must be true or false').default(true),
+  worker: z.boolean('must be true or false').default(true),
   erasure: z
     .strictObject(
       {
         beforeErase: functionOption<BeforeErase>().optional(),
         concurrency: whole(1, 100).default(4),
-        warnAfterMs: z
+        overdueAfterMs: z
           .array(long(1), 'must be an array of milliseconds')
           .default(() => [7 * DAY_MS, 21 * DAY_MS]),
-        parkAfterMs: long(1).default(28 * DAY_MS),
-        keepReceiptsMs: long(0).default(3 * 365 * DAY_MS),
+        giveUpAfterMs: long(1).default(28 * DAY_MS),
+        receiptRetentionMs: long(0).default(3 * 365 * DAY_MS),
       },
       GROUP,
     )

@@ -94,7 +94,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ logout: { lifetimeSeconds: 1.5 } }, 'logout.lifetimeSeconds must be a whole number of seconds'],
   [{ logout: { claims: {} } }, 'logout.claims must be a function'],
   [{ logout: { concurrency: 0 } }, 'logout.concurrency must be a whole number from 1 to 1000 (found 0)'],
-  [{ logout: { maxAgeMs: 0 } }, 'logout.maxAgeMs must be a whole number of milliseconds from 1'],
+  [{ logout: { giveUpAfterMs: 0 } }, 'logout.giveUpAfterMs must be a whole number of milliseconds from 1'],
   [{ storage: 'memory' }, "storage must be a storage such as memoryStorage() (found 'memory')"],
   [{ http: { timeoutMs: '10' } }, "http.timeoutMs must be a whole number of milliseconds from 1 to 2147483647 (found '10')"], // prettier-ignore
   [{ http: { timeoutMs: 2 ** 31 } }, 'http.timeoutMs must be a whole number of milliseconds'],
@@ -145,7 +145,7 @@ describe('the options', () => {
         algorithm: 'HS256',
         lifetimeSeconds: 120,
         concurrency: 8,
-        maxAgeMs: 86_400_000,
+        giveUpAfterMs: 86_400_000,
       },
       http: {
         timeoutMs: 10_000,

@@ -72,7 +72,7 @@ function completed({ apiKey, secretKey, storageKey, ...checked }: CheckedOptions
     http.rateLimit,
     users,
     erasure,
-    erasure.warnAfterMs,
+    erasure.overdueAfterMs,
   ])
     Object.freeze(part);
   const authUrl = serviceUrl(checked.authUrl);
@@ -89,7 +89,7 @@ function completed({ apiKey, secretKey, storageKey, ...checked }: CheckedOptions
   });
 }
 
-/** One problem as a sentence: the option, the cure, and what was found. */
+/** One problem as a sentence: the option, the hint, and what was found. */
 function sentence(issue: z.core.$ZodIssue, options: Readonly<Record<string, unknown>>): string {
   if (issue.code === 'unrecognized_keys') {
     const names = issue.keys.map((key) => [...issue.path, shown(key, options)].join('.'));

@@ -10,7 +10,7 @@ export function serviceUrlProblem(value: string, allowInsecureHttp: boolean): st
   return 'has the scheme http: and must have https:, because keys and tokens travel there; for a closed network set http.allowInsecureHttp';
 }
 
-/** Why a usable address cannot be the host root, with the cure. */
+/** Why a usable address cannot be the host root, with the hint. */
 export function apiPathProblem(value: string): string | undefined {
   if (!/\/api\/v\d+\/?$/.test(new URL(value).pathname)) return undefined;
   return 'ends like the address of the API; it is the host root: leave out /api/v1, or give that address as baseUrl';

@@ -10,7 +10,7 @@ export interface OutboxPage {
     readonly uid: string;
     readonly what: string;
     readonly facts: string;
-    readonly cure: string;
+    readonly hint: string;
   }[];
 }
 
@@ -31,12 +31,12 @@ export function outboxPage(
       ['Kept in', `${engine}, ${durable ? 'survives a crash' : 'lost in a crash'}`],
       ['New entries', degraded ? 'in memory only!' : 'taken'],
     ],
-    parked: parked.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause, cure }) => ({
+    parked: parked.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint }) => ({
       path: `/admin/outbox/${encodeURIComponent(id)}`,
       uid: uid === '' ? 'unreadable' : uid,
       what: 'Logout',
       facts: `Session ${reason} at ${moment(endedAt)}; parked at ${moment(parkedAt)} after ${attempts} attempts, the last one: ${cause}.`,
-      cure,
+      hint,
     })),
   };
 }

@@ -19,10 +19,10 @@ export class OutboxController {
     return outboxPage(stats, parked, takeNotice(request));
   }
 
-  @Post(':id/replay')
+  @Post(':id/retry')
   @Redirect('/admin/outbox', 303)
-  async replay(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
-    session.notice = (await this.outbox.replay(id)) ? 'It is sent again.' : GONE;
+  async retry(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
+    session.notice = (await this.outbox.retry(id)) ? 'It is sent again.' : GONE;
   }
 
   @Post(':id/discard')

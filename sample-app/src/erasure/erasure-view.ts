@@ -18,7 +18,7 @@ export interface ErasureView {
   readonly pace: string;
 }
 
-const COUNTED = ['done', 'alreadyGone', 'vetoed', 'cancelled', 'failed', 'waiting'] as const;
+const COUNTED = ['done', 'notFound', 'vetoed', 'cancelled', 'failed', 'waiting'] as const;
 
 const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'Noted. The debate space is told as soon as it can be.',

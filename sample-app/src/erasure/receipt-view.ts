@@ -15,7 +15,7 @@ export interface ReceiptView extends ErasureView {
 
 const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
   erased: 'erased',
-  'already-gone': 'the debate space did not know this user (any more)',
+  'not-found': 'the debate space did not know this user (any more)',
   vetoed: 'not erased',
   cancelled: 'given up; it may have been erased all the same',
 };

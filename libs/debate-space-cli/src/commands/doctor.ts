@@ -27,8 +27,8 @@ export function addDoctor(program: Command, shell: Shell): void {
   addExamples(command, 'doctor', 'doctor --env production.env --json');
 }
 
-function resultText({ check, ok, detail, cure }: CheckResult): string {
+function resultText({ check, ok, detail, hint }: CheckResult): string {
   const verdict = ok === null ? '–' : ok ? '✓' : '✗';
   const line = `${verdict} ${check.padEnd(20)}  ${detail}`;
-  return cure === undefined ? line : `${line}\n${' '.repeat(24)}→ ${cure}`;
+  return hint === undefined ? line : `${line}\n${' '.repeat(24)}→ ${hint}`;
 }

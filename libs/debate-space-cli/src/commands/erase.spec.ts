@@ -41,7 +41,7 @@ describe('erase', () => {
       state: 'done',
       total: 2,
       done: 1,
-      alreadyGone: 1,
+      notFound: 1,
     });
     expect(uids()).toEqual(['ben', 'cleo']);
     expect(err).toContain('2 of 2');

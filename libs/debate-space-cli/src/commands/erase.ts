@@ -77,7 +77,7 @@ export function addErase(program: Command, shell: Shell): void {
       const list = dryRun || yes ? given : await snapshotOf(given);
       if (dryRun || !yes) {
         // Nothing is sent before it is confirmed, nothing else that waits in the storage either.
-        const counts = await withApp(invocation, { dispatch: false, shared: detach || carryOut }, (app) =>
+        const counts = await withApp(invocation, { worker: false, shared: detach || carryOut }, (app) =>
           count(app, list, options, invocation),
         );
         if (dryRun) {
@@ -87,7 +87,7 @@ export function addErase(program: Command, shell: Shell): void {
         const consequence = consequenceOf(counts, options, invocation);
         await confirm(invocation, consequence, `${options.mode} ${counts.distinct}`);
       }
-      await withApp(invocation, { dispatch: carryOut, shared: detach || carryOut }, (app) =>
+      await withApp(invocation, { worker: carryOut, shared: detach || carryOut }, (app) =>
         erase(app, list, options, invocation),
       );
     });

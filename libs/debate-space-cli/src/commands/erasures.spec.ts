@@ -205,7 +205,7 @@ for (const storage of sharedStorages) {
   });
 }
 
-it('without the storage of the app there is nothing to see, and the cure is named', async () => {
+it('without the storage of the app there is nothing to see, and the hint is named', async () => {
   const env = { ...keys, DEBATE_SPACE_APPLICATION_NAME: 'demo', DEBATE_SPACE_AUTH_URL: 'http://localhost' };
   const { code, err } = await run('erasures list', { env });
   expect(code).toBe(3);

@@ -22,7 +22,7 @@ export function addErasures(program: Command, shell: Shell): void {
     'erasures receipts --uid 4711',
     'erasures resume GDPR-2026-11',
   );
-  const needs = { dispatch: false, shared: true };
+  const needs = { worker: false, shared: true };
 
   group
     .command('list')

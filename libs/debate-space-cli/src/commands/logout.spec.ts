@@ -25,7 +25,7 @@ describe('logout', () => {
     expect(service.received.logouts).toEqual(['ada']);
   });
 
-  it('names the cause and the cure when the service refuses', async () => {
+  it('names the cause and the hint when the service refuses', async () => {
     const { code, err } = await run('logout ada', {
       env: { ...env, DEBATE_SPACE_APPLICATION_NAME: 'other' },
     });

@@ -25,12 +25,12 @@ export function addLogout(program: Command, shell: Shell): void {
     .action(async (uid: string, options: LogoutOptions, invoked: Command) => {
       const { detach = false, carryOut = false } = options;
       const invocation = await invocationOf(invoked, shell);
-      await withApp(invocation, { dispatch: carryOut, shared: detach || carryOut }, async (app) => {
+      await withApp(invocation, { worker: carryOut, shared: detach || carryOut }, async (app) => {
         const outbox = app.get(DebateSpaceOutbox);
-        const known = new Set((await outbox.explain(uid)).map(({ id }) => id));
+        const known = new Set((await outbox.history(uid)).map(({ id }) => id));
         await app.get(DebateSpaceService).logoutUser(uid);
         const look = async () =>
-          (await outbox.explain(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
+          (await outbox.history(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
         if (!detach && !carryOut && invocation.settings.storage.engine !== 'memory') {
           invocation.output.note(
             'Noted. Your app sends it; this only watches. If none is running: --carry-out.',
@@ -54,7 +54,7 @@ async function settled(
     if (logout?.state === 'parked') {
       throw new Failure(
         'service',
-        `The service refused the logout (${logout.cause ?? ''}): ${logout.cure ?? ''}`,
+        `The service refused the logout (${logout.cause ?? ''}): ${logout.hint ?? ''}`,
       );
     }
     if (logout?.state === 'delivered') return logout;

@@ -47,11 +47,11 @@ for (const storage of sharedStorages) {
       });
 
       it('is explained for a uid, which is not repeated', async () => {
-        expect(await answer('outbox explain ada')).toMatchObject([{ state: 'pending', reason: 'requested' }]);
-        const { out } = await run('outbox explain ada', { env });
+        expect(await answer('outbox history ada')).toMatchObject([{ state: 'pending', reason: 'requested' }]);
+        const { out } = await run('outbox history ada', { env });
         expect(out).toMatch(/^\S+ {2}pending: requested at \S+, 0 attempts, due \S+\n$/);
         expect(out).not.toContain('ada');
-        expect((await run('outbox explain ben', { env })).out).toBe('No logout of this user is known.\n');
+        expect((await run('outbox history ben', { env })).out).toBe('No logout of this user is known.\n');
       });
     });
 
@@ -65,15 +65,15 @@ for (const storage of sharedStorages) {
         ids = ((await answer('outbox parked')) as { id: string }[]).map(({ id }) => id);
       });
 
-      it('is listed with its uid, cause and cure', async () => {
-        expect(await answer('outbox parked --limit 1')).toMatchObject([{ uid: 'ada', cause: '401', cure: expect.stringContaining('secretKey') }]); // prettier-ignore
+      it('is listed with its uid, cause and hint', async () => {
+        expect(await answer('outbox parked --limit 1')).toMatchObject([{ uid: 'ada', cause: '401', hint: expect.stringContaining('secretKey') }]); // prettier-ignore
         const { out } = await run('outbox parked --skip 1', { env });
         expect(out).toMatch(/^\S+ {2}uid ben, requested, ended \S+, parked \S+\n {2}401 after 1 attempt: /);
       });
 
-      it('is due again when it is replayed, and sent by whoever sends', async () => {
-        expect(await answer(`outbox replay ${ids[0] ?? ''}`)).toEqual({ replayed: 1 });
-        expect(await answer('outbox replay --all')).toEqual({ replayed: 1 });
+      it('is due again when it is retried, and sent by whoever sends', async () => {
+        expect(await answer(`outbox retry ${ids[0] ?? ''}`)).toEqual({ retried: 1 });
+        expect(await answer('outbox retry --all')).toEqual({ retried: 1 });
         expect(await answer('outbox stats')).toMatchObject({ pending: 2, parked: 0 });
         expect(service.received.logouts).toEqual([]);
       });
@@ -93,7 +93,7 @@ for (const storage of sharedStorages) {
       });
 
       it.each([
-        ['replay', 'replayed'],
+        ['retry', 'retried'],
         ['discard --yes', 'discarded'],
       ])('is changed, and an id that is not parked is a failure: %s', async (command, changed) => {
         const { code, out, err } = await run(`outbox ${command} ${ids[0] ?? ''} some-id --json`, { env });
@@ -102,7 +102,7 @@ for (const storage of sharedStorages) {
         expect(err).toContain('1 id of no parked logout.');
       });
 
-      it.each(['replay', 'discard --yes'])('must be named, or all of it: %s', async (command) => {
+      it.each(['retry', 'discard --yes'])('must be named, or all of it: %s', async (command) => {
         expect(await run(`outbox ${command}`, { env })).toMatchObject({ code: 2 });
         expect(await run(`outbox ${command} --all some-id`, { env })).toMatchObject({ code: 2 });
         expect(await run(`outbox ${command} some-id`, { env })).toMatchObject({ code: 1 });

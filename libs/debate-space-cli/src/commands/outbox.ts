@@ -30,11 +30,11 @@ export function addOutbox(program: Command, shell: Shell): void {
     group,
     'outbox stats',
     'outbox parked --limit 10',
-    'outbox explain 4711',
-    'outbox replay --all',
+    'outbox history 4711',
+    'outbox retry --all',
     'outbox discard 7f0c3a52-2c0e-4f6b-9d6f-3b1f6f0f8f11',
   );
-  const needs = { dispatch: false, shared: true };
+  const needs = { worker: false, shared: true };
 
   group
     .command('stats')
@@ -51,7 +51,7 @@ export function addOutbox(program: Command, shell: Shell): void {
 
   group
     .command('parked')
-    .description('the parked logouts with the likely cure, the longest parked first; shows uids')
+    .description('the parked logouts with a hint, the longest parked first; shows uids')
     .option('--limit <n>', 'how many at most, from 1 to 1000', whole(1, PAGE), 100)
     .option('--skip <n>', 'how many to leave out', whole(0), 0)
     .action(async (page: { limit: number; skip: number }, command: Command) => {
@@ -63,13 +63,13 @@ export function addOutbox(program: Command, shell: Shell): void {
     });
 
   group
-    .command('explain')
+    .command('history')
     .description("what became of a user's logouts")
     .argument('<uid>', 'under which the user was registered')
     .action(async (uid: string, _: object, command: Command) => {
       const invocation = await invocationOf(command, shell);
       await withApp(invocation, needs, async (app) => {
-        const logouts = await app.get(DebateSpaceOutbox).explain(uid);
+        const logouts = await app.get(DebateSpaceOutbox).history(uid);
         invocation.output.answer(
           logouts,
           logouts.map(logoutText).join('\n') || 'No logout of this user is known.',
@@ -78,7 +78,7 @@ export function addOutbox(program: Command, shell: Shell): void {
     });
 
   group
-    .command('replay')
+    .command('retry')
     .description('have parked logouts sent again, by the app that shares the storage')
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
@@ -86,12 +86,12 @@ export function addOutbox(program: Command, shell: Shell): void {
       const invocation = await invocationOf(command, shell);
       await withApp(invocation, needs, async (app) => {
         const outbox = app.get(DebateSpaceOutbox);
-        const replayed = await applied(await chosen(outbox, ids, all), (id) => outbox.replay(id));
+        const retried = await applied(await chosen(outbox, ids, all), (id) => outbox.retry(id));
         invocation.output.answer(
-          { replayed },
-          `${counted(replayed, 'logout')} due again; your app sends what is due.`,
+          { retried },
+          `${counted(retried, 'logout')} due again; your app sends what is due.`,
         );
-        requireAll(ids, replayed);
+        requireAll(ids, retried);
       });
     });
 
@@ -157,20 +157,20 @@ function statsText({ engine, held, pending, parked, oldestPendingMs }: OutboxSta
   ]);
 }
 
-function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, cure }: ParkedLogout): string {
+function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint }: ParkedLogout): string {
   const what = `${id}  uid ${shown(uid)}, ${reason}, ended ${date(endedAt)}, parked ${date(parkedAt)}`;
-  return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${cure}`;
+  return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${hint}`;
 }
 
 function logoutText(logout: ExplainedLogout): string {
-  const { id, state, reason, endedAt, attempts, cause, cure, dueAt, finishedAt } = logout;
+  const { id, state, reason, endedAt, attempts, cause, hint, dueAt, finishedAt } = logout;
   const more = [
     `${reason} at ${date(endedAt)}`,
     counted(attempts, 'attempt'),
     cause,
     dueAt && `due ${date(dueAt)}`,
     finishedAt && `over ${date(finishedAt)}`,
-    cure,
+    hint,
   ];
   return `${id}  ${state}: ${more.filter(Boolean).join(', ')}`;
 }

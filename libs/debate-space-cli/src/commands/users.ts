@@ -35,7 +35,7 @@ export function addUsers(program: Command, shell: Shell): void {
     )
     .action(async (options: { page?: number; perPage?: number; filter?: Filters }, command: Command) => {
       const invocation = await invocationOf(command, shell);
-      await withApp(invocation, { dispatch: false }, async (app) => {
+      await withApp(invocation, { worker: false }, async (app) => {
         const query = { ...options.filter, page: options.page, perPage: options.perPage };
         const page = await app.get(DebateSpaceService).listUsers(query, { signal: shell.interrupted });
         invocation.output.answer(page, pageText(page));
@@ -48,7 +48,7 @@ export function addUsers(program: Command, shell: Shell): void {
     .argument('<uid>', 'under which the user was registered')
     .action(async (uid: string, _: object, command: Command) => {
       const invocation = await invocationOf(command, shell);
-      await withApp(invocation, { dispatch: false }, async (app) => {
+      await withApp(invocation, { worker: false }, async (app) => {
         const found = await findUser(app.get(DebateSpaceService), uid, shell.interrupted);
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
         const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
@@ -68,7 +68,7 @@ export function addUsers(program: Command, shell: Shell): void {
       if (invocation.output.json && options.out === undefined && options.format === 'csv') {
         throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
       }
-      await withApp(invocation, { dispatch: false }, (app) => exportUsers(app, invocation, options));
+      await withApp(invocation, { worker: false }, (app) => exportUsers(app, invocation, options));
     });
 }
 

@@ -6,15 +6,15 @@ export interface CheckResult {
   readonly ok: boolean | null;
   readonly detail: string;
   /** Of a fault: how to mend it. */
-  readonly cure?: string;
+  readonly hint?: string;
 }
 
 export function fine(check: string, detail: string): CheckResult {
   return { check, ok: true, detail };
 }
 
-export function fault(check: string, detail: string, cure: string): CheckResult {
-  return { check, ok: false, detail, cure };
+export function fault(check: string, detail: string, hint: string): CheckResult {
+  return { check, ok: false, detail, hint };
 }
 
 export function unchecked(check: string, why: string): CheckResult {
@@ -27,6 +27,6 @@ export function faultOf(
   sentence: string,
   otherwise = 'Mend it in the environment or in .env.',
 ): CheckResult {
-  const [, detail = sentence, cure = otherwise] = /^(.*?)(?:;|[.;]? hint:) (.*)$/s.exec(sentence) ?? [];
-  return fault(check, detail, cure);
+  const [, detail = sentence, hint = otherwise] = /^(.*?)(?:;|[.;]? hint:) (.*)$/s.exec(sentence) ?? [];
+  return fault(check, detail, hint);
 }

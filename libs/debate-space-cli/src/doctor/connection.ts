@@ -8,25 +8,25 @@ const MOST_SKEW_MS = 30_000;
 interface Trouble {
   readonly codes: RegExp;
   readonly detail: string;
-  readonly cure: string;
+  readonly hint: string;
 }
 
 const UNREACHABLE: readonly Trouble[] = [
   {
     codes: /^(ENOTFOUND|EAI_AGAIN|EAI_NODATA)$/,
     detail: 'the host is not found',
-    cure: `Compare the host in ${variables.authUrl}, and this machine's DNS; behind a proxy set HTTPS_PROXY.`,
+    hint: `Compare the host in ${variables.authUrl}, and this machine's DNS; behind a proxy set HTTPS_PROXY.`,
   },
   {
     codes: /^ECONNREFUSED$/,
     detail: 'the host refuses the connection',
-    cure: `Compare the port in ${variables.authUrl}; does the service run, and does a firewall let this machine through?`,
+    hint: `Compare the port in ${variables.authUrl}; does the service run, and does a firewall let this machine through?`,
   },
   {
     codes:
       /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_HEADERS_TIMEOUT|UND_ERR_BODY_TIMEOUT)$/,
     detail: 'the host does not answer',
-    cure: 'Have the way to it opened: firewall, route, VPN; behind a proxy set HTTPS_PROXY.',
+    hint: 'Have the way to it opened: firewall, route, VPN; behind a proxy set HTTPS_PROXY.',
   },
 ];
 
@@ -34,24 +34,24 @@ const TLS: readonly Trouble[] = [
   {
     codes: /^(CERT_HAS_EXPIRED|CERT_NOT_YET_VALID)$/,
     detail: 'the certificate is not valid today',
-    cure: "Check this machine's clock first; otherwise whoever runs the service must renew it.",
+    hint: "Check this machine's clock first; otherwise whoever runs the service must renew it.",
   },
   {
     codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     detail: 'the certificate is for another host',
-    cure: `Compare the host in ${variables.authUrl}; it must be one that the certificate names.`,
+    hint: `Compare the host in ${variables.authUrl}; it must be one that the certificate names.`,
   },
   {
     codes: /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)|CERT_UNTRUSTED|INVALID_CA/,
     detail: 'nobody whom this machine trusts has signed the certificate',
-    cure: 'Set NODE_EXTRA_CA_CERTS to a file with the certificate of the authority, for this command and for your app.',
+    hint: 'Set NODE_EXTRA_CA_CERTS to a file with the certificate of the authority, for this command and for your app.',
   },
   {
     codes: /^(ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/,
     detail: 'the host does not speak TLS on this port',
-    cure: `Compare the port in ${variables.authUrl}.`,
+    hint: `Compare the port in ${variables.authUrl}.`,
   },
-  { codes: /CERT|ERR_SSL|ERR_TLS/, detail: 'TLS failed', cure: 'Compare the host and its TLS settings.' },
+  { codes: /CERT|ERR_SSL|ERR_TLS/, detail: 'TLS failed', hint: 'Compare the host and its TLS settings.' },
 ];
 
 /** Whether the service answers at all, and whether TLS is in order. */
@@ -67,15 +67,15 @@ export function* checkConnection(probed: Probed, authUrl: string): Generator<Che
   const tls = TLS.find(({ codes }) => codes.test(code));
   if (tls) {
     yield fine('reachability', `${host} answers`);
-    yield fault('tls', `${tls.detail} (${code})`, tls.cure);
+    yield fault('tls', `${tls.detail} (${code})`, tls.hint);
     return;
   }
   const known = UNREACHABLE.find(({ codes }) => codes.test(code));
-  const { detail, cure } = known ?? {
+  const { detail, hint } = known ?? {
     detail: 'the connection breaks',
-    cure: `Compare scheme and port in ${variables.authUrl}; does a proxy or a firewall stand between?`,
+    hint: `Compare scheme and port in ${variables.authUrl}; does a proxy or a firewall stand between?`,
   };
-  yield fault('reachability', `${host}: ${detail} (${code})`, cure);
+  yield fault('reachability', `${host}: ${detail} (${code})`, hint);
   if (isTls) yield unchecked('tls', 'there is no connection');
 }
 

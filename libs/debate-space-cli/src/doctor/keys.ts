@@ -98,10 +98,10 @@ function checkList(probed: Probed): CheckResult {
     );
   }
   const isMissing = !('code' in probed) && probed.status === 404;
-  const cure = isMissing
+  const hint = isMissing
     ? `Compare ${variables.baseUrl}: the user list is {base_url}/users.`
     : `Ask whoever runs the service whether this API key may read the user list; ${variables.listAuth}=apiKey asks without a token.`;
-  return fault('scope-public', said('the user list', probed), cure);
+  return fault('scope-public', said('the user list', probed), hint);
 }
 
 function notGranted(scope: Scope): CheckResult {

@@ -77,12 +77,12 @@ async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckRes
 
 function parkedFault(parked: readonly ParkedLogout[]): CheckResult {
   const causes = [...new Set(parked.map(({ cause }) => cause))].join(', ');
-  const cures = [...new Set(parked.map(({ cure }) => cure))].join(' ');
+  const hints = [...new Set(parked.map(({ hint }) => hint))].join(' ');
   const least = parked.length === MOST_PARKED ? 'at least ' : '';
   return fault(
     'parked',
     `${least}${counted(parked.length, 'logout')} parked (${causes})`,
-    `${cures} Then: debate-space outbox replay --all`,
+    `${hints} Then: debate-space outbox retry --all`,
   );
 }
 

@@ -47,7 +47,7 @@ describe('the command', () => {
     expect(await exitCode).toBe(0);
   });
 
-  it('names a port that is taken and the cure', async () => {
+  it('names a port that is taken and the hint', async () => {
     const sim = await start();
     const { port } = new URL(sim.url);
     const { written, exitCode } = run(['--port', port]);

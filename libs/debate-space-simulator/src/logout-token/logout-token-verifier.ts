@@ -18,7 +18,7 @@ export class LogoutTokenVerifier {
   readonly #settings: VerifierSettings;
   readonly #key: Buffer;
   readonly #clock: ServiceClock;
-  /** jti to exp: a token is remembered for as long as it could be replayed. */
+  /** jti to exp: a token is remembered for as long as it could be retried. */
   readonly #seen = new Map<string, number>();
 
   constructor(settings: VerifierSettings, clock: ServiceClock) {

@@ -22,7 +22,7 @@ export interface ClaimedErasure {
   readonly unknownBefore: boolean;
   /** How many of the logouts before it the service has answered with 400. */
   readonly rejections: number;
-  /** From when on `erasure.parkAfterMs` counts, in milliseconds since 1970. */
+  /** From when on `erasure.giveUpAfterMs` counts, in milliseconds since 1970. */
   readonly since: number;
 }
 

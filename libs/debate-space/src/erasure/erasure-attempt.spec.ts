@@ -42,7 +42,7 @@ describe('an attempt at an erasure', () => {
   });
 
   it.each([
-    { unknownBefore: false, outcome: 'already-gone' },
+    { unknownBefore: false, outcome: 'not-found' },
     { unknownBefore: true, outcome: 'erased' },
   ])('takes a 404 for $outcome', async ({ unknownBefore, outcome }) => {
     const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claimed, unknownBefore });
@@ -51,7 +51,7 @@ describe('an attempt at an erasure', () => {
 
   it('takes a 404 for nothing when the service is not there', async () => {
     const result = await attempt({ erase: () => Promise.resolve(404), isServiceThere: () => Promise.resolve(false) }); // prettier-ignore
-    expect(result).toMatchObject({ others: 'held-up', setback: { cause: '404', unknown: false }, cure: expect.stringContaining('baseUrl') }); // prettier-ignore
+    expect(result).toMatchObject({ others: 'held-up', setback: { cause: '404', unknown: false }, hint: expect.stringContaining('baseUrl') }); // prettier-ignore
   });
 
   it('does not believe a service that asks for a year', async () => {

@@ -21,7 +21,7 @@ export interface FailedAttempt {
   /** Until the next attempt, in milliseconds. */
   readonly delayMs: number;
   /** What is most likely to mend it. */
-  readonly cure: string;
+  readonly hint: string;
 }
 
 export interface ErasureAttemptParts {
@@ -73,7 +73,7 @@ export class ErasureAttempt {
       });
       if (answer === 404 && !(await this.#parts.isServiceThere())) return nobodyThere(claimed);
       // Gone already – unless an earlier attempt, whose answer nobody has heard, was what did it.
-      const outcome = answer === 404 && !claimed.unknownBefore ? 'already-gone' : 'erased';
+      const outcome = answer === 404 && !claimed.unknownBefore ? 'not-found' : 'erased';
       return { end: { outcome, answer, loggedOut } };
     } catch (error) {
       return last.isWanted ? afterError(claimed, error, this.#parts.closing.aborted) : brokenOff(claimed);
@@ -98,8 +98,8 @@ export class ErasureAttempt {
       if (closing.aborted) return brokenOff(claimed);
       const name = error instanceof Error ? error.name : typeof error;
       emit({ type: 'fault', where: 'erasure.beforeErase', error: name });
-      const cure = 'see why erasure.beforeErase fails; without its word nothing is erased';
-      return failed(claimed, 'beforeErase failed', cure);
+      const hint = 'see why erasure.beforeErase fails; without its word nothing is erased';
+      return failed(claimed, 'beforeErase failed', hint);
     }
   }
 
@@ -122,9 +122,9 @@ function setbackOf({ rejections }: ClaimedErasure, cause: string): Setback {
   return { ...NOT_SENT, cause, rejections };
 }
 
-function failed(claimed: ClaimedErasure, cause: string, cure: string): FailedAttempt {
+function failed(claimed: ClaimedErasure, cause: string, hint: string): FailedAttempt {
   const setback = setbackOf(claimed, cause);
-  return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), cure };
+  return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), hint };
 }
 
 function brokenOff(claimed: ClaimedErasure): FailedAttempt {
@@ -132,9 +132,9 @@ function brokenOff(claimed: ClaimedErasure): FailedAttempt {
 }
 
 function nobodyThere(claimed: ClaimedErasure): FailedAttempt {
-  const cure = 'the address says 404 to everything, and is not the service; check baseUrl';
+  const hint = 'the address says 404 to everything, and is not the service; check baseUrl';
   const setback = { ...setbackOf(claimed, '404'), sent: true };
-  return { setback, others: 'held-up', brokenOff: false, delayMs: delay(claimed), cure };
+  return { setback, others: 'held-up', brokenOff: false, delayMs: delay(claimed), hint };
 }
 
 function afterLogout(claimed: ClaimedErasure, answer: DeliveryAnswer, rejections: number): FailedAttempt {
@@ -144,7 +144,7 @@ function afterLogout(claimed: ClaimedErasure, answer: DeliveryAnswer, rejections
     others: local || status === 400 ? 'unaffected' : status === 429 ? 'slower' : 'held-up',
     brokenOff: false,
     delayMs: Math.max(delay(claimed), Math.min(retryAfterMs, MAX_RETRY_AFTER_MS)),
-    cure: 'see that the service is up, and run `npx debate-space doctor`',
+    hint: 'see that the service is up, and run `npx debate-space doctor`',
   };
 }
 
@@ -152,7 +152,7 @@ function afterError(claimed: ClaimedErasure, error: unknown, isClosing: boolean)
   if (!(error instanceof DebateSpaceRequestError)) {
     const cause = error instanceof Error ? error.name : typeof error;
     const setback = { ...setbackOf(claimed, cause), unknown: true, sent: true };
-    return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), cure: 'an error of this plugin' }; // prettier-ignore
+    return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), hint: 'an error of this plugin' }; // prettier-ignore
   }
   const { outcome, status, code, retryAfterMs = 0 } = error;
   const setback = {
@@ -161,7 +161,7 @@ function afterError(claimed: ClaimedErasure, error: unknown, isClosing: boolean)
     sent: outcome !== 'not-sent',
   };
   const isBrokenOff = isClosing && code === 'ERR_DEBATE_SPACE_ABORTED';
-  if (isBrokenOff) return { setback, others: 'unaffected', brokenOff: true, delayMs: 0, cure: '' };
+  if (isBrokenOff) return { setback, others: 'unaffected', brokenOff: true, delayMs: 0, hint: '' };
   const refusedAlone = code === 'ERR_DEBATE_SPACE_REFUSED';
   return {
     setback,
@@ -171,7 +171,7 @@ function afterError(claimed: ClaimedErasure, error: unknown, isClosing: boolean)
       refusedAlone ? delayOfRefused(claimed) : delay(claimed),
       Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
     ),
-    cure: refusedAlone
+    hint: refusedAlone
       ? 'the service refuses to erase this user; ask its operator'
       : error.message.replace(/^\w+: /, ''),
   };

@@ -28,7 +28,7 @@ export class ErasureBatch {
     now: number,
     warnAt: number | undefined,
   ): ErasureBatch {
-    const counts = { total: 0, done: 0, alreadyGone: 0, vetoed: 0, cancelled: 0, failed: 0 };
+    const counts = { total: 0, done: 0, notFound: 0, vetoed: 0, cancelled: 0, failed: 0 };
     const flags = { revision: 0, complete: false, paused: false, cancelling: false };
     const batch = new ErasureBatch(draft, reference, {
       mode,
@@ -110,7 +110,7 @@ export function statusOf(
   now: number,
 ): ErasureStatus {
   const { mode, requestedBy, complete, askedAt, finishedAt } = stored;
-  const { total, done, alreadyGone, vetoed, cancelled, failed } = stored;
+  const { total, done, notFound, vetoed, cancelled, failed } = stored;
   return {
     reference,
     mode,
@@ -121,7 +121,7 @@ export function statusOf(
     ...(finishedAt === undefined ? {} : { finishedAt: new Date(finishedAt) }),
     total,
     done,
-    alreadyGone,
+    notFound,
     vetoed,
     cancelled,
     failed,

@@ -37,7 +37,7 @@ it('lets waiting logouts go first', async () => {
   const parts = {
     records,
     queue: new ErasureQueue(records),
-    upkeep: new ErasureUpkeep(records, { warnAfterMs: [], keepReceiptsMs: 1e9 }),
+    upkeep: new ErasureUpkeep(records, { overdueAfterMs: [], receiptRetentionMs: 1e9 }),
     attempt,
     breaker: new CircuitBreaker(4, emit, 1),
     logoutsWait: () => {
@@ -48,7 +48,7 @@ it('lets waiting logouts go first', async () => {
     forget: () => pause(0),
     emit,
   };
-  dispatcher = new ErasureDispatcher(parts, { parkAfterMs: 1e9, leaseMs: 60_000 });
+  dispatcher = new ErasureDispatcher(parts, { giveUpAfterMs: 1e9, leaseMs: 60_000 });
   dispatcher.start();
   await done;
   expect(seen.slice(0, 4)).toEqual(['logouts wait', 'logouts wait', 'none waits', 'erased']);

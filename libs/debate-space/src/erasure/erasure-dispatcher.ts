@@ -26,7 +26,7 @@ export interface ErasureDispatcherParts {
 
 export interface ErasureDispatcherOptions {
   /** After how long an erasure that fails is parked, in milliseconds. */
-  readonly parkAfterMs: number;
+  readonly giveUpAfterMs: number;
   /** Longer than any attempt can take, in milliseconds. */
   readonly leaseMs: number;
 }
@@ -162,14 +162,14 @@ export class ErasureDispatcher {
       if (outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
       else emit({ type: 'erasure-done', ...which, outcome, attempts, answer, loggedOut });
     }
-    for (const { reference, total, done, alreadyGone, vetoed, cancelled } of finished) {
-      emit({ type: 'erasure-finished', reference, mode, total, done, alreadyGone, vetoed, cancelled });
+    for (const { reference, total, done, notFound, vetoed, cancelled } of finished) {
+      emit({ type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, cancelled });
     }
   }
 
   async #again(claimed: ClaimedErasure, result: FailedAttempt): Promise<void> {
     const { queue, breaker, emit } = this.#parts;
-    const { setback, others, brokenOff, delayMs, cure } = result;
+    const { setback, others, brokenOff, delayMs, hint } = result;
     if (brokenOff) {
       await queue.retry(claimed, setback, 0); // the next start need not wait for the lease
       return;
@@ -180,11 +180,11 @@ export class ErasureDispatcher {
     const { uidHash, mode, uid } = claimed;
     const [reference = ''] = claimed.references;
     const which = { reference, mode, uidHash, attempts: claimed.attempts + Number(sent), cause };
-    const isLate = Date.now() >= claimed.since + this.#options.parkAfterMs;
+    const isLate = Date.now() >= claimed.since + this.#options.giveUpAfterMs;
     if (uid === undefined || (isLate && claimed.failures >= LATE_FAILURES)) {
       await queue.park(claimed, setback);
       this.#lookAfterAll = true;
-      emit({ type: 'erasure-parked', ...which, cure });
+      emit({ type: 'erasure-parked', ...which, hint });
       return;
     }
     const againMs = isLate ? Math.min(delayMs, LATE_DELAY_MS) : delayMs;

@@ -61,7 +61,7 @@ class Rate {
 
   of(status: ErasureStatus): ErasureProgress {
     const at = performance.now();
-    const over = status.done + status.alreadyGone + status.vetoed;
+    const over = status.done + status.notFound + status.vetoed;
     this.#samples = [...this.#samples.filter((sample) => at - sample.at <= WINDOW_MS), { at, over }];
     const [first = { at, over }] = this.#samples;
     const perMinute = at > first.at ? ((over - first.over) * 60_000) / (at - first.at) : 0;

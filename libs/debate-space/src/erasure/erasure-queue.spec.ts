@@ -24,7 +24,7 @@ function processOf(engine: StorageRecords) {
   const records = new ErasureRecords(engine, outboxContext());
   const ledger = new ErasureLedger(records, 7 * DAY_MS);
   const queue = new ErasureQueue(records);
-  const upkeep = new ErasureUpkeep(records, { warnAfterMs: [7 * DAY_MS, 21 * DAY_MS], keepReceiptsMs: DAY_MS }); // prettier-ignore
+  const upkeep = new ErasureUpkeep(records, { overdueAfterMs: [7 * DAY_MS, 21 * DAY_MS], receiptRetentionMs: DAY_MS }); // prettier-ignore
   const receipts = new ErasureReceipts(records);
   return { records, ledger, queue, upkeep, receipts, control: new ErasureControl(records, ledger) };
 }
@@ -261,7 +261,7 @@ describe('the queue of erasures', () => {
           const claimed = held.splice(Math.floor(random() * held.length), 1)[0];
           if (!claimed) return;
           const sent = random() < 0.8 && (await queue.send(claimed));
-          const end = pick([erased, vetoed, { outcome: 'already-gone', answer: 404, loggedOut: true } as const]); // prettier-ignore
+          const end = pick([erased, vetoed, { outcome: 'not-found', answer: 404, loggedOut: true } as const]); // prettier-ignore
           const what = pick(['finish', 'finish', 'retry', 'park'] as const);
           if (what === 'finish') await queue.finish(claimed, end);
           if (what === 'retry') await queue.retry(claimed, sent ? failure : notSent, 1_000);
@@ -282,11 +282,9 @@ describe('the queue of erasures', () => {
         const both = [pick(steps)(one), pick(steps)(other)].map((work) => work.catch(refused));
         await Promise.all(both);
         for await (const status of one.ledger.list()) {
-          const { total, done, alreadyGone, vetoed: forbidden, cancelled, failed, waiting } = status;
-          expect(Math.min(done, alreadyGone, forbidden, cancelled, failed, waiting)).toBeGreaterThanOrEqual(
-            0,
-          );
-          expect(done + alreadyGone + forbidden + cancelled + failed + waiting).toBe(total);
+          const { total, done, notFound, vetoed: forbidden, cancelled, failed, waiting } = status;
+          expect(Math.min(done, notFound, forbidden, cancelled, failed, waiting)).toBeGreaterThanOrEqual(0);
+          expect(done + notFound + forbidden + cancelled + failed + waiting).toBe(total);
         }
       }
       for (const reference of references) await one.control.resume(reference).catch(refused);

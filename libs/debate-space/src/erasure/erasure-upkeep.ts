@@ -7,9 +7,9 @@ const AT_ONCE = 250;
 
 export interface UpkeepOptions {
   /** After how long a reference that is not finished is told of, ascending, in milliseconds. */
-  readonly warnAfterMs: readonly number[];
+  readonly overdueAfterMs: readonly number[];
   /** For how long the receipts of a finished reference are kept, in milliseconds. */
-  readonly keepReceiptsMs: number;
+  readonly receiptRetentionMs: number;
 }
 
 /** What has to be done as time goes by: warnings, and the end of receipts. */
@@ -32,7 +32,7 @@ export class ErasureUpkeep {
       const batch = await ErasureBatch.find(draft, reference);
       if (batch?.stored.warnAt !== at) return undefined;
       const { askedAt } = batch.stored;
-      const next = this.#options.warnAfterMs.find((ms) => askedAt + ms > now); // what was missed is told of once
+      const next = this.#options.overdueAfterMs.find((ms) => askedAt + ms > now); // what was missed is told of once
       batch.warnAt(next === undefined ? undefined : askedAt + next);
       batch.save(now);
       return statusOf(reference, batch.stored, 0, now);
@@ -41,7 +41,7 @@ export class ErasureUpkeep {
 
   /** Removes the receipts of one reference, a few at a time. @returns whether there was anything to remove */
   async prune(): Promise<boolean> {
-    const [key] = await this.#records.keys(keys.until('f', Date.now() - this.#options.keepReceiptsMs), 1);
+    const [key] = await this.#records.keys(keys.until('f', Date.now() - this.#options.receiptRetentionMs), 1);
     if (key === undefined) return false;
     const { at, reference } = keys.atAndReference(key);
     const receipts = await this.#records.keys(keys.receiptsOf(reference), AT_ONCE);

@@ -19,7 +19,7 @@ export interface ErasureRequest {
 }
 
 /**
- * `waiting`: nothing was done yet; `overdue`: waiting for longer than the first of `erasure.warnAfterMs`, or with some
+ * `waiting`: nothing was done yet; `overdue`: waiting for longer than the first of `erasure.overdueAfterMs`, or with some
  * that failed for good; `done` and `cancelled`: nothing more will be done.
  */
 export type ErasureState = 'waiting' | 'running' | 'paused' | 'done' | 'overdue' | 'cancelled';
@@ -38,11 +38,11 @@ export interface ErasureStatus {
   /** The service has erased them. */
   readonly done: number;
   /** The service did not know them (any more). */
-  readonly alreadyGone: number;
+  readonly notFound: number;
   /** `erasure.beforeErase` forbade it. */
   readonly vetoed: number;
   readonly cancelled: number;
-  /** Given up after `erasure.parkAfterMs`; `resume` tries them again. */
+  /** Given up after `erasure.giveUpAfterMs`; `resume` tries them again. */
   readonly failed: number;
   readonly waiting: number;
 }
@@ -62,10 +62,10 @@ export interface ErasureProgress extends ErasureStatus {
 }
 
 /**
- * `already-gone`: the service did not know the uid. `cancelled`: given up after an attempt that may have been carried out;
+ * `not-found`: the service did not know the uid. `cancelled`: given up after an attempt that may have been carried out;
  * what was cancelled before anything was sent has no receipt.
  */
-export type ErasureOutcome = 'erased' | 'already-gone' | 'vetoed' | 'cancelled';
+export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'cancelled';
 
 /** What is kept of an erasure that is over: nothing personal. */
 export interface ErasureReceipt {

@@ -52,9 +52,9 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   if (!outbox.records)
     return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined, unfinished: undefined };
   const records = new ErasureRecords(outbox.records, context);
-  const { concurrency, parkAfterMs, keepReceiptsMs, beforeErase } = erasure;
-  const warnAfterMs = [...erasure.warnAfterMs, parkAfterMs].toSorted((one, other) => one - other);
-  const [overdueAfterMs = parkAfterMs] = warnAfterMs;
+  const { concurrency, giveUpAfterMs, receiptRetentionMs, beforeErase } = erasure;
+  const agesMs = [...erasure.overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
+  const [overdueAfterMs = giveUpAfterMs] = agesMs;
   const ledger = new ErasureLedger(records, overdueAfterMs);
   const control = new ErasureControl(records, ledger);
   const receipts = new ErasureReceipts(records);
@@ -74,8 +74,8 @@ export function openErasures(around: ErasuresAround): OpenErasures {
     emit,
   });
   const report: Emit = (event) => {
-    if (event.type === 'service-down') emit({ type: 'erasures-held-up', cause: event.cause });
-    if (event.type === 'service-up') emit({ type: 'erasures-go-on' });
+    if (event.type === 'service-down') emit({ type: 'erasure-service-down', cause: event.cause });
+    if (event.type === 'service-up') emit({ type: 'erasure-service-up' });
   };
   // An attempt logs the user out first: one failure is enough to stop the others.
   const breaker = new CircuitBreaker(concurrency, report, 1);
@@ -83,7 +83,7 @@ export function openErasures(around: ErasuresAround): OpenErasures {
     {
       records,
       queue: new ErasureQueue(records),
-      upkeep: new ErasureUpkeep(records, { warnAfterMs, keepReceiptsMs }),
+      upkeep: new ErasureUpkeep(records, { overdueAfterMs: agesMs, receiptRetentionMs }),
       attempt,
       breaker,
       pause,
@@ -91,7 +91,7 @@ export function openErasures(around: ErasuresAround): OpenErasures {
       forget: (uid) => forgetUser(outbox, uid, emit),
       emit,
     },
-    { parkAfterMs, leaseMs: hookMs + eraseMs + 4 * http.timeoutMs },
+    { giveUpAfterMs, leaseMs: hookMs + eraseMs + 4 * http.timeoutMs },
   );
   const walk = (signal: AbortSignal | undefined) =>
     iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, Infinity));

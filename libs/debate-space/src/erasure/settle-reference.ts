@@ -7,7 +7,7 @@ import type { StoredReceipt } from './stored-erasure.js';
 
 const COUNTED = {
   erased: 'done',
-  'already-gone': 'alreadyGone',
+  'not-found': 'notFound',
   vetoed: 'vetoed',
   cancelled: 'cancelled',
 } as const;
@@ -22,7 +22,7 @@ export function settleReference(
 ): void {
   const { uidHash } = entry;
   const { parked, attempts, unknown } = entry.stored;
-  const isDone = end.outcome === 'erased' || end.outcome === 'already-gone';
+  const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
   const receipt: StoredReceipt = {
     askedAt: stored.askedAt,
     doneAt: now,

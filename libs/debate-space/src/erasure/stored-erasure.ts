@@ -22,7 +22,7 @@ export interface StoredBatch {
   warnAt?: number;
   total: number;
   done: number;
-  alreadyGone: number;
+  notFound: number;
   vetoed: number;
   cancelled: number;
   failed: number;
@@ -34,7 +34,7 @@ export interface StoredEntry {
   readonly sealed: string;
   /** All references that ask for it; it is done once. */
   references: string[];
-  /** When it was asked for, or revived: from then on `erasure.parkAfterMs` counts. */
+  /** When it was asked for, or revived: from then on `erasure.giveUpAfterMs` counts. */
   since: number;
   /** When it is due; while it is under way, when its lease ends. */
   dueAt: number;
@@ -65,10 +65,10 @@ export interface StoredReceipt {
 export function waitingOf({
   total,
   done,
-  alreadyGone,
+  notFound,
   vetoed,
   cancelled,
   failed,
 }: Omit<StoredBatch, 'mode'>): number {
-  return total - done - alreadyGone - vetoed - cancelled - failed;
+  return total - done - notFound - vetoed - cancelled - failed;
 }

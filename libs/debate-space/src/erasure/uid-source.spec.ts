@@ -105,11 +105,11 @@ describe('a list of uids is refused', () => {
     ['as an array with a format', ['ada', 'ben'], { format: 'lines' }, 'leave format away'],
     ['in another format', bytes('ada'), { format: 'xml' as never }, 'format must be'],
     ['with an empty column', bytes('ada'), { format: 'csv', column: '' }, 'column must be'],
-  ])('%s, before anything is read', (_what, source, options, cure) => {
+  ])('%s, before anything is read', (_what, source, options, hint) => {
     for (const read of [readRows, readUids]) {
       const attempt = () => read(source, options);
       expect(attempt).toThrow(InvalidArgumentError);
-      expect(attempt).toThrow(cure);
+      expect(attempt).toThrow(hint);
     }
   });
 

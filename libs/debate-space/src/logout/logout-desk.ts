@@ -33,11 +33,11 @@ export class LogoutDesk {
       if (text === undefined) return []; // its row was left behind
       const [id = ''] = ids.slice(n);
       const { hint, parkedAt } = readParked(text);
-      return [{ ...jobOf(id, this.#records.read('parked', id, text)), cure: hint, parkedAt }];
+      return [{ ...jobOf(id, this.#records.read('parked', id, text)), hint: hint, parkedAt }];
     });
   }
 
-  *replay(entryId: string): Steps<boolean> {
+  *retryParked(entryId: string): Steps<boolean> {
     const id = yield* this.#records.find(entryId);
     if (id === undefined) return false;
     return yield* this.#records.replace(id, ['parked'], ({ stored, entry }) =>
@@ -66,7 +66,7 @@ export class LogoutDesk {
       if (text === undefined) return [];
       const read = this.#records.read(state, id, text);
       const job = { ...jobOf(id, read), state };
-      if (state === 'parked') return [{ ...job, cure: readParked(text).hint }];
+      if (state === 'parked') return [{ ...job, hint: readParked(text).hint }];
       const dueAt = leaseEnd(job.entry.id) ?? read.stored?.dueAt;
       return [{ ...job, dueAt: dueAt === undefined ? undefined : dueAt - skewMs }];
     });

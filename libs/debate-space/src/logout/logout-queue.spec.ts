@@ -110,7 +110,7 @@ describe('the logout queue', () => {
       outbox.claim(1, LEASE),
       outbox.park('a', none, 'a hint'),
       outbox.parked(1),
-      outbox.replay('a'),
+      outbox.retryParked('a'),
       outbox.counts(),
       outbox.oldestPending(),
       outbox.nextDueMs(),
@@ -376,16 +376,16 @@ describe('the logout queue', () => {
       const [[key] = ['']] = storage.rows('pending');
       storage.put(key, text);
       expect(claim(outbox)).toEqual(['b']);
-      const [parked] = outbox.parked(10) as readonly { cure: string; entry: OutboxEntry }[];
+      const [parked] = outbox.parked(10) as readonly { hint: string; entry: OutboxEntry }[];
       expect(parked).toMatchObject({
-        cure: expect.stringMatching(/cannot be read.*discard/),
+        hint: expect.stringMatching(/cannot be read.*discard/),
         entry: { uid: '' },
       });
       expect(outbox.counts()).toEqual({ held: 0, pending: 1, parked: 1 });
       expect(JSON.stringify(storage.rows('parked'))).toContain(
         JSON.stringify(JSON.stringify(text)).slice(1, -1),
       ); // for the version that can read it
-      expect(outbox.replay(parked?.entry.id ?? '')).toBe(false);
+      expect(outbox.retryParked(parked?.entry.id ?? '')).toBe(false);
       expect(outbox.discard(parked?.entry.id ?? '')).toBe(true);
       expect(outbox.parked(10)).toEqual([]);
     });
@@ -397,8 +397,8 @@ describe('the logout queue', () => {
       const [ofA, ofB] = storage.rows('pending');
       storage.put(ofA?.[0] ?? '', ofB?.[1] ?? '');
       expect(claim(outbox)).toEqual(['b']);
-      expect(outbox.parked(10)).toMatchObject([{ entry: { uid: '' }, cure: expect.stringContaining('cannot be read') }]); // prettier-ignore
-      expect(outbox.replay('a')).toBe(false);
+      expect(outbox.parked(10)).toMatchObject([{ entry: { uid: '' }, hint: expect.stringContaining('cannot be read') }]); // prettier-ignore
+      expect(outbox.retryParked('a')).toBe(false);
       expect(outbox.discard('a')).toBe(true);
       expect(outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
     });
@@ -418,8 +418,8 @@ describe('the logout queue', () => {
       const [one, other] = [start(storage), start(storage, {}, 'another storage key')];
       pend(one, ['a']);
       expect(claim(other)).toEqual([]);
-      expect(other.replay('a')).toBe(false);
-      expect(one.replay('a')).toBe(true);
+      expect(other.retryParked('a')).toBe(false);
+      expect(one.retryParked('a')).toBe(true);
       expect(claim(one)).toEqual(['a']);
     });
 
@@ -430,7 +430,7 @@ describe('the logout queue', () => {
       claim(outbox);
       void outbox.park('a', none, 'a hint');
       storage.put(storage.rows('parked')[0]?.[0] ?? '', '{');
-      expect(outbox.parked(10)).toMatchObject([{ cure: expect.stringContaining('cannot be read') }]);
+      expect(outbox.parked(10)).toMatchObject([{ hint: expect.stringContaining('cannot be read') }]);
       expect(outbox.discard('a')).toBe(true);
       expect(outbox.parked(10)).toEqual([]);
     });

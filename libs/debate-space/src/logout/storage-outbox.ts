@@ -74,7 +74,7 @@ export function outboxOn(
     nextDueMs: () => run(due.nextMs()),
     onChange: (listener) => void (changed = listener),
     parked: (limit, skip) => run(desk.parked(limit, skip)),
-    replay: (id) => inOrder(id, heard(desk.replay(id))),
+    retryParked: (id) => inOrder(id, heard(desk.retryParked(id))),
     discard: (id) => inOrder(id, desk.discard(id)),
     ofUser: (uid) => run(desk.ofUser(uid, (id) => queue.leaseEnd(id))),
     supersede: (uid, endedUntil) => run(desk.supersede(uid, endedUntil)),

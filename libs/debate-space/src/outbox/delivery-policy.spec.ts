@@ -77,11 +77,11 @@ describe('what follows an attempt at delivery', () => {
     [410, 'secretKey'],
     [415, 'secretKey'],
     [422, 'secretKey'],
-  ])('%d: parked at once, and the cure is %s', (status, cure) => {
+  ])('%d: parked at once, and the hint is %s', (status, hint) => {
     expect(after({ status })).toMatchObject({
       action: 'park',
       pauseMs: 0,
-      cure: expect.stringContaining(cure),
+      hint: expect.stringContaining(hint),
     });
   });
 
@@ -90,18 +90,18 @@ describe('what follows an attempt at delivery', () => {
     [-29_000, 'secretKeyEncoding'],
     [31_000, 'the clocks differ by 31 s'],
     [-7_200_000, 'the clocks differ by 7200 s'],
-  ])('400 with a clock that is %d ms off: the cure is %s', (clockSkewMs, cure) => {
+  ])('400 with a clock that is %d ms off: the hint is %s', (clockSkewMs, hint) => {
     expect(after({ status: 400, clockSkewMs }, job(2, 2))).toMatchObject({
       action: 'park',
       rejections: 3,
-      cure: expect.stringContaining(cure),
+      hint: expect.stringContaining(hint),
     });
   });
 
   it.each<DeliveryAnswer>([{ status: 503 }, { status: 429 }, { status: 400 }, { reason: 'TIMEOUT' }])(
-    '%j: parked when it is older than logout.maxAgeMs',
+    '%j: parked when it is older than logout.giveUpAfterMs',
     (answer) => {
-      expect(after(answer, job(5, 0, DAY))).toMatchObject({ action: 'park', cure: expect.stringContaining('logout.maxAgeMs') }); // prettier-ignore
+      expect(after(answer, job(5, 0, DAY))).toMatchObject({ action: 'park', hint: expect.stringContaining('logout.giveUpAfterMs') }); // prettier-ignore
       expect(after(answer, job(5, 0, DAY - 1))).toMatchObject({ action: 'retry' });
     },
   );

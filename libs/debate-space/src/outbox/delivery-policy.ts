@@ -19,7 +19,7 @@ export interface DeliveryAnswer {
 export type Decision =
   | { readonly action: 'finish' }
   | (Setback & { readonly action: 'retry'; readonly delayMs: number })
-  | (Setback & { readonly action: 'park'; readonly cure: string });
+  | (Setback & { readonly action: 'park'; readonly hint: string });
 
 interface Setback {
   /** For the whole queue, in milliseconds. */
@@ -42,7 +42,7 @@ const CLOCK_TOLERANCE_MS = 30_000;
 export function decide(
   answer: DeliveryAnswer,
   job: OutboxJob,
-  maxAgeMs: number,
+  giveUpAfterMs: number,
   now = Date.now(),
   random = Math.random(),
 ): Decision {
@@ -55,7 +55,7 @@ export function decide(
   const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MOST_DELAY_MS, random);
   const waitMs = Math.max(jitter, retryAfterMs);
   // Cut, or one odd header would stop the queue for years. It holds for the others even if this one is given up.
-  const pauseMs = status === 429 || (down && retryAfterMs > 0) ? Math.min(waitMs, maxAgeMs) : 0;
+  const pauseMs = status === 429 || (down && retryAfterMs > 0) ? Math.min(waitMs, giveUpAfterMs) : 0;
   const setback = { pauseMs, rejections };
   const recoverable =
     down ||
@@ -63,11 +63,11 @@ export function decide(
     status === 425 ||
     status === 429 ||
     (status === 400 && rejections < MOST_REJECTIONS);
-  if (!recoverable) return { action: 'park', ...setback, cure: cureFor(status, answer.clockSkewMs) };
+  if (!recoverable) return { action: 'park', ...setback, hint: hintFor(status, answer.clockSkewMs) };
 
-  const leftMs = job.entry.endedAt + maxAgeMs - now;
+  const leftMs = job.entry.endedAt + giveUpAfterMs - now;
   if (leftMs <= 0) {
-    return { action: 'park', ...setback, cure: 'it is older than logout.maxAgeMs; see that the service is up' }; // prettier-ignore
+    return { action: 'park', ...setback, hint: 'it is older than logout.giveUpAfterMs; see that the service is up' }; // prettier-ignore
   }
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
 }
@@ -82,7 +82,7 @@ export function causeOf(answer: DeliveryAnswer): string {
   return String(answer.status ?? answer.reason ?? 'no answer');
 }
 
-function cureFor(status: number, clockSkewMs = 0): string {
+function hintFor(status: number, clockSkewMs = 0): string {
   if (status < 400) return 'a redirect is never followed; give the address it leads to as authUrl';
   if (status === 404) return 'there is no such logout route; check applicationName and authUrl';
   if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {

@@ -39,7 +39,7 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
           this.underWay -= 1;
         }
       },
-      { concurrency: 4, maxAgeMs: LONG, leaseMs: LONG, ...options },
+      { concurrency: 4, giveUpAfterMs: LONG, leaseMs: LONG, ...options },
       (event) => {
         this.events.push(event);
         this.emit('event', event);
@@ -170,7 +170,7 @@ describe('the dispatcher', () => {
 
   it('does not take the parking of an old entry for a sign of life', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
-    const bench = new Bench(memory(), () => down, { maxAgeMs: 1 });
+    const bench = new Bench(memory(), () => down, { giveUpAfterMs: 1 });
     await bench.add(...uids(6));
     await sleep(5);
     bench.dispatcher.start();
@@ -221,7 +221,7 @@ describe('the dispatcher', () => {
     ]);
   });
 
-  it('parks what is refused for the third time, with the cure, and goes on', async () => {
+  it('parks what is refused for the third time, with the hint, and goes on', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0);
     const bench = new Bench(memory(), (_call, { uid }) => (uid === 'bad' ? { status: 400 } : ok));
     await bench.add('bad', 'good');
@@ -229,7 +229,7 @@ describe('the dispatcher', () => {
     await bench.until('logout-parked');
     expect(bench.calls.filter(({ uid }) => uid === 'bad')).toHaveLength(3);
     expect(bench.of('logout-parked')).toMatchObject([{ uid: 'bad', attempts: 3, cause: '400' }]);
-    expect(bench.of('logout-parked')[0]?.cure).toContain('secretKey');
+    expect(bench.of('logout-parked')[0]?.hint).toContain('secretKey');
     expect(bench.of('logout-delivered')).toMatchObject([{ uid: 'good' }]);
     expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
   });

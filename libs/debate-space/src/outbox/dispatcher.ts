@@ -9,7 +9,7 @@ import { WorkLoop } from './work-loop.js';
 
 export interface DispatcherOptions {
   readonly concurrency: number;
-  readonly maxAgeMs: number;
+  readonly giveUpAfterMs: number;
   /** Longer than any attempt can take, in milliseconds. */
   readonly leaseMs: number;
 }
@@ -164,7 +164,7 @@ export class Dispatcher {
       await this.#outbox.retry(entry.id, { attempts, rejections, cause }, 0); // none at all: the next start need not wait for the lease
       return;
     }
-    const decision = decide(answer, job, this.#options.maxAgeMs);
+    const decision = decide(answer, job, this.#options.giveUpAfterMs);
     const attempts = job.attempts + 1;
     const tookMs = performance.now() - begun;
     const { id, uid } = entry;
@@ -190,8 +190,8 @@ export class Dispatcher {
         this.#emit({ type: 'logout-retrying', id, uid, attempts, tookMs, cause, delayMs: decision.delayMs });
         return;
       case 'park':
-        await this.#outbox.park(id, progress, decision.cure);
-        this.#emit({ type: 'logout-parked', id, uid, attempts, tookMs, cause, cure: decision.cure });
+        await this.#outbox.park(id, progress, decision.hint);
+        this.#emit({ type: 'logout-parked', id, uid, attempts, tookMs, cause, hint: decision.hint });
     }
   }
 }

@@ -23,7 +23,7 @@ interface Stored {
   dueAt: number;
   /** Changes with each new due time; an older place in the queue is void. */
   turn: number;
-  parked?: { readonly cure: string; readonly parkedAt: number };
+  parked?: { readonly hint: string; readonly parkedAt: number };
 }
 
 interface Place {
@@ -112,11 +112,11 @@ export class MemoryOutbox implements Outbox {
     if (stored) this.#end(stored, 'delivered', attempts);
   }
 
-  park(id: string, progress: DeliveryProgress, cure: string): void {
+  park(id: string, progress: DeliveryProgress, hint: string): void {
     const stored = this.#in('pending', id);
     if (!stored) return;
     stored.progress = progress;
-    stored.parked = { cure, parkedAt: Date.now() };
+    stored.parked = { hint, parkedAt: Date.now() };
     stored.turn = -1;
     stored.underWay = false;
     this.#move(stored, 'parked');
@@ -154,7 +154,7 @@ export class MemoryOutbox implements Outbox {
       .slice(skip, skip + limit);
   }
 
-  replay(id: string): boolean {
+  retryParked(id: string): boolean {
     const stored = this.#in('parked', id);
     if (!stored) return false;
     delete stored.parked;
@@ -173,7 +173,7 @@ export class MemoryOutbox implements Outbox {
   ofUser(uid: string): UserHistory {
     const skew = Date.now() - performance.now();
     const waiting = this.#storedOf(uid).map(({ entry, progress, state, dueAt, parked }): WaitingJob => {
-      return { entry, ...progress, state, ...(parked ? { cure: parked.cure } : { dueAt: dueAt + skew }) };
+      return { entry, ...progress, state, ...(parked ? { hint: parked.hint } : { dueAt: dueAt + skew }) };
     });
     return { waiting, finished: this.#finished.of(uid) };
   }

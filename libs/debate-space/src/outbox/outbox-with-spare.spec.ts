@@ -83,7 +83,7 @@ describe('an outbox with a spare one in memory', () => {
     await held('a');
     await held('b');
     const cause = state === 'silent' ? 'it did not answer in time' : 'TypeError';
-    expect(events).toEqual([{ type: 'outbox-degraded', cause }]);
+    expect(events).toEqual([{ type: 'storage-degraded', cause }]);
     expect(outbox.degraded).toBe(true);
     await outbox.release('a');
     await outbox.cancel('b');
@@ -126,7 +126,7 @@ describe('an outbox with a spare one in memory', () => {
       expect(engine.memory.counts()).toEqual(left);
       expect(await outbox.counts()).toEqual(left);
       expect(outbox.forgettable).toBe(0);
-      expect(events.map(({ type }) => type)).toEqual(['outbox-degraded', 'outbox-recovered']);
+      expect(events.map(({ type }) => type)).toEqual(['storage-degraded', 'storage-recovered']);
       expect(outbox.degraded).toBe(false);
     },
   );
@@ -181,7 +181,7 @@ describe('an outbox with a spare one in memory', () => {
       engine.state = 'up';
       await jest.advanceTimersByTimeAsync(4_000);
       expect(engine.memory.counts()).toEqual(none);
-      expect(events.map(({ type }) => type)).toEqual(['outbox-degraded', 'outbox-recovered']);
+      expect(events.map(({ type }) => type)).toEqual(['storage-degraded', 'storage-recovered']);
     },
   );
 
@@ -219,7 +219,7 @@ describe('an outbox with a spare one in memory', () => {
     await held('a');
     await outbox.release('a');
     await outbox.claim(1, LONG);
-    await outbox.park('a', { attempts: 1, rejections: 0 }, 'a cure');
+    await outbox.park('a', { attempts: 1, rejections: 0 }, 'a hint');
     engine.state = 'up';
     await jest.advanceTimersByTimeAsync(4_000);
     expect(await outbox.counts()).toEqual({ ...none, parked: 1 });
@@ -274,7 +274,7 @@ describe('an outbox with a spare one in memory', () => {
     expect(engine.memory.counts()).toEqual(none);
   }); // prettier-ignore
 
-  it('lists what is parked at either place, and replays it', async () => {
+  it('lists what is parked at either place, and retries it', async () => {
     await held('kept');
     engine.state = 'failing';
     await held('spare');
@@ -283,10 +283,10 @@ describe('an outbox with a spare one in memory', () => {
     await outbox.release('kept');
     expect(ids(await outbox.claim(10, LONG))).toEqual(['spare']);
     expect(ids(await outbox.claim(10, LONG))).toEqual(['kept']);
-    for (const id of ['kept', 'spare']) await outbox.park(id, { attempts: 1, rejections: 0 }, 'a cure');
+    for (const id of ['kept', 'spare']) await outbox.park(id, { attempts: 1, rejections: 0 }, 'a hint');
     expect(ids(await outbox.parked(10))).toEqual(['kept', 'spare']);
     expect(ids(await outbox.parked(1, 1))).toEqual(['spare']);
-    expect(await outbox.replay('spare')).toBe(true);
+    expect(await outbox.retryParked('spare')).toBe(true);
     expect(await outbox.discard('kept')).toBe(true);
     expect(await outbox.counts()).toEqual({ ...none, pending: 1 });
   });

@@ -28,7 +28,7 @@ const LATE: Failure = { cause: 'it did not answer in time' };
 
 /**
  * An engine, and memory for the times when it does not take an end: users must always be able to log out. What memory
- * has is delivered from there, and handed over as soon as the engine answers again. `outbox-degraded` says that a crash
+ * has is delivered from there, and handed over as soon as the engine answers again. `storage-degraded` says that a crash
  * meanwhile would lose it.
  */
 export class OutboxWithSpare implements Outbox {
@@ -121,8 +121,8 @@ export class OutboxWithSpare implements Outbox {
     void this.#endInEngine(id);
   }
 
-  park(id: string, progress: DeliveryProgress, cure: string): MaybePromise<void> {
-    return spoken(this.#having(id).park(id, progress, cure));
+  park(id: string, progress: DeliveryProgress, hint: string): MaybePromise<void> {
+    return spoken(this.#having(id).park(id, progress, hint));
   }
 
   async pause(ms: number): Promise<void> {
@@ -161,8 +161,8 @@ export class OutboxWithSpare implements Outbox {
     return left > 0 ? [...ofEngine, ...this.#spare.parked(left, Math.max(0, skip - parked))] : ofEngine;
   }
 
-  replay(id: string): MaybePromise<boolean> {
-    return spoken(this.#having(id).replay(id));
+  retryParked(id: string): MaybePromise<boolean> {
+    return spoken(this.#having(id).retryParked(id));
   }
 
   discard(id: string): MaybePromise<boolean> {
@@ -212,7 +212,7 @@ export class OutboxWithSpare implements Outbox {
 
   #keep(entry: OutboxEntry, leaseMs: number, { cause }: Failure): void {
     this.#spare.hold(entry, leaseMs);
-    if (!this.#degraded) this.#emit({ type: 'outbox-degraded', cause });
+    if (!this.#degraded) this.#emit({ type: 'storage-degraded', cause });
     this.#degraded = true;
     this.#tryAgainLater();
   }
@@ -251,12 +251,12 @@ export class OutboxWithSpare implements Outbox {
       await this.#owed.settle();
       for (const entry of this.#spare.idle()) if (!this.#late.has(entry.id)) await this.#move(entry);
     } catch {
-      // Told of already, as outbox-degraded.
+      // Told of already, as storage-degraded.
     }
     if (this.forgettable > 0 || this.#owed.size > 0) this.#tryAgainLater();
     else if (this.#degraded) {
       this.#degraded = false;
-      this.#emit({ type: 'outbox-recovered' });
+      this.#emit({ type: 'storage-recovered' });
     }
   }
 

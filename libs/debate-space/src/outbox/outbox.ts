@@ -29,7 +29,7 @@ export interface OutboxJob extends DeliveryProgress {
 /** An entry that is delivered no more until somebody looks at it. Its uid is empty when it cannot be read any more. */
 export interface ParkedJob extends OutboxJob {
   /** What is most likely to mend it. */
-  readonly cure: string;
+  readonly hint: string;
   /** Milliseconds since 1970. */
   readonly parkedAt: number;
 }
@@ -40,7 +40,7 @@ export interface WaitingJob extends OutboxJob {
   /** When it is due, in milliseconds since 1970; for one that is under way, when its lease ends. Not when parked. */
   readonly dueAt?: number;
   /** Of a parked one. */
-  readonly cure?: string;
+  readonly hint?: string;
 }
 
 /** `superseded`: the user had logged in again, and `logout.onRelogin` is `drop`. */
@@ -104,7 +104,7 @@ export interface Outbox {
   /** It is delivered. Keeps a {@link FinishedEntry} under the hash of the uid; the entry with its uid is gone. */
   finish(id: string, attempts: number): MaybePromise<void>;
   /** Keeps the entry, and delivers it no more. */
-  park(id: string, progress: DeliveryProgress, cure: string): MaybePromise<void>;
+  park(id: string, progress: DeliveryProgress, hint: string): MaybePromise<void>;
   /** Nothing is given out for so long, to no process; never shortens a pause. */
   pause(ms: number): MaybePromise<void>;
 
@@ -121,7 +121,7 @@ export interface Outbox {
   /** At most `limit` parked entries, the longest parked first. @param skip how many to leave out */
   parked(limit: number, skip?: number): MaybePromise<readonly ParkedJob[]>;
   /** A parked entry is pending again, due at once, as if never tried. @returns whether there was one */
-  replay(id: string): MaybePromise<boolean>;
+  retryParked(id: string): MaybePromise<boolean>;
   /** A parked entry is given up. @returns whether there was one */
   discard(id: string): MaybePromise<boolean>;
   ofUser(uid: string): MaybePromise<UserHistory>;

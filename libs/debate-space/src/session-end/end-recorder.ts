@@ -27,7 +27,7 @@ const LONGEST_HOLD_MS = 5 * 60_000;
 
 export interface EndRecorderOptions {
   /** Default: 250. */
-  readonly waitMs?: number;
+  readonly storageTimeoutMs?: number;
   /** Default: `deliver`. */
   readonly onRelogin?: 'deliver' | 'drop';
   /** Default: 30,000. */
@@ -39,7 +39,7 @@ export interface EndRecorderOptions {
 /** Writes ends into the outbox: held before the session ends, then released or cancelled. Nothing of it ever throws. */
 export class EndRecorder {
   /** How long a host may wait for the outbox to note an end, in milliseconds. Users must always be able to log out. */
-  readonly waitMs: number;
+  readonly storageTimeoutMs: number;
   /** Only for those who drop what is pending for a user that logs in again. */
   readonly #logins: RecentLogins | undefined;
   readonly #outbox: Outbox;
@@ -53,7 +53,7 @@ export class EndRecorder {
   readonly #reported = new WeakMap<object, Set<string>>();
 
   constructor(outbox: Outbox, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
-    this.waitMs = options.waitMs ?? 250;
+    this.storageTimeoutMs = options.storageTimeoutMs ?? 250;
     this.#logins = options.onRelogin === 'drop' ? new RecentLogins() : undefined;
     this.#outbox = outbox;
     this.#hashKey = hashKey;
@@ -134,7 +134,7 @@ export class EndRecorder {
   async #supersede(uid: string, until: number): Promise<void> {
     await this.#contained(async () => {
       const count = await this.#outbox.supersede(uid, until);
-      if (count > 0) this.#emit({ type: 'logouts-superseded', uid, count });
+      if (count > 0) this.#emit({ type: 'logout-superseded', uid, count });
     });
   }
 

@@ -52,7 +52,7 @@ export class WatchedStore {
     this.#containment = containment;
     this.#recorder = recorder;
     this.#warnings = warnings;
-    this.#calls = new CallQueue(containment, recorder.waitMs);
+    this.#calls = new CallQueue(containment, recorder.storageTimeoutMs);
     this.#reader = new SessionReader(store, uid, containment);
     this.#indexed = indexed;
     this.#live = new LiveSessions(containment, (sid, user, request) => {
