@@ -290,7 +290,7 @@ postgresServer.describe('the storage in Postgres', () => {
       const storage = await open();
       await storage.commit(none, values(['row:a', '1']));
       const second = await transaction(async (client) => {
-        const first = storage.within(queryOf(client));
+        const first = storage.within({ query: queryOf(client) });
         expect(await first.commit(values(['row:a', '1']), values(['row:a', '2']))).toBe(true);
         const late = storage.commit(values(['row:a', '1']), values(['row:a', '3']));
         await waiting(1);
@@ -303,7 +303,7 @@ postgresServer.describe('the storage in Postgres', () => {
     it('wait for each other also where one only checks that a key is absent', async () => {
       const storage = await open();
       const second = await transaction(async (client) => {
-        const first = storage.within(queryOf(client));
+        const first = storage.within({ query: queryOf(client) });
         expect(await first.commit(values(['row:a', undefined]), values(['row:b', '1']))).toBe(true);
         const late = storage.commit(values(['row:b', undefined]), values(['row:a', '1']));
         await waiting(1);
@@ -316,7 +316,7 @@ postgresServer.describe('the storage in Postgres', () => {
     it('wait for each other also where one removes a key that is absent', async () => {
       const storage = await open();
       const second = await transaction(async (client) => {
-        const first = storage.within(queryOf(client));
+        const first = storage.within({ query: queryOf(client) });
         expect(await first.commit(values(['row:b', undefined]), values(['row:a', '1']))).toBe(true);
         const late = storage.commit(none, values(['row:a', undefined], ['row:b', '1']));
         await waiting(1);
@@ -329,7 +329,7 @@ postgresServer.describe('the storage in Postgres', () => {
     it('are not held up by a host transaction that has other keys', async () => {
       const storage = await open();
       await transaction(async (client) => {
-        await storage.within(queryOf(client)).commit(none, values(['row:a', '1']));
+        await storage.within({ query: queryOf(client) }).commit(none, values(['row:a', '1']));
         expect(await storage.commit(none, values(['row:b', '1']))).toBe(true);
         expect(await storage.range('row:', 'row;', { limit: 9 })).toEqual([['row:b', '1']]);
       });
@@ -340,7 +340,7 @@ postgresServer.describe('the storage in Postgres', () => {
     it('reads what the transaction has changed', async () => {
       const storage = await open();
       await transaction(async (client) => {
-        const within = storage.within(queryOf(client));
+        const within = storage.within({ query: queryOf(client) });
         await within.commit(none, values(['row:a', '1']));
         expect(await within.get(['row:a'])).toEqual(['1']);
         expect(await within.range('row:', 'row;', { limit: 9 })).toEqual([['row:a', '1']]);
@@ -355,7 +355,7 @@ postgresServer.describe('the storage in Postgres', () => {
           await transaction(
             async (client) => {
               await client.query('INSERT INTO users VALUES ($1)', [n]);
-              const within = storage.within(queryOf(client));
+              const within = storage.within({ query: queryOf(client) });
               expect(await within.commit(values([`row:${n}`, undefined]), values([`row:${n}`, `${n}`]))).toBe(
                 true,
               );
@@ -375,7 +375,7 @@ postgresServer.describe('the storage in Postgres', () => {
       const storage = await open();
       await storage.commit(none, values(['row:a', '1'], ['row:b', '1']));
       await transaction(async (client) => {
-        const within = storage.within(queryOf(client));
+        const within = storage.within({ query: queryOf(client) });
         const checks = values(['row:a', '1'], ['row:b', 'wrong']);
         expect(await within.commit(checks, values(['row:a', '2'], ['row:0', '2']))).toBe(false);
         expect(await storage.commit(none, values(['row:a', '3']))).toBe(true);
@@ -398,7 +398,9 @@ postgresServer.describe('the storage in Postgres', () => {
           async (client) => {
             await client.query('SELECT 1'); // takes the snapshot
             await storage.commit(none, values(['row:a', '2']));
-            await storage.within(queryOf(client)).commit(values(['row:a', '1']), values(['row:a', '3']));
+            await storage
+              .within({ query: queryOf(client) })
+              .commit(values(['row:a', '1']), values(['row:a', '3']));
           },
           'COMMIT',
           isolation,
@@ -412,7 +414,7 @@ postgresServer.describe('the storage in Postgres', () => {
       const storage = await open();
       const twoCommits = (first: string, second: string, met: () => Promise<void>) =>
         transaction(async (client) => {
-          const within = storage.within(queryOf(client));
+          const within = storage.within({ query: queryOf(client) });
           await within.commit(none, values([first, '1']));
           await met();
           await within.commit(none, values([second, '1']));
@@ -452,7 +454,7 @@ postgresServer.describe('the storage in Postgres', () => {
       const storage = await open(undefined, { timeoutMs: 1_000 });
       await pool.query('ALTER FUNCTION debate_space_commit_v1(text, text) SET lock_timeout = 500');
       await transaction(async (client) => {
-        await storage.within(queryOf(client)).commit(none, values(['row:a', '1']));
+        await storage.within({ query: queryOf(client) }).commit(none, values(['row:a', '1']));
         const late = storage.commit(none, values(['row:a', '2']));
         await expect(late).rejects.toThrow(/55P03/);
       });

@@ -14,6 +14,7 @@ import { SessionSeal } from '../libs/debate-space/src/session-end/session-seal.j
 import { Containment } from '../libs/debate-space/src/containment.js';
 import { Secret } from '../libs/debate-space/src/secret.js';
 import { keptPlaces, type KeptPlace } from './support/kept-places.js';
+import { plainUidCipher } from '../libs/debate-space/src/uid-cipher.js';
 import { outboxContext } from './support/outbox-context.js';
 import { openOutbox } from './support/outbox-engines.js';
 import { keys, startService, using } from './support/service.js';
@@ -61,8 +62,8 @@ for (const kind of keptPlaces) {
     const uids = (jobs: readonly OutboxJob[]): string[] => jobs.map(({ entry }) => entry.uid);
 
     it('would be found if it were there', async () => {
-      const readable = { seal: (uid: string) => uid, unseal: (sealed: string) => sealed };
-      await hold(await open(outboxContext(readable)), ['a']);
+      const uids = plainUidCipher(outboxContext().uids);
+      await hold(await open(outboxContext({ uids })), ['a']);
       expect(await traces()).not.toEqual([]);
     });
 

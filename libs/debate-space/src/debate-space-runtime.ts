@@ -16,7 +16,7 @@ import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
 import type { DeliveryAnswer } from './outbox/delivery-policy.js';
 import { Dispatcher } from './outbox/dispatcher.js';
 import { MemoryOutbox } from './outbox/memory-outbox.js';
-import { openStorage } from './open-storage.js';
+import { namespaceOf, openStorage } from './open-storage.js';
 import { outboxOn } from './logout/storage-outbox.js';
 import type { Outbox, OutboxContext, OutboxEntry } from './outbox/outbox.js';
 import { OutboxWithSpare } from './outbox/outbox-with-spare.js';
@@ -36,8 +36,7 @@ import type { SessionIndexing } from './session-end/indexed-sessions.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 import { SessionRegistry } from './session-end/session-registry.js';
 import { SessionSeal } from './session-end/session-seal.js';
-import { keyedHash } from './keyed-hash.js';
-import { Sealer } from './sealer.js';
+import { uidCipher } from './uid-cipher.js';
 
 const FORGETFUL =
   'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
@@ -77,11 +76,8 @@ export class DebateSpaceRuntime {
       containment.run('storage', work);
     };
     const { storage, key } = await openStorage(options, contained);
-    const uids = new Sealer(key, 'uids');
     const context: OutboxContext = {
-      uidHash: (uid) => keyedHash(key, 'uid', uid),
-      seal: (uid) => uids.seal(uid),
-      unseal: (sealed) => uids.open(sealed),
+      uids: uidCipher([key], namespaceOf(options.applicationName)),
       contained,
       keepFinishedMs: options.logout.historyRetentionMs,
     };

@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { outboxContext } from '../../../test/support/outbox-context.js';
 import { openMemory, storageContext } from '../../../test/support/outbox-engines.js';
 import { storageKinds } from '../../../test/support/storage-engines.js';
-import { keyedHash } from './keyed-hash.js';
+import { uidCipher } from './uid-cipher.js';
 import { outboxOn } from './logout/storage-outbox.js';
 import { openStorage, type OpenStorage } from './open-storage.js';
 import type { Outbox } from './outbox/outbox.js';
 import { resolveOptions } from './resolve-options.js';
-import { Sealer } from './sealer.js';
 import { lmdbStorage } from './storage/lmdb/lmdb-storage.js';
 import { memoryStorage } from './storage/memory-storage.js';
 import type { DebateSpaceStorage, StorageContext, StorageEngine } from './storage/storage.js';
@@ -107,11 +106,8 @@ describe('a logout that was stored under another key', () => {
   async function queue(path: string, more: More = {}): Promise<Outbox> {
     const engine = lmdbStorage({ path });
     const { storage, key } = await open(engine, more);
-    const uids = new Sealer(key, 'uids');
     const context = outboxContext({
-      uidHash: (uid) => keyedHash(key, 'uid', uid),
-      seal: (uid) => uids.seal(uid),
-      unseal: (sealed) => uids.open(sealed),
+      uids: uidCipher([key], 'app'),
     });
     const outbox = outboxOn(storage, engine, context);
     closing.push(() => outbox.close());

@@ -36,7 +36,7 @@ export async function openStorage(
 }
 
 /** The name of the application, so that a rotated key hides nothing; one of other characters has a hash at its end. */
-function namespaceOf(applicationName: string): string {
+export function namespaceOf(applicationName: string): string {
   if (/^[\w-]{1,64}$/.test(applicationName)) return applicationName;
   const hash = createHash('sha256').update(applicationName).digest('base64url').slice(0, 16);
   return `${applicationName.replace(/[^\w-]/g, '_').slice(0, 32)}-${hash}`;

@@ -4,33 +4,49 @@ import { Sealer } from './sealer.js';
 import { Secret } from './secret.js';
 
 const key = 'a key of a test';
-const sealer = new Sealer(new Secret(key), 'uids');
+const sealer = new Sealer([new Secret(key)], 'uids');
+const record = 'a record';
 const texts = ['s', '', 'sess:Ab-_9.x/y+z=', 'Zoë 🦊', 'x'.repeat(4096)];
 
 describe('a sealed text', () => {
   it.each(texts)('is opened again: %.20s', (text) => {
-    expect(sealer.open(sealer.seal(text))).toBe(text);
+    expect(sealer.open(sealer.seal(text, record), record)).toBe(text);
   });
 
   it('is opened by another instance with the same key', () => {
-    expect(new Sealer(new Secret(key), 'uids').open(sealer.seal('sid'))).toBe('sid');
+    expect(new Sealer([new Secret(key)], 'uids').open(sealer.seal('sid', record), record)).toBe('sid');
   });
 
   it('is not opened with another key', () => {
-    expect(new Sealer(new Secret(`${key}.`), 'uids').open(sealer.seal('sid'))).toBeUndefined();
+    expect(
+      new Sealer([new Secret(`${key}.`)], 'uids').open(sealer.seal('sid', record), record),
+    ).toBeUndefined();
   });
 
   it('is not opened as something else', () => {
-    expect(new Sealer(new Secret(key), 'session ids').open(sealer.seal('sid'))).toBeUndefined();
+    expect(
+      new Sealer([new Secret(key)], 'session ids').open(sealer.seal('sid', record), record),
+    ).toBeUndefined();
+  });
+
+  it('is not opened as a part of another record', () => {
+    expect(sealer.open(sealer.seal('sid', record), 'another record')).toBeUndefined();
   });
 
   it('is opened by every later version', () => {
-    const sealed = 'YYEtBYGwFTQkETs0p1KdCTcLMRd7oS7EXOX0ZYZUPfHbJU0rH7j16g';
-    expect(new Sealer(new Secret(key), 'session ids').open(sealed)).toBe('a-session-id');
+    const sealed = 'Cmk5Ki_8gVlANYnrpTEH1opOZ06G5EPkYPYCqhb4tKzps7nz4UDWpQ';
+    expect(new Sealer([new Secret(key)], 'session ids').open(sealed, record)).toBe('a-session-id');
+  });
+
+  it('is sealed with the first key, and opened with all', () => {
+    const [before, after] = [new Secret(key), new Secret('the next key of a test')];
+    const rotated = new Sealer([after, before], 'uids');
+    expect(rotated.open(sealer.seal('sid', record), record)).toBe('sid');
+    expect(sealer.open(rotated.seal('sid', record), record)).toBeUndefined();
   });
 
   it('shows nothing of the text, and differs each time', () => {
-    const [one, two] = [sealer.seal('a text to hide'), sealer.seal('a text to hide')];
+    const [one, two] = [sealer.seal('a text to hide', record), sealer.seal('a text to hide', record)];
     expect(one).toMatch(/^[\w-]+$/);
     expect(one).not.toBe(two);
     for (const encoding of ['utf8', 'base64', 'base64url', 'hex'] as const) {
@@ -40,22 +56,22 @@ describe('a sealed text', () => {
   });
 
   it('is not opened when any bit of it was changed', () => {
-    const sealed = Buffer.from(sealer.seal('sid'), 'base64url');
+    const sealed = Buffer.from(sealer.seal('sid', record), 'base64url');
     for (const [at, byte] of sealed.entries()) {
       for (let bit = 1; bit < 256; bit *= 2) {
         const damaged = Buffer.from(sealed);
         damaged[at] = byte ^ bit;
-        expect(sealer.open(damaged.toString('base64url'))).toBeUndefined();
+        expect(sealer.open(damaged.toString('base64url'), record)).toBeUndefined();
       }
     }
   });
 
   it('is not opened when any end of it is missing, or it is something else', () => {
-    const sealed = sealer.seal('sid');
+    const sealed = sealer.seal('sid', record);
     for (let length = 0; length < sealed.length - 1; length += 1) {
-      expect(sealer.open(sealed.slice(0, length))).toBeUndefined();
+      expect(sealer.open(sealed.slice(0, length), record)).toBeUndefined();
     }
-    for (const other of ['sid', 'ä🦊\n', `${sealed}AAAA`]) expect(sealer.open(other)).toBeUndefined();
+    for (const other of ['sid', 'ä🦊\n', `${sealed}AAAA`]) expect(sealer.open(other, record)).toBeUndefined();
   });
 
   it('keeps a sealer that shows no key', () => {

@@ -9,35 +9,46 @@ const TAG_BYTES = 16;
 /** What is sealed: each with a key of its own, so that nothing opens as what it is not. */
 export type Sealed = 'session ids' | 'uids';
 
-/** Encrypts what would tell too much to whoever reads the place that it is kept in. */
+/** Encrypts what would tell too much to whoever reads the place that it is kept in: AES-256-GCM. */
 export class Sealer {
-  /** Derived, so that the key that was given does nothing but what it was given for. A `KeyObject` is not printed. */
-  readonly #key: KeyObject;
+  /** Derived, so that the keys that were given do nothing but what they were given for. A `KeyObject` is not printed. */
+  readonly #keys: readonly KeyObject[];
 
-  constructor(key: Secret, purpose: Sealed) {
-    const derived = hkdfSync('sha256', key.reveal(), '', `nestjs-debate-space: sealed ${purpose}`, 32);
-    this.#key = createSecretKey(Buffer.from(derived));
+  /** @param keys the first one seals, all of them open */
+  constructor(keys: readonly Secret[], purpose: Sealed) {
+    this.#keys = keys.map((key) => {
+      const derived = hkdfSync('sha256', key.reveal(), '', `nestjs-debate-space: sealed ${purpose}`, 32);
+      return createSecretKey(Buffer.from(derived));
+    });
   }
 
-  /** Differs each time; `A-Z a-z 0-9 - _` only. */
-  seal(text: string): string {
+  /**
+   * Differs each time; `A-Z a-z 0-9 - _` only.
+   * @param record names the record that the text belongs to: it cannot be opened as a part of another
+   */
+  seal(text: string, record: string): string {
+    const [key] = this.#keys;
+    if (!key) throw new TypeError('A sealer needs a key');
     const iv = randomBytes(IV_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#key, iv, { authTagLength: TAG_BYTES });
+    const cipher = createCipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(record));
     const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return Buffer.concat([iv, cipher.getAuthTag(), hidden]).toString('base64url');
   }
 
-  /** @returns `undefined` when it was sealed with another key or for another purpose, or is damaged: it will never be opened. */
-  open(sealed: string): string | undefined {
+  /** @returns `undefined` when no key opens it, when it belongs to another record or purpose, or when it is damaged */
+  open(sealed: string, record: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
-    try {
-      const decipher = createDecipheriv(CIPHER, this.#key, iv, { authTagLength: TAG_BYTES }).setAuthTag(tag);
-      return (
-        decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
-      );
-    } catch {
-      return undefined;
+    const hidden = bytes.subarray(IV_BYTES + TAG_BYTES);
+    for (const key of this.#keys) {
+      try {
+        const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
+        decipher.setAuthTag(tag).setAAD(Buffer.from(record));
+        return decipher.update(hidden, undefined, 'utf8') + decipher.final('utf8');
+      } catch {
+        // Another key may open it.
+      }
     }
+    return undefined;
   }
 }

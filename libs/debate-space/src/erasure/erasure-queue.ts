@@ -168,7 +168,7 @@ export class ErasureQueue {
     const asking = earliest === batch.reference ? batch : await ErasureBatch.find(draft, earliest);
     return {
       uidHash,
-      uid: this.#records.unseal(sealed),
+      uid: this.#records.unseal(sealed, uidHash),
       sealed,
       leaseUntil,
       mode,

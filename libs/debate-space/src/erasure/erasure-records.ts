@@ -1,3 +1,4 @@
+import type { UidCipher } from '../uid-cipher.js';
 import type { OutboxContext } from '../outbox/outbox.js';
 import { Draft } from './draft.js';
 import type { Records } from './records.js';
@@ -6,18 +7,26 @@ const AT_ONCE = 250;
 
 /** The records of one application: changes one after the other, repeated when another process was faster. */
 export class ErasureRecords {
-  readonly uidHash: OutboxContext['uidHash'];
-  readonly seal: OutboxContext['seal'];
-  readonly unseal: OutboxContext['unseal'];
+  readonly #uids: UidCipher;
   readonly #records: Records;
   readonly #listeners = new Set<() => void>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(records: Records, { uidHash, seal, unseal }: OutboxContext) {
+  constructor(records: Records, { uids }: OutboxContext) {
     this.#records = records;
-    this.uidHash = uidHash;
-    this.seal = seal;
-    this.unseal = unseal;
+    this.#uids = uids;
+  }
+
+  uidHash(uid: string): string {
+    return this.#uids.hash(uid);
+  }
+
+  seal(uid: string): string {
+    return this.#uids.seal(uid, 'erasure', this.uidHash(uid));
+  }
+
+  unseal(sealed: string, uidHash: string): string | undefined {
+    return this.#uids.open(sealed, 'erasure', uidHash);
   }
 
   /** Changes of one process only would get in each other's way: they mostly concern the same reference. */

@@ -1,4 +1,11 @@
-import type { OutboxCounts, OutboxJob, ParkedJob, UserHistory, WaitingJob } from '../outbox/outbox.js';
+import type {
+  FinishedEntry,
+  OutboxCounts,
+  OutboxJob,
+  ParkedJob,
+  UserHistory,
+  WaitingJob,
+} from '../outbox/outbox.js';
 import { STATES, type LogoutRecords } from './logout-records.js';
 import { endedAtOf, endOf, idOf, recordKey, userKeysUntil, userPrefix } from './queue-keys.js';
 import { all, wait, type Steps } from './steps.js';
@@ -56,8 +63,13 @@ export class LogoutDesk {
   /** @param leaseEnd of a logout that this process has in hand */
   *ofUser(uid: string, leaseEnd: (entryId: string) => number | undefined): Steps<UserHistory> {
     const { storage, context, history } = this.#records;
-    const uidHash = context.uidHash(uid);
-    const ids = yield* this.#records.ids(userPrefix(uidHash), endOf(userPrefix(uidHash)));
+    const uidHashes = context.uids.hashes(uid);
+    const ids: string[] = [];
+    const finished: FinishedEntry[] = [];
+    for (const uidHash of uidHashes) {
+      ids.push(...(yield* this.#records.ids(userPrefix(uidHash), endOf(userPrefix(uidHash)))));
+      finished.push(...(yield* history.of(uidHash)));
+    }
     const places = ids.flatMap((id) => STATES.map((state) => ({ id, state })));
     const texts = yield* wait(storage.get(places.map(({ id, state }) => recordKey(state, id))));
     const skewMs = storage.now() - Date.now(); // people read the clock of the machine
@@ -70,12 +82,13 @@ export class LogoutDesk {
       const dueAt = leaseEnd(job.entry.id) ?? read.stored?.dueAt;
       return [{ ...job, dueAt: dueAt === undefined ? undefined : dueAt - skewMs }];
     });
-    return { waiting, finished: yield* history.of(uidHash) };
+    return { waiting, finished };
   }
 
   *supersede(uid: string, endedUntil: number): Steps<number> {
-    const uidHash = this.#records.context.uidHash(uid);
-    const ids = yield* this.#records.ids(userPrefix(uidHash), userKeysUntil(uidHash, endedUntil));
+    const ids: string[] = [];
+    for (const uidHash of this.#records.context.uids.hashes(uid))
+      ids.push(...(yield* this.#records.ids(userPrefix(uidHash), userKeysUntil(uidHash, endedUntil))));
     let superseded = 0;
     for (const id of ids) {
       const isMade = yield* this.#records.replace(

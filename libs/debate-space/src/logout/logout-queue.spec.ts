@@ -171,7 +171,7 @@ describe('the logout queue', () => {
 
   it('leaves no row of a logout that comes before, and ends after, a change of the hashes', () => {
     const storage = new SharedStorage();
-    const [one, other] = [start(storage), start(storage, { uidHash: () => 'another' })];
+    const [one, other] = [start(storage), start(storage, outboxContext({}, 'another storage key'))];
     pend(one, ['a']);
     expect(claim(other)).toEqual(['a']);
     void other.finish('a', 1);

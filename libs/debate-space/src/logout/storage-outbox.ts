@@ -1,4 +1,5 @@
 import type { Outbox, OutboxContext } from '../outbox/outbox.js';
+import { plainUidCipher } from '../uid-cipher.js';
 import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
 import { DueRows } from './due-rows.js';
 import { KeyedMutex } from './keyed-mutex.js';
@@ -23,8 +24,7 @@ export function outboxOn(
   given: OutboxContext,
 ): Outbox {
   // A uid that stays in the memory of its process needs no encryption.
-  const plain = { seal: (uid: string) => uid, unseal: (uid: string) => uid };
-  const context = durable ? given : { ...given, ...plain };
+  const context = durable ? given : { ...given, uids: plainUidCipher(given.uids) };
   const due = new DueRows(storage);
   const history = new LogoutHistory(storage, context, durable ? Infinity : MAX_HISTORY_IN_MEMORY);
   const records = new LogoutRecords(storage, context, due, history);

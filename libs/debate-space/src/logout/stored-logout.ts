@@ -42,19 +42,20 @@ export const UNTRIED = progressOf({ attempts: 0, rejections: 0 });
 export function newLogout(
   { uid, ...entry }: OutboxEntry,
   dueAt: number,
-  { seal, uidHash }: OutboxContext,
+  { uids }: OutboxContext,
 ): StoredLogout {
-  // prettier-ignore
-  return { v: VERSION, ...entry, sealed: seal(uid), uidHash: uidHash(uid), turn: 1, dueAt, ...UNTRIED };
+  const uidHash = uids.hash(uid);
+  const sealed = uids.seal(uid, 'logout', uidHash);
+  return { v: VERSION, ...entry, sealed, uidHash, turn: 1, dueAt, ...UNTRIED };
 }
 
 /** Never throws. @param key the id in the queue, to which the record must belong */
-export function readLogout(key: string, text: string, { unseal }: OutboxContext): ReadLogout {
+export function readLogout(key: string, text: string, { uids }: OutboxContext): ReadLogout {
   const stored = parsed(text) as Partial<StoredLogout> | undefined;
   if (!isLogout(stored)) return {};
-  const { id, reason, endedAt, sessionHash } = stored;
+  const { id, reason, endedAt, sessionHash, sealed, uidHash } = stored;
   if (queueId(id, endedAt) !== key) return {};
-  const uid = unseal(stored.sealed) ?? '';
+  const uid = uids.open(sealed, 'logout', uidHash) ?? '';
   return { stored, entry: uid === '' ? undefined : { id, uid, reason, endedAt, sessionHash } };
 }
 

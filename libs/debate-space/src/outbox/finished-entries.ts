@@ -10,8 +10,8 @@ export class FinishedEntries {
   readonly #keepMs: number;
   readonly #entries: LRUCache<string, readonly FinishedEntry[]>;
 
-  constructor({ uidHash, keepFinishedMs }: OutboxContext) {
-    this.#uidHash = uidHash;
+  constructor({ uids, keepFinishedMs }: OutboxContext) {
+    this.#uidHash = (uid) => uids.hash(uid);
     this.#keepMs = keepFinishedMs;
     this.#entries = new LRUCache({ max: MOST_USERS });
   }

@@ -1,4 +1,5 @@
 import type { EndReason } from '../debate-space-event.js';
+import type { UidCipher } from '../uid-cipher.js';
 import type { Records } from '../erasure/records.js';
 
 /** The intent to log a user out: never a token (they live two minutes), never a session id. */
@@ -145,15 +146,7 @@ export interface Outbox {
 
 /** What an engine is told about the application it is opened for. */
 export interface OutboxContext {
-  /**
-   * Keyed hash of a uid: what its entries are found by, and the only trace of it that an engine keeps of what is
-   * finished. `[A-Za-z0-9_-]` only.
-   */
-  readonly uidHash: (uid: string) => string;
-  /** Encrypts a uid, differently each time: the only form in which it may leave memory. `[A-Za-z0-9_-]` only. */
-  readonly seal: (uid: string) => string;
-  /** @returns the uid; `undefined` when it was sealed with another storage key, or is damaged */
-  readonly unseal: (sealed: string) => string | undefined;
+  readonly uids: UidCipher;
   /** Runs what a timer of the engine does: what it throws becomes an event, and does not end the host's process. */
   readonly contained: (work: () => void) => void;
   /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */

@@ -9,7 +9,7 @@ export class SessionSeal {
 
   constructor(key: Secret) {
     this.#key = key;
-    this.#sealer = new Sealer(key, 'session ids');
+    this.#sealer = new Sealer([key], 'session ids');
   }
 
   hash(sid: string): string {
@@ -21,12 +21,12 @@ export class SessionSeal {
   }
 
   seal(sid: string, uid: string): string {
-    return this.#sealer.seal(`${uid}\0${sid}`); // no uid has control characters
+    return this.#sealer.seal(`${uid}\0${sid}`, ''); // no uid has control characters
   }
 
   /** @returns `undefined` when it was sealed with another storage key, or is damaged: it will never be opened */
   open(sealed: string): { readonly sid: string; readonly uid: string } | undefined {
-    const opened = this.#sealer.open(sealed) ?? '';
+    const opened = this.#sealer.open(sealed, '') ?? '';
     const end = opened.indexOf('\0');
     return end < 0 ? undefined : { sid: opened.slice(end + 1), uid: opened.slice(0, end) };
   }

@@ -1,4 +1,4 @@
-import type { DebateSpaceStorage, StorageRow } from './storage.js';
+import type { StorageView, StorageRow } from './storage.js';
 
 export interface PageOptions {
   /** The highest number of rows in memory. @defaultValue 250 */
@@ -11,7 +11,7 @@ export interface PageOptions {
  * that is added may come.
  */
 export async function* rangePages(
-  storage: DebateSpaceStorage,
+  storage: StorageView,
   from: string,
   to: string,
   { size = 250, reverse = false }: PageOptions = {},

@@ -49,6 +49,12 @@ export interface DebateSpaceStorage {
   commit(checks: StorageValues, changes: StorageValues): MaybePromise<boolean>;
 
   /**
+   * The same records inside a transaction that the host has open: what is committed there exists exactly if the host
+   * commits. Errors are those of the host's connection. Absent where a storage has no transactions of the host's.
+   */
+  within?(transaction: HostTransaction): StorageView;
+
+  /**
    * The clock of the storage, shared by its processes: whole milliseconds since 1970. It never goes back, and no jump of
    * the machine's clock moves it. It may be ahead of the date or behind it: compare its moments with each other only.
    */
@@ -56,6 +62,14 @@ export interface DebateSpaceStorage {
 
   /** Waits for open commits. Later calls reject with a {@link StorageError}. */
   close(): MaybePromise<void>;
+}
+
+/** What can be read and changed in one transaction of the host's. */
+export type StorageView = Pick<DebateSpaceStorage, 'get' | 'range' | 'commit'>;
+
+/** A transaction that the host has open: it runs a statement of SQL there. */
+export interface HostTransaction {
+  query(text: string, values: string[]): Promise<unknown>;
 }
 
 /** What a storage is told about the application that it is opened for. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageError } from '../errors.js';
-import type { DebateSpaceStorage } from './storage.js';
+import type { StorageView } from './storage.js';
 import { Transaction } from './transaction.js';
 
 const MAX_ATTEMPTS = 50;
@@ -14,7 +14,7 @@ const MAX_WAIT_MS = 100;
  * @throws {@link StorageError} after the last attempt, or when the outcome is unknown
  */
 export async function transact<T>(
-  storage: DebateSpaceStorage,
+  storage: StorageView,
   work: (transaction: Transaction) => T | Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {

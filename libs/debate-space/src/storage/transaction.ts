@@ -1,15 +1,15 @@
 import { readRecord, recordText, type ReadRecord, type RecordType, UnreadableRecord } from './record-type.js';
-import type { DebateSpaceStorage, StorageValues } from './storage.js';
+import type { StorageView, StorageValues } from './storage.js';
 
 /** Changes that are made together, if all that was read for them is still so. */
 export class Transaction {
-  readonly #storage: DebateSpaceStorage;
+  readonly #storage: StorageView;
   readonly #checks = new Map<string, string | undefined>();
   readonly #changes = new Map<string, string | undefined>();
   /** Index rows that are there because their records are. */
   readonly #indexed = new Set<string>();
 
-  constructor(storage: DebateSpaceStorage) {
+  constructor(storage: StorageView) {
     this.#storage = storage;
   }
 

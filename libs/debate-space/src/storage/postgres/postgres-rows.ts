@@ -1,5 +1,5 @@
 import { StorageError } from '../../errors.js';
-import type { DebateSpaceStorage, RangeOptions, StorageRow, StorageValues } from '../storage.js';
+import type { RangeOptions, StorageRow, StorageValues } from '../storage.js';
 import type { PostgresTable } from './postgres-table.js';
 
 /**
@@ -16,9 +16,6 @@ import type { PostgresTable } from './postgres-table.js';
  * (text, values) => db.$client.query(text, values)
  */
 export type PostgresQuery = (text: string, values: string[]) => Promise<unknown>;
-
-/** What may join a transaction of the host's. */
-export type PostgresTransaction = Pick<DebateSpaceStorage, 'get' | 'range' | 'commit'>;
 
 const RISKS = `SELECT string_agg(name, ',') FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`;
 

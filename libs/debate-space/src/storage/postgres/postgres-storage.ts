@@ -5,15 +5,17 @@ import { ServerCalls, reasonOf } from '../server-calls.js';
 import { ServerClock } from '../server-clock.js';
 import type {
   DebateSpaceStorage,
+  HostTransaction,
   RangeOptions,
   StorageContext,
   StorageEngine,
   StorageRow,
   StorageValues,
+  StorageView,
 } from '../storage.js';
 import { isRepeatable } from './postgres-errors.js';
 import { postgresMigration } from './postgres-migration.js';
-import { PostgresRows, type PostgresQuery, type PostgresTransaction } from './postgres-rows.js';
+import { PostgresRows, type PostgresQuery } from './postgres-rows.js';
 import { postgresTable } from './postgres-table.js';
 
 export interface PostgresStorageOptions {
@@ -113,8 +115,8 @@ export class PostgresStorage implements DebateSpaceStorage {
    * Errors are those of `query`, so that the host repeats its transaction on 40001 and 40P01 as it always does; the
    * time limit is the host's too. A transaction should have one commit: two may wait for each other with those of another.
    */
-  within(query: PostgresQuery): PostgresTransaction {
-    return this.#rowsOn(query);
+  within(transaction: HostTransaction): StorageView {
+    return this.#rowsOn((text, values) => transaction.query(text, values));
   }
 
   now(): number {
