@@ -1,5 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { Secret } from '../secret.js';
+import { uidCipher } from '../uid-cipher.js';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import { memoryQueue, openMemory } from '../../../../test/support/outbox-engines.js';
 import { StorageError } from '../errors.js';
@@ -171,7 +173,8 @@ describe('the logout queue', () => {
 
   it('leaves no row of a logout that comes before, and ends after, a change of the hashes', () => {
     const storage = new SharedStorage();
-    const [one, other] = [start(storage), start(storage, outboxContext({}, 'another storage key'))];
+    const keys = ['the next storage key', 'the storage key of a test'].map((key) => new Secret(key));
+    const [one, other] = [start(storage), start(storage, { uids: uidCipher(keys, 'test') })];
     pend(one, ['a']);
     expect(claim(other)).toEqual(['a']);
     void other.finish('a', 1);
