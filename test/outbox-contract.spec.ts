@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outbox, OutboxEntry, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
+import type { Outbox, LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import { StorageError } from '../libs/debate-space/src/errors.js';
 import { outboxContext } from './support/outbox-context.js';
 import { outboxKinds, type OutboxKind, type OutboxPlaces } from './support/outbox-engines.js';
@@ -8,14 +8,14 @@ import { outboxKinds, type OutboxKind, type OutboxPlaces } from './support/outbo
 const context = outboxContext();
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };
-const entry = (id: string, more: Partial<OutboxEntry> = {}): OutboxEntry => ({
+const entry = (id: string, more: Partial<LogoutEntry> = {}): LogoutEntry => ({
   id,
   uid: `user of ${id}`,
   reason: 'destroyed',
   endedAt: 1_750_000_000_000,
   ...more,
 });
-const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
+const ids = (jobs: readonly LogoutJob[]): string[] => jobs.map((job) => job.entry.id);
 
 /** The queue on every storage keeps this contract, and so does its fallback. */
 const contract = (kind: OutboxKind): void => {
@@ -51,7 +51,7 @@ const contract = (kind: OutboxKind): void => {
   }
 
   /** Claims as soon as something is due. */
-  async function claimNext(limit = 10, leaseMs = LONG): Promise<readonly OutboxJob[]> {
+  async function claimNext(limit = 10, leaseMs = LONG): Promise<readonly LogoutJob[]> {
     for (;;) {
       const dueMs = await outbox.nextDueMs();
       if (dueMs === undefined) throw new Error('nothing will ever be due');
@@ -307,7 +307,7 @@ const contract = (kind: OutboxKind): void => {
   });
 
   it('tells where the logouts of a user stand, and which are over', async () => {
-    const mine = (id: string, endedAt: number): OutboxEntry => entry(id, { uid: 'alice', endedAt });
+    const mine = (id: string, endedAt: number): LogoutEntry => entry(id, { uid: 'alice', endedAt });
     await pend('somebody else’s');
     for (const [n, name] of ['done', 'retried', 'parked', 'held', 'cancelled'].entries()) {
       await outbox.hold(mine(name, n), LONG);
@@ -333,7 +333,7 @@ const contract = (kind: OutboxKind): void => {
   });
 
   it('supersedes what is pending for a user and ended before', async () => {
-    const mine = (id: string, endedAt: number): OutboxEntry => entry(id, { uid: 'alice', endedAt });
+    const mine = (id: string, endedAt: number): LogoutEntry => entry(id, { uid: 'alice', endedAt });
     for (const name of ['early', 'late', 'parked', 'held']) {
       await outbox.hold(mine(name, name === 'late' ? 2000 : 1000), LONG);
       if (name !== 'held') await outbox.release(name);

@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { StorageError, type DebateSpaceStorage, type StorageEngine } from 'nestjs-debate-space';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { redisStorage } from 'nestjs-debate-space/redis';
-import type { Outbox, OutboxEntry, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
+import type { Outbox, LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import { openOutbox, storageContext } from './support/outbox-engines.js';
 import { postgresPool, postgresServer, startPostgres } from './support/postgres.js';
 import { redisServer, startRedis } from './support/redis.js';
@@ -13,8 +13,8 @@ import { redisClients } from './support/redis-clients.js';
 const LONG = 60_000;
 const TIMEOUT_MS = 1_000;
 const none = { attempts: 0, rejections: 0 };
-const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
-const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
+const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
+const ids = (jobs: readonly LogoutJob[]): string[] => jobs.map((job) => job.entry.id);
 
 interface Server {
   crash(): Promise<void>;

@@ -8,7 +8,7 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
-import type { Outbox, OutboxContext, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
+import type { Outbox, LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import { SessionRegistry } from '../libs/debate-space/src/session-end/session-registry.js';
 import { SessionSeal } from '../libs/debate-space/src/session-end/session-seal.js';
 import { Containment } from '../libs/debate-space/src/containment.js';
@@ -39,7 +39,7 @@ for (const kind of keptPlaces) {
       await place.leave();
     });
 
-    async function open(context: OutboxContext = outboxContext()): Promise<Outbox> {
+    async function open(context: LogoutContext = outboxContext()): Promise<Outbox> {
       const outbox = await openOutbox(place.engine(), context);
       opened.push(outbox);
       return outbox;
@@ -59,7 +59,7 @@ for (const kind of keptPlaces) {
 
     const numbered = (name: string, count: number): string[] =>
       Array.from({ length: count }, (_, n) => `${name}-${n}`);
-    const uids = (jobs: readonly OutboxJob[]): string[] => jobs.map(({ entry }) => entry.uid);
+    const uids = (jobs: readonly LogoutJob[]): string[] => jobs.map(({ entry }) => entry.uid);
 
     it('would be found if it were there', async () => {
       const uids = plainUidCipher(outboxContext().uids);

@@ -1,8 +1,8 @@
 import { describe } from '@jest/globals';
-import { outboxOn } from '../../libs/debate-space/src/logout/storage-outbox.js';
+import { outboxOn } from '../../libs/debate-space/src/logout/logout-queue.js';
 import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
 import { MemoryOutbox } from '../../libs/debate-space/src/outbox/memory-outbox.js';
-import type { Outbox, OutboxContext } from '../../libs/debate-space/src/outbox/outbox.js';
+import type { Outbox, LogoutContext } from '../../libs/debate-space/src/logout/logout.js';
 import { memoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
 import type {
   DebateSpaceStorage,
@@ -24,13 +24,13 @@ export const storageContext: StorageContext = {
 /** The logout queue on a storage. */
 export async function openOutbox(
   engine: StorageEngine,
-  context: OutboxContext = outboxContext(),
+  context: LogoutContext = outboxContext(),
 ): Promise<Outbox> {
   return outboxOn(await engine.open(storageContext), engine, context);
 }
 
 /** The logout queue in memory, which answers synchronously. */
-export function memoryQueue(context: OutboxContext = outboxContext()): Outbox {
+export function memoryQueue(context: LogoutContext = outboxContext()): Outbox {
   return outboxOn(openMemory(), memoryStorage(), context);
 }
 
@@ -45,7 +45,7 @@ export interface OutboxKind extends Pick<StorageKind, 'name' | 'isShared' | 'des
 
 export interface OutboxPlaces {
   /** An empty place. @returns what opens it, and opens it again */
-  place(): (context?: OutboxContext) => Promise<Outbox>;
+  place(): (context?: LogoutContext) => Promise<Outbox>;
   stop(): Promise<void>;
 }
 

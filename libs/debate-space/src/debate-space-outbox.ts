@@ -1,12 +1,12 @@
 import { InvalidArgumentError } from './errors.js';
 import type { Dispatcher } from './outbox/dispatcher.js';
-import type { FinishedEntry, OutboxCounts, WaitingJob } from './outbox/outbox.js';
+import type { FinishedEntry, LogoutCounts, WaitingJob } from './logout/logout.js';
 import type { OutboxWithSpare } from './outbox/outbox-with-spare.js';
 import type { EndReason } from './debate-space-event.js';
 import { assertUid } from './remote/uid.js';
 
 /** How the logouts of this application stand. No personal data. */
-export interface OutboxStats extends OutboxCounts {
+export interface OutboxStats extends LogoutCounts {
   readonly engine: string;
   /** Whether what waits outlives the process. */
   readonly durable: boolean;

@@ -11,14 +11,14 @@ import { DebateSpaceService } from './debate-space.service.js';
 import type { ErasureDispatcher } from './erasure/erasure-dispatcher.js';
 import type { UnfinishedErasures } from './erasure/unfinished-erasures.js';
 import { openErasures } from './erasure/open-erasures.js';
-import { inTime } from './in-time.js';
+import { withTimeout } from './with-timeout.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
-import type { DeliveryAnswer } from './outbox/delivery-policy.js';
+import type { DeliveryAnswer } from './logout/delivery-policy.js';
 import { Dispatcher } from './outbox/dispatcher.js';
 import { MemoryOutbox } from './outbox/memory-outbox.js';
 import { namespaceOf, openStorage } from './open-storage.js';
-import { outboxOn } from './logout/storage-outbox.js';
-import type { Outbox, OutboxContext, OutboxEntry } from './outbox/outbox.js';
+import { outboxOn } from './logout/logout-queue.js';
+import type { Outbox, LogoutContext, LogoutEntry } from './logout/logout.js';
 import { OutboxWithSpare } from './outbox/outbox-with-spare.js';
 import { AccessTokens } from './remote/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
@@ -76,7 +76,7 @@ export class DebateSpaceRuntime {
       containment.run('storage', work);
     };
     const { storage, key } = await openStorage(options, contained);
-    const context: OutboxContext = {
+    const context: LogoutContext = {
       uids: uidCipher([key], namespaceOf(options.applicationName)),
       contained,
       keepFinishedMs: options.logout.historyRetentionMs,
@@ -99,7 +99,7 @@ export class DebateSpaceRuntime {
     options: ResolvedOptions,
     hashKey: Secret,
     engine: Outbox,
-    context: OutboxContext,
+    context: LogoutContext,
     subject: Subject<DebateSpaceEvent>,
     indexing?: SessionIndexing,
   ) {
@@ -132,10 +132,10 @@ export class DebateSpaceRuntime {
       issuer: logout.issuer ?? options.applicationName,
       audience: logout.audience ?? apiKey.reveal(),
     });
-    const deliver = async (entry: OutboxEntry): Promise<DeliveryAnswer> => {
+    const deliver = async (entry: LogoutEntry): Promise<DeliveryAnswer> => {
       let token: string | undefined;
       try {
-        token = await inTime(signer.sign(entry), http.timeoutMs, undefined);
+        token = await withTimeout(signer.sign(entry), http.timeoutMs, undefined);
       } catch (error) {
         // A function of the host's; it may do better next time.
         const reason = error instanceof KeyProblem ? 'secretKey failed' : 'logout.claims failed';
@@ -214,25 +214,25 @@ export class DebateSpaceRuntime {
   async #close(): Promise<void> {
     const deadline = performance.now() + DRAIN_MS;
     this.recorder.close();
-    await inTime(this.detector.close(), DRAIN_MS, undefined);
+    await withTimeout(this.detector.close(), DRAIN_MS, undefined);
     this.#erasureDispatcher?.stop();
     const left = this.#dispatches
       ? await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()))
       : 0;
     this.#closing.abort();
-    await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);
+    await withTimeout(this.#dispatcher.idle(), DRAIN_MS, undefined);
     await this.#erasureDispatcher?.idle(DRAIN_MS);
-    await inTime(this.outbox.handOver(), DRAIN_MS, undefined);
+    await withTimeout(this.outbox.handOver(), DRAIN_MS, undefined);
     const pending = Math.max(left, this.outbox.forgettable);
     if (pending > 0) {
       const lost = !this.outbox.durable || this.outbox.forgettable > 0;
       this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
     }
-    const erasures = this.outbox.durable ? 0 : await inTime(this.#unfinishedErasures(), DRAIN_MS, 0);
+    const erasures = this.outbox.durable ? 0 : await withTimeout(this.#unfinishedErasures(), DRAIN_MS, 0);
     if (erasures > 0) this.#subject.next({ type: 'erasures-dropped', count: erasures });
     this.#transport.close();
-    await inTime(this.#registry?.idle() ?? Promise.resolve(), LEAST_DRAIN_MS, undefined);
-    await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
+    await withTimeout(this.#registry?.idle() ?? Promise.resolve(), LEAST_DRAIN_MS, undefined);
+    await withTimeout(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
     this.#subject.complete();
   }
 

@@ -1,8 +1,8 @@
 import type { Emit } from '../debate-space-event.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
-import { answered } from '../in-time.js';
+import { timeoutOrThrow } from '../with-timeout.js';
 import { orAborted } from '../linked-signal.js';
-import { causeOf, decide, type DeliveryAnswer } from '../outbox/delivery-policy.js';
+import { causeOf, decide, type DeliveryAnswer } from '../logout/delivery-policy.js';
 import type { Deliver } from '../outbox/dispatcher.js';
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
 import type { ClaimedErasure, ErasureEnd, Setback } from './claimed-erasure.js';
@@ -89,7 +89,7 @@ export class ErasureAttempt {
     try {
       const asked = { uid, mode, reference, ...(requestedBy === undefined ? {} : { requestedBy }) };
       const word = Promise.resolve(asked).then(beforeErase);
-      const answer: unknown = await orAborted(answered(word, HOOK_WITHIN_MS), closing);
+      const answer: unknown = await orAborted(timeoutOrThrow(word, HOOK_WITHIN_MS), closing);
       if (answer === undefined) return undefined;
       const { veto } = Object(answer) as { veto?: unknown };
       if (typeof veto !== 'string') throw new TypeError('neither nothing nor a veto');

@@ -2,7 +2,7 @@ import { afterEach, expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import { openMemory } from '../../../../test/support/outbox-engines.js';
-import { CircuitBreaker } from '../outbox/circuit-breaker.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureDispatcher } from './erasure-dispatcher.js';
 import { ErasureLedger } from './erasure-ledger.js';

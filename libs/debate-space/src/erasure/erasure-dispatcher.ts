@@ -1,9 +1,9 @@
 import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
-import { inTime } from '../in-time.js';
-import type { CircuitBreaker } from '../outbox/circuit-breaker.js';
+import { withTimeout } from '../with-timeout.js';
+import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { ServicePause } from '../remote/service-pause.js';
-import { WorkLoop } from '../outbox/work-loop.js';
+import { WorkLoop } from '../jobs/work-loop.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
 import type { ClaimedErasure, ErasureEnd } from './claimed-erasure.js';
 import type { ErasureQueue } from './erasure-queue.js';
@@ -81,7 +81,7 @@ export class ErasureDispatcher {
 
   /** Resolves when no attempt is under way any more, or the time is over. */
   async idle(withinMs: number): Promise<void> {
-    await inTime(Promise.all(this.#underWay), withinMs, undefined);
+    await withTimeout(Promise.all(this.#underWay), withinMs, undefined);
   }
 
   async #work(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Emit } from '../debate-space-event.js';
-import type { Outbox } from '../outbox/outbox.js';
+import type { Outbox } from '../logout/logout.js';
 
 /**
  * Gives up what the outbox still has of a user who is erased: the service could only refuse it, and the uid would stay.

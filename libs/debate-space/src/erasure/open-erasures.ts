@@ -1,9 +1,9 @@
 import { DebateSpaceErasures } from '../debate-space-erasures.js';
 import type { Emit } from '../debate-space-event.js';
 import type { Deliver, Dispatcher } from '../outbox/dispatcher.js';
-import type { OutboxContext } from '../outbox/outbox.js';
+import type { LogoutContext } from '../logout/logout.js';
 import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
-import { CircuitBreaker } from '../outbox/circuit-breaker.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { withLinkedSignal } from '../linked-signal.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import type { UsersApi } from '../remote/users-api.js';
@@ -23,7 +23,7 @@ import { forgetUser } from './forget-user.js';
 
 export interface ErasuresAround {
   readonly outbox: OutboxWithSpare;
-  readonly context: OutboxContext;
+  readonly context: LogoutContext;
   readonly options: ResolvedOptions;
   readonly users: UsersApi;
   /** The same with one request for each call, for work that can wait. */

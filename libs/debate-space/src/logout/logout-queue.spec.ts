@@ -5,7 +5,7 @@ import { uidCipher } from '../uid-cipher.js';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import { memoryQueue, openMemory } from '../../../../test/support/outbox-engines.js';
 import { StorageError } from '../errors.js';
-import type { Outbox, OutboxContext, OutboxEntry } from '../outbox/outbox.js';
+import type { Outbox, LogoutContext, LogoutEntry } from '../logout/logout.js';
 import type { DebateSpaceStorage, StorageEngine, StorageRow, StorageValues } from '../storage/storage.js';
 import { LogoutHistory } from './logout-history.js';
 import { QUEUE_FAMILIES } from './queue-keys.js';
@@ -16,10 +16,10 @@ const LEASE = 30_000;
 const DAY = 86_400_000;
 const YEARS = 4 * 365 * DAY;
 const none = { attempts: 0, rejections: 0 };
-const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1_750_000_000_000 }); // prettier-ignore
+const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1_750_000_000_000 }); // prettier-ignore
 const numbered = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `e-${String(n).padStart(4, '0')}`);
-const ids = (jobs: readonly { readonly entry: OutboxEntry }[]): string[] => jobs.map((job) => job.entry.id);
+const ids = (jobs: readonly { readonly entry: LogoutEntry }[]): string[] => jobs.map((job) => job.entry.id);
 
 type Outcome = 'made' | 'not made';
 interface Call {
@@ -84,7 +84,7 @@ function engineOf(storage: DebateSpaceStorage, durable = true): StorageEngine {
 }
 
 /** Of a storage that answers synchronously. */
-function start(storage: SharedStorage, more: Partial<OutboxContext> = {}, storageKey?: string): Outbox {
+function start(storage: SharedStorage, more: Partial<LogoutContext> = {}, storageKey?: string): Outbox {
   return outboxOn(storage, engineOf(storage), outboxContext(more, storageKey));
 }
 
@@ -379,7 +379,7 @@ describe('the logout queue', () => {
       const [[key] = ['']] = storage.rows('pending');
       storage.put(key, text);
       expect(claim(outbox)).toEqual(['b']);
-      const [parked] = outbox.parked(10) as readonly { hint: string; entry: OutboxEntry }[];
+      const [parked] = outbox.parked(10) as readonly { hint: string; entry: LogoutEntry }[];
       expect(parked).toMatchObject({
         hint: expect.stringMatching(/cannot be read.*discard/),
         entry: { uid: '' },

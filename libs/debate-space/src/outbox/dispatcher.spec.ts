@@ -5,7 +5,7 @@ import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import type { DeliveryAnswer } from './delivery-policy.js';
 import { Dispatcher, type DispatcherOptions } from './dispatcher.js';
-import type { Outbox, OutboxEntry } from './outbox.js';
+import type { Outbox, LogoutEntry } from './outbox.js';
 
 const ok: DeliveryAnswer = { status: 200 };
 const down: DeliveryAnswer = { reason: 'ECONNREFUSED' };
@@ -22,7 +22,7 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
 
   constructor(
     readonly outbox: Outbox,
-    deliver: (call: number, entry: OutboxEntry) => DeliveryAnswer | Promise<DeliveryAnswer>,
+    deliver: (call: number, entry: LogoutEntry) => DeliveryAnswer | Promise<DeliveryAnswer>,
     options: Partial<DispatcherOptions> = {},
   ) {
     super();
@@ -237,7 +237,7 @@ describe('the dispatcher', () => {
   it('does not send again what is still under way when its lease has run out', async () => {
     let answer = (): void => undefined;
     const answered = new Promise<void>((resolve) => (answer = resolve));
-    const slow = (_: number, { uid }: OutboxEntry) => (uid === 'slow' ? answered.then(() => ok) : ok);
+    const slow = (_: number, { uid }: LogoutEntry) => (uid === 'slow' ? answered.then(() => ok) : ok);
     const bench = new Bench(memory(), slow, { leaseMs: 1 });
     await bench.add('slow');
     bench.dispatcher.start();

@@ -1,8 +1,8 @@
 import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
-import { inTime } from '../in-time.js';
+import { withTimeout } from '../with-timeout.js';
 import { causeOf, decide, seemsDown, type DeliveryAnswer } from './delivery-policy.js';
-import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
+import type { Outbox, LogoutEntry, LogoutJob } from './outbox.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { WorkLoop } from './work-loop.js';
@@ -15,7 +15,7 @@ export interface DispatcherOptions {
 }
 
 /** One attempt: a fresh token, one request. Never rejects. */
-export type Deliver = (entry: OutboxEntry) => Promise<DeliveryAnswer>;
+export type Deliver = (entry: LogoutEntry) => Promise<DeliveryAnswer>;
 
 /** Takes what is due out of the outbox and delivers it, at the pace that the service allows. */
 export class Dispatcher {
@@ -82,7 +82,7 @@ export class Dispatcher {
   /** As far as it can be said: of an engine that is away, nobody knows. */
   async #pending(withinMs: number): Promise<number> {
     try {
-      const counts = await inTime(Promise.resolve(this.#outbox.counts()), withinMs, undefined);
+      const counts = await withTimeout(Promise.resolve(this.#outbox.counts()), withinMs, undefined);
       if (counts) return counts.pending;
       throw new Error('the outbox does not answer');
     } catch (error) {
@@ -131,7 +131,7 @@ export class Dispatcher {
     if (dueMs !== undefined && this.#underWay.size < concurrency) this.#loop.wakeIn(dueMs);
   }
 
-  #begin(job: OutboxJob): void {
+  #begin(job: LogoutJob): void {
     const attempt = this.#attempt(job)
       .catch((error: unknown) => {
         // The entry stays in the outbox and is due again when its lease has run out.
@@ -154,7 +154,7 @@ export class Dispatcher {
     }
   }
 
-  async #attempt(job: OutboxJob): Promise<void> {
+  async #attempt(job: LogoutJob): Promise<void> {
     const { entry } = job;
     this.#sent.add(entry.id);
     const begun = performance.now();

@@ -3,10 +3,10 @@ import { finishedEntry, FinishedEntries } from './finished-entries.js';
 import type {
   DeliveryProgress,
   Outbox,
-  OutboxContext,
-  OutboxCounts,
-  OutboxEntry,
-  OutboxJob,
+  LogoutContext,
+  LogoutCounts,
+  LogoutEntry,
+  LogoutJob,
   Outcome,
   ParkedJob,
   UserHistory,
@@ -14,9 +14,9 @@ import type {
 } from './outbox.js';
 
 interface Stored {
-  readonly entry: OutboxEntry;
+  readonly entry: LogoutEntry;
   progress: DeliveryProgress;
-  state: keyof OutboxCounts;
+  state: keyof LogoutCounts;
   /** Whether somebody has claimed it and not said what came of it. */
   underWay: boolean;
   /** Both by `performance.now()`: the machine's clock may jump. */
@@ -55,11 +55,11 @@ export class MemoryOutbox implements Outbox {
   #turns = 0;
   #changed: () => void = () => undefined;
 
-  constructor(context: OutboxContext) {
+  constructor(context: LogoutContext) {
     this.#finished = new FinishedEntries(context);
   }
 
-  hold(entry: OutboxEntry, leaseMs: number): void {
+  hold(entry: LogoutEntry, leaseMs: number): void {
     if (this.#stored.has(entry.id)) return;
     const stored: Stored = { entry, progress: FRESH, state: 'held', underWay: false, dueAt: 0, turn: 0 };
     this.#stored.set(entry.id, stored);
@@ -85,9 +85,9 @@ export class MemoryOutbox implements Outbox {
     if (stored) this.#remove(stored);
   }
 
-  claim(limit: number, leaseMs: number): readonly OutboxJob[] {
+  claim(limit: number, leaseMs: number): readonly LogoutJob[] {
     const now = performance.now();
-    const jobs: OutboxJob[] = [];
+    const jobs: LogoutJob[] = [];
     if (this.#pausedUntil > now) return jobs;
     for (let due = this.#next(); due && jobs.length < limit && due.at <= now; due = this.#next()) {
       const stored = this.#stored.get(due.id);
@@ -126,7 +126,7 @@ export class MemoryOutbox implements Outbox {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }
 
-  counts(): OutboxCounts {
+  counts(): LogoutCounts {
     return { ...this.#counts };
   }
 
@@ -196,12 +196,12 @@ export class MemoryOutbox implements Outbox {
   }
 
   /** Those that wait, and nobody is delivering. */
-  idle(): readonly OutboxEntry[] {
+  idle(): readonly LogoutEntry[] {
     return [...this.#stored.values()].flatMap((stored) => (isIdle(stored) ? [stored.entry] : []));
   }
 
   /** Gives away an entry that is idle. @returns where it stood; `undefined` when there is none */
-  take(id: string): keyof OutboxCounts | undefined {
+  take(id: string): keyof LogoutCounts | undefined {
     const stored = this.#stored.get(id);
     if (!stored || !isIdle(stored)) return undefined;
     this.#remove(stored);
@@ -212,7 +212,7 @@ export class MemoryOutbox implements Outbox {
     this.#changed = () => undefined;
   }
 
-  #in(state: keyof OutboxCounts, id: string): Stored | undefined {
+  #in(state: keyof LogoutCounts, id: string): Stored | undefined {
     const stored = this.#stored.get(id);
     return stored?.state === state ? stored : undefined;
   }
@@ -231,7 +231,7 @@ export class MemoryOutbox implements Outbox {
     }
   }
 
-  #move(stored: Stored, state: keyof OutboxCounts): void {
+  #move(stored: Stored, state: keyof LogoutCounts): void {
     this.#counts[stored.state] -= 1;
     this.#counts[state] += 1;
     stored.state = state;

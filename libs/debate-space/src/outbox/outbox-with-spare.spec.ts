@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { MemoryOutbox } from './memory-outbox.js';
-import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
+import type { Outbox, LogoutEntry, LogoutJob } from './outbox.js';
 import { OutboxWithSpare } from './outbox-with-spare.js';
 
 const context = outboxContext();
 const LONG = 60_000;
-const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
-const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
+const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
+const ids = (jobs: readonly LogoutJob[]): string[] => jobs.map((job) => job.entry.id);
 const none = { held: 0, pending: 0, parked: 0 };
 
 /** An engine elsewhere, which can be made to fail or to keep silent. */

@@ -1,15 +1,15 @@
 import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
-import { answered, inTime } from '../in-time.js';
+import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
 import { isPromise } from '../is-promise.js';
 import type { Records } from '../erasure/records.js';
 import type { MemoryOutbox } from './memory-outbox.js';
 import type {
   DeliveryProgress,
   Outbox,
-  OutboxCounts,
-  OutboxEntry,
-  OutboxJob,
+  LogoutCounts,
+  LogoutEntry,
+  LogoutJob,
   ParkedJob,
   UserHistory,
 } from './outbox.js';
@@ -75,7 +75,7 @@ export class OutboxWithSpare implements Outbox {
     return this.#degraded;
   }
 
-  hold(entry: OutboxEntry, leaseMs: number): MaybePromise<void> {
+  hold(entry: LogoutEntry, leaseMs: number): MaybePromise<void> {
     let stored: MaybePromise<void>;
     try {
       stored = this.#engine.hold(entry, leaseMs);
@@ -104,7 +104,7 @@ export class OutboxWithSpare implements Outbox {
    * What memory has waits for no engine. What is owed comes first: or the engine would give out what was cancelled or
    * delivered meanwhile.
    */
-  async claim(limit: number, leaseMs: number): Promise<readonly OutboxJob[]> {
+  async claim(limit: number, leaseMs: number): Promise<readonly LogoutJob[]> {
     const kept = this.#spare.claim(limit, leaseMs);
     if (kept.length > 0 || this.#spare.pausedMs > 0) return kept;
     if (this.#owed.size > 0) await this.#owed.settle();
@@ -131,11 +131,11 @@ export class OutboxWithSpare implements Outbox {
   }
 
   /** What can be said of memory alone, when the engine cannot be asked. */
-  get kept(): OutboxCounts & { readonly oldestPending: number | undefined } {
+  get kept(): LogoutCounts & { readonly oldestPending: number | undefined } {
     return { ...this.#spare.counts(), oldestPending: this.#spare.oldestPending() };
   }
 
-  async counts(): Promise<OutboxCounts> {
+  async counts(): Promise<LogoutCounts> {
     const [one, other] = [await spoken(this.#engine.counts()), this.#spare.counts()];
     const { held, pending, parked } = one;
     return { held: held + other.held, pending: pending + other.pending, parked: parked + other.parked };
@@ -196,9 +196,9 @@ export class OutboxWithSpare implements Outbox {
     return held + pending + parked;
   }
 
-  async #orKeep(entry: OutboxEntry, leaseMs: number, stored: Promise<void>): Promise<void> {
+  async #orKeep(entry: LogoutEntry, leaseMs: number, stored: Promise<void>): Promise<void> {
     const settled = stored.then(() => undefined, failureOf);
-    const failure = await inTime(settled, this.#waitMs, LATE);
+    const failure = await withTimeout(settled, this.#waitMs, LATE);
     if (!failure) return;
     this.#keep(entry, leaseMs, failure);
     if (failure !== LATE) return;
@@ -210,7 +210,7 @@ export class OutboxWithSpare implements Outbox {
     });
   }
 
-  #keep(entry: OutboxEntry, leaseMs: number, { cause }: Failure): void {
+  #keep(entry: LogoutEntry, leaseMs: number, { cause }: Failure): void {
     this.#spare.hold(entry, leaseMs);
     if (!this.#degraded) this.#emit({ type: 'storage-degraded', cause });
     this.#degraded = true;
@@ -261,10 +261,10 @@ export class OutboxWithSpare implements Outbox {
   }
 
   /** Only here an entry goes from memory to the engine: whoever finds it in neither place knows that it is over. */
-  async #move(entry: OutboxEntry): Promise<void> {
+  async #move(entry: LogoutEntry): Promise<void> {
     const { id } = entry;
     try {
-      await answered(this.#engine.hold(entry, LEASE_MS), ANSWER_WITHIN_MS);
+      await timeoutOrThrow(this.#engine.hold(entry, LEASE_MS), ANSWER_WITHIN_MS);
     } catch (error) {
       if (!this.#spare.has(id)) void this.#endInEngine(id);
       throw error;
@@ -277,7 +277,7 @@ export class OutboxWithSpare implements Outbox {
 
 /** An engine that keeps silent must not stop delivery for good: what it gives out too late is due again in time. */
 function spoken<T>(answer: MaybePromise<T>): MaybePromise<T> {
-  return isPromise(answer) ? answered(answer, ANSWER_WITHIN_MS) : answer;
+  return isPromise(answer) ? timeoutOrThrow(answer, ANSWER_WITHIN_MS) : answer;
 }
 
 function failureOf(error: unknown): Failure {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Containment } from '../containment.js';
 import type { Emit, EndReason } from '../debate-space-event.js';
 import { AbortedError } from '../errors.js';
-import type { Outbox, OutboxEntry } from '../outbox/outbox.js';
+import type { Outbox, LogoutEntry } from '../logout/logout.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
@@ -152,7 +152,7 @@ export class EndRecorder {
 }
 
 /** The id begins with the moment, so that ids sort by age. */
-function newEnd(): Pick<OutboxEntry, 'id' | 'endedAt'> {
+function newEnd(): Pick<LogoutEntry, 'id' | 'endedAt'> {
   const endedAt = Date.now();
   return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, endedAt };
 }

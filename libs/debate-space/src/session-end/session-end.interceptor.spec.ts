@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
 import { memoryQueue } from '../../../../test/support/outbox-engines.js';
-import type { Outbox } from '../outbox/outbox.js';
+import type { Outbox } from '../logout/logout.js';
 import { Secret } from '../secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { SessionEndInterceptor } from './session-end.interceptor.js';
