@@ -10,9 +10,6 @@ export function outboxContext(
   const key = new Secret(storageKey);
   return {
     uids: uidCipher([key], 'test'),
-    contained: (work) => {
-      work();
-    },
     keepFinishedMs: 60_000,
     ...more,
   };

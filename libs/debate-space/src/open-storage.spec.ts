@@ -6,9 +6,9 @@ import { outboxContext } from '../../../test/support/outbox-context.js';
 import { openMemory, storageContext } from '../../../test/support/outbox-engines.js';
 import { storageKinds } from '../../../test/support/storage-engines.js';
 import { uidCipher } from './uid-cipher.js';
-import { outboxOn } from './logout/logout-queue.js';
+import { LogoutQueue } from './logout/logout-queue.js';
 import { openStorage, type OpenStorage } from './open-storage.js';
-import type { Outbox } from './logout/logout.js';
+
 import { resolveOptions } from './resolve-options.js';
 import { lmdbStorage } from './storage/lmdb/lmdb-storage.js';
 import { memoryStorage } from './storage/memory-storage.js';
@@ -103,13 +103,13 @@ describe('the key for uids at rest', () => {
 });
 
 describe('a logout that was stored under another key', () => {
-  async function queue(path: string, more: More = {}): Promise<Outbox> {
+  async function queue(path: string, more: More = {}): Promise<LogoutQueue> {
     const engine = lmdbStorage({ path });
     const { storage, key } = await open(engine, more);
     const context = outboxContext({
       uids: uidCipher([key], 'app'),
     });
-    const outbox = outboxOn(storage, engine, context);
+    const outbox = new LogoutQueue(storage, engine, context);
     closing.push(() => outbox.close());
     return outbox;
   }

@@ -16,9 +16,9 @@ export interface JobKind<Claim> {
   /** Milliseconds of the pause that the service asked for; 0: none. */
   pauseMs(): number;
 
-  /** Tells a job from others: a job that this process still has in hand is not begun a second time. */
-  idOf(claim: Claim): string;
-
-  /** Carries a job out and records the result in the queue. After a rejection the job is due when its lease has ended. */
+  /**
+   * Carries a job out and records the result in the queue. After a rejection the job is due when its lease has ended. A
+   * process that hung may get a job again that it is still carrying out: then it does nothing.
+   */
   execute(claim: Claim): Promise<void>;
 }

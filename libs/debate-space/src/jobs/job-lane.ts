@@ -6,7 +6,7 @@ export class JobLane<Claim> {
   readonly #kind: JobKind<Claim>;
   readonly #containment: Containment;
   readonly #onSettled: () => void;
-  readonly #underWay = new Map<string, { readonly claim: Claim; readonly done: Promise<void> }>();
+  readonly #underWay = new Map<Claim, Promise<void>>();
   #waiting: readonly Claim[] = [];
 
   /** @param onSettled called when a job under way has come to its end */
@@ -50,8 +50,7 @@ export class JobLane<Claim> {
 
   /** Renews the leases of all jobs in hand. */
   async renew(): Promise<void> {
-    const claims = [...this.#underWay.values()].map(({ claim }) => claim);
-    if (this.size > 0) await this.#kind.queue.renew([...claims, ...this.#waiting]);
+    if (this.size > 0) await this.#kind.queue.renew([...this.#underWay.keys(), ...this.#waiting]);
   }
 
   async maintain(): Promise<void> {
@@ -71,7 +70,7 @@ export class JobLane<Claim> {
 
   /** Resolves when no job is under way. */
   async idle(): Promise<void> {
-    await Promise.all([...this.#underWay.values()].map(({ done }) => done));
+    await Promise.all(this.#underWay.values());
   }
 
   /** A probe takes one job: the others stay free for a process that reaches the service. */
@@ -81,14 +80,11 @@ export class JobLane<Claim> {
   }
 
   #begin(claim: Claim): void {
-    const id = this.#kind.idOf(claim);
-    // Its lease ended while it is still under way here, in a process that hung: it is not sent twice.
-    if (this.#underWay.has(id)) return;
     const done = this.#execute(claim).finally(() => {
-      this.#underWay.delete(id);
+      this.#underWay.delete(claim);
       this.#onSettled();
     });
-    this.#underWay.set(id, { claim, done });
+    this.#underWay.set(claim, done);
   }
 
   async #execute(claim: Claim): Promise<void> {

@@ -45,7 +45,9 @@ export class JobRunner {
 
   start(): void {
     const every = (ms: number, work: () => unknown): void => {
-      const timer = setInterval(() => void this.#containment.run('jobs', work), ms).unref();
+      const timer = setInterval(() => {
+        this.#containment.run('jobs', work);
+      }, ms).unref();
       this.#stopping.push(() => { clearInterval(timer); }); // prettier-ignore
     };
     for (const lane of this.#lanes) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { causeOf, decide, seemsDown, type DeliveryAnswer, type Decision } from './delivery-policy.js';
-import type { LogoutJob } from './outbox.js';
+import type { LogoutJob } from './logout.js';
 
 const DAY = 24 * 60 * 60_000;
 const now = 1_750_000_000_000;

@@ -1,5 +1,5 @@
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
-import type { LogoutJob } from './outbox.js';
+import type { LogoutJob } from './logout.js';
 
 /** What came of one attempt at delivery. */
 export interface DeliveryAnswer {

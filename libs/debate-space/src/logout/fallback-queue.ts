@@ -187,6 +187,14 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     return ended.length + (await inTime(this.#queue.supersede(uid, endedUntil)));
   }
 
+  /** Removes what waits for a user who is erased: the service could only refuse it, and the uid would stay. */
+  async forget(uid: string): Promise<void> {
+    await this.supersede(uid, Date.now());
+    const { waiting } = await inTime(this.#queue.ofUser(uid));
+    for (const { entry, state } of waiting)
+      if (state === 'parked') await inTime(this.#queue.discard(entry.id));
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);

@@ -25,6 +25,9 @@ export class LogoutDelivery implements JobKind<LogoutJob> {
   readonly batch = 32;
   readonly #parts: LogoutDeliveryParts;
   readonly #containment: Containment;
+  /** The ids of those that wait for an answer. */
+  readonly #sent = new Set<string>();
+  #pausedUntil = 0;
 
   constructor(parts: LogoutDeliveryParts) {
     this.#parts = parts;
@@ -39,20 +42,17 @@ export class LogoutDelivery implements JobKind<LogoutJob> {
     return this.#parts.breaker;
   }
 
-  /** Of a 503 only; the pause after a 429 is a row in the queue, for all processes. */
   pauseMs(): number {
-    return this.#parts.pause?.unavailableMs ?? 0;
-  }
-
-  idOf({ entry }: LogoutJob): string {
-    return entry.id;
+    return Math.max(this.#parts.pause?.unavailableMs ?? 0, this.#pausedUntil - performance.now());
   }
 
   async execute(job: LogoutJob): Promise<void> {
     const { queue, sender, breaker, emit } = this.#parts;
     const { id, uid, endedAt } = job.entry;
+    if (this.#sent.has(id)) return;
+    this.#sent.add(id);
     const begun = performance.now();
-    const answer = await sender.send(job.entry);
+    const answer = await sender.send(job.entry).finally(() => this.#sent.delete(id));
     if (answer.aborted) {
       await queue.giveBack([job]); // the next process need not wait for the end of the lease
       return;
@@ -79,8 +79,9 @@ export class LogoutDelivery implements JobKind<LogoutJob> {
     }
   }
 
-  /** The result of the attempt is recorded even when the pause is not. */
+  /** Stops this process, and others by a row in the queue. The result of the attempt is recorded even when the row is not. */
   async #pause(ms: number): Promise<void> {
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
     await this.#containment.run<unknown>('outbox', () => this.#parts.queue.pause(ms), undefined);
   }
 }

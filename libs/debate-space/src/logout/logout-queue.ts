@@ -39,7 +39,11 @@ export class LogoutQueue implements JobQueue<LogoutJob> {
   readonly #mutex = new KeyedMutex();
   readonly #listeners = new Set<() => void>();
 
-  constructor(storage: DebateSpaceStorage, { durable }: Pick<StorageEngine, 'durable'>, given: LogoutContext) {
+  constructor(
+    storage: DebateSpaceStorage,
+    { durable }: Pick<StorageEngine, 'durable'>,
+    given: LogoutContext,
+  ) {
     // A uid that stays in the memory of its process needs no encryption.
     const context = durable ? given : { ...given, uids: plainUidCipher(given.uids) };
     this.#storage = storage;

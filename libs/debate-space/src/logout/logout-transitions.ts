@@ -90,7 +90,7 @@ export class LogoutTransitions {
   }
 
   *finish(entryId: string, attempts: number): Steps<void> {
-    const own = this.#ownIn('pending', entryId);
+    const own = this.#own.get(entryId);
     const rows = own && this.#records.finished(own.id, own.stored, 'delivered', attempts);
     const isMade = own && rows && (yield* this.#replace(own, rows));
     const id = isMade ? undefined : (own?.id ?? (yield* this.#records.find(entryId)));

@@ -97,7 +97,8 @@ export class MemoryLogouts {
 
   ofUser(uid: string): readonly WaitingJob[] {
     const skew = Date.now() - performance.now();
-    return [...this.#logouts.values()].flatMap(({ entry, progress, state, dueAt, hint }): readonly WaitingJob[] =>
+    return [...this.#logouts.values()].flatMap(
+      ({ entry, progress, state, dueAt, hint }): readonly WaitingJob[] =>
       entry.uid === uid ? [{ entry, ...progress, state, ...(hint === undefined ? { dueAt: dueAt + skew } : { hint }) }] : [], // prettier-ignore
     );
   }

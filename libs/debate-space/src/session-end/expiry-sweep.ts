@@ -92,7 +92,8 @@ export class ExpirySweep {
   async #tell({ hash, uidHash }: ExpiredSession, sid: string, uid: string): Promise<void> {
     const { registry, recorder, lastOnly, containment } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
-    const remove = (): Promise<SessionRemoval> => timeoutOrThrow(registry.remove(hash, uidHash), ANSWER_WITHIN_MS);
+    const remove = (): Promise<SessionRemoval> =>
+      timeoutOrThrow(registry.remove(hash, uidHash), ANSWER_WITHIN_MS);
     // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
     const removal = await remove().catch((error: unknown) => {
       containment.report('session registry', error);
