@@ -67,9 +67,9 @@ export class JobRunner {
     const [first] = this.#lanes;
     this.#isDraining = true;
     for (let leftMs = ms; first && leftMs > 0; leftMs = deadline - performance.now()) {
-      const dueMs = first.size > 0 ? leftMs : await this.#nextDueMs(first, leftMs);
-      if (dueMs === undefined || dueMs > leftMs) break;
-      await this.#progress(Math.max(1, Math.min(leftMs, first.size > 0 ? leftMs : dueMs)));
+      const dueMs = await this.#nextDueMs(first, leftMs);
+      if (first.size === 0 && dueMs > leftMs) break;
+      await this.#progress(first.size > 0 ? leftMs : Math.max(1, dueMs));
     }
     this.stop();
   }
@@ -124,12 +124,12 @@ export class JobRunner {
     return false;
   }
 
-  async #nextDueMs(lane: Lane, withinMs: number): Promise<number | undefined> {
+  async #nextDueMs(lane: Lane, withinMs: number): Promise<number> {
     try {
-      return await withTimeout(lane.nextDueMs(), withinMs, undefined);
+      return (await withTimeout(lane.nextDueMs(), withinMs, undefined)) ?? Infinity;
     } catch (error) {
       this.#containment.report(lane.name, error);
-      return undefined;
+      return Infinity;
     }
   }
 
