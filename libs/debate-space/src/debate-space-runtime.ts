@@ -36,6 +36,7 @@ import type { SessionIndexing } from './session-end/indexed-sessions.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 import { SessionRegistry } from './session-end/session-registry.js';
 import { SessionSeal } from './session-end/session-seal.js';
+import { IS_SECRET_KEY, isStorageKey } from './storage-key-problems.js';
 import { uidCipher } from './uid-cipher.js';
 
 const FORGETFUL =
@@ -70,14 +71,15 @@ export class DebateSpaceRuntime {
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
     const hashKey = await firstKey(options.secretKey);
+    if (isStorageKey(options.storageKey, hashKey)) throw new DebateSpaceOptionsError([IS_SECRET_KEY]);
     const subject = new Subject<DebateSpaceEvent>();
     const containment = new Containment(subject.next.bind(subject));
     const contained = (work: () => void): void => {
       containment.run('storage', work);
     };
-    const { storage, key } = await openStorage(options, contained);
+    const { storage, keys } = await openStorage(options, contained);
     const context: OutboxContext = {
-      uids: uidCipher([key], namespaceOf(options.applicationName)),
+      uids: uidCipher(keys, namespaceOf(options.applicationName)),
       contained,
       keepFinishedMs: options.logout.historyRetentionMs,
     };
@@ -87,7 +89,7 @@ export class DebateSpaceRuntime {
     const indexing = isIndexed
       ? {
           registry: new SessionRegistry(storage),
-          seal: new SessionSeal(key),
+          seal: new SessionSeal(keys),
           lastOnly: policy === 'last',
           sweepMs: expiry === false ? undefined : expiry.sweepMs,
         }

@@ -13,8 +13,8 @@ const KEYLESS =
 
 export interface OpenStorage {
   readonly storage: DebateSpaceStorage;
-  /** Encrypts and hashes the uids in it. */
-  readonly key: Secret;
+  /** Of the uids in it. The first one encrypts and hashes, all of them decrypt and find. */
+  readonly keys: readonly Secret[];
 }
 
 /**
@@ -29,8 +29,11 @@ export async function openStorage(
   if (!engine.durable && !worker) throw new DebateSpaceOptionsError([UNDELIVERED]);
   const namespace = namespaceOf(applicationName);
   const storage = await engine.open({ namespace, families: FAMILIES, contained });
-  const key = storageKey?.reveal() ?? storage.key ?? (engine.durable ? undefined : randomUUID());
-  if (key !== undefined) return { storage, key: new Secret(key) };
+  // The storage's own key is the last one: an application that brings a key still reads what is there.
+  const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());
+  const keys = new Set(storageKey.map((key) => key.reveal()));
+  if (own !== undefined) keys.add(own);
+  if (keys.size > 0) return { storage, keys: [...keys].map((key) => new Secret(key)) };
   await storage.close();
   throw new DebateSpaceOptionsError([KEYLESS]);
 }

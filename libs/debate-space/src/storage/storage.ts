@@ -25,7 +25,7 @@ export interface DebateSpaceStorage {
    */
   readonly warnings?: readonly string[];
 
-  /** A key that the storage keeps beside its data, for uids at rest; used when the option `storageKey` is absent. */
+  /** A key that the storage keeps beside its data, for uids at rest: used after those of the option `storageKey`. */
   readonly key?: string;
 
   /** The values, in the order of the keys. Not a snapshot: check what is decided from them in {@link commit}. */
