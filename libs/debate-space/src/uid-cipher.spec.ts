@@ -30,7 +30,8 @@ describe('the uid in a record', () => {
 
   it('is not opened when it is damaged', () => {
     const text = sealed(underA, 'alice');
-    for (const damaged of ['', text.slice(0, -1), `A${text.slice(1)}`, 'alice'])
+    const turned = `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`;
+    for (const damaged of ['', text.slice(0, -2), turned, 'alice'])
       expect(underA.open(damaged, 'erasure', underA.hash('alice'))).toBeUndefined();
   });
 

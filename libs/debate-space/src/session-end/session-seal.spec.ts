@@ -17,8 +17,8 @@ describe('a sealed session', () => {
   it('is not opened with another key, nor when it is damaged', () => {
     const session = seal.seal('sid', 'alice');
     expect(new SessionSeal([before]).open(session)).toBeUndefined();
-    expect(seal.open({ ...session, sealed: '' })).toBeUndefined();
-    expect(seal.open({ ...session, sealed: `${session.sealed.slice(0, -2)}AA` })).toBeUndefined();
+    for (const sealed of ['', session.sealed.slice(0, -2), session.sealed.slice(1)])
+      expect(seal.open({ ...session, sealed })).toBeUndefined();
   });
 
   it('is not opened in the record of another session or user', () => {
