@@ -128,7 +128,7 @@ for (const kind of keptPlaces) {
       try {
         const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
         const registry = new SessionRegistry(storage);
-        const seal = new SessionSeal(new Secret('a storage key of a test'));
+        const seal = new SessionSeal([new Secret('a storage key of a test')]);
         const faults: unknown[] = [];
         const containment = new Containment((event) => faults.push(event));
         const sessions = new IndexedSessions({ registry, seal, lastOnly: true, sweepMs: 1, containment });
@@ -142,7 +142,7 @@ for (const kind of keptPlaces) {
         expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false);
         expect(await traces()).toEqual([]);
         const [claimed] = await registry.claimExpired(10, LONG);
-        expect(seal.open(claimed?.sealed ?? '')).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
+        expect(claimed && seal.open(claimed)).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
         expect(await traces()).toEqual([]);
         expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
         expect(await traces()).toEqual([]);
