@@ -3,6 +3,8 @@ import type { ErasureMode, ErasureOutcome, ErasureStatus } from './erasure.js';
 
 /** One user's erasure that this process carries out before its lease ends. */
 export interface ErasureClaim {
+  /** A random id of the erasure: a later one of the same user has another. */
+  readonly id: string;
   readonly uidHash: string;
   /** Absent when it cannot be read. */
   readonly uid?: string;
