@@ -9,7 +9,7 @@ import { DebateSpaceHealth } from './debate-space-health.js';
 import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
 import type { ErasureDispatcher } from './erasure/erasure-dispatcher.js';
-import type { UnfinishedErasures } from './erasure/unfinished-erasures.js';
+import type { ErasureHealth } from './erasure/erasure-health.js';
 import { openErasures } from './erasure/open-erasures.js';
 import { inTime } from './in-time.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
@@ -36,6 +36,7 @@ import type { SessionIndexing } from './session-end/indexed-sessions.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 import { SessionRegistry } from './session-end/session-registry.js';
 import { SessionSeal } from './session-end/session-seal.js';
+import type { DebateSpaceStorage } from './storage/storage.js';
 import { uidCipher } from './uid-cipher.js';
 
 const FORGETFUL =
@@ -63,8 +64,8 @@ export class DebateSpaceRuntime {
   readonly #transport: Transport;
   readonly #dispatches: boolean;
   readonly #dispatcher: Dispatcher;
-  readonly #erasureDispatcher: ErasureDispatcher | undefined;
-  readonly #unfinished: UnfinishedErasures | undefined;
+  readonly #erasureDispatcher: ErasureDispatcher;
+  readonly #erasureHealth: ErasureHealth;
   readonly #registry: SessionRegistry | undefined;
   #closed: Promise<void> | undefined;
 
@@ -92,12 +93,13 @@ export class DebateSpaceRuntime {
           sweepMs: expiry === false ? undefined : expiry.sweepMs,
         }
       : undefined;
-    return new DebateSpaceRuntime(options, hashKey, engine, context, subject, indexing);
+    return new DebateSpaceRuntime(options, hashKey, storage, engine, context, subject, indexing);
   }
 
   private constructor(
     options: ResolvedOptions,
     hashKey: Secret,
+    storage: DebateSpaceStorage,
     engine: Outbox,
     context: OutboxContext,
     subject: Subject<DebateSpaceEvent>,
@@ -177,7 +179,8 @@ export class DebateSpaceRuntime {
     // A job has a schedule of its own; a token that was refused is no reason to wait for it.
     const jobPolicy = { totalTimeoutMs, maxAttempts: Math.min(2, maxAttempts), onlyRefusedTokens: true };
     const once = { ...parts, limiter: limiters.work, policy: jobPolicy };
-    const { erasures, dispatcher, unfinished } = openErasures({
+    const { erasures, dispatcher, health } = openErasures({
+      storage,
       outbox,
       context,
       options,
@@ -191,15 +194,15 @@ export class DebateSpaceRuntime {
     });
     this.erasures = erasures;
     this.#erasureDispatcher = dispatcher;
-    this.#unfinished = unfinished;
+    this.#erasureHealth = health;
     this.operators = new DebateSpaceOutbox(outbox, this.#dispatcher);
-    this.health = new DebateSpaceHealth(this.operators, unfinished, pause);
+    this.health = new DebateSpaceHealth(this.operators, health, pause);
   }
 
   start(): void {
     if (this.#dispatches) {
       this.#dispatcher.start();
-      this.#erasureDispatcher?.start();
+      this.#erasureDispatcher.start();
     }
     this.detector.start();
   }
@@ -215,13 +218,13 @@ export class DebateSpaceRuntime {
     const deadline = performance.now() + DRAIN_MS;
     this.recorder.close();
     await inTime(this.detector.close(), DRAIN_MS, undefined);
-    this.#erasureDispatcher?.stop();
+    this.#erasureDispatcher.stop();
     const left = this.#dispatches
       ? await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()))
       : 0;
     this.#closing.abort();
     await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);
-    await this.#erasureDispatcher?.idle(DRAIN_MS);
+    await this.#erasureDispatcher.idle(DRAIN_MS);
     await inTime(this.outbox.handOver(), DRAIN_MS, undefined);
     const pending = Math.max(left, this.outbox.forgettable);
     if (pending > 0) {
@@ -239,7 +242,7 @@ export class DebateSpaceRuntime {
   /** As far as the storage can say. */
   async #unfinishedErasures(): Promise<number> {
     try {
-      return (await this.#unfinished?.count()) ?? 0;
+      return await this.#erasureHealth.count();
     } catch {
       return 0;
     }

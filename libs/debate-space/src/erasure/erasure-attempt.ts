@@ -5,7 +5,7 @@ import { orAborted } from '../linked-signal.js';
 import { causeOf, decide, type DeliveryAnswer } from '../outbox/delivery-policy.js';
 import type { Deliver } from '../outbox/dispatcher.js';
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
-import type { ClaimedErasure, ErasureEnd, Setback } from './claimed-erasure.js';
+import type { ErasureClaim, ErasureEnd, Setback } from './erasure-claim.js';
 import type { BeforeErase, ErasureMode } from './erasure.js';
 
 /** What came of an attempt. */
@@ -56,32 +56,30 @@ export class ErasureAttempt {
   }
 
   /** @param mayStillBeSent asked immediately before the operation is sent */
-  async make(claimed: ClaimedErasure, mayStillBeSent: () => Promise<boolean>): Promise<AttemptResult> {
-    const { uid } = claimed;
-    if (uid === undefined) {
-      return failed(claimed, 'unreadable', 'the entry is damaged; cancel it, and ask again for this user');
-    }
+  async make(claimed: ErasureClaim, mayStillBeSent: () => Promise<boolean>): Promise<AttemptResult> {
+    const { uid, hint = '' } = claimed;
+    if (uid === undefined) return failed(claimed, 'unreadable', hint);
     const forbidden = await this.#veto(claimed, uid);
     if (forbidden) return forbidden;
     const loggedOut = await this.#logOut(claimed, uid);
     if (typeof loggedOut === 'object') return loggedOut;
     const last = { isWanted: true };
     try {
-      const answer = await this.#parts.erase(uid, claimed.mode, async () => {
+      const status = await this.#parts.erase(uid, claimed.mode, async () => {
         last.isWanted = await mayStillBeSent();
         return last.isWanted;
       });
-      if (answer === 404 && !(await this.#parts.isServiceThere())) return nobodyThere(claimed);
+      if (status === 404 && !(await this.#parts.isServiceThere())) return nobodyThere(claimed);
       // Gone already – unless an earlier attempt, whose answer nobody has heard, was what did it.
-      const outcome = answer === 404 && !claimed.unknownBefore ? 'not-found' : 'erased';
-      return { end: { outcome, answer, loggedOut } };
+      const outcome = status === 404 && !claimed.unknownBefore ? 'not-found' : 'erased';
+      return { end: { outcome, status, loggedOut } };
     } catch (error) {
       return last.isWanted ? afterError(claimed, error, this.#parts.closing.aborted) : brokenOff(claimed);
     }
   }
 
   /** @returns `undefined` when the host agrees */
-  async #veto(claimed: ClaimedErasure, uid: string): Promise<AttemptResult | undefined> {
+  async #veto(claimed: ErasureClaim, uid: string): Promise<AttemptResult | undefined> {
     const { beforeErase, closing, emit } = this.#parts;
     if (!beforeErase) return undefined;
     const { mode, references, requestedBy } = claimed;
@@ -104,11 +102,11 @@ export class ErasureAttempt {
   }
 
   /** @returns whether the service took it; a result when it may take it later: the operation waits for that */
-  async #logOut(claimed: ClaimedErasure, uid: string): Promise<boolean | AttemptResult> {
+  async #logOut(claimed: ErasureClaim, uid: string): Promise<boolean | AttemptResult> {
     const { logOut } = this.#parts;
     if (!logOut) return false;
-    const { uidHash: id, attempts, rejections, since } = claimed;
-    const entry = { id, uid, reason: 'erasure', endedAt: since } as const;
+    const { uidHash: id, attempts, rejections, ageMs } = claimed;
+    const entry = { id, uid, reason: 'erasure', endedAt: Date.now() - ageMs } as const;
     const answer = await logOut(entry);
     if (answer.aborted) return brokenOff(claimed);
     const decision = decide(answer, { entry, attempts, rejections }, Infinity);
@@ -118,26 +116,26 @@ export class ErasureAttempt {
   }
 }
 
-function setbackOf({ rejections }: ClaimedErasure, cause: string): Setback {
+function setbackOf({ rejections }: ErasureClaim, cause: string): Setback {
   return { ...NOT_SENT, cause, rejections };
 }
 
-function failed(claimed: ClaimedErasure, cause: string, hint: string): FailedAttempt {
+function failed(claimed: ErasureClaim, cause: string, hint: string): FailedAttempt {
   const setback = setbackOf(claimed, cause);
   return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), hint };
 }
 
-function brokenOff(claimed: ClaimedErasure): FailedAttempt {
+function brokenOff(claimed: ErasureClaim): FailedAttempt {
   return { ...failed(claimed, 'broken off', ''), brokenOff: true, delayMs: 0 };
 }
 
-function nobodyThere(claimed: ClaimedErasure): FailedAttempt {
+function nobodyThere(claimed: ErasureClaim): FailedAttempt {
   const hint = 'the address says 404 to everything, and is not the service; check baseUrl';
   const setback = { ...setbackOf(claimed, '404'), sent: true };
   return { setback, others: 'held-up', brokenOff: false, delayMs: delay(claimed), hint };
 }
 
-function afterLogout(claimed: ClaimedErasure, answer: DeliveryAnswer, rejections: number): FailedAttempt {
+function afterLogout(claimed: ErasureClaim, answer: DeliveryAnswer, rejections: number): FailedAttempt {
   const { local = false, status, retryAfterMs = 0 } = answer;
   return {
     setback: { ...setbackOf(claimed, `logout: ${causeOf(answer)}`), rejections },
@@ -148,7 +146,7 @@ function afterLogout(claimed: ClaimedErasure, answer: DeliveryAnswer, rejections
   };
 }
 
-function afterError(claimed: ClaimedErasure, error: unknown, isClosing: boolean): FailedAttempt {
+function afterError(claimed: ErasureClaim, error: unknown, isClosing: boolean): FailedAttempt {
   if (!(error instanceof DebateSpaceRequestError)) {
     const cause = error instanceof Error ? error.name : typeof error;
     const setback = { ...setbackOf(claimed, cause), unknown: true, sent: true };
@@ -185,11 +183,11 @@ const OTHERS: Partial<Record<DebateSpaceErrorCode, 'unaffected' | 'slower'>> = {
 };
 
 /** Never so short that a failure on this side becomes a loop. */
-function delay({ failures }: ClaimedErasure): number {
+function delay({ failures }: ErasureClaim): number {
   return Math.max(LEAST_DELAY_MS, fullJitter(failures + 1, 1_000, 5 * MINUTE_MS));
 }
 
 /** Repeating alone hardly helps: somebody has to look at it. */
-function delayOfRefused({ failures }: ClaimedErasure): number {
+function delayOfRefused({ failures }: ErasureClaim): number {
   return fullJitter(failures + 1, MINUTE_MS, 6 * 60 * MINUTE_MS);
 }

@@ -5,15 +5,12 @@ import type { CircuitBreaker } from '../outbox/circuit-breaker.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import { WorkLoop } from '../outbox/work-loop.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
-import type { ClaimedErasure, ErasureEnd } from './claimed-erasure.js';
+import { LEASE_MS } from '../jobs/job-queue.js';
+import type { ErasureClaim, ErasureEnd } from './erasure-claim.js';
 import type { ErasureQueue } from './erasure-queue.js';
-import type { ErasureRecords } from './erasure-records.js';
-import type { ErasureUpkeep } from './erasure-upkeep.js';
 
 export interface ErasureDispatcherParts {
-  readonly records: ErasureRecords;
   readonly queue: ErasureQueue;
-  readonly upkeep: ErasureUpkeep;
   readonly attempt: ErasureAttempt;
   readonly breaker: CircuitBreaker;
   readonly pause?: Pick<ServicePause, 'leftMs'>;
@@ -27,8 +24,6 @@ export interface ErasureDispatcherParts {
 export interface ErasureDispatcherOptions {
   /** After how long an erasure that fails is parked, in milliseconds. */
   readonly giveUpAfterMs: number;
-  /** Longer than any attempt can take, in milliseconds. */
-  readonly leaseMs: number;
 }
 
 /** How often is looked after what other processes left, and what is overdue. */
@@ -39,13 +34,14 @@ const MOST_PATIENCE_MS = 5_000;
 /** What was paused, or had a long list before it, may be late at its first attempt: it has three in a row. */
 const LATE_FAILURES = 2;
 const LATE_DELAY_MS = 1_000;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Carries out what is due, behind waiting logouts and at the pace that the service allows. */
 export class ErasureDispatcher {
   readonly #parts: ErasureDispatcherParts;
   readonly #options: ErasureDispatcherOptions;
   readonly #underWay = new Set<Promise<void>>();
+  readonly #claims = new Set<ErasureClaim>();
+  #heartbeat: NodeJS.Timeout | undefined;
   readonly #containment: Containment;
   readonly #loop: WorkLoop;
   #tick: NodeJS.Timeout | undefined;
@@ -61,7 +57,7 @@ export class ErasureDispatcher {
   }
 
   start(): void {
-    this.#stopListening = this.#parts.records.onChange(() => {
+    this.#stopListening = this.#parts.queue.onChange(() => {
       this.#loop.wake();
     });
     this.#lookAfterAll = true;
@@ -69,6 +65,8 @@ export class ErasureDispatcher {
       this.#lookAfterAll = true;
       this.#loop.wake();
     }, TICK_MS).unref();
+    const renew = (): void => void this.#parts.queue.renew([...this.#claims]).catch(() => undefined);
+    this.#heartbeat = setInterval(renew, LEASE_MS / 3).unref();
     this.#loop.start();
   }
 
@@ -76,6 +74,7 @@ export class ErasureDispatcher {
   stop(): void {
     this.#stopListening();
     clearInterval(this.#tick);
+    clearInterval(this.#heartbeat);
     this.#loop.stop();
   }
 
@@ -94,7 +93,7 @@ export class ErasureDispatcher {
         this.#loop.wakeIn(waitMs);
         return;
       }
-      const claimed = await queue.claim(this.#options.leaseMs);
+      const [claimed] = await queue.claim(1);
       if (!claimed) {
         const dueMs = await queue.nextDueMs();
         if (dueMs !== undefined) this.#loop.wakeIn(Math.max(0, dueMs));
@@ -119,38 +118,34 @@ export class ErasureDispatcher {
 
   async #lookAfter(): Promise<void> {
     this.#lookAfterAll = false;
-    const { upkeep, emit } = this.#parts;
-    for (let late = await upkeep.nextOverdue(); late; late = await upkeep.nextOverdue()) {
-      const { reference, mode, waiting, failed, askedAt } = late;
-      const days = Math.floor((Date.now() - askedAt.getTime()) / DAY_MS);
-      emit({ type: 'erasure-overdue', reference, mode, waiting: waiting + failed, days });
-    }
-    if (await upkeep.prune()) this.#lookAfterAll = true;
+    await this.#parts.queue.maintain();
   }
 
-  #begin(claimed: ClaimedErasure): void {
+  #begin(claimed: ErasureClaim): void {
+    this.#claims.add(claimed);
     const attempt = this.#attempt(claimed)
       .catch((error: unknown) => {
         this.#containment.report('erasures', error); // it is due again when its lease is over
       })
       .finally(() => {
         this.#underWay.delete(attempt);
+        this.#claims.delete(claimed);
         this.#loop.wake();
       });
     this.#underWay.add(attempt);
   }
 
-  async #attempt(claimed: ClaimedErasure): Promise<void> {
+  async #attempt(claimed: ErasureClaim): Promise<void> {
     const { attempt, queue } = this.#parts;
-    const result = await attempt.make(claimed, () => queue.send(claimed));
+    const result = await attempt.make(claimed, () => queue.markSending(claimed));
     if (result.end) await this.#finish(claimed, result.end);
     else await this.#again(claimed, result);
   }
 
-  async #finish(claimed: ClaimedErasure, end: ErasureEnd): Promise<void> {
+  async #finish(claimed: ErasureClaim, end: ErasureEnd): Promise<void> {
     const { queue, breaker, emit, forget } = this.#parts;
     const { uid, uidHash, mode } = claimed;
-    const { outcome, answer, loggedOut, reason = '' } = end;
+    const { outcome, status, loggedOut, reason = '' } = end;
     if (outcome !== 'vetoed') {
       breaker.record('success', '');
       if (uid !== undefined) await forget(uid);
@@ -160,14 +155,14 @@ export class ErasureDispatcher {
     for (const reference of references) {
       const which = { reference, mode, uidHash };
       if (outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
-      else emit({ type: 'erasure-done', ...which, outcome, attempts, answer, loggedOut });
+      else emit({ type: 'erasure-done', ...which, outcome, attempts, status, loggedOut });
     }
     for (const { reference, total, done, notFound, vetoed, cancelled } of finished) {
       emit({ type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, cancelled });
     }
   }
 
-  async #again(claimed: ClaimedErasure, result: FailedAttempt): Promise<void> {
+  async #again(claimed: ErasureClaim, result: FailedAttempt): Promise<void> {
     const { queue, breaker, emit } = this.#parts;
     const { setback, others, brokenOff, delayMs, hint } = result;
     if (brokenOff) {
@@ -180,9 +175,9 @@ export class ErasureDispatcher {
     const { uidHash, mode, uid } = claimed;
     const [reference = ''] = claimed.references;
     const which = { reference, mode, uidHash, attempts: claimed.attempts + Number(sent), cause };
-    const isLate = Date.now() >= claimed.since + this.#options.giveUpAfterMs;
+    const isLate = claimed.ageMs >= this.#options.giveUpAfterMs;
     if (uid === undefined || (isLate && claimed.failures >= LATE_FAILURES)) {
-      await queue.park(claimed, setback);
+      await queue.park(claimed, setback, hint);
       this.#lookAfterAll = true;
       emit({ type: 'erasure-parked', ...which, hint });
       return;

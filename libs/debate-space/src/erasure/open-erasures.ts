@@ -6,22 +6,24 @@ import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
 import { CircuitBreaker } from '../outbox/circuit-breaker.js';
 import { withLinkedSignal } from '../linked-signal.js';
 import type { ServicePause } from '../remote/service-pause.js';
+import type { DebateSpaceStorage } from '../storage/storage.js';
 import type { UsersApi } from '../remote/users-api.js';
 import { iterateUsers } from '../remote/paginate-users.js';
 import type { ResolvedOptions } from '../resolve-options.js';
-import { ErasureAttempt, HOOK_WITHIN_MS } from './erasure-attempt.js';
+import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureControl } from './erasure-control.js';
 import { ErasureDispatcher } from './erasure-dispatcher.js';
-import { ErasureLedger } from './erasure-ledger.js';
+import { ErasureHealth } from './erasure-health.js';
+import { ErasureMaintenance } from './erasure-maintenance.js';
 import { ErasureQueue } from './erasure-queue.js';
 import { ErasureReceipts } from './erasure-receipts.js';
-import { ErasureRecords } from './erasure-records.js';
-import { ErasureUpkeep } from './erasure-upkeep.js';
+import { ErasureRequests } from './erasure-requests.js';
+import { ErasureStorage } from './erasure-storage.js';
 import { ServicePresence } from './service-presence.js';
-import { UnfinishedErasures } from './unfinished-erasures.js';
 import { forgetUser } from './forget-user.js';
 
 export interface ErasuresAround {
+  readonly storage: DebateSpaceStorage;
   readonly outbox: OutboxWithSpare;
   readonly context: OutboxContext;
   readonly options: ResolvedOptions;
@@ -38,9 +40,8 @@ export interface ErasuresAround {
 
 export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
-  /** None for an outbox engine that keeps no records. */
-  readonly dispatcher: ErasureDispatcher | undefined;
-  readonly unfinished: UnfinishedErasures | undefined;
+  readonly dispatcher: ErasureDispatcher;
+  readonly health: ErasureHealth;
 }
 
 const PER_PAGE = 100;
@@ -49,19 +50,18 @@ const PER_PAGE = 100;
 export function openErasures(around: ErasuresAround): OpenErasures {
   const { outbox, context, options, users, once, closing, logOut, logouts, pause, emit } = around;
   const { erasure, http, logout } = options;
-  if (!outbox.records)
-    return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined, unfinished: undefined };
-  const records = new ErasureRecords(outbox.records, context);
+  const storage = new ErasureStorage(around.storage, context.uids);
   const { concurrency, giveUpAfterMs, receiptRetentionMs, beforeErase } = erasure;
   const agesMs = [...erasure.overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
   const [overdueAfterMs = giveUpAfterMs] = agesMs;
-  const ledger = new ErasureLedger(records, overdueAfterMs);
-  const control = new ErasureControl(records, ledger);
-  const receipts = new ErasureReceipts(records);
+  const requests = new ErasureRequests(storage, overdueAfterMs);
+  const { register } = requests;
+  const control = new ErasureControl(storage, register);
+  const receipts = new ErasureReceipts(storage);
+  const maintenance = new ErasureMaintenance(storage, { overdueAfterMs: agesMs, receiptRetentionMs }, emit);
   // Time for the request, and for a place in the rate limit, which may be full of the calls of others.
   const eraseMs = 2 * http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
   const presence = new ServicePresence(() => once.list({ perPage: 1 }, closing, eraseMs));
-  const hookMs = beforeErase ? HOOK_WITHIN_MS : 0;
   const attempt = new ErasureAttempt({
     beforeErase,
     logOut: logout.mode === 'direct' ? logOut : undefined,
@@ -81,9 +81,7 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const breaker = new CircuitBreaker(concurrency, report, 1);
   const dispatcher = new ErasureDispatcher(
     {
-      records,
-      queue: new ErasureQueue(records),
-      upkeep: new ErasureUpkeep(records, { overdueAfterMs: agesMs, receiptRetentionMs }),
+      queue: new ErasureQueue(storage, maintenance),
       attempt,
       breaker,
       pause,
@@ -91,12 +89,12 @@ export function openErasures(around: ErasuresAround): OpenErasures {
       forget: (uid) => forgetUser(outbox, uid, emit),
       emit,
     },
-    { giveUpAfterMs, leaseMs: hookMs + eraseMs + 4 * http.timeoutMs },
+    { giveUpAfterMs },
   );
   const walk = (signal: AbortSignal | undefined) =>
     iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, Infinity));
   const { durable } = outbox;
-  const parts = { ledger, control, receipts, records, users: walk, durable, closing, emit };
-  const unfinished = new UnfinishedErasures(ledger, overdueAfterMs);
-  return { erasures: new DebateSpaceErasures(parts), dispatcher, unfinished };
+  const parts = { requests, control, receipts, storage, users: walk, durable, closing, emit };
+  const health = new ErasureHealth(register, storage);
+  return { erasures: new DebateSpaceErasures(parts), dispatcher, health };
 }

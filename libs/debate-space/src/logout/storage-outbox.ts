@@ -9,7 +9,6 @@ import { LogoutQueue } from './logout-queue.js';
 import { LogoutRecords } from './logout-records.js';
 import { tryAcquire } from './shared-rate.js';
 import { run, type Steps } from './steps.js';
-import { StorageRecords } from './storage-records.js';
 
 type MaybePromise<T> = T | Promise<T>;
 
@@ -57,7 +56,6 @@ export function outboxOn(
     promise: guarantee,
     durable,
     warnings: storage.warnings,
-    records: new StorageRecords(storage),
     // What outlives a process may be shared by several.
     ...(durable && { admit: async (requests, perMs) => run(tryAcquire(storage, requests, perMs)) }),
     hold: (entry, leaseMs) => inOrder(entry.id, heard(queue.hold(entry, leaseMs))),

@@ -2,7 +2,6 @@ import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import { answered, inTime } from '../in-time.js';
 import { isPromise } from '../is-promise.js';
-import type { Records } from '../erasure/records.js';
 import type { MemoryOutbox } from './memory-outbox.js';
 import type {
   DeliveryProgress,
@@ -66,10 +65,6 @@ export class OutboxWithSpare implements Outbox {
   }
 
   /** Of the engine alone: who asks for an erasure can wait, and must know that it is durable. */
-  get records(): Records | undefined {
-    return this.#engine.records;
-  }
-
   /** Whether some of the ends are in memory only. */
   get degraded(): boolean {
     return this.#degraded;

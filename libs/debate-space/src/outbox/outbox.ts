@@ -1,6 +1,5 @@
 import type { EndReason } from '../debate-space-event.js';
 import type { UidCipher } from '../uid-cipher.js';
-import type { Records } from '../erasure/records.js';
 
 /** The intent to log a user out: never a token (they live two minutes), never a session id. */
 export interface OutboxEntry {
@@ -137,9 +136,6 @@ export interface Outbox {
    * @returns 0 when it has one, or the milliseconds after which to ask again
    */
   admit?(requests: number, perMs: number): Promise<number>;
-
-  /** Where the erasures are kept; without it there are none. */
-  readonly records?: Records;
 
   close(): MaybePromise<void>;
 }

@@ -43,7 +43,8 @@ export function readRecord<T extends object>(
   const stored = objectOf(text);
   const { v: version, ...record } = stored ?? {};
   const isNewer = typeof version === 'number' && version > type.version;
-  if (typeof version !== 'number' || isNewer || !type.isRecord(record))
+  // A record that was copied to another key is damage, too.
+  if (typeof version !== 'number' || isNewer || !type.isRecord(record) || type.key(record) !== key)
     return new UnreadableRecord(key, text, isNewer);
   return record;
 }
