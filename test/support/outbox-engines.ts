@@ -1,5 +1,6 @@
 import { describe } from '@jest/globals';
 import { outboxOn } from '../../libs/debate-space/src/logout/storage-outbox.js';
+import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-keys.js';
 import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
 import { MemoryOutbox } from '../../libs/debate-space/src/outbox/memory-outbox.js';
 import type { Outbox, OutboxContext } from '../../libs/debate-space/src/outbox/outbox.js';
@@ -15,7 +16,7 @@ import { storageKinds, type StorageKind } from './storage-engines.js';
 /** What the plugin tells a storage about an application. */
 export const storageContext: StorageContext = {
   namespace: 'app',
-  families: [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'],
+  families: [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'],
   contained: (work) => {
     work();
   },

@@ -1,20 +1,20 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
-import type { ClaimedErasure } from './claimed-erasure.js';
+import type { ErasureClaim } from './erasure-claim.js';
 import { ErasureAttempt, HOOK_WITHIN_MS, type ErasureAttemptParts } from './erasure-attempt.js';
 
-const claimed: ClaimedErasure = {
+const claimed: ErasureClaim = {
   uidHash: 'hash',
   uid: 'alice',
-  sealed: 'sealed',
-  leaseUntil: 0,
+  id: 'id',
+  lease: 'lease',
   mode: 'delete',
   references: ['r'],
   attempts: 0,
   failures: 0,
   unknownBefore: false,
   rejections: 0,
-  since: 0,
+  ageMs: 0,
 };
 const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
 const yes = (): Promise<boolean> => Promise.resolve(true);
@@ -38,7 +38,7 @@ describe('an attempt at an erasure', () => {
   });
 
   it('is over with the answer of the service', async () => {
-    expect(await attempt({})).toEqual({ end: { outcome: 'erased', answer: 200, loggedOut: false } });
+    expect(await attempt({})).toEqual({ end: { outcome: 'erased', status: 200, loggedOut: false } });
   });
 
   it.each([
@@ -46,7 +46,7 @@ describe('an attempt at an erasure', () => {
     { unknownBefore: true, outcome: 'erased' },
   ])('takes a 404 for $outcome', async ({ unknownBefore, outcome }) => {
     const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claimed, unknownBefore });
-    expect(result).toMatchObject({ end: { outcome, answer: 404 } });
+    expect(result).toMatchObject({ end: { outcome, status: 404 } });
   });
 
   it('takes a 404 for nothing when the service is not there', async () => {

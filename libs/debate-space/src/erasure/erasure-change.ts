@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ErasureError } from '../errors.js';
-import { type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
+import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
 import type { Transaction } from '../storage/transaction.js';
 import { isRunning, newBatch, settleEnd, type BatchRequest } from './erasure-batch.js';
 import type { ErasureEnd } from './erasure-claim.js';
@@ -8,7 +8,12 @@ import type { ErasureMode } from './erasure.js';
 import { batchKey, entryKey, parkedKey } from './erasure-keys.js';
 import { BATCH, ENTRY, RECEIPT, type StoredBatch, type StoredEntry } from './stored-erasure.js';
 
-const COUNTED = { erased: 'done', 'not-found': 'notFound', vetoed: 'vetoed', cancelled: 'cancelled' } as const;
+const COUNTED = {
+  erased: 'done',
+  'not-found': 'notFound',
+  vetoed: 'vetoed',
+  cancelled: 'cancelled',
+} as const;
 const ID_BYTES = 9;
 
 export const randomId = (): string => randomBytes(ID_BYTES).toString('base64url');
@@ -34,7 +39,7 @@ export class ErasureChange {
   /** @returns `undefined` when there is none that can be read: its users wait until there is */
   async findBatch(reference: string): Promise<StoredBatch | undefined> {
     const found = await this.#read(reference);
-    return found instanceof UnreadableRecord ? undefined : found;
+    return isReadable(found) ? found : undefined;
   }
 
   /** @throws {@link ErasureError} when there is none, or none that can be read */
@@ -80,7 +85,7 @@ export class ErasureChange {
   /** @returns `undefined` when there is none that can be read */
   async findEntry(uidHash: string, mode: ErasureMode): Promise<StoredEntry | undefined> {
     const [found] = await this.readEntries([uidHash], mode);
-    return found instanceof UnreadableRecord ? undefined : found;
+    return isReadable(found) ? found : undefined;
   }
 
   put(entry: StoredEntry): Promise<void> {

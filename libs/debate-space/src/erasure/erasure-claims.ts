@@ -1,5 +1,5 @@
 import { LEASE_MS } from '../jobs/job-queue.js';
-import { type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
+import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
 import { isRunning } from './erasure-batch.js';
 import { randomId, type ErasureChange } from './erasure-change.js';
 import type { ErasureClaim } from './erasure-claim.js';
@@ -81,7 +81,7 @@ export class ErasureClaims {
     const next = waiting.filter((one) => !due.includes(one)).map(({ at }) => at);
     for (const [n, one] of due.entries()) {
       const entry = entries[n];
-      if (!entry || entry instanceof UnreadableRecord || !entry.references.includes(batch.reference)) {
+      if (!isReadable(entry) || !entry.references.includes(batch.reference)) {
         if (await this.#parkUnreadable(change, batch, one)) claims.push(unreadable(batch, one.uidHash));
         continue;
       }
@@ -105,11 +105,11 @@ export class ErasureClaims {
     const found = new Map<StoredEntry, readonly StoredEntry[]>();
     const { uids } = this.#storage;
     for (const entry of entries) {
-      if (!entry || entry instanceof UnreadableRecord || entry.mode === 'delete') continue;
+      if (!isReadable(entry) || entry.mode === 'delete') continue;
       const uid = uids.open(entry.sealed, 'erasure', entry.uidHash);
       const hashes = uid === undefined ? [entry.uidHash] : uids.hashes(uid);
       const deletions = await change.readEntries(hashes, 'delete');
-      found.set(entry, deletions.filter((one) => one !== undefined && !(one instanceof UnreadableRecord)));
+      found.set(entry, deletions.filter(isReadable<StoredEntry>));
     }
     return found;
   }

@@ -5,7 +5,7 @@ import * as keys from './erasure-keys.js';
 import type { ErasureRegister } from './erasure-register.js';
 import { USERS_PER_COMMIT } from './erasure-requests.js';
 import type { ErasureStorage } from './erasure-storage.js';
-import type { ErasureMode, ErasureStatus } from './erasure.js';
+import type { ErasureStatus } from './erasure.js';
 import type { StoredBatch } from './stored-erasure.js';
 
 type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;

@@ -5,11 +5,10 @@ import { openMemory } from '../../../../test/support/outbox-engines.js';
 import { CircuitBreaker } from '../outbox/circuit-breaker.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureDispatcher } from './erasure-dispatcher.js';
-import { ErasureLedger } from './erasure-ledger.js';
+import { ErasureMaintenance } from './erasure-maintenance.js';
 import { ErasureQueue } from './erasure-queue.js';
-import { ErasureRecords } from './erasure-records.js';
-import { ErasureUpkeep } from './erasure-upkeep.js';
-import { StorageRecords } from '../logout/storage-records.js';
+import { ErasureRequests } from './erasure-requests.js';
+import { ErasureStorage } from './erasure-storage.js';
 
 let dispatcher: ErasureDispatcher | undefined;
 afterEach(() => {
@@ -17,8 +16,8 @@ afterEach(() => {
 });
 
 it('lets waiting logouts go first', async () => {
-  const records = new ErasureRecords(new StorageRecords(openMemory()), outboxContext());
-  await new ErasureLedger(records, 1e9).add({ reference: 'r', mode: 'delete' }, 'alice');
+  const storage = new ErasureStorage(openMemory(), outboxContext().uids);
+  await new ErasureRequests(storage, 1e9).add({ reference: 'r', mode: 'delete' }, 'alice');
   const seen: string[] = [];
   let asked = 0;
   let erased: () => void = () => undefined;
@@ -35,9 +34,10 @@ it('lets waiting logouts go first', async () => {
     emit,
   });
   const parts = {
-    records,
-    queue: new ErasureQueue(records),
-    upkeep: new ErasureUpkeep(records, { overdueAfterMs: [], receiptRetentionMs: 1e9 }),
+    queue: new ErasureQueue(
+      storage,
+      new ErasureMaintenance(storage, { overdueAfterMs: [], receiptRetentionMs: 1e9 }, emit),
+    ),
     attempt,
     breaker: new CircuitBreaker(4, emit, 1),
     logoutsWait: () => {
@@ -48,7 +48,7 @@ it('lets waiting logouts go first', async () => {
     forget: () => pause(0),
     emit,
   };
-  dispatcher = new ErasureDispatcher(parts, { giveUpAfterMs: 1e9, leaseMs: 60_000 });
+  dispatcher = new ErasureDispatcher(parts, { giveUpAfterMs: 1e9 });
   dispatcher.start();
   await done;
   expect(seen.slice(0, 4)).toEqual(['logouts wait', 'logouts wait', 'none waits', 'erased']);

@@ -52,8 +52,7 @@ export const momentKey = (family: MomentFamily, at: number, reference: string): 
 
 export const dueOf = (reference: string): KeyRange => startingWith(`erasuredue:${part(reference)}:`);
 export const parkedOf = (reference: string): KeyRange => startingWith(`erasureparked:${part(reference)}:`);
-export const receiptsOf = (reference: string): KeyRange =>
-  startingWith(`erasurereceipt:${part(reference)}:`);
+export const receiptsOf = (reference: string): KeyRange => startingWith(`erasurereceipt:${part(reference)}:`);
 export const referencesOf = (uidHash: string): KeyRange => startingWith(`erasureuser:${uidHash}:`);
 export const allOf = (family: MomentFamily): KeyRange => [`${family}:`, `${family}:~`];
 export const until = (family: MomentFamily, at: number): KeyRange => [

@@ -1,6 +1,6 @@
 import type { Emit } from '../debate-space-event.js';
 import { LEASE_MS } from '../jobs/job-queue.js';
-import { UnreadableRecord } from '../storage/record-type.js';
+import { isReadable } from '../storage/record-type.js';
 import { SteadyClock } from '../storage/steady-clock.js';
 import { statusOf } from './erasure-batch.js';
 import type { ErasureChange } from './erasure-change.js';
@@ -79,7 +79,8 @@ export class ErasureMaintenance {
     const outdated = keys.until('erasurefinished', this.#storage.now() - receiptRetentionMs);
     let commits = 0;
     for (const [row] of await this.#storage.view.range(...outdated, { limit: MAX_REFERENCES })) {
-      for (let isMore = true; isMore && commits < MAX_COMMITS; commits += 1) isMore = await this.#pruneSome(row);
+      for (let isMore = true; isMore && commits < MAX_COMMITS; commits += 1)
+        isMore = await this.#pruneSome(row);
     }
   }
 
@@ -136,7 +137,7 @@ async function pullBackEntries(change: ErasureChange, rows: readonly string[]): 
   for (const row of rows) {
     const { uidHash, mode } = keys.entryOfWait(row);
     const [entry] = await change.readEntries([uidHash], mode);
-    if (!entry || entry instanceof UnreadableRecord || entry.dueAt !== keys.momentOf(row)) {
+    if (!isReadable(entry) || entry.dueAt !== keys.momentOf(row)) {
       change.transaction.set(row, undefined); // leads nowhere
       continue;
     }

@@ -1,5 +1,5 @@
 import { rangePages } from '../storage/range-pages.js';
-import { readRecord, UnreadableRecord } from '../storage/record-type.js';
+import { isReadable, readRecord, type ReadRecord } from '../storage/record-type.js';
 import { Transaction } from '../storage/transaction.js';
 import type { ErasureReceipt } from './erasure.js';
 import * as keys from './erasure-keys.js';
@@ -30,8 +30,8 @@ export class ErasureReceipts {
   }
 }
 
-function receipt(found: StoredReceipt | UnreadableRecord | undefined): readonly ErasureReceipt[] {
-  if (!found || found instanceof UnreadableRecord) return [];
+function receipt(found: ReadRecord<StoredReceipt>): readonly ErasureReceipt[] {
+  if (!isReadable(found)) return [];
   const { askedAt, doneAt, ...rest } = found;
   return [{ ...rest, askedAt: new Date(askedAt), doneAt: new Date(doneAt) }];
 }

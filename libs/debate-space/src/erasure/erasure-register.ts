@@ -1,4 +1,4 @@
-import { UnreadableRecord } from '../storage/record-type.js';
+import { isReadable } from '../storage/record-type.js';
 import { rangePages } from '../storage/range-pages.js';
 import { Transaction } from '../storage/transaction.js';
 import { statusOf } from './erasure-batch.js';
@@ -33,8 +33,7 @@ export class ErasureRegister {
     for await (const rows of rangePages(view, ...allOf('erasurelist'), { reverse: true })) {
       const keys = rows.map(([row]) => batchKey(lastPart(row)));
       for (const batch of await new Transaction(view).readAll(BATCH, keys)) {
-        if (!batch || batch instanceof UnreadableRecord) continue;
-        yield statusOf(batch, this.#overdueAfterMs, this.#storage.now());
+        if (isReadable(batch)) yield statusOf(batch, this.#overdueAfterMs, this.#storage.now());
       }
     }
   }

@@ -1,5 +1,5 @@
 import { ErasureError } from '../errors.js';
-import { UnreadableRecord } from '../storage/record-type.js';
+import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import type { HostTransaction } from '../storage/storage.js';
 import { Transaction } from '../storage/transaction.js';
 import { isRunning, type BatchRequest } from './erasure-batch.js';
@@ -64,10 +64,12 @@ export class ErasureRequests {
     const transaction = new Transaction(this.#storage.view);
     const entryKeys = this.#storage.uids.hashes(uid).map((hash) => entryKey(hash, mode));
     for (const entry of await transaction.readAll(ENTRY, entryKeys)) {
-      if (!entry || entry instanceof UnreadableRecord || entry.parked) continue;
+      if (!isReadable(entry) || entry.parked) continue;
       const batches = await transaction.readAll(BATCH, entry.references.map(batchKey));
-      const running = batches.find((batch) => batch && !(batch instanceof UnreadableRecord) && isRunning(batch) && !batch.cancelling); // prettier-ignore
-      if (running && !(running instanceof UnreadableRecord)) return running.reference;
+      const running = batches
+        .filter(isReadable<StoredBatch>)
+        .find((batch) => isRunning(batch) && !batch.cancelling);
+      if (running) return running.reference;
     }
     return undefined;
   }
@@ -127,7 +129,7 @@ export class ErasureRequests {
     const receipts = await change.transaction.getAll(hashes.map((hash) => receiptKey(reference, hash)));
     if (receipts.some((receipt) => receipt !== undefined)) return undefined;
     const found = await change.readEntries(hashes, mode);
-    const known = found.find((entry) => entry && !(entry instanceof UnreadableRecord)) as StoredEntry | undefined; // prettier-ignore
+    const known = found.find(isReadable<StoredEntry>);
     if (known?.references.includes(reference)) return undefined;
     // One that cannot be read is replaced: whatever it says, this user is to be erased.
     const at = found.findIndex((entry) => entry instanceof UnreadableRecord);

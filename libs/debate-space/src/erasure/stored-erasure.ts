@@ -1,6 +1,15 @@
 import type { RecordType } from '../storage/record-type.js';
 import type { ErasureMode, ErasureOutcome } from './erasure.js';
-import { batchKey, dueKey, entryKey, momentKey, parkedKey, receiptKey, userKey, waitKey } from './erasure-keys.js';
+import {
+  batchKey,
+  dueKey,
+  entryKey,
+  momentKey,
+  parkedKey,
+  receiptKey,
+  userKey,
+  waitKey,
+} from './erasure-keys.js';
 
 /**
  * All erasures of one reference. Moments are those of the storage's clock, except `askedAt` and `finishedAt`, which
@@ -96,7 +105,17 @@ export const BATCH: RecordType<StoredBatch> = {
   isRecord: (value): value is StoredBatch =>
     isErasure(value) &&
     has(value, 'string', ['reference']) &&
-    has(value, 'number', ['revision', 'askedAt', 'since', 'total', 'done', 'notFound', 'vetoed', 'cancelled', 'failed']) && // prettier-ignore
+    has(value, 'number', [
+      'revision',
+      'askedAt',
+      'since',
+      'total',
+      'done',
+      'notFound',
+      'vetoed',
+      'cancelled',
+      'failed',
+    ]) && // prettier-ignore
     has(value, 'boolean', ['complete', 'paused', 'cancelling', 'started']) &&
     mayHave(value, 'number', ['resumedSince', 'finishedAt', 'finishedSince', 'dueAt', 'overdueAt']) &&
     mayHave(value, 'string', ['requestedBy', 'reader']),

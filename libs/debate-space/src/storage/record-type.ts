@@ -24,6 +24,10 @@ export class UnreadableRecord {
 
 export type ReadRecord<T> = T | UnreadableRecord | undefined;
 
+export function isReadable<T extends object>(found: ReadRecord<T>): found is T {
+  return found !== undefined && !(found instanceof UnreadableRecord);
+}
+
 export function readRecord<T extends object>(
   type: RecordType<T>,
   key: string,
