@@ -84,8 +84,8 @@ export type ErasureProcess = ReturnType<typeof erasureProcess>;
 export async function erasureRows(
   storage: DebateSpaceStorage,
 ): Promise<readonly (readonly [string, string])[]> {
-  const rows = await Promise.all(
-    ERASURE_FAMILIES.map((family) => storage.range(`${family}:`, `${family}:~~`, { limit: 100_000 })),
-  );
-  return rows.flat();
+  const rows: (readonly [string, string])[] = [];
+  for (const family of ERASURE_FAMILIES)
+    rows.push(...(await storage.range(`${family}:`, `${family};`, { limit: 100_000 })));
+  return rows;
 }

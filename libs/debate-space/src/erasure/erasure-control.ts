@@ -6,7 +6,7 @@ import type { ErasureRegister } from './erasure-register.js';
 import { USERS_PER_COMMIT } from './erasure-requests.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureStatus } from './erasure.js';
-import type { StoredBatch } from './stored-erasure.js';
+import { ENTRY, type StoredBatch } from './stored-erasure.js';
 
 type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
 
@@ -83,6 +83,7 @@ async function retryUser(change: ErasureChange, { mode }: StoredBatch, row: stri
   const [reference, uidHash] = [keys.referenceOfParked(row), keys.lastPart(row)];
   const entry = await change.findEntry(uidHash, mode);
   if (!entry || (await transaction.get(row)) === undefined) return;
+  await transaction.getAll(ENTRY.indexes(entry)); // some went when it was parked
   // The one that could not be read may have been replaced by another reference's.
   if (!entry.references.includes(reference)) entry.references = [...entry.references, reference];
   const batches = await change.batchesOf(entry);

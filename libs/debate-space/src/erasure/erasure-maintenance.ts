@@ -1,18 +1,19 @@
 import type { Emit } from '../debate-space-event.js';
 import { LEASE_MS } from '../jobs/job-queue.js';
 import { isReadable } from '../storage/record-type.js';
+import { rangePages } from '../storage/range-pages.js';
 import { SteadyClock } from '../storage/steady-clock.js';
+import { Transaction } from '../storage/transaction.js';
 import { statusOf } from './erasure-batch.js';
 import type { ErasureChange } from './erasure-change.js';
 import { MAX_WAIT_MS } from './erasure-claims.js';
 import * as keys from './erasure-keys.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureStatus } from './erasure.js';
-import type { StoredBatch } from './stored-erasure.js';
+import { BATCH, type StoredBatch } from './stored-erasure.js';
 
 const DAY_MS = 86_400_000;
 const PER_COMMIT = 250;
-const MAX_REFERENCES = 100;
 const MAX_COMMITS = 20;
 
 export interface MaintenanceOptions {
@@ -44,8 +45,7 @@ export class ErasureMaintenance {
 
   /** Over all processes, each reference is reported once for each age. */
   async #reportOverdue(): Promise<void> {
-    const due = keys.until('erasureoverdue', this.#storage.now());
-    for (const [row] of await this.#storage.view.range(...due, { limit: MAX_REFERENCES })) {
+    for await (const row of this.#rowsOf(keys.until('erasureoverdue', this.#storage.now()))) {
       const late = await this.#change(row, (change, batch) => this.#overdue(change, row, batch));
       if (!late) continue;
       const { reference, mode, waiting, failed } = late.status;
@@ -59,28 +59,24 @@ export class ErasureMaintenance {
     row: string,
     batch: StoredBatch | undefined,
   ): { readonly status: ErasureStatus; readonly ageMs: number } | undefined {
-    const { transaction, now } = change;
-    const reference = keys.lastPart(row);
-    if (batch?.overdueAt !== keys.momentOf(row)) {
-      transaction.set(row, undefined);
-      // Of one that cannot be read now; a batch that can is reported by its own row.
-      if (!batch) transaction.set(keys.momentKey('erasureoverdue', now + DAY_MS, reference), '');
-      return undefined;
-    }
+    if (batch?.overdueAt !== keys.momentOf(row)) return undefined; // another process was faster
     const { since } = batch;
-    const next = this.#options.overdueAfterMs.find((ms) => since + ms > now); // what was missed is reported once
+    const next = this.#options.overdueAfterMs.find((ms) => since + ms > change.now); // what was missed is reported once
     change.edit(batch).overdueAt = next === undefined ? undefined : since + next;
-    return { status: statusOf(batch, 0, now), ageMs: now - since };
+    return { status: statusOf(batch, 0, change.now), ageMs: change.now - since };
   }
 
   async #prune(): Promise<void> {
     const { receiptRetentionMs } = this.#options;
     if (!this.#clock.isSteady(receiptRetentionMs)) return;
-    const outdated = keys.until('erasurefinished', this.#storage.now() - receiptRetentionMs);
     let commits = 0;
-    for (const [row] of await this.#storage.view.range(...outdated, { limit: MAX_REFERENCES })) {
-      for (let isMore = true; isMore && commits < MAX_COMMITS; commits += 1)
+    for await (const row of this.#rowsOf(
+      keys.until('erasurefinished', this.#storage.now() - receiptRetentionMs),
+    )) {
+      for (let isMore = true; isMore; commits += 1) {
+        if (commits === MAX_COMMITS) return; // the rest next time
         isMore = await this.#pruneSome(row);
+      }
     }
   }
 
@@ -120,6 +116,16 @@ export class ErasureMaintenance {
           if (batch) pullBackBatch(change.edit(batch), change.now, overdueAfterMs[0]);
         });
       }
+    }
+  }
+
+  /** The rows of batches that can be read: the others stay until they can. */
+  async *#rowsOf(range: keys.KeyRange): AsyncGenerator<string> {
+    const { view } = this.#storage;
+    for await (const rows of rangePages(view, ...range)) {
+      const batches = rows.map(([row]) => keys.batchKey(keys.lastPart(row)));
+      const found = await new Transaction(view).readAll(BATCH, batches);
+      for (const [n, [row]] of rows.entries()) if (isReadable(found[n])) yield row;
     }
   }
 

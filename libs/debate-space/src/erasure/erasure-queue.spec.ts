@@ -320,11 +320,11 @@ describe('the queue of erasures', () => {
 
   it("does not open a uid that was copied from another user's erasure", async () => {
     await ask('r', 'alice', 'bob');
-    const [alice, bob] = ['alice', 'bob'].map((uid) => `erasureentry:${one.uids.hash(uid)}:delete`);
-    const [first = '', second = ''] = await shared.get([alice ?? '', bob ?? '']);
-    const { sealed } = JSON.parse(second ?? '') as { sealed: string };
-    const moved = JSON.stringify({ ...(JSON.parse(first ?? '') as object), sealed });
-    await shared.commit(new Map(), new Map([[alice ?? '', moved]]));
+    const entryOf = (uid: string): string => `erasureentry:${one.uids.hash(uid)}:delete`;
+    const entries = await shared.get([entryOf('alice'), entryOf('bob')]);
+    const [alice, bob] = entries.map((text) => JSON.parse(String(text)) as { sealed: string });
+    const moved = JSON.stringify({ ...alice, sealed: bob?.sealed });
+    await shared.commit(new Map(), new Map([[entryOf('alice'), moved]]));
     const claims = await one.queue.claim(2);
     expect(claims.map(({ uid }) => uid)).toEqual(expect.arrayContaining(['bob', undefined]));
     expect(claims.find(({ uid }) => uid === undefined)?.hint).toContain('storageKey');
