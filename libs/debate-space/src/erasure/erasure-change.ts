@@ -120,7 +120,7 @@ export class ErasureChange {
   /** Counts a user as failed no more. To be called before the entry is changed. @returns whether it was counted */
   async unpark(batch: StoredBatch, uidHash: string): Promise<boolean> {
     const key = parkedKey(batch.reference, uidHash);
-    if ((await this.transaction.get(key)) === undefined) return false;
+    if (batch.failed === 0 || (await this.transaction.get(key)) === undefined) return false;
     this.edit(batch).failed -= 1;
     this.transaction.set(key, undefined);
     return true;
@@ -133,7 +133,7 @@ export class ErasureChange {
     const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
     await this.unpark(batch, uidHash);
     this.edit(batch)[COUNTED[end.outcome]] += 1;
-    await this.transaction.put(RECEIPT, {
+    this.transaction.replace(RECEIPT, undefined, {
       reference,
       uidHash,
       mode,

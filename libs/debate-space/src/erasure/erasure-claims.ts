@@ -76,7 +76,7 @@ export class ErasureClaims {
     const isDue = ({ at }: Due): boolean => at <= now || at > now + MAX_WAIT_MS;
     const due = waiting.slice(0, limit).filter(isDue);
     const entries = await change.readEntries(due.map(({ uidHash }) => uidHash), batch.mode); // prettier-ignore
-    const deletions = await this.#deletions(change, entries);
+    const deletions = batch.mode === 'anonymize' ? await this.#deletions(change, entries) : undefined;
     const claims: ErasureClaim[] = [];
     const next = waiting.filter((one) => !due.includes(one)).map(({ at }) => at);
     for (const [n, one] of due.entries()) {
@@ -89,7 +89,7 @@ export class ErasureClaims {
         await this.#removeLeftover(change, batch, one);
         continue;
       }
-      const claim = await this.#take(change, batch, entry, deletions.get(entry) ?? []);
+      const claim = await this.#take(change, batch, entry, deletions?.get(entry) ?? []);
       if (claim) claims.push(claim);
       if (entry.references.includes(batch.reference)) next.push(entry.dueAt);
     }
@@ -102,15 +102,18 @@ export class ErasureClaims {
     change: ErasureChange,
     entries: readonly ReadRecord<StoredEntry>[],
   ): Promise<ReadonlyMap<StoredEntry, readonly StoredEntry[]>> {
-    const found = new Map<StoredEntry, readonly StoredEntry[]>();
     const { uids } = this.#storage;
-    for (const entry of entries) {
-      if (!isReadable(entry) || entry.mode === 'delete') continue;
+    const users = entries.filter(isReadable<StoredEntry>).map((entry) => {
       const uid = uids.open(entry.sealed, 'erasure', entry.uidHash);
-      const hashes = uid === undefined ? [entry.uidHash] : uids.hashes(uid);
-      const deletions = await change.readEntries(hashes, 'delete');
-      found.set(entry, deletions.filter(isReadable<StoredEntry>));
-    }
+      return { entry, hashes: uid === undefined ? [entry.uidHash] : uids.hashes(uid) };
+    });
+    await change.readEntries(
+      users.flatMap(({ hashes }) => hashes),
+      'delete',
+    ); // in one round trip
+    const found = new Map<StoredEntry, readonly StoredEntry[]>();
+    for (const { entry, hashes } of users)
+      found.set(entry, (await change.readEntries(hashes, 'delete')).filter(isReadable<StoredEntry>));
     return found;
   }
 

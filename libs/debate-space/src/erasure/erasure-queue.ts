@@ -3,7 +3,7 @@ import { statusOf } from './erasure-batch.js';
 import type { ErasureChange } from './erasure-change.js';
 import type { ErasureClaim, ErasureEnd, ErasureJobs, FinishedErasure, Setback } from './erasure-claim.js';
 import { ErasureClaims } from './erasure-claims.js';
-import { allOf, momentOf } from './erasure-keys.js';
+import { allOf, batchKey, entryKey, momentOf } from './erasure-keys.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { StoredBatch, StoredEntry } from './stored-erasure.js';
@@ -51,6 +51,7 @@ export class ErasureQueue implements ErasureJobs {
 
   markSending(claim: ErasureClaim): Promise<boolean> {
     return this.#storage.change(referenceOf(claim), async (change) => {
+      await preload(change, claim);
       const entry = await claimedEntry(change, claim);
       if (!entry || !(await change.isWanted(entry))) return false;
       entry.attempts += 1;
@@ -77,6 +78,7 @@ export class ErasureQueue implements ErasureJobs {
 
   finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure> {
     return this.#storage.change(referenceOf(claim), async (change) => {
+      await preload(change, claim);
       const entry = await change.findEntry(claim.uidHash, claim.mode);
       if (entry?.id !== claim.id) return { references: [], attempts: 0, finished: [] };
       const isMeant = (batch: StoredBatch): boolean =>
@@ -116,6 +118,11 @@ export class ErasureQueue implements ErasureJobs {
 }
 
 const referenceOf = ({ references: [reference = ''] }: ErasureClaim): string => reference;
+
+/** Reads the entry and its batches in one round trip. */
+async function preload(change: ErasureChange, { uidHash, mode, references }: ErasureClaim): Promise<void> {
+  await change.transaction.getAll([entryKey(uidHash, mode), ...references.map(batchKey)]);
+}
 
 /** @returns `undefined` when it is finished, or when the lease was lost */
 async function claimedEntry(change: ErasureChange, claim: ErasureClaim): Promise<StoredEntry | undefined> {

@@ -104,10 +104,13 @@ export class ErasureRequests {
       const batch = change.edit(await change.batchFor(request));
       assertFits(batch, mode);
       check(batch);
-      const keys = hashes.flatMap((hash) => [receiptKey(reference, hash), entryKey(hash, mode)]);
-      await change.transaction.getAll(keys); // in one round trip
+      await change.readEntries(hashes, mode); // all in one round trip
+      // Not checked by the commit: whatever changes a receipt changes the batch, too.
+      const receipts = await this.#storage.view.get(hashes.map((hash) => receiptKey(reference, hash)));
+      const finished = new Set(hashes.filter((_, n) => receipts[n] !== undefined));
       let underWay = 0;
       for (const user of users) {
+        if (user.hashes.some((hash) => finished.has(hash))) continue;
         const added = await this.#addUser(change, batch, user.uid, user.hashes);
         if (added && batch.complete && !isLast)
           throw conflict('this reference has another list, which is complete; give another reference');
@@ -126,8 +129,6 @@ export class ErasureRequests {
     hashes: readonly string[],
   ): Promise<'new' | 'joined' | undefined> {
     const { reference, mode } = batch;
-    const receipts = await change.transaction.getAll(hashes.map((hash) => receiptKey(reference, hash)));
-    if (receipts.some((receipt) => receipt !== undefined)) return undefined;
     const found = await change.readEntries(hashes, mode);
     const known = found.find(isReadable<StoredEntry>);
     if (known?.references.includes(reference)) return undefined;
