@@ -96,7 +96,7 @@ for (const kind of storageKinds) {
           doneAt: expect.any(Date),
           attempts: 1,
           outcome: 'erased',
-          answer: 200,
+          status: 200,
           loggedOut: true,
         },
       ]);
@@ -137,7 +137,7 @@ for (const kind of storageKinds) {
       await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
       await finished;
       expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, notFound: 1 });
-      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([{ outcome: 'not-found', answer: 404 }]); // prettier-ignore
+      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([{ outcome: 'not-found', status: 404 }]); // prettier-ignore
     });
 
     it('calls it erased when an answer was lost, and the next one says 404', async () => {
@@ -146,7 +146,7 @@ for (const kind of storageKinds) {
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'lost' });
       await finished;
-      expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([{ outcome: 'erased', answer: 404, attempts: 2 }]); // prettier-ignore
+      expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([{ outcome: 'erased', status: 404, attempts: 2 }]); // prettier-ignore
     });
 
     it('is not taken in by a web page that says 404', async () => {
@@ -158,7 +158,7 @@ for (const kind of storageKinds) {
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
       expect(await retrying).toMatchObject([{ cause: '404', attempts: 1 }]);
       await finished;
-      expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', answer: 200 }]);
+      expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', status: 200 }]);
     });
 
     it('is not taken in by an address at which everything is a 404', async () => {
@@ -251,7 +251,8 @@ for (const kind of storageKinds) {
     }
 
     it('takes many from an array, an iterable and a stream, each once', async () => {
-      const app = await start();
+      const gate = new Gate(); // until all lists are read: a user who is erased before that is erased again
+      const app = await start({ erasure: { beforeErase: () => gate.passed } });
       const uids = uidsOf(300);
       register(uids);
       const csv = ['name,uid', ...uids.slice(200).map((uid) => `"=x",${uid}`)].join('\n');
@@ -267,6 +268,7 @@ for (const kind of storageKinds) {
         ),
       );
       expect([one?.total, two?.total, three?.total]).toEqual([270, 270, 100]);
+      gate.open();
       await finished;
       expect(service.received.of('delete').map(({ uid }) => uid).toSorted()).toEqual(uids.toSorted()); // prettier-ignore
       expect(await erasuresOf(app).status('part 1')).toMatchObject({ state: 'done', done: 270, total: 270 });
@@ -421,7 +423,7 @@ for (const kind of storageKinds) {
       expect(await lastValueFrom(erasuresOf(app).progress('o'))).toMatchObject({ failed: 1 });
       service.faults.clear();
       const finished = told(app, 'erasure-finished');
-      await erasuresOf(app).resume('o');
+      await erasuresOf(app).retry('o');
       await finished;
       expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'done', failed: 0, done: 1 });
       expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'up' });
@@ -502,14 +504,15 @@ describe('what operators read of erasures', () => {
     await parked;
     await overdue;
     const finished = told('erasure-finished');
-    await erasures.resume('case-1');
+    await erasures.retry('case-1');
     await Promise.all([finished, goOn]);
-    expect(lines.filter((line) => line.includes('eras'))).toEqual([
+    const overdueLine = 'error erasure case-1 is overdue: 1 not done after 0 days';
+    expect(lines).toContain(overdueLine); // whenever the runner looks for it
+    expect(lines.filter((line) => line.includes('eras') && line !== overdueLine)).toEqual([
       expect.stringMatching(/^warn erasures are kept in memory: .*lmdbStorage/),
       'warn the service does not erase users (503); they wait in the outbox',
       'warn an erasure failed (503) and is tried again; further ones with this cause are not logged',
-      expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then resume it$/),
-      'error erasure case-1 is overdue: 1 not done after 0 days',
+      expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then retry it$/),
       'log the service erases users again',
       'log erasure case-1 is finished: 1 done, 0 already gone, 0 vetoed, 0 cancelled',
     ]);

@@ -53,11 +53,13 @@ export {
 export { memoryStorage } from './storage/memory-storage.js';
 export type {
   DebateSpaceStorage,
+  HostTransaction,
   RangeOptions,
   StorageContext,
   StorageEngine,
   StorageRow,
   StorageValues,
+  StorageView,
 } from './storage/storage.js';
 export type { ErasureDryRun } from './erasure/dry-run.js';
 export type { UidSource, UidSourceOptions } from './erasure/uid-source.js';

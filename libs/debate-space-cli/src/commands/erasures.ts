@@ -20,7 +20,7 @@ export function addErasures(program: Command, shell: Shell): void {
     'erasures status GDPR-2026-11 --watch',
     'erasures receipts GDPR-2026-11 --json > receipts.ndjson',
     'erasures receipts --uid 4711',
-    'erasures resume GDPR-2026-11',
+    'erasures retry GDPR-2026-11',
   );
   const needs = { worker: false, shared: true };
 
@@ -67,7 +67,7 @@ export function addErasures(program: Command, shell: Shell): void {
       });
     });
 
-  const steered = (name: 'pause' | 'resume', description: string): void => {
+  const steered = (name: 'pause' | 'resume' | 'retry', description: string): void => {
     group
       .command(name)
       .description(description)
@@ -81,7 +81,8 @@ export function addErasures(program: Command, shell: Shell): void {
       });
   };
   steered('pause', 'send nothing more of a reference until it is resumed');
-  steered('resume', 'go on with a reference; also tries again what has failed');
+  steered('resume', 'continue a reference after a pause');
+  steered('retry', 'try the failed users of a reference again');
 
   group
     .command('cancel')
