@@ -1,5 +1,7 @@
 import * as jestGlobals from '@jest/globals';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import * as plugin from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
@@ -13,6 +15,7 @@ import { createCluster } from 'redis';
 import ts from 'typescript';
 import { postgresPool, postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { startService, using } from './support/service.js';
 import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
 
 const page = readFileSync(new URL('../docs/storage.md', import.meta.url), 'utf8');
@@ -129,6 +132,67 @@ describe('the page about storages', () => {
     ])('works through %s', async (row, names) => {
       const query = run(`return ${codeOf(row)}`, names()) as PostgresQuery;
       await expectToKeepRows(postgresStorage({ query }));
+    });
+
+    /** Over one connection, as these packages have it for one transaction. */
+    async function inTransaction<T>(work: (query: typeof rowsOf) => Promise<T>): Promise<T> {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        const done = await work(async (text, values) => (await client.query<object>(text, values)).rows);
+        await client.query('COMMIT');
+        return done;
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    }
+    const transactions: Record<string, unknown> = {
+      'src/accounts/delete-account.ts': () => pool,
+      'src/accounts/delete-account-with-prisma.ts': () => ({
+        $transaction: (work: (tx: object) => Promise<void>) =>
+          inTransaction((query) =>
+            work({
+              $queryRawUnsafe: (text: string, ...values: unknown[]) => query(text, values),
+              account: {
+                delete: ({ where: { uid } }: { where: { uid: string } }) =>
+                  query('DELETE FROM account WHERE uid = $1', [uid]),
+              },
+            }),
+          ),
+      }),
+    };
+    it.each(Object.keys(transactions))('takes an erasure in the transaction of %s', async (path) => {
+      const { deleteAccount } = runSnippet(path, {}) as {
+        deleteAccount: (uid: string, connection: unknown, erasures: unknown) => Promise<void>;
+      };
+      const connection = (transactions[path] as () => unknown)();
+      const service = await startService();
+      closing.push(() => service.stop());
+      const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
+      const options = { storage, storageKey: 'the storage key of a test', worker: false };
+      @Module({ imports: [plugin.DebateSpaceModule.forRoot(using(service, options))] })
+      class App {}
+      const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+      await app.init();
+      closing.push(() => app.close());
+      const erasures = app.get(plugin.DebateSpaceErasures);
+      const listed = async (): Promise<number> => {
+        let count = 0;
+        for await (const { total } of erasures.list()) count += total;
+        return count;
+      };
+      const before = await listed();
+      await pool.query('CREATE TABLE IF NOT EXISTS account (uid text PRIMARY KEY)');
+      await pool.query('CREATE TABLE IF NOT EXISTS held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)'); // prettier-ignore
+      await pool.query(`INSERT INTO account VALUES ('${path}'), ('held ${path}')`);
+      await pool.query(`INSERT INTO held VALUES ('held ${path}')`); // the commit fails
+      await deleteAccount(path, connection, erasures);
+      await expect(deleteAccount(`held ${path}`, connection, erasures)).rejects.toMatchObject({ code: '23503' }); // prettier-ignore
+      expect(await listed()).toBe(before + 1);
+      expect(await rowsOf('SELECT uid FROM account WHERE uid LIKE $1', [`%${path}`])).toHaveLength(1);
     });
 
     it('is open, after the migration and the grants, to a role that may not create tables', async () => {

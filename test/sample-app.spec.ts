@@ -136,12 +136,16 @@ describe('who may do what', () => {
     expect(sim.received.count).toBe(0);
   });
 
-  it.each(['erasures', 'erasures/dry-run', 'erasure/pause', 'erasure/resume', 'erasure/cancel'])(
-    'refuses POST /admin/%s to members',
-    async (path) => {
-      expect((await (await loggedIn('ada')).submit(`/admin/${path}?reference=x`)).status).toBe(403);
-    },
-  );
+  it.each([
+    'erasures',
+    'erasures/dry-run',
+    'erasure/pause',
+    'erasure/resume',
+    'erasure/retry',
+    'erasure/cancel',
+  ])('refuses POST /admin/%s to members', async (path) => {
+    expect((await (await loggedIn('ada')).submit(`/admin/${path}?reference=x`)).status).toBe(403);
+  });
 });
 
 describe('the user list', () => {

@@ -25,6 +25,10 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]
     'This app can note nothing at the moment, and nothing was done. Please try again later.',
   ],
   ERR_DEBATE_SPACE_UNKNOWN_ERASURE: [404, 'There is no erasure of this reference.'],
+  ERR_DEBATE_SPACE_UNREADABLE_ERASURE: [
+    500,
+    'The record of this erasure cannot be read. The operators of this app have to look into it.',
+  ],
   ERR_DEBATE_SPACE_ERASURE_CONFLICT: [409, 'This reference stands for something else already.'],
 };
 

@@ -72,6 +72,11 @@ for (const storage of sharedStorages) {
         expect(await answer('erasures resume case-1')).toMatchObject({ state: 'waiting' });
       });
 
+      it('can be told to try the failed ones again', async () => {
+        expect(await answer('erasures retry case-1')).toMatchObject({ state: 'waiting', failed: 0 });
+        expect(await run('erasures retry nothing', { env })).toMatchObject({ code: 1 });
+      });
+
       it('can be cancelled, when that is typed', async () => {
         expect(await run('erasures cancel case-1', { env })).toMatchObject({ code: 2 });
         expect(await run('erasures cancel case-1', { env, typed: 'no' })).toMatchObject({ code: 1 });
