@@ -8,7 +8,8 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
-import type { Outbox, OutboxContext, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
+import type { LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
+import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
 import { SessionRegistry } from '../libs/debate-space/src/session-end/session-registry.js';
 import { SessionSeal } from '../libs/debate-space/src/session-end/session-seal.js';
 import { Containment } from '../libs/debate-space/src/containment.js';
@@ -29,7 +30,7 @@ const uidOf = (id: string): string => `${id} ${planted} ${id}`;
 
 for (const kind of keptPlaces) {
   kind.describe(`a uid ${kind.name}`, () => {
-    const opened: Outbox[] = [];
+    const opened: LogoutQueue[] = [];
     let place: KeptPlace;
     beforeEach(async () => {
       place = await kind.take();
@@ -39,7 +40,7 @@ for (const kind of keptPlaces) {
       await place.leave();
     });
 
-    async function open(context: OutboxContext = outboxContext()): Promise<Outbox> {
+    async function open(context: LogoutContext = outboxContext()): Promise<LogoutQueue> {
       const outbox = await openOutbox(place.engine(), context);
       opened.push(outbox);
       return outbox;
@@ -47,19 +48,19 @@ for (const kind of keptPlaces) {
 
     const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
 
-    async function hold(outbox: Outbox, ids: readonly string[]): Promise<void> {
+    async function hold(outbox: LogoutQueue, ids: readonly string[]): Promise<void> {
       const entries = ids.map((id) => ({ id, uid: uidOf(id), reason: 'destroyed' as const, endedAt: 1 }));
       await Promise.all(entries.map(async (entry) => outbox.hold(entry, LONG)));
     }
 
-    async function pend(outbox: Outbox, ids: readonly string[]): Promise<void> {
+    async function pend(outbox: LogoutQueue, ids: readonly string[]): Promise<void> {
       await hold(outbox, ids);
       await Promise.all(ids.map(async (id) => outbox.release(id)));
     }
 
     const numbered = (name: string, count: number): string[] =>
       Array.from({ length: count }, (_, n) => `${name}-${n}`);
-    const uids = (jobs: readonly OutboxJob[]): string[] => jobs.map(({ entry }) => entry.uid);
+    const uids = (jobs: readonly LogoutJob[]): string[] => jobs.map(({ entry }) => entry.uid);
 
     it('would be found if it were there', async () => {
       const uids = plainUidCipher(outboxContext().uids);

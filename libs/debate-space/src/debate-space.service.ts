@@ -74,7 +74,7 @@ export class DebateSpaceService {
     query: Omit<ListUsersQuery, 'page'> = {},
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
-    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, Infinity));
+    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, { slotWithinMs: Infinity }));
   }
 
   /**
@@ -88,7 +88,7 @@ export class DebateSpaceService {
     const asked: ListUsersQuery = query.perPage === undefined ? { ...query, perPage: 100 } : query;
     userQuery(asked); // throws here what the first page would, while a response can still say so
     const pages = (signal: AbortSignal) =>
-      paginateUsers((page) => this.#users.list({ ...asked, page }, signal, Infinity));
+      paginateUsers((page) => this.#users.list({ ...asked, page }, signal, { slotWithinMs: Infinity }));
     return exportOf(pages, options);
   }
 

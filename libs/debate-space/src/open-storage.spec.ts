@@ -6,9 +6,9 @@ import { outboxContext } from '../../../test/support/outbox-context.js';
 import { openMemory, storageContext } from '../../../test/support/outbox-engines.js';
 import { storageKinds } from '../../../test/support/storage-engines.js';
 import { uidCipher } from './uid-cipher.js';
-import { outboxOn } from './logout/storage-outbox.js';
+import { LogoutQueue } from './logout/logout-queue.js';
 import { openStorage, type OpenStorage } from './open-storage.js';
-import type { Outbox } from './outbox/outbox.js';
+
 import { resolveOptions } from './resolve-options.js';
 import { lmdbStorage } from './storage/lmdb/lmdb-storage.js';
 import { memoryStorage } from './storage/memory-storage.js';
@@ -117,14 +117,14 @@ describe('the key for uids at rest', () => {
 });
 
 describe('a logout that was stored under another key', () => {
-  async function queue(engine: StorageEngine, more: More): Promise<Outbox> {
+  async function queue(engine: StorageEngine, more: More): Promise<LogoutQueue> {
     const { storage, keys } = await open(engine, more);
-    const outbox = outboxOn(storage, engine, outboxContext({ uids: uidCipher(keys, 'app') }));
+    const outbox = new LogoutQueue(storage, engine, outboxContext({ uids: uidCipher(keys, 'app') }));
     closing.push(() => outbox.close());
     return outbox;
   }
 
-  async function hold(outbox: Outbox): Promise<void> {
+  async function hold(outbox: LogoutQueue): Promise<void> {
     await outbox.hold({ id: 'a', uid: 'alice', reason: 'destroyed', endedAt: 1 }, LONG);
     await outbox.release('a');
     await outbox.close();

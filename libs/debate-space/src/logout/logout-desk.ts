@@ -1,11 +1,11 @@
 import type {
   FinishedEntry,
-  OutboxCounts,
-  OutboxJob,
+  LogoutCounts,
+  LogoutJob,
   ParkedJob,
   UserHistory,
   WaitingJob,
-} from '../outbox/outbox.js';
+} from '../logout/logout.js';
 import { STATES, type LogoutRecords } from './logout-records.js';
 import { endedAtOf, endOf, idOf, recordKey, userKeysUntil, userPrefix } from './queue-keys.js';
 import { all, wait, type Steps } from './steps.js';
@@ -19,7 +19,7 @@ export class LogoutDesk {
     this.#records = records;
   }
 
-  *counts(): Steps<OutboxCounts> {
+  *counts(): Steps<LogoutCounts> {
     const counts = ['held', 'pending', 'parked'].map((family) => this.#records.storage.count(family));
     const [held = 0, pending = 0, parked = 0] = yield* wait(all(counts));
     return { held, pending, parked };
@@ -103,7 +103,7 @@ export class LogoutDesk {
 }
 
 /** As far as the record can be read. */
-function jobOf(queueId: string, { stored, entry }: ReadLogout): OutboxJob {
+function jobOf(queueId: string, { stored, entry }: ReadLogout): LogoutJob {
   const {
     id = decodeURIComponent(queueId),
     reason = 'destroyed',

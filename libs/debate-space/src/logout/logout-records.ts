@@ -1,4 +1,4 @@
-import type { OutboxContext, Outcome } from '../outbox/outbox.js';
+import type { LogoutContext, Outcome } from '../logout/logout.js';
 import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
 import type { DueRows } from './due-rows.js';
 import type { LogoutHistory } from './logout-history.js';
@@ -34,7 +34,7 @@ const HAS_AGE = /^\d{15}-/;
 export class LogoutRecords {
   constructor(
     readonly storage: DebateSpaceStorage,
-    readonly context: OutboxContext,
+    readonly context: LogoutContext,
     readonly due: DueRows,
     readonly history: LogoutHistory,
   ) {}

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
-import { answered, inTime } from '../in-time.js';
+import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
 import { uidProblem } from '../remote/uid.js';
 import { expiryOf } from './session-expiry.js';
 import type { SessionName, SessionRegistry, SessionRemoval } from './session-registry.js';
@@ -85,7 +85,7 @@ export class IndexedSessions {
   async ended(sid: string, uid: string): Promise<boolean> {
     const forgotten = this.forget(sid, uid);
     if (!this.#options.lastOnly) return true;
-    const removal = await inTime(forgotten, DECIDE_WITHIN_MS, undefined);
+    const removal = await withTimeout(forgotten, DECIDE_WITHIN_MS, undefined);
     return !removal?.others;
   }
 
@@ -144,7 +144,7 @@ export class IndexedSessions {
   }
 
   async #contained<T>(work: () => T | PromiseLike<T>): Promise<T | undefined> {
-    const answer = async (): Promise<T> => answered(work(), ANSWER_WITHIN_MS);
+    const answer = async (): Promise<T> => timeoutOrThrow(work(), ANSWER_WITHIN_MS);
     return this.#options.containment.run<Promise<T | undefined>>('session registry', answer, undefined);
   }
 }

@@ -353,6 +353,9 @@ function contract(open: () => Promise<Instances>): void {
       await other.claimExpired(3, LONG),
     ]);
     const claimed = hashes((await Promise.all(claims)).flat(2));
+    // A claim that met another may have come away with less.
+    for (let rest = ['']; rest.length > 0; claimed.push(...rest))
+      rest = hashes(await registry.claimExpired(200, LONG));
     expect(claimed.sort()).toEqual(numbered(200).sort());
   });
 }
