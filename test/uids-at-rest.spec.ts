@@ -59,7 +59,7 @@ for (const kind of keptPlaces) {
     }
 
     const numbered = (name: string, count: number): string[] =>
-      Array.from({ length: count }, (_, n) => `${name}-${n}`);
+      Array.from({ length: count }, (_, n) => `000000000000001-${name}-${n}`);
     const uids = (jobs: readonly LogoutJob[]): string[] => jobs.map(({ entry }) => entry.uid);
 
     it('would be found if it were there', async () => {
@@ -79,16 +79,16 @@ for (const kind of keptPlaces) {
       expect(claimed.toSorted()).toEqual([...finished, ...parked, ...superseded, ...retried].map(uidOf).toSorted()); // prettier-ignore
       for (const id of [...finished, ...superseded]) await outbox.retry(id, { ...none, cause: '503' }, LONG);
       for (const id of [...parked, ...retried]) await outbox.park(id, { ...none, cause: '404' }, 'a hint');
-      expect(await outbox.parked(1)).toMatchObject([{ entry: { uid: uidOf('parked-0') } }]);
+      expect(await outbox.parked(1)).toMatchObject([{ entry: { uid: uidOf(parked[0] ?? '') } }]);
       for (const id of retried) expect(await outbox.retryParked(id)).toBe(true);
-      expect((await outbox.ofUser(uidOf('held-0'))).waiting).toMatchObject([{ entry: { uid: uidOf('held-0') } }]); // prettier-ignore
+      expect((await outbox.ofUser(uidOf(held[0] ?? ''))).waiting).toMatchObject([{ entry: { uid: uidOf(held[0] ?? '') } }]); // prettier-ignore
       expect(await traces()).toEqual([]);
 
       for (const id of finished) await outbox.finish(id, 2);
       for (const id of superseded) expect(await outbox.supersede(uidOf(id), LONG)).toBe(1);
       for (const id of cancelled) await outbox.cancel(id);
       for (const id of parked) await outbox.discard(id);
-      expect((await outbox.ofUser(uidOf('finished-0'))).finished).toHaveLength(1);
+      expect((await outbox.ofUser(uidOf(finished[0] ?? ''))).finished).toHaveLength(1);
       expect(await traces()).toEqual([]);
       await outbox.close();
       expect(await traces()).toEqual([]);

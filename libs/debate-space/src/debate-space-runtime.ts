@@ -36,9 +36,9 @@ import type { SessionIndexing } from './session-end/indexed-sessions.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 import { SessionRegistry } from './session-end/session-registry.js';
 import { SessionSeal } from './session-end/session-seal.js';
-import { IS_SECRET_KEY, isStorageKey } from './storage-key-problems.js';
 import { uidCipher, type UidCipher } from './uid-cipher.js';
 import type { DebateSpaceStorage } from './storage/storage.js';
+import { IS_SECRET_KEY, isStorageKey } from './storage-key-problems.js';
 
 const FORGETFUL =
   'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
