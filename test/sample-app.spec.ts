@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { readdir } from 'node:fs/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
@@ -342,6 +342,15 @@ describe('the erasure of many', () => {
     await expect(readdir(folder)).rejects.toThrow('ENOENT');
   });
 
+  it('says that it is unknown whether it was stored when the storage does not answer, and names the reference', async () => {
+    const asked = jest.spyOn(app.get(DebateSpaceErasures), 'requestMany');
+    asked.mockRejectedValueOnce(new StorageError('internals'));
+    const admin = await loggedIn('admin');
+    const response = await admin.upload('/admin/erasures', leavers, list);
+    expect(response.status).toBe(503);
+    expect(await response.text()).toMatch(/unknown whether your request was stored\. Its reference is [^.]+\..*nobody is erased twice/); // prettier-ignore
+  });
+
   it('is paused, resumed and cancelled', async () => {
     const admin = await loggedIn('admin');
     await sim.goDown();
@@ -425,10 +434,25 @@ describe('the answer to an error of the library', () => {
     expect(JSON.stringify(problem)).not.toContain(secret);
   });
 
-  it('is 503 when nothing can be noted, 404 for an unknown erasure, and 409 for a reference that is taken', () => {
+  it('is 503 when the storage does not answer, 404 for an unknown erasure, and 409 for a reference that is taken', () => {
     const codes = ['ERR_DEBATE_SPACE_UNKNOWN_ERASURE', 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'] as const;
     const problems = [new StorageError(secret), ...codes.map((code) => new ErasureError(code, secret))];
     expect(problems.map((error) => debateSpaceProblem(error).status)).toEqual([503, 404, 409]);
+    expect(debateSpaceProblem(new StorageError(secret)).detail).toContain('It is unknown whether anything was stored.'); // prettier-ignore
+  });
+
+  it('to an erasure says that it is unknown whether it was stored, and names the reference', async () => {
+    const asked = jest.spyOn(app.get(DebateSpaceErasures), 'request');
+    asked.mockRejectedValueOnce(new StorageError(secret));
+    const ada = await loggedIn('ada');
+    const response = await ada.submit('/me/delete', { confirmation: 'ada' });
+    const [{ reference = '' } = {}] = asked.mock.lastCall ?? [];
+    const page = await response.text();
+    expect(response.status).toBe(503);
+    expect(page).toContain(`It is unknown whether your request was stored. Its reference is ${reference}.`);
+    expect(page).toContain(`/receipts/${reference}`);
+    expect(page).not.toContain(secret);
+    expect(await ada.open('/')).toContain('You are logged in as Ada');
   });
 
   it('names a wait in whole seconds, a minute when the service named none for its limit', () => {

@@ -12,6 +12,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
+import { orUnknown } from '../erasure/unknown-outcome.js';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
 import { bulkErasureForm, confirmed, given, sourceOptions } from './bulk-erasure-form.js';
@@ -61,12 +62,13 @@ export class BulkErasureController {
     const form = confirmed(bulkErasureForm(body));
     const list = given(upload);
     const { mode, reference } = form;
-    await this.erasures.requestMany(createReadStream(list.path), {
+    const asked = this.erasures.requestMany(createReadStream(list.path), {
       ...sourceOptions(form, list),
       mode,
       reference,
       requestedBy: 'an administrator',
     });
+    await orUnknown(asked, reference, 'Upload the same list under it again: nobody is erased twice.');
     return { url: erasurePath(reference), statusCode: 303 };
   }
 }

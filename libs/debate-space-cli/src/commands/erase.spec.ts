@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { execFile } from 'node:child_process';
 import { appendFile, constants, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { DebateSpaceErasures, StorageError } from 'nestjs-debate-space';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
 
 let service: DebateSpaceSimulator;
@@ -74,6 +75,15 @@ describe('erase', () => {
     const { code } = await run('erase --file - --format lines --mode delete --yes', { env, piped });
     expect(code).toBe(0);
     expect(uids()).toEqual(['cleo']);
+  });
+
+  it('says that it is unknown whether the list was stored when the storage does not answer, and names the reference', async () => {
+    const failing = jest.spyOn(DebateSpaceErasures.prototype, 'requestMany');
+    failing.mockRejectedValueOnce(new StorageError('Redis failed (no answer)'));
+    const { code, out, err } = await run('erase ada --mode delete --reference case-1 --yes --json', { env });
+    failing.mockRestore();
+    expect([code, JSON.parse(out)]).toEqual([3, { error: { code: 'ERR_DEBATE_SPACE_STORAGE', message: 'Redis failed (no answer)' } }]); // prettier-ignore
+    expect(err).toContain('It is unknown whether the list was stored. Go on: the same command with --reference case-1; nobody is erased twice.'); // prettier-ignore
   });
 
   it('names the row of a file that is no uid, and erases nobody', async () => {

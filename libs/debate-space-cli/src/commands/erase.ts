@@ -10,7 +10,7 @@ import {
 import { confirm } from '../confirmation.js';
 import { statusText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
-import { Failure } from '../failure.js';
+import { codeOf, Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
 import { invocationOf, type Invocation } from '../invocation.js';
 import { withApp } from '../plugin-app.js';
@@ -132,11 +132,15 @@ async function erase(
       signal,
     });
   } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new Failure(
-      'unfinished',
-      `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
-    );
+    if (codeOf(error) === 'ERR_DEBATE_SPACE_STORAGE') {
+      output.note(`It is unknown whether the list was stored. ${goOn}; nobody is erased twice.`);
+    } else if (signal.aborted) {
+      throw new Failure(
+        'unfinished',
+        `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
+      );
+    }
+    throw error;
   }
   if (!detach && !carryOut && settings.storage.engine !== 'memory') {
     output.note('Noted. Your app carries it out; this only watches. If none is running: --carry-out.');
