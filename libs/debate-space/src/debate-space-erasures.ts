@@ -18,20 +18,19 @@ import type { ErasureControl } from './erasure/erasure-control.js';
 import type { ErasureReceipts } from './erasure/erasure-receipts.js';
 import type { ErasureRecords } from './erasure/erasure-records.js';
 import { untilAborted } from './erasure/until-aborted.js';
-import { readRows, readUids, type UidSource, type UidSourceOptions } from './erasure/uid-source.js';
+import { uidItems, uidsOf, type UidSource } from './erasure/uid-source.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser } from './remote/user-page.js';
 
 /** Many users to be erased under one reference. */
-export interface BulkErasureRequest extends UidSourceOptions, Omit<ErasureRequest, 'uid' | 'reference'> {
+export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
   /** The name of this erasure, by which it is asked for again; see `ErasureRequest`. */
   readonly reference: string;
   /** Ends the reading early; what was read is kept, and nothing of it carried out. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Whose source is only looked at. */
-export interface DryRunOptions extends UidSourceOptions {
+export interface DryRunOptions {
   /** Counts what is under way in this mode only. Default: in both. */
   readonly mode?: ErasureMode | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -88,8 +87,8 @@ export class DebateSpaceErasures {
    * rejects or the process dies before, what was read is kept, marked as not `complete`: the same call goes on from there,
    * `cancel` gives it up. Users that the reference has already are skipped, so calling it again is safe; once the list is
    * complete, others need a reference of their own.
-   * @param source uids, or a stream of CSV, NDJSON or lines; read as it is needed, and never held
-   * @throws {InvalidArgumentError} for a row that is no uid, with its number; {ErasureError} when the reference stands for
+   * @param source uids, read as they are needed, and never held. Text has to be parsed first: docs/gdpr.md
+   * @throws {InvalidArgumentError} for an item that is no uid, with its number; {ErasureError} when the reference stands for
    *   something else; `AbortError`
    */
   async requestMany(source: UidSource, request: BulkErasureRequest): Promise<ErasureStatus> {
@@ -97,25 +96,26 @@ export class DebateSpaceErasures {
     this.#warnOfMemory();
     const asked = askedErasures(request);
     const { signal } = request;
-    const rows = untilAborted(readUids(source, request), signal);
+    const all = untilAborted(uidsOf(source), signal);
     signal?.throwIfAborted();
     const reader = randomUUID();
     await ledger.beginList(asked, reader);
-    for await (const uids of chunksOf(rows)) await ledger.addSome(asked, reader, uids);
+    for await (const uids of chunksOf(all)) await ledger.addSome(asked, reader, uids);
     await ledger.endList(asked, reader);
     return this.#requested(asked);
   }
 
   /**
    * What `requestMany` would meet: how many uids the source has, and how many of them the service knows. Nothing is
-   * stored, and nothing sent but the questions for the user list, page by page.
-   * @throws {InvalidArgumentError} when the source cannot be read at all; a `DebateSpaceRequestError`
+   * stored, and nothing sent but the questions for the user list, page by page. The distinct uids are kept in memory until
+   * it resolves: about 120 MB for a million.
+   * @throws {InvalidArgumentError} when the source gives no uids but text or bytes; a `DebateSpaceRequestError`
    */
   async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
     const { ledger, users } = this.#there();
     const modes = options.mode === undefined ? (['anonymize', 'delete'] as const) : [options.mode];
-    const rows = untilAborted(readRows(source, options), options.signal);
-    return dryRun(rows, users(options.signal), (uids) => ledger.countUnderWay(uids, modes));
+    const items = untilAborted(uidItems(source), options.signal);
+    return dryRun(items, users(options.signal), (uids) => ledger.countUnderWay(uids, modes));
   }
 
   /** @throws {ErasureError} when there is no such reference */
@@ -205,9 +205,9 @@ export class DebateSpaceErasures {
 }
 
 /** As many as are noted in one change. */
-async function* chunksOf(uids: AsyncIterable<{ readonly uid: string }>): AsyncGenerator<readonly string[]> {
+async function* chunksOf(uids: AsyncIterable<string>): AsyncGenerator<readonly string[]> {
   let chunk: string[] = [];
-  for await (const { uid } of uids) {
+  for await (const uid of uids) {
     chunk.push(uid);
     if (chunk.length < AT_ONCE) continue;
     yield chunk;

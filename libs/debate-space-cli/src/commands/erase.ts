@@ -1,13 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Option, type Command } from 'commander';
-import {
-  DebateSpaceErasures,
-  type ErasureDryRun,
-  type ErasureMode,
-  type ErasureStatus,
-} from 'nestjs-debate-space';
+import { DebateSpaceErasures, type ErasureMode, type ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
+import { dryRunOf, dryRunText, type DryRun } from '../dry-run.js';
 import { statusText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
@@ -16,8 +12,8 @@ import { invocationOf, type Invocation } from '../invocation.js';
 import { withApp } from '../plugin-app.js';
 import { requireErased } from '../require-erased.js';
 import type { Shell } from '../shell.js';
-import { counted, table } from '../text.js';
-import { snapshotOf, uidList, type UidList } from '../uid-list.js';
+import { counted } from '../text.js';
+import { snapshotOf, uidList, uidsOf, type UidRows } from '../uid-list.js';
 
 interface EraseOptions {
   readonly mode: ErasureMode;
@@ -74,11 +70,11 @@ export function addErase(program: Command, shell: Shell): void {
       }
       const invocation = await invocationOf(invoked, shell);
       // What is counted, and confirmed, is what is erased.
-      const list = dryRun || yes ? given : await snapshotOf(given);
-      if (dryRun || !yes) {
+      const rows = dryRun || !yes ? await snapshotOf(given) : undefined;
+      if (rows !== undefined) {
         // Nothing is sent before it is confirmed, nothing else that waits in the storage either.
         const counts = await withApp(invocation, { worker: false, shared: detach || carryOut }, (app) =>
-          count(app, list, options, invocation),
+          dryRunOf(app, rows, options.mode, invocation),
         );
         if (dryRun) {
           invocation.output.answer(counts, dryRunText(counts));
@@ -87,8 +83,8 @@ export function addErase(program: Command, shell: Shell): void {
         const consequence = consequenceOf(counts, options, invocation);
         await confirm(invocation, consequence, `${options.mode} ${counts.distinct}`);
       }
-      await withApp(invocation, { worker: carryOut, shared: detach || carryOut }, (app) =>
-        erase(app, list, options, invocation),
+      await withApp(invocation, { worker: carryOut, shared: detach || carryOut }, async (app) =>
+        erase(app, rows ?? (await given.open()), options, invocation),
       );
     });
   addExamples(
@@ -100,21 +96,10 @@ export function addErase(program: Command, shell: Shell): void {
   );
 }
 
-async function count(
-  app: INestApplicationContext,
-  list: UidList,
-  { mode }: EraseOptions,
-  { surroundings, output }: Invocation,
-): Promise<ErasureDryRun> {
-  output.note('Looking up who is registered …');
-  const options = { ...list.options, mode, signal: surroundings.interrupted };
-  return app.get(DebateSpaceErasures).dryRun(await list.open(), options);
-}
-
 /** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
 async function erase(
   app: INestApplicationContext,
-  list: UidList,
+  rows: UidRows,
   { mode, reference = randomUUID(), requestedBy, detach = false, carryOut = false }: EraseOptions,
   { surroundings, output, settings }: Invocation,
 ): Promise<void> {
@@ -124,13 +109,7 @@ async function erase(
   output.note(`reference: ${reference}`);
   let status: ErasureStatus;
   try {
-    status = await erasures.requestMany(await list.open(), {
-      ...list.options,
-      mode,
-      reference,
-      requestedBy,
-      signal,
-    });
+    status = await erasures.requestMany(uidsOf(rows), { mode, reference, requestedBy, signal });
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new Failure(
@@ -158,7 +137,7 @@ async function erase(
 }
 
 function consequenceOf(
-  { distinct, duplicates, invalid, unknown, underWay }: ErasureDryRun,
+  { distinct, duplicates, invalid, unknown, underWay }: DryRun,
   { mode, carryOut = false }: EraseOptions,
   { settings: { applicationName = '', authUrl = '' } }: Invocation,
 ): string {
@@ -171,10 +150,4 @@ function consequenceOf(
   const told = aside.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
   const hooks = carryOut ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.' : ''; // prettier-ignore
   return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
-}
-
-function dryRunText(counts: ErasureDryRun): string {
-  const { total, distinct, duplicates, invalid, known, unknown, underWay } = counts;
-  const rows = { total, distinct, duplicates, invalid, known, unknown, 'under way': underWay };
-  return table(Object.entries(rows).map(([name, value]) => [name, String(value)]));
 }

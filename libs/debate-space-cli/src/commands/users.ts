@@ -60,7 +60,7 @@ export function addUsers(program: Command, shell: Shell): void {
     .command('export')
     .description('all users, as NDJSON or CSV')
     .option('--format <format>', 'ndjson or csv', oneOf('ndjson', 'csv'), 'ndjson')
-    .option('--columns <names>', 'columns of the CSV, separated by commas', (text) => text.split(','))
+    .option('--columns <names>', 'which fields, separated by commas', columns)
     .option('--filter <name=value>', 'a filter of the service; may be repeated', filter)
     .option('--out <file>', 'a new file, readable by you only; default: stdout')
     .action(async (options: ExportOptions, command: Command) => {
@@ -93,6 +93,13 @@ function filter(text: string, earlier: Filters = {}): Filters {
   const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined) throw new InvalidArgumentError('It must be name=value.');
   return { ...earlier, [name]: [...(earlier[name] ?? []), value] };
+}
+
+function columns(text: string): readonly string[] {
+  const names = text.split(',');
+  if (names.includes('') || new Set(names).size < names.length)
+    throw new InvalidArgumentError('It must be names of fields, each of them once.');
+  return names;
 }
 
 function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
