@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs';
 import {
   Body,
   Controller,
@@ -14,12 +13,13 @@ import {
 import { DebateSpaceErasures } from 'nestjs-debate-space';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
-import { bulkErasureForm, confirmed, given, sourceOptions } from './bulk-erasure-form.js';
+import { bulkErasureForm, confirmed, given } from './bulk-erasure-form.js';
 import { bulkErasurePage, type BulkErasurePage } from './bulk-erasure-page.js';
 import { BulkErasureRefusedFilter } from './bulk-erasure-refused.filter.js';
 import { erasurePath } from './erasure-path.js';
 import { UploadForm } from './upload-form.decorator.js';
 import type { UploadedList } from './uploaded-lists.js';
+import { uploadedUids } from './uploaded-uids.js';
 
 /** Anonymises or deletes all users of a file. */
 @Controller('admin/erasures')
@@ -44,9 +44,8 @@ export class BulkErasureController {
     @Body() body: unknown,
   ): Promise<BulkErasurePage> {
     const form = bulkErasureForm(body);
-    const list = given(upload);
-    const options = { ...sourceOptions(form, list), mode: form.mode };
-    const dryRun = await this.erasures.dryRun(createReadStream(list.path), options);
+    const uids = uploadedUids(given(upload), form.column);
+    const dryRun = await this.erasures.dryRun(uids, { mode: form.mode });
     return bulkErasurePage(this.erasures, { form, dryRun });
   }
 
@@ -59,10 +58,8 @@ export class BulkErasureController {
     @Body() body: unknown,
   ): Promise<{ url: string; statusCode: number }> {
     const form = confirmed(bulkErasureForm(body));
-    const list = given(upload);
-    const { mode, reference } = form;
-    await this.erasures.requestMany(createReadStream(list.path), {
-      ...sourceOptions(form, list),
+    const { mode, reference, column } = form;
+    await this.erasures.requestMany(uploadedUids(given(upload), column), {
       mode,
       reference,
       requestedBy: 'an administrator',

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { DebateSpaceService } from 'nestjs-debate-space';
 import { RateLimitedError } from '../errors.js';
 import type { ReceivedRequest } from 'debate-space-simulator';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
