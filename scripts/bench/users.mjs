@@ -7,7 +7,7 @@ const service = new URL('./users-service.mjs', import.meta.url);
 const reader = new URL('./users-reader.mjs', import.meta.url);
 const kinds = {
   list: { name: 'listed by users()', maxHeapMb: 30 },
-  'dry-run': { name: 'a dry run of as many uids', maxHeapMb: 150 },
+  'dry-run': { name: 'a dry run of as many uids', maxHeapMb: 100 },
 };
 
 export default async function users({ users: count }) {

@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { DebateSpaceErasures, type ErasureDryRun, type ErasureMode } from 'nestjs-debate-space';
-import type { Invocation } from './invocation.js';
+import type { CommandContext } from './cli-context.js';
 import { table } from './text.js';
 import type { UidRow } from './uid-row.js';
 
@@ -15,11 +15,11 @@ export async function dryRunOf(
   app: INestApplicationContext,
   rows: readonly UidRow[],
   mode: ErasureMode,
-  { surroundings, output }: Invocation,
+  { io, output }: CommandContext,
 ): Promise<DryRun> {
   output.note('Looking up who is registered …');
   const uids = rows.map(({ uid }) => uid ?? ''); // counted as invalid
-  const options = { mode, signal: surroundings.interrupted };
+  const options = { mode, signal: io.interrupted };
   const { invalidItems, unknownItems, ...counts } = await app.get(DebateSpaceErasures).dryRun(uids, options);
   const numbersOf = (items: readonly number[]) => items.map((item) => rows[item - 1]?.row ?? item);
   return { ...counts, invalidRows: numbersOf(invalidItems), unknownRows: numbersOf(unknownItems) };

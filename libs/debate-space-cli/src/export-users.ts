@@ -2,7 +2,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { DebateSpaceService, type DebateSpaceUser, type UserFilters } from 'nestjs-debate-space';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Invocation } from './invocation.js';
+import type { CommandContext } from './cli-context.js';
 import { writeNewFile } from './new-file.js';
 import { progressDisplay } from './progress-display.js';
 import { USERS_AT_ONCE, usersText, type UsersTextOptions } from './users-text.js';
@@ -16,21 +16,21 @@ export interface ExportOptions extends UsersTextOptions {
 /** Writes all users to stdout or into a new file, which is only there when it is complete. */
 export async function exportUsers(
   app: INestApplicationContext,
-  { surroundings, output }: Invocation,
+  { io, output }: CommandContext,
   { filter = {}, out, ...options }: ExportOptions,
 ): Promise<void> {
   const service = app.get(DebateSpaceService);
-  const { interrupted: signal } = surroundings;
+  const { interrupted: signal } = io;
   const users = service.users({ perPage: USERS_AT_ONCE, ...filter }, { signal });
   if (out === undefined) {
     await output.stream(usersText(users, options));
     return;
   }
-  const path = resolve(surroundings.folder, out);
+  const path = resolve(io.folder, out);
   let count = 0;
   await writeNewFile(path, async (file) => {
     const { total } = await service.listUsers({ perPage: 1, ...filter }, { signal });
-    const display = progressDisplay(surroundings);
+    const display = progressDisplay(io);
     const shown = watched(users, () => {
       count += 1;
       display.show(count, Math.max(count, total ?? count), '');

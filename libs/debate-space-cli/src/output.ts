@@ -1,9 +1,9 @@
 import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf } from './failure.js';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
 import { printable } from './text.js';
 
-type Streams = Pick<Surroundings, 'stdout' | 'stderr'>;
+type Streams = Pick<CliIo, 'stdout' | 'stderr'>;
 
 /**
  * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; what it says

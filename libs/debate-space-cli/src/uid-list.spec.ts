@@ -3,17 +3,17 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
 import { snapshotOf, uidList, uidsOf, type UidList } from './uid-list.js';
 
 let folder: string;
-let surroundings: Surroundings;
+let io: CliIo;
 let list: UidList;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cli-uid-list-'));
   const stream = new PassThrough();
-  surroundings = { env: {}, folder, stdin: stream, stdout: stream, stderr: stream, interrupted: new AbortController().signal }; // prettier-ignore
-  list = uidList({ uids: [], file: 'users.txt' }, surroundings);
+  io = { env: {}, folder, stdin: stream, stdout: stream, stderr: stream, interrupted: new AbortController().signal }; // prettier-ignore
+  list = uidList({ uids: [], file: 'users.txt' }, io);
   await writeFile(join(folder, 'users.txt'), 'ada\n\n..\nben\n');
 });
 afterEach(async () => {
@@ -54,7 +54,7 @@ describe('the uids of a list', () => {
   });
 
   it('are those of the command line, when no file is named', async () => {
-    const named = uidList({ uids: ['ada', ''] }, surroundings);
+    const named = uidList({ uids: ['ada', ''] }, io);
     expect(await snapshotOf(named)).toEqual([
       { row: 1, uid: 'ada' },
       { row: 2, problem: 'the uid is empty' },

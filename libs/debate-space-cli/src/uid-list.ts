@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { codeOf, Failure } from './failure.js';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
 import { uidRow, type UidRow } from './uid-row.js';
 import { UID_FORMATS, uidRows, type UidFormat } from './uid-text.js';
 
@@ -36,7 +36,7 @@ const formatByExtension: Readonly<Record<string, UidFormat>> = {
 };
 
 /** @throws {Failure} when it is not said where the uids are, or in which format */
-export function uidList({ uids, file, format, column }: UidListOptions, surroundings: Surroundings): UidList {
+export function uidList({ uids, file, format, column }: UidListOptions, io: CliIo): UidList {
   if ((file === undefined) === (uids.length === 0)) {
     throw new Failure('usage', 'Name the users by their uids, or by --file <file>.');
   }
@@ -52,13 +52,13 @@ export function uidList({ uids, file, format, column }: UidListOptions, surround
     throw new Failure('usage', `The format of ${file} is not known: add --format ${UID_FORMATS.join('|')}.`);
   }
   const isStdin = file === '-';
-  const path = resolve(surroundings.folder, file);
+  const path = resolve(io.folder, file);
   return {
     isStdin,
     open: async () => {
-      const text = isStdin ? surroundings.stdin : (await opened(path)).createReadStream();
+      const text = isStdin ? io.stdin : (await opened(path)).createReadStream();
       // Ended by an interruption even while it waits for what comes next.
-      return uidRows(addAbortSignal(surroundings.interrupted, text), known, column);
+      return uidRows(addAbortSignal(io.interrupted, text), known, column);
     },
   };
 }
