@@ -61,7 +61,11 @@ describe('a source of uids', () => {
     ['a number', ['ada', 42], 'item 2: the uid must be a string and is of type number'],
     ['an object', [{ uid: SECRET }], 'item 1: the uid must be a string and is of type object'],
     ['a hole', new Array<string>(1), 'item 1: the uid must be a string'],
-    ['bytes', Readable.from([Buffer.from(SECRET)]), 'item 1 must be a uid, and is bytes. hint: parse it first'],
+    [
+      'bytes',
+      Readable.from([Buffer.from(SECRET)]),
+      'item 1 must be a uid, and is bytes. hint: parse it first',
+    ],
     ['bytes of the web', web(bytes()), 'item 1 must be a uid, and is bytes. hint: parse it first'],
     ['text in pieces', web(Readable.from([`uid\n${SECRET}\n`])), 'item 1: it has a line break, so it is text and no uid. hint: parse it first'], // prettier-ignore
   ])('may not have %s, which is refused by its number, without a value', async (_what, source, problem) => {
