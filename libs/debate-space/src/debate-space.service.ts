@@ -72,7 +72,7 @@ export class DebateSpaceService {
     query: Omit<ListUsersQuery, 'page'> = {},
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
-    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, Infinity));
+    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, { slotWithinMs: Infinity }));
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { UidCipher } from '../uid-cipher.js';
-import type { OutboxContext } from '../outbox/outbox.js';
+import type { LogoutContext } from '../logout/logout.js';
 import { Draft } from './draft.js';
 import type { Records } from './records.js';
 
@@ -12,7 +12,7 @@ export class ErasureRecords {
   readonly #listeners = new Set<() => void>();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(records: Records, { uids }: OutboxContext) {
+  constructor(records: Records, { uids }: LogoutContext) {
     this.#records = records;
     this.#uids = uids;
   }

@@ -1,17 +1,21 @@
 import { DebateSpaceErasures } from '../debate-space-erasures.js';
+import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
-import type { Deliver, Dispatcher } from '../outbox/dispatcher.js';
-import type { OutboxContext } from '../outbox/outbox.js';
-import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
-import { CircuitBreaker } from '../outbox/circuit-breaker.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import type { JobRunner } from '../jobs/job-runner.js';
 import { withLinkedSignal } from '../linked-signal.js';
+import type { FallbackQueue } from '../logout/fallback-queue.js';
+import type { LogoutSender } from '../logout/logout-sender.js';
+import { iterateUsers } from '../remote/paginate-users.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import type { UsersApi } from '../remote/users-api.js';
-import { iterateUsers } from '../remote/paginate-users.js';
 import type { ResolvedOptions } from '../resolve-options.js';
-import { ErasureAttempt, HOOK_WITHIN_MS } from './erasure-attempt.js';
+import type { DebateSpaceStorage } from '../storage/storage.js';
+import { StorageRecords } from '../logout/storage-records.js';
+import type { UidCipher } from '../uid-cipher.js';
+import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureControl } from './erasure-control.js';
-import { ErasureDispatcher } from './erasure-dispatcher.js';
+import { ErasureExecution } from './erasure-execution.js';
 import { ErasureLedger } from './erasure-ledger.js';
 import { ErasureQueue } from './erasure-queue.js';
 import { ErasureReceipts } from './erasure-receipts.js';
@@ -19,55 +23,83 @@ import { ErasureRecords } from './erasure-records.js';
 import { ErasureUpkeep } from './erasure-upkeep.js';
 import { ServicePresence } from './service-presence.js';
 import { UnfinishedErasures } from './unfinished-erasures.js';
-import { forgetUser } from './forget-user.js';
 
 export interface ErasuresAround {
-  readonly outbox: OutboxWithSpare;
-  readonly context: OutboxContext;
+  readonly storage: DebateSpaceStorage;
+  readonly durable: boolean;
+  readonly uids: UidCipher;
   readonly options: ResolvedOptions;
   readonly users: UsersApi;
-  /** The same with one request for each call, for work that can wait. */
-  readonly once: UsersApi;
   /** Aborted when the app shuts down. */
   readonly closing: AbortSignal;
-  readonly logOut: Deliver;
-  readonly logouts: Dispatcher;
+  readonly logouts: FallbackQueue;
+  readonly sender: LogoutSender;
+  readonly runner: JobRunner;
   readonly pause: ServicePause;
   readonly emit: Emit;
 }
 
 export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
-  /** None for an outbox engine that keeps no records. */
-  readonly dispatcher: ErasureDispatcher | undefined;
-  readonly unfinished: UnfinishedErasures | undefined;
+  readonly unfinished: UnfinishedErasures;
 }
 
 const PER_PAGE = 100;
 
 /** The erasures of one application, put together. */
 export function openErasures(around: ErasuresAround): OpenErasures {
-  const { outbox, context, options, users, once, closing, logOut, logouts, pause, emit } = around;
+  const { storage, durable, uids, options, users, closing, logouts, sender, runner, pause, emit } = around;
   const { erasure, http, logout } = options;
-  if (!outbox.records)
-    return { erasures: new DebateSpaceErasures(undefined), dispatcher: undefined, unfinished: undefined };
-  const records = new ErasureRecords(outbox.records, context);
+  const records = new ErasureRecords(new StorageRecords(storage), { uids, keepFinishedMs: 0 });
   const { concurrency, giveUpAfterMs, receiptRetentionMs, beforeErase } = erasure;
   const agesMs = [...erasure.overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
   const [overdueAfterMs = giveUpAfterMs] = agesMs;
   const ledger = new ErasureLedger(records, overdueAfterMs);
   const control = new ErasureControl(records, ledger);
   const receipts = new ErasureReceipts(records);
-  // Time for the request, and for a place in the rate limit, which may be full of the calls of others.
-  const eraseMs = 2 * http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
-  const presence = new ServicePresence(() => once.list({ perPage: 1 }, closing, eraseMs));
-  const hookMs = beforeErase ? HOOK_WITHIN_MS : 0;
+  const upkeep = new ErasureUpkeep(records, { overdueAfterMs: agesMs, receiptRetentionMs });
+  const old = new ErasureQueue(records) as any;
+  const queue: any = {
+    claim: async () => {
+      const c = await old.claim(30_000);
+      return c ? [{ ...c, ageMs: Date.now() - c.since }] : [];
+    },
+    renew: async () => undefined,
+    giveBack: async (cs: any[]) => {
+      for (const c of cs) await old.retry(c, { cause: '', unknown: false, sent: false, rejections: 0 }, 0);
+    },
+    nextDueMs: () => old.nextDueMs(),
+    maintain: async () => {
+      for (let late = await upkeep.nextOverdue(); late; late = await upkeep.nextOverdue()) {
+        const { reference, mode, waiting, failed, askedAt } = late;
+        emit({
+          type: 'erasure-overdue',
+          reference,
+          mode,
+          waiting: waiting + failed,
+          days: Math.floor((Date.now() - askedAt.getTime()) / 86_400_000),
+        });
+      }
+      await upkeep.prune();
+    },
+    onChange: (l: () => void) => records.onChange(l),
+    markSending: (c: any) => old.send(c),
+    retry: (c: any, s: any, d: number) => old.retry(c, s, d),
+    park: (c: any, s: any) => old.park(c, s),
+    finish: (c: any, e: any) => old.finish(c, { ...e, answer: e.status }),
+  };
+  // The window of the rate limit may be full of the calls of others.
+  const slotWithinMs = http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
+  const presence = new ServicePresence(() =>
+    users.list({ perPage: 1 }, closing, { slotWithinMs, isJob: true }),
+  );
   const attempt = new ErasureAttempt({
     beforeErase,
-    logOut: logout.mode === 'direct' ? logOut : undefined,
-    erase: (uid, mode, mayStillBeSent) =>
-      withLinkedSignal([closing], eraseMs, ({ signal }) =>
-        once.eraseKnownOrNot(uid, mode, mayStillBeSent, eraseMs, signal),
+    logouts: logout.mode === 'direct' ? sender : undefined,
+    prepare: (mode) => users.prepareErasure(mode, closing, slotWithinMs),
+    erase: (uid, mode, slot) =>
+      withLinkedSignal([closing], 2 * http.totalTimeoutMs + slotWithinMs, ({ signal }) =>
+        users.eraseIfExists(uid, mode, { slot, slotWithinMs }, signal),
       ),
     isServiceThere: () => presence.isThere(),
     closing,
@@ -79,24 +111,13 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   };
   // An attempt logs the user out first: one failure is enough to stop the others.
   const breaker = new CircuitBreaker(concurrency, report, 1);
-  const dispatcher = new ErasureDispatcher(
-    {
-      records,
-      queue: new ErasureQueue(records),
-      upkeep: new ErasureUpkeep(records, { overdueAfterMs: agesMs, receiptRetentionMs }),
-      attempt,
-      breaker,
-      pause,
-      logoutsWait: () => logouts.busy(),
-      forget: (uid) => forgetUser(outbox, uid, emit),
-      emit,
-    },
-    { giveUpAfterMs, leaseMs: hookMs + eraseMs + 4 * http.timeoutMs },
-  );
+  const containment = new Containment(emit);
+  const forget = async (uid: string) =>
+    containment.run('logouts of an erased user', () => logouts.forget(uid), undefined);
+  runner.add(new ErasureExecution({ queue, attempt, breaker, pause, giveUpAfterMs, forget, emit }));
   const walk = (signal: AbortSignal | undefined) =>
-    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, Infinity));
-  const { durable } = outbox;
+    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, { slotWithinMs: Infinity }));
   const parts = { ledger, control, receipts, records, users: walk, durable, closing, emit };
   const unfinished = new UnfinishedErasures(ledger, overdueAfterMs);
-  return { erasures: new DebateSpaceErasures(parts), dispatcher, unfinished };
+  return { erasures: new DebateSpaceErasures(parts), unfinished };
 }

@@ -1,4 +1,4 @@
-import type { FinishedEntry, OutboxContext, Outcome } from '../outbox/outbox.js';
+import type { FinishedEntry, LogoutContext, Outcome } from '../logout/logout.js';
 import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
 import { daysBetween, doneAtOf, doneDay, doneKey, donePrefix, endOf } from './queue-keys.js';
 import { all, wait, type Steps } from './steps.js';
@@ -20,7 +20,7 @@ export class LogoutHistory {
   #steadySince = performance.now();
 
   /** @param maxRows how many are kept at most, for a storage in the memory of the process */
-  constructor(storage: DebateSpaceStorage, { keepFinishedMs }: OutboxContext, maxRows = Infinity) {
+  constructor(storage: DebateSpaceStorage, { keepFinishedMs }: LogoutContext, maxRows = Infinity) {
     this.#storage = storage;
     this.#keepMs = keepFinishedMs;
     this.#maxRows = maxRows;

@@ -41,7 +41,7 @@ const NOT_READY: Failure = {
  * @param ready waits for `withinMs` at most until an attempt may start, or its signal is aborted; a failure ends the call
  * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted
  */
-export async function retrying<R, T>(
+export async function retry<R, T>(
   operation: DebateSpaceOperation,
   policy: RetryPolicy,
   isPatient: boolean,

@@ -1,62 +1,32 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import { MemoryOutbox } from './memory-outbox.js';
-import type { Outbox, OutboxEntry, OutboxJob } from './outbox.js';
-import { OutboxWithSpare } from './outbox-with-spare.js';
+import { FlakyStorage } from '../../../../test/support/flaky-storage.js';
+import { openMemory } from '../../../../test/support/outbox-engines.js';
+import type { LogoutEntry, LogoutJob } from './logout.js';
+import { FallbackQueue } from './fallback-queue.js';
+import { LogoutQueue } from './logout-queue.js';
 
 const context = outboxContext();
 const LONG = 60_000;
-const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
-const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
+const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
+const ids = (jobs: readonly LogoutJob[]): string[] => jobs.map((job) => job.entry.id);
 const none = { held: 0, pending: 0, parked: 0 };
 
-/** An engine elsewhere, which can be made to fail or to keep silent. */
-class Elsewhere {
-  state: 'up' | 'failing' | 'silent' | 'cut off' = 'up';
-  readonly memory = new MemoryOutbox(context);
-  readonly engine: Outbox;
-  readonly #late: (() => void)[] = [];
-
-  constructor() {
-    const { memory } = this;
-    const [hold, release, cancel, finish] = [memory.hold.bind(memory), memory.release.bind(memory), memory.cancel.bind(memory), memory.finish.bind(memory)]; // prettier-ignore
-    this.engine = Object.assign(memory as Outbox, {
-      hold: this.#answering(hold),
-      release: this.#answering(release),
-      cancel: this.#answering(cancel),
-      finish: this.#answering(finish),
-    });
-  }
-
-  /** From now on, and to what it was asked while silent. */
-  answer(): void {
-    this.state = 'up';
-    for (const work of this.#late.splice(0)) work();
-  }
-
-  #answering<A extends unknown[]>(method: (...args: A) => void): (...args: A) => Promise<void> {
-    return async (...args) => {
-      await Promise.resolve();
-      if (this.state === 'failing') throw new TypeError('out of order');
-      if (this.state === 'silent') await new Promise<void>((resolve) => this.#late.push(resolve));
-      method(...args);
-      if (this.state === 'cut off') throw new TypeError('the answer was lost');
-    };
-  }
-}
-
-describe('an outbox with a spare one in memory', () => {
-  let engine: Elsewhere;
-  let outbox: OutboxWithSpare;
+describe('the fallback queue', () => {
+  let engine: FlakyStorage;
+  let queue: LogoutQueue;
+  /** What the storage has. */
+  let stored: LogoutQueue;
+  let outbox: FallbackQueue;
   let events: DebateSpaceEvent[];
   beforeEach(() => {
     jest.useFakeTimers();
-    engine = new Elsewhere();
+    engine = new FlakyStorage(openMemory());
     events = [];
-    outbox = new OutboxWithSpare(engine.engine, new MemoryOutbox(context), 250, (event) =>
-      events.push(event),
-    );
+    queue = new LogoutQueue(engine, { durable: true }, context);
+    stored = new LogoutQueue(engine.working, { durable: true }, context);
+    outbox = new FallbackQueue(queue, 250, (event) => events.push(event));
   });
   afterEach(() => {
     jest.useRealTimers();
@@ -71,11 +41,11 @@ describe('an outbox with a spare one in memory', () => {
   it('adds nothing while the engine works, and stays in the same tick with one that does', async () => {
     await held('a');
     await outbox.release('a');
-    expect(engine.memory.counts()).toEqual({ ...none, pending: 1 });
-    const synchronous = new OutboxWithSpare(new MemoryOutbox(context), new MemoryOutbox(context), 250, jest.fn()); // prettier-ignore
+    expect(stored.counts()).toEqual({ ...none, pending: 1 });
+    const synchronous = new FallbackQueue(stored, 250, jest.fn());
     expect(synchronous.hold(entry('b'), LONG)).toBeUndefined();
     expect(events).toEqual([]);
-    expect(outbox.degraded).toBe(false);
+    expect(outbox.isDegraded).toBe(false);
   });
 
   it.each(['failing', 'silent'] as const)('delivers from memory what a %s engine does not take, and says so once', async (state) => {
@@ -84,13 +54,15 @@ describe('an outbox with a spare one in memory', () => {
     await held('b');
     const cause = state === 'silent' ? 'it did not answer in time' : 'TypeError';
     expect(events).toEqual([{ type: 'storage-degraded', cause }]);
-    expect(outbox.degraded).toBe(true);
+    expect(outbox.isDegraded).toBe(true);
     await outbox.release('a');
     await outbox.cancel('b');
-    expect(await outbox.counts()).toEqual({ ...none, pending: 1 });
-    expect(ids(await outbox.claim(10, LONG))).toEqual(['a']);
+    expect(outbox.memory.counts).toEqual({ ...none, pending: 1 });
+    expect(ids(await outbox.claim(10))).toEqual(['a']);
     await outbox.finish('a', 1);
-    expect(await outbox.counts()).toEqual(none);
+    expect(outbox.memory.counts).toEqual(none);
+    engine.answer();
+    await jest.advanceTimersByTimeAsync(2_000);
     expect((await outbox.ofUser('user of a')).finished).toMatchObject([{ id: 'a', outcome: 'delivered' }]);
   }); // prettier-ignore
 
@@ -108,7 +80,7 @@ describe('an outbox with a spare one in memory', () => {
     { name: 'is held', step: () => undefined, left: { ...none, held: 1 } },
     { name: 'is released', step: () => outbox.release('a'), left: { ...none, pending: 1 } },
     { name: 'was cancelled', step: () => outbox.cancel('a'), left: none },
-    { name: 'was delivered', step: async () => { await outbox.release('a'); await outbox.claim(1, LONG); await outbox.finish('a', 1); }, left: none }, // prettier-ignore
+    { name: 'was delivered', step: async () => { await outbox.release('a'); await outbox.claim(1); await outbox.finish('a', 1); }, left: none }, // prettier-ignore
   ];
   const returns = [
     { how: 'failed and works again', state: 'failing' as const },
@@ -123,11 +95,11 @@ describe('an outbox with a spare one in memory', () => {
       await step();
       engine.answer();
       await jest.advanceTimersByTimeAsync(2_000);
-      expect(engine.memory.counts()).toEqual(left);
+      expect(stored.counts()).toEqual(left);
       expect(await outbox.counts()).toEqual(left);
-      expect(outbox.forgettable).toBe(0);
+      expect(outbox.unpersistedCount).toBe(0);
       expect(events.map(({ type }) => type)).toEqual(['storage-degraded', 'storage-recovered']);
-      expect(outbox.degraded).toBe(false);
+      expect(outbox.isDegraded).toBe(false);
     },
   );
 
@@ -139,10 +111,10 @@ describe('an outbox with a spare one in memory', () => {
       await jest.advanceTimersByTimeAsync(ms);
       engine.answer();
       await jest.advanceTimersByTimeAsync(4_000);
-      expect(outbox.forgettable).toBe(0);
+      expect(outbox.unpersistedCount).toBe(0);
       await outbox.release('a');
       await jest.advanceTimersByTimeAsync(4_000);
-      expect(engine.memory.counts()).toEqual({ ...none, pending: 1 });
+      expect(stored.counts()).toEqual({ ...none, pending: 1 });
     },
   );
 
@@ -154,7 +126,7 @@ describe('an outbox with a spare one in memory', () => {
     engine.answer();
     await jest.advanceTimersByTimeAsync(4_000);
     await outbox.release('a');
-    expect(engine.memory.counts()).toEqual({ ...none, pending: 1 });
+    expect(stored.counts()).toEqual({ ...none, pending: 1 });
   });
 
   it('leaves nothing in an engine that hears of the cancel before the hold', async () => {
@@ -165,7 +137,7 @@ describe('an outbox with a spare one in memory', () => {
     await jest.advanceTimersByTimeAsync(4_000);
     engine.answer();
     await jest.advanceTimersByTimeAsync(4_000);
-    expect(engine.memory.counts()).toEqual(none);
+    expect(stored.counts()).toEqual(none);
   });
 
   it.each(['cancel', 'finish'] as const)(
@@ -175,12 +147,12 @@ describe('an outbox with a spare one in memory', () => {
       await held('a');
       if (change === 'finish') {
         await outbox.release('a');
-        await outbox.claim(1, LONG);
+        await outbox.claim(1);
       }
       await outbox[change]('a', 1);
       engine.state = 'up';
       await jest.advanceTimersByTimeAsync(4_000);
-      expect(engine.memory.counts()).toEqual(none);
+      expect(stored.counts()).toEqual(none);
       expect(events.map(({ type }) => type)).toEqual(['storage-degraded', 'storage-recovered']);
     },
   );
@@ -188,7 +160,7 @@ describe('an outbox with a spare one in memory', () => {
   it('has no rejection unhandled when an engine that answered late throws', async () => {
     engine.state = 'silent';
     await held('a');
-    engine.engine.cancel = () => {
+    queue.cancel = () => {
       throw new TypeError('out of order');
     };
     await outbox.cancel('a');
@@ -200,7 +172,7 @@ describe('an outbox with a spare one in memory', () => {
     await new Promise((resolve) => setTimeout(resolve));
     process.off('unhandledRejection', unhandled);
     expect(unhandled).not.toHaveBeenCalled();
-    expect(outbox.degraded).toBe(true); // it has not heard of the end
+    expect(outbox.isDegraded).toBe(true); // it has not heard of the end
   });
 
   it('gives out nothing that was cancelled while the engine was away, though its lease is over', async () => {
@@ -210,20 +182,21 @@ describe('an outbox with a spare one in memory', () => {
     await expect(async () => outbox.cancel('a')).rejects.toThrow(TypeError);
     await jest.advanceTimersByTimeAsync(1_500);
     engine.state = 'up';
-    expect(await outbox.claim(10, LONG)).toEqual([]);
-    expect(engine.memory.counts()).toEqual(none);
+    expect(await outbox.claim(10)).toEqual([]);
+    expect(stored.counts()).toEqual(none);
   });
 
   it('keeps what is parked in memory parked', async () => {
     engine.state = 'failing';
     await held('a');
     await outbox.release('a');
-    await outbox.claim(1, LONG);
+    await outbox.claim(1);
     await outbox.park('a', { attempts: 1, rejections: 0 }, 'a hint');
     engine.state = 'up';
     await jest.advanceTimersByTimeAsync(4_000);
     expect(await outbox.counts()).toEqual({ ...none, parked: 1 });
-    expect(engine.memory.counts()).toEqual(none);
+    expect(stored.counts()).toEqual({ ...none, parked: 1 });
+    expect(stored.parked(1)).toMatchObject([{ hint: 'a hint', attempts: 1 }]);
   });
 
   it('asks a closed engine nothing', async () => {
@@ -238,56 +211,72 @@ describe('an outbox with a spare one in memory', () => {
     engine.state = 'silent';
     await held('a');
     await outbox.release('a');
-    await outbox.claim(1, LONG);
+    await outbox.claim(1);
     engine.answer();
     await jest.advanceTimersByTimeAsync(2_000);
-    expect(ids(await outbox.claim(10, LONG))).toEqual([]);
-    expect(outbox.forgettable).toBe(1);
+    expect(ids(await outbox.claim(10))).toEqual([]);
+    expect(outbox.unpersistedCount).toBe(1);
     await outbox.finish('a', 1);
     await jest.advanceTimersByTimeAsync(2_000);
     expect(await outbox.counts()).toEqual(none);
-    expect(engine.memory.counts()).toEqual(none);
+    expect(stored.counts()).toEqual(none);
   });
 
   it('gives up on an engine that says nothing when it is asked for work, and gives out what memory has', async () => {
-    engine.engine.claim = () => new Promise<never>(() => undefined);
-    const nothing = expect(outbox.claim(10, LONG)).rejects.toThrow('no answer in time');
+    queue.claim = () => new Promise<never>(() => undefined);
+    const nothing = expect(outbox.claim(10)).rejects.toThrow('no answer in time');
     await jest.advanceTimersByTimeAsync(5_000);
     await nothing;
     engine.state = 'failing';
     await held('a');
     await outbox.release('a');
-    expect(ids(await outbox.claim(10, LONG))).toEqual(['a']); // at once
+    expect(ids(await outbox.claim(10))).toEqual(['a']); // at once
   });
 
   it.each(['cancel', 'finish'] as const)('tells the engine of a %s again that it did not hear', async (change) => {
     await held('a');
     if (change === 'finish') {
       await outbox.release('a');
-      await outbox.claim(1, LONG);
+      await outbox.claim(1);
     }
     engine.state = 'failing';
     await expect(async () => outbox[change]('a', 1)).rejects.toThrow(TypeError);
     await jest.advanceTimersByTimeAsync(10_000);
     engine.state = 'up';
     await jest.advanceTimersByTimeAsync(2_000);
-    expect(engine.memory.counts()).toEqual(none);
+    expect(stored.counts()).toEqual(none);
   }); // prettier-ignore
 
-  it('lists what is parked at either place, and retries it', async () => {
+  it('lists what was parked in memory as soon as the storage has it', async () => {
     await held('kept');
     engine.state = 'failing';
     await held('spare');
     await outbox.release('spare');
     engine.state = 'up';
     await outbox.release('kept');
-    expect(ids(await outbox.claim(10, LONG))).toEqual(['spare']);
-    expect(ids(await outbox.claim(10, LONG))).toEqual(['kept']);
+    expect(ids(await outbox.claim(10))).toEqual(['spare']);
+    expect(ids(await outbox.claim(10))).toEqual(['kept']);
     for (const id of ['kept', 'spare']) await outbox.park(id, { attempts: 1, rejections: 0 }, 'a hint');
-    expect(ids(await outbox.parked(10))).toEqual(['kept', 'spare']);
-    expect(ids(await outbox.parked(1, 1))).toEqual(['spare']);
-    expect(await outbox.retryParked('spare')).toBe(true);
-    expect(await outbox.discard('kept')).toBe(true);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(ids(await queue.parked(10))).toEqual(['kept', 'spare']);
+    expect(await queue.retryParked('spare')).toBe(true);
+    expect(await queue.discard('kept')).toBe(true);
     expect(await outbox.counts()).toEqual({ ...none, pending: 1 });
+  });
+
+  it('delivers from memory what the storage holds but does not release', async () => {
+    await held('a');
+    engine.state = 'failing';
+    const releasing = outbox.release('a');
+    await jest.advanceTimersByTimeAsync(250);
+    await releasing;
+    expect(events).toEqual([{ type: 'storage-degraded', cause: 'TypeError' }]);
+    expect(ids(await outbox.claim(10))).toEqual(['a']);
+    await outbox.finish('a', 1);
+    engine.state = 'up';
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(stored.counts()).toEqual(none);
+    expect((await outbox.ofUser('user of a')).finished).toHaveLength(1);
+    expect(events).toHaveLength(2);
   });
 });

@@ -1,12 +1,12 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Containment } from '../containment.js';
 
-const AFTER_A_FAULT_MS = 1_000;
-const MOST_MS = 2 ** 31 - 1;
+const RETRY_MS = 1_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Does a piece of work whenever it is woken, never twice at the same time: woken while it works, it works once more. A
- * fault is told, and the work tried again a second later. Its timer never keeps the host's process alive.
+ * Runs `work` serially. `wake()` during a run schedules one more run. After a failure, which is reported as an event, it
+ * runs again one second later. Its timer never keeps the process of the host alive.
  */
 export class WorkLoop {
   readonly #work: () => Promise<void>;
@@ -47,7 +47,7 @@ export class WorkLoop {
   /** Instead of any time that was given before. */
   wakeIn(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => { this.wake(); }, Math.min(Math.ceil(ms), MOST_MS)).unref(); // prettier-ignore
+    this.#timer = setTimeout(() => { this.wake(); }, Math.min(Math.ceil(ms), MAX_TIMER_MS)).unref(); // prettier-ignore
   }
 
   /** What is at work goes on to its end. */
@@ -58,7 +58,7 @@ export class WorkLoop {
 
   async #run(): Promise<void> {
     const done = await this.#containment.run(this.#where, () => this.#workOff(), false);
-    if (!done) this.wakeIn(AFTER_A_FAULT_MS);
+    if (!done) this.wakeIn(RETRY_MS);
   }
 
   async #workOff(): Promise<boolean> {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { causeOf, decide, seemsDown, type DeliveryAnswer, type Decision } from './delivery-policy.js';
-import type { OutboxJob } from './outbox.js';
+import type { LogoutJob } from './logout.js';
 
 const DAY = 24 * 60 * 60_000;
 const now = 1_750_000_000_000;
-const job = (attempts = 0, rejections = 0, ageMs = 1000): OutboxJob => ({
+const job = (attempts = 0, rejections = 0, ageMs = 1000): LogoutJob => ({
   entry: { id: 'a', uid: 'alice', reason: 'destroyed', endedAt: now - ageMs },
   attempts,
   rejections,

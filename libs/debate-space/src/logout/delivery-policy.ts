@@ -1,5 +1,5 @@
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
-import type { OutboxJob } from './outbox.js';
+import type { LogoutJob } from './logout.js';
 
 /** What came of one attempt at delivery. */
 export interface DeliveryAnswer {
@@ -41,7 +41,7 @@ const CLOCK_TOLERANCE_MS = 30_000;
  */
 export function decide(
   answer: DeliveryAnswer,
-  job: OutboxJob,
+  job: LogoutJob,
   giveUpAfterMs: number,
   now = Date.now(),
   random = Math.random(),
