@@ -300,13 +300,50 @@ describe('the erasure of many', () => {
     expect(response.status).toBe(200);
     const figures = [...(await response.text()).matchAll(/<dt>(.+?)<\/dt><dd>(\d+)<\/dd>/g)];
     expect(Object.fromEntries(figures.map(([, name, number]) => [name, Number(number)]))).toMatchObject({
-      Rows: 3,
+      Entries: 3,
       'Different users': 2,
-      'Rows that repeat one': 1,
+      'Entries that repeat one': 1,
       'Registered in the debate space': 1,
       'Not registered there': 1,
     });
     for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
+  });
+
+  it('numbers the entries of a list that need a look', async () => {
+    const admin = await loggedIn('admin');
+    const fields = { ...leavers, column: 'id' };
+    const list = file('name,id\nA,ada\n\nB,..\nC,nobody\n');
+    const page = await (await admin.upload('/admin/erasures/dry-run', fields, list)).text();
+    expect(page).toContain('Entries that cannot be a user: 2, counted without');
+    expect(page).toContain('Entries not registered there: 3, counted without');
+  });
+
+  it('takes one user name a line', async () => {
+    const admin = await loggedIn('admin');
+    const text = new File(['\uFEFFada\r\n\r\nben\r\n'], 'leavers.txt');
+    expect((await admin.upload('/admin/erasures', leavers, text)).status).toBe(303);
+    await lastValueFrom(app.get(DebateSpaceErasures).progress('leavers'));
+    expect(sim.users.all().map(({ uid }) => uid)).toEqual(['cleo', 'admin']);
+  });
+
+  it.each([
+    ['has no such column', 'id\nada\n', 'The file has no column &quot;uid&quot;.'],
+    [
+      'has a broken quote',
+      'uid\nada\nx"ben"\n',
+      'Line 3 of the file cannot be read (INVALID_OPENING_QUOTE).',
+    ],
+    ['has a row of another length', 'uid,x\nada,1\nben\n', 'Line 3 of the file cannot be read (CSV_RECORD'],
+    ['is in another encoding', Buffer.from('uid\nZo\xeb\n', 'latin1'), 'The file is not in UTF-8.'],
+    ['has what is no user name', 'uid\nada\n..\n', 'item 2: the uid has a dot segment'],
+  ])('erases nobody when the file %s, and says so without a name', async (_case, text, problem) => {
+    const admin = await loggedIn('admin');
+    const response = await admin.upload('/admin/erasures', leavers, new File([text], 'leavers.csv'));
+    expect(response.status).toBe(422);
+    const page = await response.text();
+    expect(page).toContain(problem);
+    expect(page).not.toContain('ben');
+    expect(sim.received.of('delete')).toEqual([]);
   });
 
   it.each([

@@ -170,7 +170,7 @@ export interface DebateSpaceHttpOptions {
   /**
    * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. Default: 30,000.
    * A call whose slot cannot come in time is refused immediately, with a `RateLimitedError`. Only the requests count for
-   * what waits for its slots instead: `users()`, `exportUsers()` and the erasures.
+   * what waits for its slots instead: `users()` and the erasures.
    */
   totalTimeoutMs?: number | undefined;
   /** How many requests one call may make. Default: 4. */
