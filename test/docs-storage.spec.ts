@@ -146,7 +146,7 @@ describe('the page about storages', () => {
       }),
     };
     it.each(Object.keys(transactions))('takes an erasure in the transaction of %s', async (path) => {
-      const { deleteAccount } = runSnippet(path, path, {}) as {
+      const { deleteAccount } = runSnippet(page, path, {}) as {
         deleteAccount: (uid: string, connection: unknown, erasures: unknown) => Promise<void>;
       };
       const connection = (transactions[path] as () => unknown)();
