@@ -178,7 +178,7 @@ for (const storage of sharedStorages) {
           reference: 'case-1',
           mode: 'delete',
           outcome: 'erased',
-          answer: 200,
+          status: 200,
           loggedOut: true,
         };
         expect(receipts).toMatchObject([receipt, receipt]);
