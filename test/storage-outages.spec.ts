@@ -4,7 +4,9 @@ import { inspect } from 'node:util';
 import { StorageError, type DebateSpaceStorage, type StorageEngine } from 'nestjs-debate-space';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { redisStorage } from 'nestjs-debate-space/redis';
-import type { Outbox, OutboxEntry, OutboxJob } from '../libs/debate-space/src/outbox/outbox.js';
+import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
+import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
+import { tryAcquireSlot } from '../libs/debate-space/src/remote/shared-slots.js';
 import { openOutbox, storageContext } from './support/outbox-engines.js';
 import { postgresPool, postgresServer, startPostgres } from './support/postgres.js';
 import { redisServer, startRedis } from './support/redis.js';
@@ -13,8 +15,8 @@ import { redisClients } from './support/redis-clients.js';
 const LONG = 60_000;
 const TIMEOUT_MS = 1_000;
 const none = { attempts: 0, rejections: 0 };
-const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
-const ids = (jobs: readonly OutboxJob[]): string[] => jobs.map((job) => job.entry.id);
+const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
+const ids = (jobs: readonly LogoutJob[]): string[] => jobs.map((job) => job.entry.id);
 
 interface Server {
   crash(): Promise<void>;
@@ -76,7 +78,7 @@ for (const kind of [...inRedis, inPostgres]) {
     let server: Awaited<ReturnType<ServerKind['start']>>;
     let connection: Connection;
     let storage: DebateSpaceStorage;
-    let outbox: Outbox;
+    let outbox: LogoutQueue;
     const unhandled = jest.fn();
     beforeAll(() => void process.on('unhandledRejection', unhandled));
     beforeEach(async () => {
@@ -150,7 +152,7 @@ for (const kind of [...inRedis, inPostgres]) {
       const calls: (() => unknown)[] = [
         () => outbox.hold(entry('a'), LONG),
         () => outbox.claim(1, LONG),
-        () => outbox.admit?.(1, LONG),
+        () => tryAcquireSlot(storage, 1, LONG),
         () => storage.get(['held:a']),
         () => storage.range('held:', 'held;', { limit: 1 }),
         () => storage.count('held'),

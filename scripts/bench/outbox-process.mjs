@@ -2,7 +2,7 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { QUEUE_FAMILIES } from '../../libs/debate-space/dist/logout/queue-keys.js';
-import { outboxOn } from '../../libs/debate-space/dist/logout/storage-outbox.js';
+import { outboxOn } from '../../libs/debate-space/dist/logout/logout-queue.js';
 import { Sealer } from '../../libs/debate-space/dist/sealer.js';
 import { Secret } from '../../libs/debate-space/dist/secret.js';
 import { storageOptions } from '../test-crash/engines.mjs';

@@ -1,18 +1,15 @@
 import { uidCipher } from '../../libs/debate-space/src/uid-cipher.js';
-import type { OutboxContext } from '../../libs/debate-space/src/outbox/outbox.js';
+import type { LogoutContext } from '../../libs/debate-space/src/logout/logout.js';
 import { Secret } from '../../libs/debate-space/src/secret.js';
 
 /** What a queue is told about an application in a test: its uids are hashed and sealed as a real one's are. */
 export function outboxContext(
-  more: Partial<OutboxContext> = {},
+  more: Partial<LogoutContext> = {},
   storageKey = 'the storage key of a test',
-): OutboxContext {
+): LogoutContext {
   const key = new Secret(storageKey);
   return {
     uids: uidCipher([key], 'test'),
-    contained: (work) => {
-      work();
-    },
     keepFinishedMs: 60_000,
     ...more,
   };

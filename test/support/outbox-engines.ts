@@ -1,9 +1,7 @@
-import { describe } from '@jest/globals';
-import { outboxOn } from '../../libs/debate-space/src/logout/storage-outbox.js';
 import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-keys.js';
+import { LogoutQueue } from '../../libs/debate-space/src/logout/logout-queue.js';
 import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
-import { MemoryOutbox } from '../../libs/debate-space/src/outbox/memory-outbox.js';
-import type { Outbox, OutboxContext } from '../../libs/debate-space/src/outbox/outbox.js';
+import type { LogoutContext } from '../../libs/debate-space/src/logout/logout.js';
 import { memoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
 import type {
   DebateSpaceStorage,
@@ -25,63 +23,46 @@ export const storageContext: StorageContext = {
 /** The logout queue on a storage. */
 export async function openOutbox(
   engine: StorageEngine,
-  context: OutboxContext = outboxContext(),
-): Promise<Outbox> {
-  return outboxOn(await engine.open(storageContext), engine, context);
+  context: LogoutContext = outboxContext(),
+): Promise<LogoutQueue> {
+  return new LogoutQueue(await engine.open(storageContext), engine, context);
 }
 
 /** The logout queue in memory, which answers synchronously. */
-export function memoryQueue(context: OutboxContext = outboxContext()): Outbox {
-  return outboxOn(openMemory(), memoryStorage(), context);
+export function memoryQueue(context: LogoutContext = outboxContext()): LogoutQueue {
+  return new LogoutQueue(openMemory(), memoryStorage(), context);
 }
 
 export function openMemory(): DebateSpaceStorage {
   return memoryStorage().open(storageContext) as DebateSpaceStorage;
 }
 
-/** What keeps the contract of {@link Outbox}. */
+/** What keeps the contract of {@link LogoutQueue}. */
 export interface OutboxKind extends Pick<StorageKind, 'name' | 'isShared' | 'describe'> {
   start(): Promise<OutboxPlaces>;
 }
 
 export interface OutboxPlaces {
   /** An empty place. @returns what opens it, and opens it again */
-  place(): (context?: OutboxContext) => Promise<Outbox>;
+  place(): (context?: LogoutContext) => Promise<LogoutQueue>;
   stop(): Promise<void>;
 }
 
-const fallback: OutboxKind = {
-  name: 'fallback in memory',
-  isShared: false,
-  describe,
-  start: () =>
-    Promise.resolve({
-      place:
-        () =>
-        (context = outboxContext()) =>
-          Promise.resolve(new MemoryOutbox(context)),
-      stop: () => Promise.resolve(),
-    }),
-};
-
-/** The queue on each storage, and the fallback for the times when the storage does not answer. */
-export const outboxKinds: readonly OutboxKind[] = [
-  fallback,
-  ...storageKinds.map((kind): OutboxKind => ({
-    ...kind,
-    name: `queue on the ${kind.name} storage`,
-    start: async () => {
-      const places = await kind.start();
-      return {
-        place: () => {
-          const engine = withExactCounts(places.place());
-          return (context) => openOutbox(engine, context);
-        },
-        stop: () => places.stop(),
-      };
-    },
-  })),
-];
+/** The queue on each storage. */
+export const outboxKinds: readonly OutboxKind[] = storageKinds.map((kind): OutboxKind => ({
+  ...kind,
+  name: `queue on the ${kind.name} storage`,
+  start: async () => {
+    const places = await kind.start();
+    return {
+      place: () => {
+        const engine = withExactCounts(places.place());
+        return (context) => openOutbox(engine, context);
+      },
+      stop: () => places.stop(),
+    };
+  },
+}));
 
 /** A count may be a second old; the contract looks at once. */
 function withExactCounts(engine: StorageEngine): StorageEngine {

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { answered } from './in-time.js';
+import { timeoutOrThrow } from './with-timeout.js';
 import { Secret, type KeySource } from './secret.js';
 import { secretKeyProblem } from './secret-key-problem.js';
 
@@ -27,7 +27,7 @@ export class AskedKey implements KeySource {
   async current(): Promise<Secret> {
     let key: unknown;
     try {
-      key = await answered(Promise.resolve(this.#ask()), ANSWER_WITHIN_MS);
+      key = await timeoutOrThrow(Promise.resolve(this.#ask()), ANSWER_WITHIN_MS);
     } catch (error) {
       throw new KeyProblem(
         `cannot be had: the function failed (${error instanceof Error ? error.name : typeof error})`,

@@ -18,20 +18,19 @@ import type { BatchRequest } from './erasure/erasure-batch.js';
 import { USERS_PER_COMMIT, type ErasureRequests } from './erasure/erasure-requests.js';
 import type { ErasureStorage } from './erasure/erasure-storage.js';
 import { untilAborted } from './erasure/until-aborted.js';
-import { readRows, readUids, type UidSource, type UidSourceOptions } from './erasure/uid-source.js';
+import { uidItems, uidsOf, type UidSource } from './erasure/uid-source.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser } from './remote/user-page.js';
 
 /** Many users to be erased under one reference. */
-export interface BulkErasureRequest extends UidSourceOptions, Omit<ErasureRequest, 'uid' | 'reference'> {
+export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
   /** The name of this erasure, by which it is asked for again; see `ErasureRequest`. */
   readonly reference: string;
   /** Ends the reading early; what was read is kept, and nothing of it carried out. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Whose source is only looked at. */
-export interface DryRunOptions extends UidSourceOptions {
+export interface DryRunOptions {
   /** Counts what is under way in this mode only. Default: in both. */
   readonly mode?: ErasureMode | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -105,8 +104,8 @@ export class DebateSpaceErasures {
    * With a `transaction` as in {@link request}: when it rejects, the host must roll back. Two such transactions that have
    * users in common may deadlock; the host then repeats one of them (40P01).
    *
-   * @param source uids, or a stream of CSV, NDJSON or lines; read as it is needed, and never held
-   * @throws {@link InvalidArgumentError} for a row that is no uid, with its number; when the storage has no `transaction`
+   * @param source uids, read as they are needed, and never held. Text has to be parsed first: docs/gdpr.md
+   * @throws {@link InvalidArgumentError} for an item that is no uid, with its number; when the storage has no `transaction`
    * @throws {@link ErasureError} when the reference stands for something else, or its record cannot be read
    * @throws `AbortError`
    */
@@ -115,26 +114,27 @@ export class DebateSpaceErasures {
     const requests = this.#parts.requests.within(request.transaction);
     this.#warnOfMemory();
     const { signal } = request;
-    const rows = untilAborted(readUids(source, request), signal);
+    const all = untilAborted(uidsOf(source), signal);
     signal?.throwIfAborted();
     const reader = randomUUID();
     await requests.beginList(asked, reader);
-    for await (const uids of chunksOf(rows)) await requests.addSome(asked, reader, uids);
+    for await (const uids of chunksOf(all)) await requests.addSome(asked, reader, uids);
     await requests.endList(asked, reader);
     return this.#requested(asked, requests);
   }
 
   /**
    * What `requestMany` would meet: how many uids the source has, and how many of them the service knows. Nothing is
-   * stored, and nothing sent but the questions for the user list, page by page.
-   * @throws {@link InvalidArgumentError} when the source cannot be read at all
+   * stored, and nothing sent but the questions for the user list, page by page. The distinct uids are kept in memory until
+   * it resolves: about 85 MB for a million UUIDs.
+   * @throws {@link InvalidArgumentError} when the source gives no uids but text or bytes
    * @throws {@link DebateSpaceRequestError} when the user list cannot be read
    */
   async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
     const { requests, users } = this.#parts;
     const modes = options.mode === undefined ? (['anonymize', 'delete'] as const) : [options.mode];
-    const rows = untilAborted(readRows(source, options), options.signal);
-    return dryRun(rows, users(options.signal), (uids) => requests.countUnderWay(uids, modes));
+    const items = untilAborted(uidItems(source), options.signal);
+    return dryRun(items, users(options.signal), (uids) => requests.countUnderWay(uids, modes));
   }
 
   /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
@@ -236,9 +236,9 @@ export class DebateSpaceErasures {
 }
 
 /** As many as are added in one commit. */
-async function* chunksOf(uids: AsyncIterable<{ readonly uid: string }>): AsyncGenerator<readonly string[]> {
+async function* chunksOf(uids: AsyncIterable<string>): AsyncGenerator<readonly string[]> {
   let chunk: string[] = [];
-  for await (const { uid } of uids) {
+  for await (const uid of uids) {
     chunk.push(uid);
     if (chunk.length < USERS_PER_COMMIT) continue;
     yield chunk;

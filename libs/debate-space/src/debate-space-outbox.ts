@@ -1,12 +1,14 @@
 import { InvalidArgumentError } from './errors.js';
-import type { Dispatcher } from './outbox/dispatcher.js';
-import type { FinishedEntry, OutboxCounts, WaitingJob } from './outbox/outbox.js';
-import type { OutboxWithSpare } from './outbox/outbox-with-spare.js';
+import type { CircuitBreaker } from './jobs/circuit-breaker.js';
+import type { FallbackQueue } from './logout/fallback-queue.js';
+import type { LogoutQueue } from './logout/logout-queue.js';
+import type { FinishedEntry, LogoutCounts, WaitingJob } from './logout/logout.js';
 import type { EndReason } from './debate-space-event.js';
+import type { StorageEngine } from './storage/storage.js';
 import { assertUid } from './remote/uid.js';
 
 /** How the logouts of this application stand. No personal data. */
-export interface OutboxStats extends OutboxCounts {
+export interface OutboxStats extends LogoutCounts {
   readonly engine: string;
   /** Whether what waits outlives the process. */
   readonly durable: boolean;
@@ -52,37 +54,43 @@ export interface ExplainedLogout {
   readonly finishedAt?: Date;
 }
 
-const MOST_LISTED = 1000;
+export interface OutboxParts {
+  readonly queue: LogoutQueue;
+  readonly logouts: FallbackQueue;
+  readonly engine: Pick<StorageEngine, 'name' | 'durable'>;
+  readonly warnings: readonly string[];
+  readonly breaker: CircuitBreaker;
+}
+
+const MAX_LISTED = 1000;
 
 /** What operators ask the outbox, and tell it. Injectable. */
 export class DebateSpaceOutbox {
-  readonly #outbox: OutboxWithSpare;
-  readonly #dispatcher: Dispatcher;
+  readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
 
-  constructor(outbox: OutboxWithSpare, dispatcher: Dispatcher) {
-    this.#outbox = outbox;
-    this.#dispatcher = dispatcher;
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
   }
 
-  /** What to mend in the place where logouts wait, as the engine saw it at boot; whole sentences. */
+  /** What to change in the place of the storage, as it was at boot; whole sentences. */
   get warnings(): readonly string[] {
-    return this.#outbox.warnings;
+    return this.#parts.warnings;
   }
 
-  /** Never rejects: of an engine that cannot be read it tells what memory has. */
+  /** Never rejects: when the storage cannot be read, it returns what is in memory. */
   async stats(): Promise<OutboxStats> {
-    const { engine, durable, degraded, kept } = this.#outbox;
-    const { serviceDown } = this.#dispatcher;
-    const known = { engine, durable, degraded, serviceDown };
+    const { engine, logouts, breaker } = this.#parts;
+    const { name, durable } = engine;
+    const known = { engine: name, durable, degraded: logouts.isDegraded, serviceDown: breaker.isOpen };
     try {
-      const counts = await this.#outbox.counts();
-      const oldest = await this.#outbox.oldestPending();
+      const counts = await logouts.counts();
+      const oldest = await logouts.oldestPending();
       this.#unreadableSince = undefined;
       return { ...known, ...counts, ...ageOf(oldest) };
     } catch {
       this.#unreadableSince ??= performance.now();
-      const { oldestPending, ...counts } = kept;
+      const { oldestPending, counts } = logouts.memory;
       const unreadableMs = performance.now() - this.#unreadableSince;
       return { ...known, ...counts, ...ageOf(oldestPending), unreadableMs };
     }
@@ -97,11 +105,11 @@ export class DebateSpaceOutbox {
     readonly ParkedLogout[]
   > {
     // prettier-ignore
-    if (!Number.isInteger(limit) || limit < 1 || limit > MOST_LISTED) {
-      throw invalid(`limit must be a whole number from 1 to ${MOST_LISTED}`);
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LISTED) {
+      throw invalid(`limit must be a whole number from 1 to ${MAX_LISTED}`);
     }
     if (!Number.isInteger(skip) || skip < 0) throw invalid('skip must be a whole number from 0');
-    const jobs = await this.#outbox.parked(limit, skip);
+    const jobs = await this.#parts.queue.parked(limit, skip);
     return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => ({
       id,
       uid,
@@ -116,24 +124,24 @@ export class DebateSpaceOutbox {
 
   /**
    * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyRetentionMs`.
-   * The earliest end first. They are found by a hash keyed with `storageKey`: those that came under another are not.
+   * The earliest end first. They are found by the keys in `storageKey`: those that came under another one are not.
    * @throws {InvalidUidError}
    */
   async history(uid: string): Promise<readonly ExplainedLogout[]> {
     assertUid(uid, 'history');
-    const { waiting, finished } = await this.#outbox.ofUser(uid);
+    const { waiting, finished } = await this.#parts.logouts.ofUser(uid);
     const all = [...waiting.map(explainWaiting), ...finished.map(explainFinished)];
     return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
   }
 
   /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
   async retry(id: string): Promise<boolean> {
-    return this.#outbox.retryParked(id);
+    return this.#parts.queue.retryParked(id);
   }
 
   /** Gives up a parked logout. @returns whether there was one of this id */
   async discard(id: string): Promise<boolean> {
-    return this.#outbox.discard(id);
+    return this.#parts.queue.discard(id);
   }
 }
 

@@ -8,18 +8,18 @@ import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceHealth } from './debate-space-health.js';
 import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
-import type { ErasureDispatcher } from './erasure/erasure-dispatcher.js';
 import type { ErasureHealth } from './erasure/erasure-health.js';
 import { openErasures } from './erasure/open-erasures.js';
-import { inTime } from './in-time.js';
+import { withTimeout } from './with-timeout.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
-import type { DeliveryAnswer } from './outbox/delivery-policy.js';
-import { Dispatcher } from './outbox/dispatcher.js';
-import { MemoryOutbox } from './outbox/memory-outbox.js';
+import { CircuitBreaker } from './jobs/circuit-breaker.js';
+import { JobRunner } from './jobs/job-runner.js';
+import { FallbackQueue } from './logout/fallback-queue.js';
+import { LogoutDelivery } from './logout/logout-delivery.js';
+import { LogoutQueue } from './logout/logout-queue.js';
+import { LogoutSender } from './logout/logout-sender.js';
+import { tryAcquireSlot } from './remote/shared-slots.js';
 import { namespaceOf, openStorage } from './open-storage.js';
-import { outboxOn } from './logout/storage-outbox.js';
-import type { Outbox, OutboxContext, OutboxEntry } from './outbox/outbox.js';
-import { OutboxWithSpare } from './outbox/outbox-with-spare.js';
 import { AccessTokens } from './remote/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
 import { rateLimiters } from './remote/rate-limiters.js';
@@ -36,8 +36,9 @@ import type { SessionIndexing } from './session-end/indexed-sessions.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
 import { SessionRegistry } from './session-end/session-registry.js';
 import { SessionSeal } from './session-end/session-seal.js';
+import { uidCipher, type UidCipher } from './uid-cipher.js';
 import type { DebateSpaceStorage } from './storage/storage.js';
-import { uidCipher } from './uid-cipher.js';
+import { IS_SECRET_KEY, isStorageKey } from './storage-key-problems.js';
 
 const FORGETFUL =
   'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
@@ -46,7 +47,7 @@ const UNENDING =
   "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out over there";
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
-const LEAST_DRAIN_MS = 1_000;
+const MIN_DRAIN_MS = 1_000;
 
 /** One debate-space application, put together: the parts of design and the one place that knows them all. */
 export class DebateSpaceRuntime {
@@ -58,55 +59,50 @@ export class DebateSpaceRuntime {
   readonly recorder: EndRecorder;
   readonly detector: SessionEndDetector;
   readonly warnings: readonly string[];
-  readonly outbox: OutboxWithSpare;
   readonly #subject: Subject<DebateSpaceEvent>;
   readonly #closing = new AbortController();
   readonly #transport: Transport;
-  readonly #dispatches: boolean;
-  readonly #dispatcher: Dispatcher;
-  readonly #erasureDispatcher: ErasureDispatcher;
+  readonly #isWorker: boolean;
+  readonly #isDurable: boolean;
+  readonly #logouts: FallbackQueue;
+  readonly #runner: JobRunner;
   readonly #erasureHealth: ErasureHealth;
   readonly #registry: SessionRegistry | undefined;
   #closed: Promise<void> | undefined;
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
     const hashKey = await firstKey(options.secretKey);
+    if (isStorageKey(options.storageKey, hashKey)) throw new DebateSpaceOptionsError([IS_SECRET_KEY]);
     const subject = new Subject<DebateSpaceEvent>();
     const containment = new Containment(subject.next.bind(subject));
     const contained = (work: () => void): void => {
       containment.run('storage', work);
     };
-    const { storage, key } = await openStorage(options, contained);
-    const context: OutboxContext = {
-      uids: uidCipher([key], namespaceOf(options.applicationName)),
-      contained,
-      keepFinishedMs: options.logout.historyRetentionMs,
-    };
-    const engine = outboxOn(storage, options.storage, context);
+    const { storage, keys } = await openStorage(options, contained);
     const { policy, expiry } = options.session;
     const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
     const indexing = isIndexed
       ? {
           registry: new SessionRegistry(storage),
-          seal: new SessionSeal(key),
+          seal: new SessionSeal(keys),
           lastOnly: policy === 'last',
           sweepMs: expiry === false ? undefined : expiry.sweepMs,
         }
       : undefined;
-    return new DebateSpaceRuntime(options, hashKey, storage, engine, context, subject, indexing);
+    const uids = uidCipher(keys, namespaceOf(options.applicationName));
+    return new DebateSpaceRuntime(options, hashKey, storage, uids, subject, indexing);
   }
 
   private constructor(
     options: ResolvedOptions,
     hashKey: Secret,
     storage: DebateSpaceStorage,
-    engine: Outbox,
-    context: OutboxContext,
+    uids: UidCipher,
     subject: Subject<DebateSpaceEvent>,
     indexing?: SessionIndexing,
   ) {
     this.#subject = subject;
-    const { apiKey, secretKey, authUrl, baseUrl, http, logout, session, users } = options;
+    const { apiKey, secretKey, authUrl, baseUrl, http, logout, session, users, storage: engine } = options;
     const emit = (event: DebateSpaceEvent): void => {
       this.#subject.next(event);
     };
@@ -118,15 +114,16 @@ export class DebateSpaceRuntime {
     const transport = new Transport(http.timeoutMs, http.adapter, pause);
     const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });
     const tokens = new AccessTokens((scope) => tokenRoute.fetch(scope, closing));
-    const limiters = rateLimiters(http.rateLimit, engine.admit?.bind(engine));
-    const parts = { transport, tokens, closing };
-    const client = new ServiceClient({ ...parts, limiter: limiters.calls, policy });
-    const listApiKey = users.listAuth === 'apiKey' ? apiKey : undefined;
-    const apiOptions = { baseUrl, listApiKey };
-    const api = new UsersApi(client, apiOptions);
+    // What outlives a process may be shared by several.
+    const shared = engine.durable ? tryAcquireSlot.bind(undefined, storage) : undefined;
+    const limiters = rateLimiters(http.rateLimit, shared);
+    const client = new ServiceClient({ transport, tokens, closing, limiters, policy });
+    const api = new UsersApi(client, {
+      baseUrl,
+      listApiKey: users.listAuth === 'apiKey' ? apiKey : undefined,
+    });
 
     const logoutUrl = backchannelLogoutUrl(authUrl, options.applicationName);
-    const route = new LogoutRoute(transport, logoutUrl);
     const signer = new LogoutTokenSigner({
       ...logout,
       secretKey,
@@ -134,76 +131,51 @@ export class DebateSpaceRuntime {
       issuer: logout.issuer ?? options.applicationName,
       audience: logout.audience ?? apiKey.reveal(),
     });
-    const deliver = async (entry: OutboxEntry): Promise<DeliveryAnswer> => {
-      let token: string | undefined;
-      try {
-        token = await inTime(signer.sign(entry), http.timeoutMs, undefined);
-      } catch (error) {
-        // A function of the host's; it may do better next time.
-        const reason = error instanceof KeyProblem ? 'secretKey failed' : 'logout.claims failed';
-        return { reason, local: true };
-      }
-      if (token === undefined) return { reason: 'logout.claims did not answer', local: true };
-      try {
-        return await route.send(token, closing);
-      } catch (error) {
-        // A mistake in http.adapter, or in our code: the service has no part in it.
-        const name = error instanceof Error ? error.name : typeof error;
-        emit({ type: 'fault', where: 'http', error: name });
-        return { reason: name, local: true };
-      }
-    };
-    const { concurrency, giveUpAfterMs } = logout;
-    const outbox = new OutboxWithSpare(engine, new MemoryOutbox(context), logout.storageTimeoutMs, emit);
+    const route = new LogoutRoute(transport, logoutUrl);
+    const sender = new LogoutSender({ signer, route, timeoutMs, closing, emit });
+    const queue = new LogoutQueue(storage, engine, { uids, keepFinishedMs: logout.historyRetentionMs });
+    const logouts = new FallbackQueue(queue, logout.storageTimeoutMs, emit);
+    const breaker = new CircuitBreaker(logout.concurrency, emit);
+    const { giveUpAfterMs } = logout;
+    this.#runner = new JobRunner(emit);
+    this.#runner.add(new LogoutDelivery({ queue: logouts, sender, breaker, pause, giveUpAfterMs, emit }));
+    const { erasures, health: erasureHealth } = openErasures({
+      storage,
+      durable: engine.durable,
+      uids,
+      options,
+      users: api,
+      closing,
+      logouts,
+      sender,
+      runner: this.#runner,
+      pause,
+      emit,
+    });
 
-    this.outbox = outbox;
-    const forgetful = indexing && session.expiry !== false && !outbox.durable ? FORGETFUL : undefined;
+    const forgetful = indexing && session.expiry !== false && !engine.durable ? FORGETFUL : undefined;
     const unending = indexing && session.expiry === false ? UNENDING : undefined;
-    this.warnings = [signer.weakness(hashKey), forgetful, unending, ...outbox.warnings].filter(
+    const warnings = storage.warnings ?? [];
+    this.warnings = [signer.weakness(hashKey), forgetful, unending, ...warnings].filter(
       (warning) => warning !== undefined,
     );
     this.events = new DebateSpaceEvents(this.#subject);
-    this.recorder = new EndRecorder(outbox, hashKey, emit, logout);
+    this.recorder = new EndRecorder(logouts, hashKey, emit, logout);
     this.service = new DebateSpaceService(api, this.recorder, logoutUrl);
     this.#registry = indexing?.registry;
     this.detector = new SessionEndDetector(this.recorder, { ...session, indexing }, emit);
     this.#transport = transport;
-    this.#dispatches = options.worker;
-    this.#dispatcher = new Dispatcher(
-      outbox,
-      deliver,
-      { concurrency, giveUpAfterMs, leaseMs: 3 * http.timeoutMs },
-      emit,
-      pause,
-    );
-    // A job has a schedule of its own; a token that was refused is no reason to wait for it.
-    const jobPolicy = { totalTimeoutMs, maxAttempts: Math.min(2, maxAttempts), onlyRefusedTokens: true };
-    const once = { ...parts, limiter: limiters.work, policy: jobPolicy };
-    const { erasures, dispatcher, health } = openErasures({
-      storage,
-      outbox,
-      context,
-      options,
-      users: api,
-      once: new UsersApi(new ServiceClient(once), apiOptions),
-      closing,
-      logOut: deliver,
-      logouts: this.#dispatcher,
-      pause,
-      emit,
-    });
+    this.#isWorker = options.worker;
+    this.#isDurable = engine.durable;
+    this.#logouts = logouts;
     this.erasures = erasures;
-    this.#erasureDispatcher = dispatcher;
-    this.#erasureHealth = health;
-    this.operators = new DebateSpaceOutbox(outbox, this.#dispatcher);
-    this.health = new DebateSpaceHealth(this.operators, health, pause);
+    this.#erasureHealth = erasureHealth;
+    this.operators = new DebateSpaceOutbox({ queue, logouts, engine, warnings, breaker });
+    this.health = new DebateSpaceHealth(this.operators, erasureHealth, pause);
   }
 
   start(): void {
-    if (this.#dispatches) {
-      this.#dispatcher.start();
-      this.#erasureDispatcher.start();
-    }
+    if (this.#isWorker) this.#runner.start();
     this.detector.start();
   }
 
@@ -217,35 +189,35 @@ export class DebateSpaceRuntime {
   async #close(): Promise<void> {
     const deadline = performance.now() + DRAIN_MS;
     this.recorder.close();
-    await inTime(this.detector.close(), DRAIN_MS, undefined);
-    this.#erasureDispatcher.stop();
-    const left = this.#dispatches
-      ? await this.#dispatcher.drain(Math.max(LEAST_DRAIN_MS, deadline - performance.now()))
-      : 0;
+    await withTimeout(this.detector.close(), DRAIN_MS, undefined);
+    if (this.#isWorker) await this.#runner.drain(Math.max(MIN_DRAIN_MS, deadline - performance.now()));
     this.#closing.abort();
-    await inTime(this.#dispatcher.idle(), DRAIN_MS, undefined);
-    await this.#erasureDispatcher.idle(DRAIN_MS);
-    await inTime(this.outbox.handOver(), DRAIN_MS, undefined);
-    const pending = Math.max(left, this.outbox.forgettable);
-    if (pending > 0) {
-      const lost = !this.outbox.durable || this.outbox.forgettable > 0;
-      this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
-    }
-    const erasures = this.outbox.durable ? 0 : await inTime(this.#unfinishedErasures(), DRAIN_MS, 0);
-    if (erasures > 0) this.#subject.next({ type: 'erasures-dropped', count: erasures });
+    await this.#runner.idle(DRAIN_MS);
+    await withTimeout(this.#logouts.flush(), DRAIN_MS, undefined);
+    await this.#reportUnfinished();
     this.#transport.close();
-    await inTime(this.#registry?.idle() ?? Promise.resolve(), LEAST_DRAIN_MS, undefined);
-    await inTime(Promise.resolve(this.outbox.close()), DRAIN_MS, undefined);
+    await withTimeout(this.#registry?.idle() ?? Promise.resolve(), MIN_DRAIN_MS, undefined);
+    await withTimeout(this.#logouts.close(), DRAIN_MS, undefined);
     this.#subject.complete();
   }
 
+  async #reportUnfinished(): Promise<void> {
+    const { unpersistedCount } = this.#logouts;
+    const counts = this.#isWorker ? await this.#ask(async () => this.#logouts.counts()) : undefined;
+    const pending = Math.max(counts?.pending ?? 0, unpersistedCount);
+    const lost = !this.#isDurable || unpersistedCount > 0;
+    if (pending > 0) this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
+    const count = this.#isDurable ? 0 : ((await this.#ask(async () => this.#erasureHealth.count())) ?? 0);
+    if (count > 0) this.#subject.next({ type: 'erasures-dropped', count });
+  }
+
   /** As far as the storage can say. */
-  async #unfinishedErasures(): Promise<number> {
-    try {
-      return await this.#erasureHealth.count();
-    } catch {
-      return 0;
-    }
+  async #ask<T>(question: () => Promise<T>): Promise<T | undefined> {
+    return withTimeout(
+      question().catch(() => undefined),
+      MIN_DRAIN_MS,
+      undefined,
+    );
   }
 }
 

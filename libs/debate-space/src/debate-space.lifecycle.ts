@@ -59,12 +59,12 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   /** One line that says what is on. */
   onApplicationBootstrap(): void {
     this.#containment.run('logger', () => {
-      const { applicationName, authUrl } = this.#options;
-      const { outbox, warnings } = this.#runtime;
+      const { applicationName, authUrl, storage } = this.#options;
+      const { warnings } = this.#runtime;
       const sessions =
         this.#sessions?.description ?? 'no session is watched, the identity provider notifies the service';
       this.#logger.log(
-        `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${outbox.engine}, ${outbox.promise}`,
+        `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
       for (const warning of [...warnings, this.#appWarning()])
         if (warning !== undefined) this.#logger.warn(warning);

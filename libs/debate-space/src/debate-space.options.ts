@@ -21,11 +21,13 @@ export interface DebateSpaceModuleOptions {
   /** How the secret key becomes the signing key: its UTF-8 bytes (default), or Base64 decoded. */
   secretKeyEncoding?: 'utf8' | 'base64' | undefined;
   /**
-   * Key under which uids are encrypted in the storage, and hashed in history and receipts; at least 16 characters, such
-   * as of `openssl rand -base64 32`. `redisStorage` and `postgresStorage` need it; `lmdbStorage` makes one of its own
-   * beside its data. It must not change while logouts or erasures wait and receipts are kept.
+   * Encrypts the uids in the storage (AES-256-GCM) and hashes them (HMAC-SHA-256): at least 16 characters without a comma,
+   * such as of `openssl rand -base64 32`; neither the API key nor the secret key. Of several keys the first one encrypts and
+   * hashes; all of them decrypt and find. To rotate, put the new key in front and keep the old one behind it.
+   * `redisStorage` and `postgresStorage` require a key. `lmdbStorage` makes one beside its data, which stays the last one.
+   * @defaultValue none
    */
-  storageKey?: string | undefined;
+  storageKey?: string | readonly string[] | undefined;
   session?: DebateSpaceSessionOptions | undefined;
   logout?: DebateSpaceLogoutOptions | undefined;
   /**
@@ -168,7 +170,7 @@ export interface DebateSpaceHttpOptions {
   /**
    * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. Default: 30,000.
    * A call whose slot cannot come in time is refused immediately, with a `RateLimitedError`. Only the requests count for
-   * what waits for its slots instead: `users()`, `exportUsers()` and the erasures.
+   * what waits for its slots instead: `users()` and the erasures.
    */
   totalTimeoutMs?: number | undefined;
   /** How many requests one call may make. Default: 4. */

@@ -5,7 +5,6 @@ export type DebateSpaceOperation =
   | 'deleteUser'
   | 'listUsers'
   | 'findUser'
-  | 'exportUsers'
   | 'requestErasure'
   | 'logoutUser'
   | 'history'

@@ -62,11 +62,10 @@ export type {
   StorageView,
 } from './storage/storage.js';
 export type { ErasureDryRun } from './erasure/dry-run.js';
-export type { UidSource, UidSourceOptions } from './erasure/uid-source.js';
+export type { UidSource } from './erasure/uid-source.js';
 export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 export type { HttpAdapter } from './remote/transport.js';
 export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
-export type { UsersExportOptions } from './users-export.js';
 export {
   AbortedError,
   AuthenticationError,

@@ -35,7 +35,7 @@ for (const storage of sharedStorages) {
 
     describe('an erasure that was left to the app', () => {
       beforeEach(async () => {
-        const { code } = await run('erase ada ben --mode delete --reference case-1 --detach --yes', { env });
+        const { code } = await run('erase ada ben --mode delete --reference case-1 --no-wait --yes', { env });
         expect(code).toBe(0);
       });
 
@@ -57,7 +57,7 @@ for (const storage of sharedStorages) {
       });
 
       it('is listed with the others, the newest first', async () => {
-        await run('erase cleo --mode anonymize --reference case-2 --detach --yes', { env });
+        await run('erase cleo --mode anonymize --reference case-2 --no-wait --yes', { env });
         const { out } = await run('erasures list --json', { env });
         const lines = out
           .trimEnd()
@@ -96,7 +96,7 @@ for (const storage of sharedStorages) {
         watching.interrupt();
         expect(await watching.code).toBe(5);
         expect(service.received.count).toBe(0);
-        const both = await run('erase ada --mode delete --yes --detach --carry-out', { env });
+        const both = await run('erase ada --mode delete --yes --no-wait --execute-here', { env });
         expect(both).toMatchObject({ code: 2 });
       });
 
@@ -104,7 +104,7 @@ for (const storage of sharedStorages) {
         const watching = start('erasures status case-1 --watch --json', { env });
         await watching.told('0 of 2');
         expect(
-          await run('erase ada ben --mode delete --reference case-1 --carry-out --yes', { env }),
+          await run('erase ada ben --mode delete --reference case-1 --execute-here --yes', { env }),
         ).toMatchObject({
           code: 0,
         });
@@ -153,7 +153,7 @@ for (const storage of sharedStorages) {
       });
 
       it('ends with 5 when the watching is interrupted before', async () => {
-        await run('erase ada --mode delete --reference case-1 --detach --yes', { env });
+        await run('erase ada --mode delete --reference case-1 --no-wait --yes', { env });
         const { code, told, interrupt, err } = start('erasures status case-1 --watch', { env });
         await told('0 of 1');
         interrupt();
@@ -164,7 +164,7 @@ for (const storage of sharedStorages) {
 
     describe('the receipts', () => {
       beforeEach(async () => {
-        await run('erase ada ben --mode delete --reference case-1 --carry-out --yes', { env });
+        await run('erase ada ben --mode delete --reference case-1 --execute-here --yes', { env });
       });
 
       it('are those of a reference, one a line, with no uid in them', async () => {

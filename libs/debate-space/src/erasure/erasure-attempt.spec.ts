@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
 import type { ErasureClaim } from './erasure-claim.js';
-import { ErasureAttempt, HOOK_WITHIN_MS, type ErasureAttemptParts } from './erasure-attempt.js';
+import { ErasureAttempt, type ErasureAttemptParts } from './erasure-attempt.js';
 
-const claimed: ErasureClaim = {
+const HOOK_TIMEOUT_MS = 30_000;
+const claim: ErasureClaim = {
   uidHash: 'hash',
   uid: 'alice',
-  id: 'id',
-  lease: 'lease',
+  id: 'an id',
+  lease: 'a lease',
   mode: 'delete',
   references: ['r'],
   attempts: 0,
@@ -19,15 +20,18 @@ const claimed: ErasureClaim = {
 const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
 const yes = (): Promise<boolean> => Promise.resolve(true);
 
-async function attempt(parts: Partial<ErasureAttemptParts>, claim = claimed) {
+const slot = () => ({ release: () => undefined });
+
+async function attempt(parts: Partial<ErasureAttemptParts>, claimed = claim, markSending = yes) {
   const whole: ErasureAttemptParts = {
+    prepare: () => Promise.resolve(slot()),
     erase: () => Promise.resolve(200),
     isServiceThere: yes,
     closing: new AbortController().signal,
     emit: () => undefined,
     ...parts,
   };
-  return new ErasureAttempt(whole).make(claim, yes);
+  return new ErasureAttempt(whole).make(claimed, markSending);
 }
 const failing = (error: Error) => ({ erase: () => Promise.reject(error) });
 
@@ -45,7 +49,7 @@ describe('an attempt at an erasure', () => {
     { unknownBefore: false, outcome: 'not-found' },
     { unknownBefore: true, outcome: 'erased' },
   ])('takes a 404 for $outcome', async ({ unknownBefore, outcome }) => {
-    const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claimed, unknownBefore });
+    const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claim, unknownBefore });
     expect(result).toMatchObject({ end: { outcome, status: 404 } });
   });
 
@@ -58,8 +62,8 @@ describe('an attempt at an erasure', () => {
     const retryAfterMs = 365 * 24 * 60 * 60 * 1000;
     const error = new RateLimitedError('later', { ...details, outcome: 'refused', status: 429, retryAfterMs }); // prettier-ignore
     expect(await attempt(failing(error))).toMatchObject({ others: 'slower', delayMs: 60 * 60 * 1000 });
-    const logOut = () => Promise.resolve({ status: 503, retryAfterMs });
-    expect(await attempt({ logOut })).toMatchObject({ others: 'held-up', delayMs: 60 * 60 * 1000 });
+    const logouts = { send: () => Promise.resolve({ status: 503, retryAfterMs }) };
+    expect(await attempt({ logouts })).toMatchObject({ others: 'held-up', delayMs: 60 * 60 * 1000 });
   });
 
   it('says which failures are of this user alone, and waits longer for those', async () => {
@@ -78,10 +82,54 @@ describe('an attempt at an erasure', () => {
     expect(await attempt({ beforeErase: () => undefined, closing })).toMatchObject({ brokenOff: true });
   });
 
+  it('asks the host when its slot of the rate limit has come, and sends nothing but the logout in between', async () => {
+    const steps: string[] = [];
+    const released: boolean[] = [];
+    const step = <T>(name: string, result: T): Promise<T> => {
+      steps.push(name);
+      return Promise.resolve(result);
+    };
+    const own = { release: (sent: boolean) => released.push(sent) };
+    await attempt(
+      {
+        prepare: () => step('slot', own),
+        beforeErase: () => step('beforeErase', undefined),
+        logouts: { send: () => step('logout', { status: 200 }) },
+        erase: () => step('erase', 200),
+      },
+      claim,
+      () => step('mark as sending', true),
+    );
+    expect(steps).toEqual(['slot', 'beforeErase', 'logout', 'mark as sending', 'erase']);
+    expect(released).toEqual([false]); // the request has taken it: this changes nothing
+  });
+
+  it.each([
+    ['the host vetoes', { beforeErase: () => ({ veto: 'a lawsuit' }) }, yes],
+    ['the logout fails', { logouts: { send: () => Promise.resolve({ status: 503 }) } }, yes],
+    ['it was canceled meanwhile', {}, () => Promise.resolve(false)],
+  ])('gives the slot back and sends nothing when %s', async (_what, parts, markSending) => {
+    const release = jest.fn();
+    const erase = jest.fn(() => Promise.resolve(200));
+    await attempt({ ...parts, erase, prepare: () => Promise.resolve({ release }) }, claim, markSending);
+    expect(erase).not.toHaveBeenCalled();
+    expect(release).toHaveBeenCalledWith(false);
+  });
+
+  it('asks nobody when no slot comes in time, or no access token', async () => {
+    const beforeErase = jest.fn(() => undefined);
+    const noSlot = await attempt({ beforeErase, prepare: () => Promise.resolve({ retryAfterMs: 42_000 }) });
+    expect(noSlot).toMatchObject({ others: 'slower', delayMs: 42_000, setback: { sent: false } });
+    const error = new UnavailableError('no access token', { ...details, outcome: 'not-sent', status: 503 });
+    const noToken = await attempt({ beforeErase, prepare: () => Promise.reject(error) });
+    expect(noToken).toMatchObject({ others: 'held-up', setback: { sent: false, unknown: false } });
+    expect(beforeErase).not.toHaveBeenCalled();
+  });
+
   it('does not wait for ever for the host', async () => {
     jest.useFakeTimers();
     const attempting = attempt({ beforeErase: () => new Promise(() => undefined) });
-    await jest.advanceTimersByTimeAsync(HOOK_WITHIN_MS);
+    await jest.advanceTimersByTimeAsync(HOOK_TIMEOUT_MS);
     expect(await attempting).toMatchObject({ setback: { cause: 'beforeErase failed', sent: false } });
   });
 

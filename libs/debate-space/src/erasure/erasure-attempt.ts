@@ -1,38 +1,24 @@
 import type { Emit } from '../debate-space-event.js';
-import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
-import { answered } from '../in-time.js';
 import { orAborted } from '../linked-signal.js';
-import { causeOf, decide, type DeliveryAnswer } from '../outbox/delivery-policy.js';
-import type { Deliver } from '../outbox/dispatcher.js';
-import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
-import type { ErasureClaim, ErasureEnd, Setback } from './erasure-claim.js';
+import { decide } from '../logout/delivery-policy.js';
+import type { LogoutSender } from '../logout/logout-sender.js';
+import type { NoSlot, Slot } from '../remote/rate-limiter.js';
+import { timeoutOrThrow } from '../with-timeout.js';
+import type { ErasureClaim, ErasureEnd } from './erasure-claim.js';
 import type { BeforeErase, ErasureMode } from './erasure.js';
+import { afterError, afterLogout, brokenOff, failed, noSlot, serviceMissing, type FailedAttempt } from './failed-attempt.js'; // prettier-ignore
 
 /** What came of an attempt. */
 export type AttemptResult = { readonly end: ErasureEnd } | FailedAttempt;
 
-export interface FailedAttempt {
-  readonly end?: undefined;
-  readonly setback: Setback;
-  /** What it says of all the others: the service wants fewer requests, or it is away, or the keys are wrong. */
-  readonly others: 'unaffected' | 'slower' | 'held-up';
-  /** Nothing went wrong: the app shuts down, or somebody paused or cancelled it. */
-  readonly brokenOff: boolean;
-  /** Until the next attempt, in milliseconds. */
-  readonly delayMs: number;
-  /** What is most likely to mend it. */
-  readonly hint: string;
-}
-
 export interface ErasureAttemptParts {
   readonly beforeErase?: BeforeErase | undefined;
   /** Absent when the identity provider notifies the service. */
-  readonly logOut?: Deliver | undefined;
-  /**
-   * One request. @param mayStillBeSent asked immediately before it
-   * @returns the status of the answer, 404 when the service does not know the user
-   */
-  readonly erase: (uid: string, mode: ErasureMode, mayStillBeSent: () => Promise<boolean>) => Promise<number>;
+  readonly logouts?: Pick<LogoutSender, 'send'> | undefined;
+  /** Waits for a slot of the rate limit and for an access token. */
+  readonly prepare: (mode: ErasureMode) => Promise<Slot | NoSlot>;
+  /** One request. @returns the status of the answer, 404 when the service does not know the user */
+  readonly erase: (uid: string, mode: ErasureMode, slot: Slot) => Promise<number>;
   /** Whether it is the service that says 404, and not somebody else at a wrong address. */
   readonly isServiceThere: () => Promise<boolean>;
   /** Aborted when the app shuts down. */
@@ -41,13 +27,14 @@ export interface ErasureAttemptParts {
 }
 
 /** How long `erasure.beforeErase` may take, in milliseconds. */
-export const HOOK_WITHIN_MS = 30_000;
-const LONGEST_REASON = 1_000;
-const LEAST_DELAY_MS = 100;
-const MINUTE_MS = 60_000;
-const NOT_SENT = { unknown: false, sent: false } as const;
+const HOOK_TIMEOUT_MS = 30_000;
+const MAX_REASON_LENGTH = 1_000;
+const UNREADABLE = 'the record of this erasure cannot be read; cancel it, and request the erasure again';
 
-/** One attempt at one erasure: the host's word, the logout, the operation. Never rejects. */
+/**
+ * One attempt at one erasure. It waits for the rate limit first: between the word of the host and the request stands the
+ * logout only. Rejects only when `markSending` does.
+ */
 export class ErasureAttempt {
   readonly #parts: ErasureAttemptParts;
 
@@ -55,139 +42,80 @@ export class ErasureAttempt {
     this.#parts = parts;
   }
 
-  /** @param mayStillBeSent asked immediately before the operation is sent */
-  async make(claimed: ErasureClaim, mayStillBeSent: () => Promise<boolean>): Promise<AttemptResult> {
-    const { uid, hint = '' } = claimed;
-    if (uid === undefined) return failed(claimed, 'unreadable', hint);
-    const forbidden = await this.#veto(claimed, uid);
-    if (forbidden) return forbidden;
-    const loggedOut = await this.#logOut(claimed, uid);
-    if (typeof loggedOut === 'object') return loggedOut;
-    const last = { isWanted: true };
+  /** @param markSending called immediately before the request; `false` breaks the attempt off */
+  async make(claim: ErasureClaim, markSending: () => Promise<boolean>): Promise<AttemptResult> {
+    const { uid } = claim;
+    if (uid === undefined) return failed(claim, 'unreadable', claim.hint ?? UNREADABLE);
+    let slot: Slot | NoSlot;
     try {
-      const status = await this.#parts.erase(uid, claimed.mode, async () => {
-        last.isWanted = await mayStillBeSent();
-        return last.isWanted;
-      });
-      if (status === 404 && !(await this.#parts.isServiceThere())) return nobodyThere(claimed);
+      slot = await this.#parts.prepare(claim.mode);
+    } catch (error) {
+      return this.#parts.closing.aborted ? brokenOff(claim) : afterError(claim, error, false);
+    }
+    if ('retryAfterMs' in slot) return noSlot(claim, slot.retryAfterMs);
+    try {
+      return await this.#inSlot(claim, uid, slot, markSending);
+    } finally {
+      slot.release(false); // unless the request has taken it
+    }
+  }
+
+  async #inSlot(
+    claim: ErasureClaim,
+    uid: string,
+    slot: Slot,
+    markSending: () => Promise<boolean>,
+  ): Promise<AttemptResult> {
+    const { erase, isServiceThere, closing } = this.#parts;
+    const vetoed = await this.#veto(claim, uid);
+    if (vetoed) return vetoed;
+    const loggedOut = await this.#logOut(claim, uid);
+    if (typeof loggedOut === 'object') return loggedOut;
+    if (!(await markSending())) return brokenOff(claim);
+    try {
+      const status = await erase(uid, claim.mode, slot);
+      if (status === 404 && !(await isServiceThere())) return serviceMissing(claim);
       // Gone already – unless an earlier attempt, whose answer nobody has heard, was what did it.
-      const outcome = status === 404 && !claimed.unknownBefore ? 'not-found' : 'erased';
+      const outcome = status === 404 && !claim.unknownBefore ? 'not-found' : 'erased';
       return { end: { outcome, status, loggedOut } };
     } catch (error) {
-      return last.isWanted ? afterError(claimed, error, this.#parts.closing.aborted) : brokenOff(claimed);
+      return afterError(claim, error, closing.aborted);
     }
   }
 
   /** @returns `undefined` when the host agrees */
-  async #veto(claimed: ErasureClaim, uid: string): Promise<AttemptResult | undefined> {
+  async #veto(claim: ErasureClaim, uid: string): Promise<AttemptResult | undefined> {
     const { beforeErase, closing, emit } = this.#parts;
     if (!beforeErase) return undefined;
-    const { mode, references, requestedBy } = claimed;
+    const { mode, references, requestedBy } = claim;
     const [reference = ''] = references;
     try {
       const asked = { uid, mode, reference, ...(requestedBy === undefined ? {} : { requestedBy }) };
       const word = Promise.resolve(asked).then(beforeErase);
-      const answer: unknown = await orAborted(answered(word, HOOK_WITHIN_MS), closing);
+      const answer: unknown = await orAborted(timeoutOrThrow(word, HOOK_TIMEOUT_MS), closing);
       if (answer === undefined) return undefined;
       const { veto } = Object(answer) as { veto?: unknown };
       if (typeof veto !== 'string') throw new TypeError('neither nothing nor a veto');
-      return { end: { outcome: 'vetoed', loggedOut: false, reason: veto.slice(0, LONGEST_REASON) } };
+      return { end: { outcome: 'vetoed', loggedOut: false, reason: veto.slice(0, MAX_REASON_LENGTH) } };
     } catch (error) {
-      if (closing.aborted) return brokenOff(claimed);
+      if (closing.aborted) return brokenOff(claim);
       const name = error instanceof Error ? error.name : typeof error;
       emit({ type: 'fault', where: 'erasure.beforeErase', error: name });
-      const hint = 'see why erasure.beforeErase fails; without its word nothing is erased';
-      return failed(claimed, 'beforeErase failed', hint);
+      return failed(claim, 'beforeErase failed', 'see why erasure.beforeErase fails; without its answer nothing is erased'); // prettier-ignore
     }
   }
 
   /** @returns whether the service took it; a result when it may take it later: the operation waits for that */
-  async #logOut(claimed: ErasureClaim, uid: string): Promise<boolean | AttemptResult> {
-    const { logOut } = this.#parts;
-    if (!logOut) return false;
-    const { uidHash: id, attempts, rejections, ageMs } = claimed;
-    const entry = { id, uid, reason: 'erasure', endedAt: Date.now() - ageMs } as const;
-    const answer = await logOut(entry);
-    if (answer.aborted) return brokenOff(claimed);
+  async #logOut(claim: ErasureClaim, uid: string): Promise<boolean | AttemptResult> {
+    const { logouts } = this.#parts;
+    if (!logouts) return false;
+    const { uidHash: id, attempts, rejections } = claim;
+    const entry = { id, uid, reason: 'erasure', endedAt: Date.now() } as const;
+    const answer = await logouts.send(entry);
+    if (answer.aborted) return brokenOff(claim);
     const decision = decide(answer, { entry, attempts, rejections }, Infinity);
     // Refused for good: the erasure, which the law asks for, does not wait for it. The receipt tells.
     if (decision.action !== 'retry') return decision.action === 'finish';
-    return afterLogout(claimed, answer, decision.rejections);
+    return afterLogout(claim, answer, decision.rejections);
   }
-}
-
-function setbackOf({ rejections }: ErasureClaim, cause: string): Setback {
-  return { ...NOT_SENT, cause, rejections };
-}
-
-function failed(claimed: ErasureClaim, cause: string, hint: string): FailedAttempt {
-  const setback = setbackOf(claimed, cause);
-  return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), hint };
-}
-
-function brokenOff(claimed: ErasureClaim): FailedAttempt {
-  return { ...failed(claimed, 'broken off', ''), brokenOff: true, delayMs: 0 };
-}
-
-function nobodyThere(claimed: ErasureClaim): FailedAttempt {
-  const hint = 'the address says 404 to everything, and is not the service; check baseUrl';
-  const setback = { ...setbackOf(claimed, '404'), sent: true };
-  return { setback, others: 'held-up', brokenOff: false, delayMs: delay(claimed), hint };
-}
-
-function afterLogout(claimed: ErasureClaim, answer: DeliveryAnswer, rejections: number): FailedAttempt {
-  const { local = false, status, retryAfterMs = 0 } = answer;
-  return {
-    setback: { ...setbackOf(claimed, `logout: ${causeOf(answer)}`), rejections },
-    others: local || status === 400 ? 'unaffected' : status === 429 ? 'slower' : 'held-up',
-    brokenOff: false,
-    delayMs: Math.max(delay(claimed), Math.min(retryAfterMs, MAX_RETRY_AFTER_MS)),
-    hint: 'see that the service is up, and run `npx debate-space doctor`',
-  };
-}
-
-function afterError(claimed: ErasureClaim, error: unknown, isClosing: boolean): FailedAttempt {
-  if (!(error instanceof DebateSpaceRequestError)) {
-    const cause = error instanceof Error ? error.name : typeof error;
-    const setback = { ...setbackOf(claimed, cause), unknown: true, sent: true };
-    return { setback, others: 'unaffected', brokenOff: false, delayMs: delay(claimed), hint: 'an error of this plugin' }; // prettier-ignore
-  }
-  const { outcome, status, code, retryAfterMs = 0 } = error;
-  const setback = {
-    ...setbackOf(claimed, String(status ?? code)),
-    unknown: outcome === 'unknown',
-    sent: outcome !== 'not-sent',
-  };
-  const isBrokenOff = isClosing && code === 'ERR_DEBATE_SPACE_ABORTED';
-  if (isBrokenOff) return { setback, others: 'unaffected', brokenOff: true, delayMs: 0, hint: '' };
-  const refusedAlone = code === 'ERR_DEBATE_SPACE_REFUSED';
-  return {
-    setback,
-    others: refusedAlone ? 'unaffected' : (OTHERS[code] ?? 'held-up'),
-    brokenOff: false,
-    delayMs: Math.max(
-      refusedAlone ? delayOfRefused(claimed) : delay(claimed),
-      Math.min(retryAfterMs, MAX_RETRY_AFTER_MS),
-    ),
-    hint: refusedAlone
-      ? 'the service refuses to erase this user; ask its operator'
-      : error.message.replace(/^\w+: /, ''),
-  };
-}
-
-/** A place in the rate limit that did not come in time, or a uid of an older version, says nothing of the service. */
-const OTHERS: Partial<Record<DebateSpaceErrorCode, 'unaffected' | 'slower'>> = {
-  ERR_DEBATE_SPACE_RATE_LIMITED: 'slower',
-  ERR_DEBATE_SPACE_ABORTED: 'unaffected',
-  ERR_DEBATE_SPACE_INVALID_UID: 'unaffected',
-};
-
-/** Never so short that a failure on this side becomes a loop. */
-function delay({ failures }: ErasureClaim): number {
-  return Math.max(LEAST_DELAY_MS, fullJitter(failures + 1, 1_000, 5 * MINUTE_MS));
-}
-
-/** Repeating alone hardly helps: somebody has to look at it. */
-function delayOfRefused({ failures }: ErasureClaim): number {
-  return fullJitter(failures + 1, MINUTE_MS, 6 * 60 * MINUTE_MS);
 }

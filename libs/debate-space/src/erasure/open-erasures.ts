@@ -1,18 +1,20 @@
 import { DebateSpaceErasures } from '../debate-space-erasures.js';
+import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
-import type { Deliver, Dispatcher } from '../outbox/dispatcher.js';
-import type { OutboxContext } from '../outbox/outbox.js';
-import type { OutboxWithSpare } from '../outbox/outbox-with-spare.js';
-import { CircuitBreaker } from '../outbox/circuit-breaker.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import type { JobRunner } from '../jobs/job-runner.js';
 import { withLinkedSignal } from '../linked-signal.js';
-import type { ServicePause } from '../remote/service-pause.js';
-import type { DebateSpaceStorage } from '../storage/storage.js';
-import type { UsersApi } from '../remote/users-api.js';
+import type { FallbackQueue } from '../logout/fallback-queue.js';
+import type { LogoutSender } from '../logout/logout-sender.js';
 import { iterateUsers } from '../remote/paginate-users.js';
+import type { ServicePause } from '../remote/service-pause.js';
+import type { UsersApi } from '../remote/users-api.js';
 import type { ResolvedOptions } from '../resolve-options.js';
+import type { DebateSpaceStorage } from '../storage/storage.js';
+import type { UidCipher } from '../uid-cipher.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureControl } from './erasure-control.js';
-import { ErasureDispatcher } from './erasure-dispatcher.js';
+import { ErasureExecution } from './erasure-execution.js';
 import { ErasureHealth } from './erasure-health.js';
 import { ErasureMaintenance } from './erasure-maintenance.js';
 import { ErasureQueue } from './erasure-queue.js';
@@ -20,27 +22,24 @@ import { ErasureReceipts } from './erasure-receipts.js';
 import { ErasureRequests } from './erasure-requests.js';
 import { ErasureStorage } from './erasure-storage.js';
 import { ServicePresence } from './service-presence.js';
-import { forgetUser } from './forget-user.js';
 
 export interface ErasuresAround {
   readonly storage: DebateSpaceStorage;
-  readonly outbox: OutboxWithSpare;
-  readonly context: OutboxContext;
+  readonly durable: boolean;
+  readonly uids: UidCipher;
   readonly options: ResolvedOptions;
   readonly users: UsersApi;
-  /** The same with one request for each call, for work that can wait. */
-  readonly once: UsersApi;
   /** Aborted when the app shuts down. */
   readonly closing: AbortSignal;
-  readonly logOut: Deliver;
-  readonly logouts: Dispatcher;
+  readonly logouts: FallbackQueue;
+  readonly sender: LogoutSender;
+  readonly runner: JobRunner;
   readonly pause: ServicePause;
   readonly emit: Emit;
 }
 
 export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
-  readonly dispatcher: ErasureDispatcher;
   readonly health: ErasureHealth;
 }
 
@@ -48,9 +47,9 @@ const PER_PAGE = 100;
 
 /** The erasures of one application, put together. */
 export function openErasures(around: ErasuresAround): OpenErasures {
-  const { outbox, context, options, users, once, closing, logOut, logouts, pause, emit } = around;
+  const { durable, uids, options, users, closing, logouts, sender, runner, pause, emit } = around;
   const { erasure, http, logout } = options;
-  const storage = new ErasureStorage(around.storage, context.uids);
+  const storage = new ErasureStorage(around.storage, uids);
   const { concurrency, giveUpAfterMs, receiptRetentionMs, beforeErase } = erasure;
   const agesMs = [...erasure.overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
   const [overdueAfterMs = giveUpAfterMs] = agesMs;
@@ -59,15 +58,19 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const control = new ErasureControl(storage, register);
   const receipts = new ErasureReceipts(storage);
   const maintenance = new ErasureMaintenance(storage, { overdueAfterMs: agesMs, receiptRetentionMs }, emit);
-  // Time for the request, and for a place in the rate limit, which may be full of the calls of others.
-  const eraseMs = 2 * http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
-  const presence = new ServicePresence(() => once.list({ perPage: 1 }, closing, eraseMs));
+  const queue = new ErasureQueue(storage, maintenance);
+  // The window of the rate limit may be full of the calls of others.
+  const slotWithinMs = http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
+  const presence = new ServicePresence(() =>
+    users.list({ perPage: 1 }, closing, { slotWithinMs, isJob: true }),
+  );
   const attempt = new ErasureAttempt({
     beforeErase,
-    logOut: logout.mode === 'direct' ? logOut : undefined,
-    erase: (uid, mode, mayStillBeSent) =>
-      withLinkedSignal([closing], eraseMs, ({ signal }) =>
-        once.eraseKnownOrNot(uid, mode, mayStillBeSent, eraseMs, signal),
+    logouts: logout.mode === 'direct' ? sender : undefined,
+    prepare: (mode) => users.prepareErasure(mode, closing, slotWithinMs),
+    erase: (uid, mode, slot) =>
+      withLinkedSignal([closing], 2 * http.totalTimeoutMs + slotWithinMs, ({ signal }) =>
+        users.eraseIfExists(uid, mode, { slot, slotWithinMs }, signal),
       ),
     isServiceThere: () => presence.isThere(),
     closing,
@@ -79,22 +82,12 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   };
   // An attempt logs the user out first: one failure is enough to stop the others.
   const breaker = new CircuitBreaker(concurrency, report, 1);
-  const dispatcher = new ErasureDispatcher(
-    {
-      queue: new ErasureQueue(storage, maintenance),
-      attempt,
-      breaker,
-      pause,
-      logoutsWait: () => logouts.busy(),
-      forget: (uid) => forgetUser(outbox, uid, emit),
-      emit,
-    },
-    { giveUpAfterMs },
-  );
+  const containment = new Containment(emit);
+  const forget = async (uid: string) =>
+    containment.run('logouts of an erased user', () => logouts.forget(uid), undefined);
+  runner.add(new ErasureExecution({ queue, attempt, breaker, pause, giveUpAfterMs, forget, emit }));
   const walk = (signal: AbortSignal | undefined) =>
-    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, Infinity));
-  const { durable } = outbox;
+    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, { slotWithinMs: Infinity }));
   const parts = { requests, control, receipts, storage, users: walk, durable, closing, emit };
-  const health = new ErasureHealth(register, storage);
-  return { erasures: new DebateSpaceErasures(parts), dispatcher, health };
+  return { erasures: new DebateSpaceErasures(parts), health: new ErasureHealth(register, storage) };
 }

@@ -1,4 +1,4 @@
-import type { OutboxEntry } from '../outbox/outbox.js';
+import type { LogoutEntry } from '../logout/logout.js';
 import type { StorageRow } from '../storage/storage.js';
 import type { LogoutRecords } from './logout-records.js';
 import { idOf, recordKey } from './queue-keys.js';
@@ -17,7 +17,7 @@ export interface OwnLogout {
 }
 
 export interface Claimed {
-  readonly entry: OutboxEntry;
+  readonly entry: LogoutEntry;
   readonly own: OwnLogout;
 }
 

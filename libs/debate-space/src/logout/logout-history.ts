@@ -1,4 +1,4 @@
-import type { FinishedEntry, OutboxContext, Outcome } from '../outbox/outbox.js';
+import type { FinishedEntry, LogoutContext, Outcome } from '../logout/logout.js';
 import { SteadyClock } from '../storage/steady-clock.js';
 import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
 import { daysBetween, doneAtOf, doneDay, doneKey, donePrefix, endOf } from './queue-keys.js';
@@ -17,7 +17,7 @@ export class LogoutHistory {
   readonly #clock: SteadyClock;
 
   /** @param maxRows how many are kept at most, for a storage in the memory of the process */
-  constructor(storage: DebateSpaceStorage, { keepFinishedMs }: OutboxContext, maxRows = Infinity) {
+  constructor(storage: DebateSpaceStorage, { keepFinishedMs }: LogoutContext, maxRows = Infinity) {
     this.#storage = storage;
     this.#keepMs = keepFinishedMs;
     this.#maxRows = maxRows;

@@ -1,82 +1,25 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { Secret } from '../secret.js';
 import { uidCipher } from '../uid-cipher.js';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
-import { memoryQueue, openMemory } from '../../../../test/support/outbox-engines.js';
+import { memoryQueue } from '../../../../test/support/outbox-engines.js';
+import { SharedStorage, type Outcome } from '../../../../test/support/shared-storage.js';
 import { StorageError } from '../errors.js';
-import type { Outbox, OutboxContext, OutboxEntry } from '../outbox/outbox.js';
-import type { DebateSpaceStorage, StorageEngine, StorageRow, StorageValues } from '../storage/storage.js';
+import type { LogoutContext, LogoutEntry } from '../logout/logout.js';
+
+import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
 import { LogoutHistory } from './logout-history.js';
-import { QUEUE_FAMILIES } from './queue-keys.js';
 import { run } from './steps.js';
-import { outboxOn } from './storage-outbox.js';
+import { LogoutQueue } from './logout-queue.js';
 
 const LEASE = 30_000;
 const DAY = 86_400_000;
 const YEARS = 4 * 365 * DAY;
 const none = { attempts: 0, rejections: 0 };
-const entry = (id: string): OutboxEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1_750_000_000_000 }); // prettier-ignore
+const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1_750_000_000_000 }); // prettier-ignore
 const numbered = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `e-${String(n).padStart(4, '0')}`);
-const ids = (jobs: readonly { readonly entry: OutboxEntry }[]): string[] => jobs.map((job) => job.entry.id);
-
-type Outcome = 'made' | 'not made';
-interface Call {
-  readonly method: 'get' | 'range' | 'count' | 'commit';
-  readonly limit?: number;
-  readonly changes: number;
-}
-
-/** A storage in memory that several processes share, with a clock and failures of the test. */
-class SharedStorage implements DebateSpaceStorage {
-  readonly #room = openMemory();
-  calls: Call[] = [];
-  isAsynchronous = false;
-  time = 1_800_000_000_000;
-  /** What becomes of the next commits, whose caller hears only that they failed. */
-  readonly unknown: Outcome[] = [];
-  /** Runs once, between the reads of a call and its next commit. */
-  beforeCommit: (() => void) | undefined;
-
-  readonly get = (keys: readonly string[]) => this.#call({ method: 'get' }, () => this.#room.get(keys));
-  readonly range: DebateSpaceStorage['range'] = (from, to, options) =>
-    this.#call({ method: 'range', limit: options.limit }, () => this.#room.range(from, to, options));
-  readonly count = (family: string) => this.#call({ method: 'count' }, () => this.#room.count(family));
-  readonly now = (): number => this.time;
-  readonly close = (): void => undefined;
-
-  commit(checks: StorageValues, changes: StorageValues): boolean | Promise<boolean> {
-    return this.#call({ method: 'commit', changes: changes.size }, () => {
-      const before = this.beforeCommit;
-      this.beforeCommit = undefined;
-      before?.();
-      const outcome = this.unknown.shift();
-      const isMade = outcome !== 'not made' && this.#room.commit(checks, changes);
-      if (outcome) throw new StorageError('No answer');
-      return isMade;
-    });
-  }
-
-  rows(family: string): readonly StorageRow[] {
-    return this.#room.range(`${family}:`, `${family}:~`, { limit: Infinity }) as readonly StorageRow[];
-  }
-
-  /** All but the history. */
-  left(): readonly StorageRow[] {
-    return QUEUE_FAMILIES.filter((family) => family !== 'done').flatMap((family) => this.rows(family));
-  }
-
-  /** Changes a record past the queue. */
-  put(key: string, value: string): void {
-    void this.#room.commit(new Map(), new Map([[key, value]]));
-  }
-
-  #call<T>(call: Omit<Call, 'changes'> & Partial<Call>, work: () => T): T {
-    this.calls.push({ changes: 0, ...call });
-    return this.isAsynchronous ? (nextTick().then(work) as T) : work();
-  }
-}
+const ids = (jobs: readonly { readonly entry: LogoutEntry }[]): string[] => jobs.map((job) => job.entry.id);
 
 /** @param durable as a storage that processes share */
 function engineOf(storage: DebateSpaceStorage, durable = true): StorageEngine {
@@ -84,18 +27,18 @@ function engineOf(storage: DebateSpaceStorage, durable = true): StorageEngine {
 }
 
 /** Of a storage that answers synchronously. */
-function start(storage: SharedStorage, more: Partial<OutboxContext> = {}, storageKey?: string): Outbox {
-  return outboxOn(storage, engineOf(storage), outboxContext(more, storageKey));
+function start(storage: SharedStorage, more: Partial<LogoutContext> = {}, storageKey?: string): LogoutQueue {
+  return new LogoutQueue(storage, engineOf(storage), outboxContext(more, storageKey));
 }
 
-function pend(outbox: Outbox, names: readonly string[]): void {
+function pend(outbox: LogoutQueue, names: readonly string[]): void {
   for (const name of names) {
     void outbox.hold(entry(name), LEASE);
     void outbox.release(name);
   }
 }
-const claim = (outbox: Outbox, limit = 10): string[] => ids(outbox.claim(limit, LEASE) as []);
-const finished = (outbox: Outbox, name: string): readonly unknown[] =>
+const claim = (outbox: LogoutQueue, limit = 10): string[] => ids(outbox.claim(limit, LEASE) as []);
+const finished = (outbox: LogoutQueue, name: string): readonly unknown[] =>
   (outbox.ofUser(`user of ${name}`) as { finished: readonly unknown[] }).finished;
 
 describe('the logout queue', () => {
@@ -147,14 +90,14 @@ describe('the logout queue', () => {
   it('leaves nothing of a finished logout but its history, without a uid', () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
-    pend(outbox, ['a', 'b', 'c']);
+    pend(outbox, ['a', 'b', '000000000001000-c']);
     claim(outbox);
     const all = [...storage.left(), ...storage.rows('done')];
     expect(JSON.stringify(all)).not.toContain('user of');
     void outbox.finish('a', 1);
     void outbox.park('b', none, 'a hint');
     void outbox.discard('b');
-    void outbox.supersede('user of c', Date.now() * 2);
+    void outbox.supersede('user of 000000000001000-c', Date.now() * 2);
     storage.time += LEASE;
     expect(claim(outbox)).toEqual([]); // removes the row that the superseded one left
     expect(storage.left()).toEqual([]);
@@ -269,7 +212,7 @@ describe('the logout queue', () => {
   });
 
   describe('whose lease another process has', () => {
-    function lost(): { storage: SharedStorage; one: Outbox; other: Outbox } {
+    function lost(): { storage: SharedStorage; one: LogoutQueue; other: LogoutQueue } {
       const storage = new SharedStorage();
       const [one, other] = [start(storage), start(storage)];
       pend(one, ['a']);
@@ -379,7 +322,7 @@ describe('the logout queue', () => {
       const [[key] = ['']] = storage.rows('pending');
       storage.put(key, text);
       expect(claim(outbox)).toEqual(['b']);
-      const [parked] = outbox.parked(10) as readonly { hint: string; entry: OutboxEntry }[];
+      const [parked] = outbox.parked(10) as readonly { hint: string; entry: LogoutEntry }[];
       expect(parked).toMatchObject({
         hint: expect.stringMatching(/cannot be read.*discard/),
         entry: { uid: '' },
@@ -458,8 +401,10 @@ describe('the logout queue', () => {
         const inJump = claim(other, 1);
         void other.retry(inJump[0] ?? '', none, LEASE);
         void other.pause(LEASE);
+        for (const queue of [one, other]) void queue.maintain();
         jest.advanceTimersByTime(6_000);
         storage.time -= jump;
+        for (const queue of [one, other]) void queue.maintain();
         jest.advanceTimersByTime(6_000);
         void one.finish('under way', 1);
         const delivered: string[] = [];
@@ -484,13 +429,14 @@ describe('the logout queue', () => {
     it('is removed when its time is over, by a process whose clock runs steadily', () => {
       jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date'] });
       const storage = new SharedStorage();
+      const outbox = start(storage, { keepFinishedMs: 1_000 });
       const pass = (ms: number): void => {
         for (let passed = 0; passed < ms; passed += 1_000) {
           storage.time += 1_000;
           jest.advanceTimersByTime(1_000);
+          void outbox.maintain();
         }
       };
-      const outbox = start(storage, { keepFinishedMs: 1_000 });
       pend(outbox, ['a']);
       claim(outbox);
       void outbox.finish('a', 1);
@@ -510,53 +456,6 @@ describe('the logout queue', () => {
       for (let n = 0; n < 900; n += 1) storage.put(`done:000001:hash:000000000000001:${n}`, '{}');
       void run(new LogoutHistory(storage, outboxContext(), 500).prune());
       expect(storage.rows('done').length).toBeLessThanOrEqual(500);
-    });
-  });
-
-  it('tells its listener from time to time what others may have left, until it is closed', async () => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date'] });
-    const outbox = start(new SharedStorage());
-    let changes = 0;
-    outbox.onChange(() => (changes += 1));
-    jest.advanceTimersByTime(10_000);
-    expect(changes).toBeGreaterThanOrEqual(5);
-    await outbox.close();
-    changes = 0;
-    jest.advanceTimersByTime(10_000);
-    jest.useRealTimers();
-    expect(changes).toBe(0);
-  });
-
-  describe('shares a rate limit that', () => {
-    it('admits no more than so many requests in any window, over all processes', async () => {
-      const storage = new SharedStorage();
-      const outboxes = [start(storage), start(storage), start(storage)];
-      storage.isAsynchronous = true;
-      const admitted: number[] = [];
-      while (admitted.length < 40) {
-        const waits = await Promise.all(outboxes.map(async (outbox) => outbox.admit?.(5, 1_000)));
-        for (const waitMs of waits) if (waitMs === 0) admitted.push(storage.time);
-        storage.time += Math.min(...waits.map((waitMs = 0) => (waitMs === 0 ? 7 : waitMs)));
-      }
-      for (const [n, at] of admitted.entries())
-        if (n >= 5) expect(at - (admitted[n - 5] ?? 0)).toBeGreaterThan(1_000);
-      expect(admitted[39]).toBeLessThan((admitted[0] ?? 0) + 7 * 1_000 + 8 * 40); // and no fewer
-      expect(storage.rows('rate').length).toBeLessThanOrEqual(6);
-    });
-
-    it('does not wait for years after a clock that was ahead', async () => {
-      const storage = new SharedStorage();
-      const outbox = start(storage);
-      storage.time += YEARS;
-      expect(await outbox.admit?.(1, 1_000)).toBe(0);
-      storage.time -= YEARS;
-      expect(await outbox.admit?.(1, 1_000)).toBe(0);
-      expect(await outbox.admit?.(1, 1_000)).toBe(1_000);
-    });
-
-    it('has no place in the memory of one process', () => {
-      const outbox = memoryQueue();
-      expect('admit' in outbox).toBe(false);
     });
   });
 });

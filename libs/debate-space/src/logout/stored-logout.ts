@@ -1,10 +1,10 @@
-import type { DeliveryProgress, OutboxContext, OutboxEntry } from '../outbox/outbox.js';
+import type { DeliveryProgress, LogoutContext, LogoutEntry } from '../logout/logout.js';
 import { queueId } from './queue-keys.js';
 
 const VERSION = 1;
 
 /** What the storage keeps of a logout while it waits; its state is the family of its key. */
-export interface StoredLogout extends Omit<OutboxEntry, 'uid'>, DeliveryProgress {
+export interface StoredLogout extends Omit<LogoutEntry, 'uid'>, DeliveryProgress {
   readonly v: number;
   readonly sealed: string;
   /** As it was when the logout came: after a change of the storage key it would be another. */
@@ -29,7 +29,7 @@ export interface ReadLogout {
   /** `undefined`: the record is damaged, or of a newer version. */
   readonly stored?: StoredLogout;
   /** `undefined`: nor is its uid known. */
-  readonly entry?: OutboxEntry;
+  readonly entry?: LogoutEntry;
 }
 
 export const UNREADABLE_HINT =
@@ -40,9 +40,9 @@ export const progressOf = ({ attempts, rejections, cause }: DeliveryProgress): D
 export const UNTRIED = progressOf({ attempts: 0, rejections: 0 });
 
 export function newLogout(
-  { uid, ...entry }: OutboxEntry,
+  { uid, ...entry }: LogoutEntry,
   dueAt: number,
-  { uids }: OutboxContext,
+  { uids }: LogoutContext,
 ): StoredLogout {
   const uidHash = uids.hash(uid);
   const sealed = uids.seal(uid, 'logout', uidHash);
@@ -50,11 +50,11 @@ export function newLogout(
 }
 
 /** Never throws. @param key the id in the queue, to which the record must belong */
-export function readLogout(key: string, text: string, { uids }: OutboxContext): ReadLogout {
+export function readLogout(key: string, text: string, { uids }: LogoutContext): ReadLogout {
   const stored = parsed(text) as Partial<StoredLogout> | undefined;
   if (!isLogout(stored)) return {};
   const { id, reason, endedAt, sessionHash, sealed, uidHash } = stored;
-  if (queueId(id, endedAt) !== key) return {};
+  if (queueId(id) !== key) return {};
   const uid = uids.open(sealed, 'logout', uidHash) ?? '';
   return { stored, entry: uid === '' ? undefined : { id, uid, reason, endedAt, sessionHash } };
 }

@@ -1,28 +1,27 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { DebateSpaceService } from 'nestjs-debate-space';
 import { RateLimitedError } from '../errors.js';
 import type { ReceivedRequest } from 'debate-space-simulator';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
-import { RateLimiter, type NoTurn, type Turn } from './rate-limiter.js';
+import { RateLimiter, type NoSlot, type Slot } from './rate-limiter.js';
 import { rateLimiters } from './rate-limiters.js';
 
 const { simulator, client } = serviceClients();
 const never = new AbortController().signal;
 
 /** Takes a place at once, or gives up and fails. */
-async function take(limiter: RateLimiter): Promise<Turn> {
+async function take(limiter: RateLimiter): Promise<Slot> {
   const patience = new AbortController();
-  const turn = limiter.turn(patience.signal);
+  const slot = limiter.acquire(patience.signal);
   void nextTurn().then(() => {
     patience.abort();
   });
-  return granted(await turn);
+  return granted(await slot);
 }
 
-function granted(turn: Turn | NoTurn): Turn {
-  if ('retryAfterMs' in turn) throw new Error('refused');
-  return turn;
+function granted(slot: Slot | NoSlot): Slot {
+  if ('retryAfterMs' in slot) throw new Error('refused');
+  return slot;
 }
 
 /** Whether ever more than the limit arrived within one window. */
@@ -113,7 +112,7 @@ describe('the rate limiter', () => {
 
   it('can be removed', async () => {
     const limiter = new RateLimiter(false);
-    for (let turn = 0; turn < 1000; turn += 1) await take(limiter);
+    for (let slot = 0; slot < 1000; slot += 1) await take(limiter);
   });
 
   it('gives a place back one window after the answer, and not before', async () => {
@@ -121,12 +120,12 @@ describe('the rate limiter', () => {
     const limiter = new RateLimiter({ requests: 2, perMs: 1000 });
     const first = await take(limiter);
     await take(limiter);
-    const third = limiter.turn(never);
+    const third = limiter.acquire(never);
     await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
     jest.advanceTimersByTime(60_000); // no answer yet
     await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
-    first.done(true);
-    first.done(true); // does nothing
+    first.release(true);
+    first.release(true); // does nothing
     let granted = 0;
     void third.then(() => (granted += 1));
     await jest.advanceTimersByTimeAsync(999);
@@ -137,28 +136,28 @@ describe('the rate limiter', () => {
 
   it('gives a place back at once when nothing was sent', async () => {
     const limiter = new RateLimiter({ requests: 1, perMs: 60_000 });
-    (await take(limiter)).done(false);
-    (await take(limiter)).done(true);
+    (await take(limiter)).release(false);
+    (await take(limiter)).release(true);
     await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
   });
 
   it('refuses those that wait, and those that come, when the service wants a longer pause than they have', async () => {
     const limiter = new RateLimiter({ requests: 1, perMs: 20 });
     await take(limiter);
-    const waiting = limiter.turn(never, 1000);
+    const waiting = limiter.acquire(never, 1000);
     limiter.pause(3_600_000);
     expect(await waiting).toEqual({ retryAfterMs: expect.closeTo(3_600_000, -3) });
-    expect(await limiter.turn(never, 1000)).toHaveProperty('retryAfterMs');
+    expect(await limiter.acquire(never, 1000)).toHaveProperty('retryAfterMs');
   });
 
   it('refuses immediately who cannot have a place in time, and says when one can come', async () => {
     jest.useFakeTimers();
     const limiter = new RateLimiter({ requests: 2, perMs: 1000 });
-    for (let taken = 0; taken < 2; taken += 1) granted(await limiter.turn(never)).done(true);
-    expect(await limiter.turn(never, 1000)).toEqual({ retryAfterMs: 1002 });
-    const [third, fourth] = [limiter.turn(never, 1100), limiter.turn(never, 1100)];
+    for (let taken = 0; taken < 2; taken += 1) granted(await limiter.acquire(never)).release(true);
+    expect(await limiter.acquire(never, 1000)).toEqual({ retryAfterMs: 1002 });
+    const [third, fourth] = [limiter.acquire(never, 1100), limiter.acquire(never, 1100)];
     // Both places are taken for two windows from now.
-    expect(await limiter.turn(never, 1100)).toEqual({ retryAfterMs: 2004 });
+    expect(await limiter.acquire(never, 1100)).toEqual({ retryAfterMs: 2004 });
     await jest.advanceTimersByTimeAsync(1002);
     granted(await third);
     granted(await fourth);
@@ -167,8 +166,8 @@ describe('the rate limiter', () => {
   it('refuses who waits as soon as a late answer makes the place come too late', async () => {
     jest.useFakeTimers();
     const limiter = new RateLimiter({ requests: 1, perMs: 1000 });
-    await limiter.turn(never); // never answered
-    const waiting = limiter.turn(never, 1500);
+    await limiter.acquire(never); // never answered
+    const waiting = limiter.acquire(never, 1500);
     await jest.advanceTimersByTimeAsync(1002);
     expect(await waiting).toEqual({ retryAfterMs: 1002 });
     expect(jest.getTimerCount()).toBe(0);
@@ -187,15 +186,12 @@ describe('the rate limiter', () => {
     expect(service.received.of('list')).toHaveLength(100);
   });
 
-  it.each<[string, (debate: DebateSpaceService) => AsyncIterable<unknown>]>([
-    ['a walk over all users', (debate) => debate.users({ perPage: 1 })],
-    ['an export of all users', (debate) => debate.exportUsers({ perPage: 1 })],
-  ])('lets %s wait for its slots for longer than a direct call may take', async (_what, walk) => {
+  it('lets a walk over all users wait for its slots for longer than a direct call may take', async () => {
     const service = await simulator({ users: [{ uid: 'a' }, { uid: 'b' }, { uid: 'c' }] });
     const debate = await client(service, {
       http: { totalTimeoutMs: 1_500, rateLimit: { requests: 1, perMs: 2_500 } },
     });
-    const users = walk(debate)[Symbol.asyncIterator]();
+    const users = debate.users({ perPage: 1 })[Symbol.asyncIterator]();
     await users.next();
     await expect(debate.listUsers()).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_RATE_LIMITED' });
     expect(await users.next()).toMatchObject({ done: false });
@@ -208,9 +204,9 @@ describe('the rate limiter', () => {
     const occupant = await take(limiter);
     const order: string[] = [];
     const wait = async (name: string, signal = never): Promise<void> => {
-      const turn = granted(await limiter.turn(signal));
+      const slot = granted(await limiter.acquire(signal));
       order.push(name);
-      turn.done(true);
+      slot.release(true);
     };
     const patience = [new AbortController(), new AbortController()] as const;
     const waiting = [
@@ -221,7 +217,7 @@ describe('the rate limiter', () => {
     ];
     const ended = Promise.allSettled(waiting);
     for (const controller of patience) controller.abort();
-    occupant.done(true);
+    occupant.release(true);
     expect((await ended).map(({ status }) => status)).toEqual([
       'rejected',
       'fulfilled',
@@ -232,47 +228,47 @@ describe('the rate limiter', () => {
     await wait('fifth');
   });
 
-  it('lets work that can wait have what it leaves to others, and hold up nobody', async () => {
+  it('lets jobs have what it leaves to others, and hold up nobody', async () => {
     jest.useFakeTimers();
     const limit = { requests: 10, perMs: 1000 };
-    const { calls, work } = rateLimiters(limit, undefined);
+    const { calls, jobs } = rateLimiters(limit, undefined);
     const told: string[] = [];
     const wait = async (name: string, limiter: typeof calls) => {
-      const turn = granted(await limiter.turn(never));
+      const slot = granted(await limiter.acquire(never));
       told.push(name);
-      return turn;
+      return slot;
     };
-    const working = await Promise.all(Array.from({ length: 8 }, () => wait('work', work)));
-    void wait('work that waits', work);
+    const working = await Promise.all(Array.from({ length: 8 }, () => wait('a job', jobs)));
+    void wait('a job that waits', jobs);
     await wait('a call', calls);
     await wait('another', calls);
     void wait('a call that waits', calls);
     await jest.advanceTimersByTimeAsync(5000);
     expect(told.slice(8)).toEqual(['a call', 'another']);
-    for (const turn of working.slice(0, 2)) turn.done(true);
+    for (const slot of working.slice(0, 2)) slot.release(true);
     await jest.advanceTimersByTimeAsync(1010);
-    expect(told.slice(10)).toEqual(['a call that waits']); // it leaves nine, of which work may have eight
-    working[2]?.done(true);
-    working[3]?.done(true);
+    expect(told.slice(10)).toEqual(['a call that waits']); // it leaves nine, of which jobs may have eight
+    working[2]?.release(true);
+    working[3]?.release(true);
     await jest.advanceTimersByTimeAsync(1010);
-    expect(told.at(-1)).toBe('work that waits');
+    expect(told.at(-1)).toBe('a job that waits');
   });
 
   it('shares what is left to others over all instances', async () => {
     const asked: number[] = [];
-    const admit = (requests: number) => {
+    const tryAcquire = (requests: number) => {
       asked.push(requests);
       return Promise.resolve(0);
     };
-    const { calls, work } = rateLimiters({ requests: 100, perMs: 60_000 }, admit);
-    await work.turn(never);
-    await calls.turn(never);
+    const { calls, jobs } = rateLimiters({ requests: 100, perMs: 60_000 }, tryAcquire);
+    await jobs.acquire(never);
+    await calls.acquire(never);
     expect(asked).toEqual([80, 100]);
   });
 
   it('refuses a signal that is aborted already', async () => {
     const limiter = new RateLimiter({ requests: 1, perMs: 60_000 });
-    await expect(limiter.turn(AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(limiter.acquire(AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
     await take(limiter);
   });
 

@@ -1,10 +1,10 @@
-/** A place in the window, taken until the request was answered and a whole window has passed since. */
-export interface Turn {
+/** A slot of the rate limit, taken until the request was answered and a whole window has passed since. */
+export interface Slot {
   /**
    * The request is answered, or given up. Calling it again does nothing.
-   * @param sent whether the service can have seen it; if not, the place is free immediately
+   * @param sent whether the service can have seen it; if not, the slot is free immediately
    */
-  done(sent: boolean): void;
+  release(sent: boolean): void;
 }
 
 export interface RateLimit {
@@ -12,8 +12,8 @@ export interface RateLimit {
   readonly perMs: number;
 }
 
-/** There is no turn: none can come in time. */
-export interface NoTurn {
+/** There is no slot: none can come in time. */
+export interface NoSlot {
   /** The earliest that one can come, in milliseconds from now. */
   readonly retryAfterMs: number;
 }
@@ -24,15 +24,15 @@ const MARGIN_MS = 2;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface Waiting {
-  readonly settle: (turn: Turn | NoTurn) => void;
+  readonly settle: (slot: Slot | NoSlot) => void;
   readonly reserved: number;
   readonly until: number;
 }
 
 /**
- * Never more than `requests` in any window of `perMs`, as the service sees them: a place comes free one window after
+ * Never more than `requests` in any window of `perMs`, as the service sees them: a slot comes free one window after
  * the *answer*, so that it does not matter how long a request was on its way. First come, first served. A caller whose
- * turn cannot come in time is refused as soon as that is certain.
+ * slot cannot come in time is refused as soon as that is certain.
  */
 export class RateLimiter {
   readonly #limit: RateLimit | undefined;
@@ -48,17 +48,17 @@ export class RateLimiter {
   }
 
   /**
-   * Waits for a place. Rejects with an `AbortError` when the signal is aborted before.
+   * Waits for a slot. Rejects with an `AbortError` when the signal is aborted before.
    * @param withinMs for how long the caller can wait, in milliseconds
-   * @param reserved how many places the caller leaves to others; a caller that leaves some holds up nobody
+   * @param reserved how many slots the caller leaves to others; a caller that leaves some holds up nobody
    */
-  async turn(signal: AbortSignal, withinMs = Infinity, reserved = 0): Promise<Turn | NoTurn> {
+  async acquire(signal: AbortSignal, withinMs = Infinity, reserved = 0): Promise<Slot | NoSlot> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const settle = (turn: Turn | NoTurn): void => {
+      const settle = (slot: Slot | NoSlot): void => {
         this.#waiting.delete(waiting);
         signal.removeEventListener('abort', aborted);
-        resolve(turn);
+        resolve(slot);
       };
       const waiting = { settle, reserved, until: performance.now() + withinMs };
       const aborted = (): void => {
@@ -78,20 +78,20 @@ export class RateLimiter {
     this.#grant();
   }
 
-  #newTurn(): Turn {
+  #newSlot(): Slot {
     this.#underWay += 1;
     let open = true;
-    const done = (sent: boolean): void => {
+    const release = (sent: boolean): void => {
       if (!open) return;
       open = false;
       this.#underWay -= 1;
       if (this.#limit && sent) this.#cooling.push(performance.now() + this.#limit.perMs + MARGIN_MS);
       this.#grant();
     };
-    return { done };
+    return { release };
   }
 
-  /** Gives turns to those whose place is free, and refuses those whose place cannot come in time. */
+  /** Gives slots to those whose slot is free, and refuses those whose slot cannot come in time. */
   #grant(): void {
     clearTimeout(this.#timer);
     const now = performance.now();
@@ -100,7 +100,7 @@ export class RateLimiter {
     let nextAt = Infinity;
     for (const { settle, reserved, until } of this.#waiting) {
       const at = Math.max(this.#freeAt(ahead + reserved, now), this.#pausedUntil);
-      if (at <= now) settle(this.#newTurn());
+      if (at <= now) settle(this.#newSlot());
       else if (at > until) settle({ retryAfterMs: Math.ceil(at - now) });
       else {
         nextAt = Math.min(nextAt, at);
@@ -114,15 +114,15 @@ export class RateLimiter {
     }
   }
 
-  /** The earliest that a place can be had by a caller with so many others before it. */
+  /** The earliest that a slot can be had by a caller with so many others before it. */
   #freeAt(ahead: number, now: number): number {
     if (!this.#limit) return now;
     const { requests, perMs } = this.#limit;
     const windowMs = perMs + MARGIN_MS;
-    const place = ahead % requests;
+    const position = ahead % requests;
     const free = requests - this.#underWay - this.#cooling.length;
     // One that is under way is free a window after its answer, which has not come.
-    const at = place < free ? now : (this.#cooling[place - free] ?? now + windowMs);
+    const at = position < free ? now : (this.#cooling[position - free] ?? now + windowMs);
     return at + Math.floor(ahead / requests) * windowMs;
   }
 }

@@ -1,12 +1,12 @@
-import { RateLimiter, type NoTurn, type RateLimit, type Turn } from './rate-limiter.js';
-import { SharedRateLimiter, type Admit } from './shared-rate-limiter.js';
+import { RateLimiter, type NoSlot, type RateLimit, type Slot } from './rate-limiter.js';
+import { SharedRateLimiter, type TryAcquire } from './shared-rate-limiter.js';
 
 /** A limit as a caller sees it. */
 export interface Limiter {
   /**
-   * Waits for a place, for `withinMs` at most. Rejects with an `AbortError` when the signal is aborted before.
+   * Waits for a slot, for `withinMs` at most. Rejects with an `AbortError` when the signal is aborted before.
    */
-  turn(signal: AbortSignal, withinMs?: number): Promise<Turn | NoTurn>;
+  acquire(signal: AbortSignal, withinMs?: number): Promise<Slot | NoSlot>;
   /** Lets nobody through for a while: the service asked for it. */
   pause(ms: number): void;
 }
@@ -14,28 +14,28 @@ export interface Limiter {
 export interface RateLimiters {
   /** For calls that somebody waits for. */
   readonly calls: Limiter;
-  /** For work that can wait: it leaves some of the places to the calls, and does not hold them up. */
-  readonly work: Limiter;
+  /** For jobs: they leave some of the slots to the calls, and do not hold them up. */
+  readonly jobs: Limiter;
 }
 
-/** Of each limit, work that can wait leaves a fifth of the places to the calls. */
+/** Jobs leave a fifth of the slots to the calls. */
 const RESERVED = 0.2;
 
-/** One limit, for both kinds of requests. @param admit given by an outbox that many instances share */
-export function rateLimiters(limit: RateLimit | false, admit: Admit | undefined): RateLimiters {
+/** One limit, for both kinds of requests. @param tryAcquire of a storage that several instances share */
+export function rateLimiters(limit: RateLimit | false, tryAcquire: TryAcquire | undefined): RateLimiters {
   const own = new RateLimiter(limit);
   const limiterFor = (reserved: number): Limiter => {
     const limiter: Limiter = {
-      turn: (signal, withinMs) => own.turn(signal, withinMs, reserved),
+      acquire: (signal, withinMs) => own.acquire(signal, withinMs, reserved),
       pause: (ms) => {
         own.pause(ms);
       },
     };
-    if (!admit || limit === false) return limiter;
-    return new SharedRateLimiter(limiter, admit, { ...limit, requests: limit.requests - reserved });
+    if (!tryAcquire || limit === false) return limiter;
+    return new SharedRateLimiter(limiter, tryAcquire, { ...limit, requests: limit.requests - reserved });
   };
   return {
     calls: limiterFor(0),
-    work: limiterFor(limit === false ? 0 : Math.floor(limit.requests * RESERVED)),
+    jobs: limiterFor(limit === false ? 0 : Math.floor(limit.requests * RESERVED)),
   };
 }

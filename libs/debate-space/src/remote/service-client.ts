@@ -1,5 +1,4 @@
 import {
-  AbortedError,
   AuthenticationError,
   DebateSpaceRequestError,
   RateLimitedError,
@@ -9,9 +8,9 @@ import {
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { transportFailure, type Attempt, type Failure } from './attempt.js';
 import { withLinkedSignal } from '../linked-signal.js';
-import type { NoTurn, Turn } from './rate-limiter.js';
-import type { Limiter } from './rate-limiters.js';
-import { retrying, type RetryPolicy } from './retrying.js';
+import type { NoSlot, Slot } from './rate-limiter.js';
+import type { RateLimiters } from './rate-limiters.js';
+import { retry, type RetryPolicy } from './retry.js';
 import type { HttpReply, Transport } from './transport.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
@@ -30,8 +29,13 @@ export interface ServiceCall<T> {
   readonly slotWithinMs?: number | undefined;
   /** In place of `http.totalTimeoutMs`, for a call that is one of several. */
   readonly totalTimeoutMs?: number | undefined;
-  /** Asked when nothing stands between the call and its request any more. @returns whether it may still be sent */
-  readonly mayStillBeSent?: () => Promise<boolean>;
+  /** A slot that the caller has acquired; the first request takes it. */
+  readonly slot?: Slot | undefined;
+  /**
+   * Whether it is part of a job, which has a schedule of its own: only a request whose access token was refused is
+   * repeated, and it leaves slots of the rate limit to the calls that somebody waits for.
+   */
+  readonly isJob?: boolean | undefined;
   /** Reads an answer. `unknownBefore`: an earlier attempt of this call may have been carried out. */
   read(reply: HttpReply, unknownBefore: boolean): Attempt<T>;
 }
@@ -39,13 +43,13 @@ export interface ServiceCall<T> {
 export interface ServiceClientParts {
   readonly transport: Transport;
   readonly tokens: AccessTokens;
-  readonly limiter: Limiter;
+  readonly limiters: RateLimiters;
   readonly policy: RetryPolicy;
   /** Aborted when the app shuts down. */
   readonly closing: AbortSignal;
 }
 
-/** Calls under {base_url}: each at its turn, with a living token, repeated as far as the policy goes. */
+/** Calls under {base_url}: each in its slot of the rate limit, with a living token, repeated as far as the policy goes. */
 export class ServiceClient {
   readonly #parts: ServiceClientParts;
 
@@ -58,6 +62,24 @@ export class ServiceClient {
     return this.#parts.policy.totalTimeoutMs;
   }
 
+  /**
+   * Waits for all that the request of a job needs: a slot of the rate limit, which the job releases or passes on to a
+   * call, and an access token. Rejects with a `DebateSpaceRequestError` when there is no token.
+   */
+  async prepare(
+    { operation, scope }: Pick<ServiceCall<unknown>, 'operation' | 'scope'>,
+    signal: AbortSignal,
+    slotWithinMs: number,
+  ): Promise<Slot | NoSlot> {
+    const slot = await this.#parts.limiters.jobs.acquire(signal, slotWithinMs);
+    if ('retryAfterMs' in slot) return slot;
+    const token = await this.#token(scope, signal, this.totalTimeoutMs);
+    if (typeof token !== 'object') return slot;
+    slot.release(false);
+    const { error: RequestError, message, status, retryable = false, retryAfterMs } = token.failure;
+    throw new RequestError(message, { operation, attempts: 0, outcome: 'not-sent', status, retryable, retryAfterMs }); // prettier-ignore
+  }
+
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
     return withLinkedSignal([callerSignal, this.#parts.closing], undefined, ({ signal }) =>
       this.#repeated(call, signal),
@@ -65,24 +87,31 @@ export class ServiceClient {
   }
 
   async #repeated<T>(call: ServiceCall<T>, signal: AbortSignal): Promise<T> {
-    const { transport, tokens, limiter, policy } = this.#parts;
+    const { transport, tokens, limiters } = this.#parts;
+    const limiter = call.isJob ? limiters.jobs : limiters.calls;
+    const policy = this.#policyOf(call);
+    let given = call.slot;
     const { totalTimeoutMs = policy.totalTimeoutMs } = call;
     let renewed = false;
-    return retrying<Turn, T>(
+    return retry<Slot, T>(
       call.operation,
       { ...policy, totalTimeoutMs },
       call.slotWithinMs !== undefined,
       signal,
       async (inTime, withinMs) => {
-        const turn = await limiter.turn(inTime, call.slotWithinMs ?? withinMs);
-        return 'retryAfterMs' in turn ? { failure: noSlot(turn) } : { value: turn };
+        if (given) {
+          const slot = given;
+          given = undefined;
+          return { value: slot };
+        }
+        const slot = await limiter.acquire(inTime, call.slotWithinMs ?? withinMs);
+        return 'retryAfterMs' in slot ? { failure: noSlot(slot) } : { value: slot };
       },
-      async (turn, { leftMs, unknownBefore }) => {
+      async (slot, { leftMs, unknownBefore }) => {
         let sent = false;
         try {
           const token = await this.#token(call.scope, signal, leftMs());
           if (typeof token === 'object') return token;
-          if (call.mayStillBeSent && !(await call.mayStillBeSent())) return { failure: GIVEN_UP };
           const exchange = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
           sent = !('failure' in exchange) || exchange.failure.sent;
           if ('failure' in exchange) return { failure: transportFailure(exchange.failure) };
@@ -97,10 +126,17 @@ export class ServiceClient {
           renewed = true;
           return { failure: { ...failure, retry } };
         } finally {
-          turn.done(sent);
+          slot.release(sent);
         }
       },
     );
+  }
+
+  #policyOf({ isJob }: Pick<ServiceCall<unknown>, 'isJob'>): RetryPolicy {
+    const { policy } = this.#parts;
+    return isJob
+      ? { ...policy, maxAttempts: Math.min(2, policy.maxAttempts), onlyRefusedTokens: true }
+      : policy;
   }
 
   /** A failure to get a token is seen from the call that needed it: that call was not sent. */
@@ -108,7 +144,7 @@ export class ServiceClient {
     scope: Scope | undefined,
     signal: AbortSignal,
     leftMs: number,
-  ): Promise<string | Attempt<never> | undefined> {
+  ): Promise<string | { readonly failure: Failure } | undefined> {
     if (scope === undefined) return undefined;
     return withLinkedSignal([signal], leftMs, async (budget) => {
       try {
@@ -125,15 +161,7 @@ export class ServiceClient {
   }
 }
 
-const GIVEN_UP: Failure = {
-  error: AbortedError,
-  message: 'given up before it was sent',
-  outcome: 'not-sent',
-  requests: 0,
-  retry: 'no',
-};
-
-function noSlot({ retryAfterMs }: NoTurn): Failure {
+function noSlot({ retryAfterMs }: NoSlot): Failure {
   return {
     error: RateLimitedError,
     message: `http.rateLimit, or a pause that the service asked for, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`,

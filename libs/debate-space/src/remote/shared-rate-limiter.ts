@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { orAborted } from '../linked-signal.js';
-import type { NoTurn, RateLimit, Turn } from './rate-limiter.js';
+import type { NoSlot, RateLimit, Slot } from './rate-limiter.js';
 import type { Limiter } from './rate-limiters.js';
 
 /**
- * Takes one of so many places in any window of so many milliseconds, over all instances of an application.
+ * Takes one of so many slots in any window of so many milliseconds, over all instances of an application.
  * @returns 0 when it has one, or the milliseconds after which to ask again
  */
-export type Admit = (requests: number, perMs: number) => Promise<number>;
+export type TryAcquire = (requests: number, perMs: number) => Promise<number>;
 
 /** Places are counted from when they are taken; the service sees a request a little later. */
 const ON_ITS_WAY_MS = 1_000;
 
 interface Waiting {
-  readonly settle: (refused: NoTurn | undefined) => void;
+  readonly settle: (refused: NoSlot | undefined) => void;
   readonly until: number;
 }
 
@@ -23,38 +23,38 @@ interface Waiting {
  */
 export class SharedRateLimiter implements Limiter {
   readonly #own: Limiter;
-  readonly #admit: Admit;
+  readonly #tryAcquire: TryAcquire;
   readonly #limit: RateLimit;
   readonly #row = new Set<Waiting>();
   #isServing = false;
-  /** Before this moment, no place is free. */
+  /** Before this moment, no slot is free. */
   #freeAt = 0;
   #pause = new AbortController();
 
-  constructor(own: Limiter, admit: Admit, limit: RateLimit) {
+  constructor(own: Limiter, tryAcquire: TryAcquire, limit: RateLimit) {
     this.#own = own;
-    this.#admit = admit;
+    this.#tryAcquire = tryAcquire;
     this.#limit = limit;
   }
 
-  async turn(signal: AbortSignal, withinMs = Infinity): Promise<Turn | NoTurn> {
+  async acquire(signal: AbortSignal, withinMs = Infinity): Promise<Slot | NoSlot> {
     const until = performance.now() + withinMs;
-    const turn = await this.#own.turn(signal, withinMs);
-    if ('retryAfterMs' in turn) return turn;
-    let refused: NoTurn | undefined = { retryAfterMs: 0 }; // unless the row says otherwise
+    const slot = await this.#own.acquire(signal, withinMs);
+    if ('retryAfterMs' in slot) return slot;
+    let refused: NoSlot | undefined = { retryAfterMs: 0 }; // unless the row says otherwise
     try {
       refused = await this.#waitInRow(signal, until);
     } finally {
-      if (refused) turn.done(false);
+      if (refused) slot.release(false);
     }
-    return refused ?? turn;
+    return refused ?? slot;
   }
 
   pause(ms: number): void {
     this.#own.pause(ms);
   }
 
-  async #waitInRow(signal: AbortSignal, until: number): Promise<NoTurn | undefined> {
+  async #waitInRow(signal: AbortSignal, until: number): Promise<NoSlot | undefined> {
     const { promise, waiting } = waitingUntil(until);
     this.#row.add(waiting);
     if (this.#isServing) this.#refuseLate();
@@ -67,7 +67,7 @@ export class SharedRateLimiter implements Limiter {
     }
   }
 
-  /** Gives places in order, as the instances have them, until nobody waits. */
+  /** Gives slots in order, as the instances have them, until nobody waits. */
   async #serve(): Promise<void> {
     this.#isServing = true;
     while (this.#row.size > 0) {
@@ -93,7 +93,7 @@ export class SharedRateLimiter implements Limiter {
     }
   }
 
-  #settle(waiting: Waiting, refused: NoTurn | undefined): void {
+  #settle(waiting: Waiting, refused: NoSlot | undefined): void {
     this.#row.delete(waiting);
     waiting.settle(refused);
   }
@@ -101,15 +101,15 @@ export class SharedRateLimiter implements Limiter {
   async #ask(): Promise<number> {
     const { requests, perMs } = this.#limit;
     try {
-      return await this.#admit(requests, perMs + ON_ITS_WAY_MS);
+      return await this.#tryAcquire(requests, perMs + ON_ITS_WAY_MS);
     } catch {
       return 0;
     }
   }
 }
 
-function waitingUntil(until: number): { promise: Promise<NoTurn | undefined>; waiting: Waiting } {
+function waitingUntil(until: number): { promise: Promise<NoSlot | undefined>; waiting: Waiting } {
   let settle: Waiting['settle'] = () => undefined;
-  const promise = new Promise<NoTurn | undefined>((resolve) => (settle = resolve));
+  const promise = new Promise<NoSlot | undefined>((resolve) => (settle = resolve));
   return { promise, waiting: { settle, until } };
 }

@@ -11,7 +11,7 @@ import {
   type Attempt,
   type Failure,
 } from './attempt.js';
-import { retrying, type RetryPolicy } from './retrying.js';
+import { retry, type RetryPolicy } from './retry.js';
 import type { HttpReply, Transport } from './transport.js';
 
 const tokenBody = z.object({
@@ -43,7 +43,7 @@ export class TokenRoute {
   async fetch(scope: Scope, signal: AbortSignal): Promise<IssuedToken> {
     const { authUrl, apiKey, policy } = this.#options;
     const ready = () => Promise.resolve({ value: undefined });
-    return retrying('token', policy, false, signal, ready, async (_, { leftMs }) => {
+    return retry('token', policy, false, signal, ready, async (_, { leftMs }) => {
       const body = new URLSearchParams({
         grant_type: 'client_credentials',
         client_id: apiKey.reveal(),

@@ -5,6 +5,7 @@ import type { Secret } from '../secret.js';
 import { isWebPage, jsonBody, statusFailure, unexpected, type Attempt } from './attempt.js';
 import { findInPages } from './find-user.js';
 import type { ServiceCall, ServiceClient } from './service-client.js';
+import type { NoSlot, Slot } from './rate-limiter.js';
 import type { HttpReply } from './transport.js';
 import { uidPathPart } from './uid.js';
 import { listedPage, refused, saysNo, type DebateSpaceUser, type ListedPage } from './user-page.js';
@@ -16,7 +17,7 @@ export interface UsersApiOptions {
   readonly listApiKey?: Secret;
 }
 
-type TimeLimits = Pick<ServiceCall<unknown>, 'slotWithinMs' | 'totalTimeoutMs'>;
+type CallLimits = Pick<ServiceCall<unknown>, 'slotWithinMs' | 'totalTimeoutMs' | 'isJob' | 'slot'>;
 
 const ERASURES = {
   anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },
@@ -38,29 +39,33 @@ export class UsersApi {
     await this.#erase(uid, mode, erased, signal);
   }
 
+  /** Waits for all that {@link eraseIfExists} needs before its request. Rejects with a `DebateSpaceRequestError`. */
+  async prepareErasure(mode: ErasureMode, signal: AbortSignal, slotWithinMs: number): Promise<Slot | NoSlot> {
+    const { operation } = ERASURES[mode];
+    return this.#client.prepare({ operation, scope: 'authentication' }, signal, slotWithinMs);
+  }
+
   /**
-   * The same for who keeps account of the attempts.
-   * @param mayStillBeSent asked immediately before a request; `AbortedError` when it says no
-   * @param slotWithinMs for how long it waits for its slot of the rate limit
+   * Erases a user as part of a job.
+   * @param limits the slot of its first request, and how long a second one waits for its own
    * @returns the status of the answer; 404 when the service does not know the user (any more)
    */
-  async eraseKnownOrNot(
+  async eraseIfExists(
     uid: string,
     mode: ErasureMode,
-    mayStillBeSent: () => Promise<boolean>,
-    slotWithinMs: number,
+    limits: Pick<CallLimits, 'slot' | 'slotWithinMs'>,
     signal?: AbortSignal,
   ): Promise<number> {
     const read = (reply: HttpReply): Attempt<number> => {
       const attempt = erased(reply, true);
       return 'failure' in attempt ? attempt : { value: reply.status };
     };
-    return this.#erase(uid, mode, read, signal, { mayStillBeSent, slotWithinMs });
+    return this.#erase(uid, mode, read, signal, { ...limits, isJob: true });
   }
 
-  /** @param slotWithinMs for how long it waits for its slot of the rate limit; absent for a call that somebody waits for */
-  async list(asked: ListUsersQuery, signal?: AbortSignal, slotWithinMs?: number): Promise<ListedPage> {
-    return this.#list(asked, { slotWithinMs }, signal);
+  /** @param limits none for a call that somebody waits for */
+  async list(asked: ListUsersQuery, signal?: AbortSignal, limits: CallLimits = {}): Promise<ListedPage> {
+    return this.#list(asked, limits, signal);
   }
 
   /**
@@ -74,7 +79,7 @@ export class UsersApi {
     );
   }
 
-  async #list(asked: ListUsersQuery, limits: TimeLimits, signal?: AbortSignal): Promise<ListedPage> {
+  async #list(asked: ListUsersQuery, limits: CallLimits, signal?: AbortSignal): Promise<ListedPage> {
     const { baseUrl, listApiKey } = this.#options;
     const query = userQuery(asked);
     if (listApiKey) query.set('api_key', listApiKey.reveal());
@@ -97,11 +102,11 @@ export class UsersApi {
     mode: ErasureMode,
     read: (reply: HttpReply, unknownBefore: boolean) => Attempt<T>,
     signal?: AbortSignal,
-    job?: Pick<ServiceCall<T>, 'mayStillBeSent' | 'slotWithinMs'>,
+    limits?: CallLimits,
   ): Promise<T> {
     const { operation, method, rest } = ERASURES[mode];
     const url = `${this.#options.baseUrl}/users/${uidPathPart(uid, operation)}${rest}`;
-    return this.#client.call({ operation, method, url, scope: 'authentication', read, ...job }, signal);
+    return this.#client.call({ operation, method, url, scope: 'authentication', read, ...limits }, signal);
   }
 }
 

@@ -4,7 +4,7 @@ import { stringifyCookie } from 'cookie';
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../containment.js';
 import type { CookieRequest, SessionCookie } from '../debate-space.options.js';
-import { inTime } from '../in-time.js';
+import { withTimeout } from '../with-timeout.js';
 import { cookiesAfter, cookiesSent, type Cookies } from './browser-cookies.js';
 import { cookieValue } from './cookie-value.js';
 import { resolvedUid } from './default-session-uid.js';
@@ -110,7 +110,7 @@ export class CookieSessions {
     const value = cookieValue(request.cookies, name);
     if (value === undefined) return undefined;
     const answer = async (): Promise<string | undefined> =>
-      resolvedUid(await inTime(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined));
+      resolvedUid(await withTimeout(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined));
     return this.#options.containment.run<Promise<string | undefined>>('session.cookies', answer, undefined);
   }
 }

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { Containment } from '../containment.js';
 import type { Emit, EndReason } from '../debate-space-event.js';
 import { AbortedError } from '../errors.js';
-import type { Outbox, OutboxEntry } from '../outbox/outbox.js';
+import { LEASE_MS } from '../jobs/job-queue.js';
+import type { LogoutQueue } from '../logout/logout-queue.js';
+import type { LogoutEntry } from '../logout/logout.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
@@ -20,10 +22,11 @@ export interface HeldEnd {
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
-/** A hold whose process died is due after so long. */
-const LEASE_MS = 30_000;
 /** A handler that hangs must not postpone the logout of its user for ever. */
 const LONGEST_HOLD_MS = 5 * 60_000;
+
+/** Where ends are recorded. */
+export type EndQueue = Pick<LogoutQueue, 'hold' | 'extend' | 'release' | 'cancel' | 'supersede'>;
 
 export interface EndRecorderOptions {
   /** Default: 250. */
@@ -42,7 +45,7 @@ export class EndRecorder {
   readonly storageTimeoutMs: number;
   /** Only for those who drop what is pending for a user that logs in again. */
   readonly #logins: RecentLogins | undefined;
-  readonly #outbox: Outbox;
+  readonly #outbox: EndQueue;
   readonly #hashKey: Secret;
   readonly #emit: Emit;
   readonly #containment: Containment;
@@ -52,7 +55,7 @@ export class EndRecorder {
   /** Who was reported because of which request, known by its response: one notification per uid and request. */
   readonly #reported = new WeakMap<object, Set<string>>();
 
-  constructor(outbox: Outbox, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
+  constructor(outbox: EndQueue, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
     this.storageTimeoutMs = options.storageTimeoutMs ?? 250;
     this.#logins = options.onRelogin === 'drop' ? new RecentLogins() : undefined;
     this.#outbox = outbox;
@@ -86,10 +89,11 @@ export class EndRecorder {
       release: (responses) => {
         if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
         this.#leases.delete(entry.id);
-        const released = this.#contained(() => this.#outbox.release(entry.id));
+        const isSuperseded = this.#logins?.hasSince(uid, heldAt) ?? false;
+        const settled = isSuperseded ? held.cancel() : this.#contained(() => this.#outbox.release(entry.id));
         this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
-        if (!this.#logins?.hasSince(uid, heldAt)) return released;
-        return Promise.resolve(released).then(() => this.#supersede(uid, entry.endedAt));
+        if (isSuperseded) this.#emit({ type: 'logout-superseded', uid, count: 1 });
+        return settled;
       },
       cancel: () => {
         this.#leases.delete(entry.id);
@@ -152,7 +156,7 @@ export class EndRecorder {
 }
 
 /** The id begins with the moment, so that ids sort by age. */
-function newEnd(): Pick<OutboxEntry, 'id' | 'endedAt'> {
+function newEnd(): Pick<LogoutEntry, 'id' | 'endedAt'> {
   const endedAt = Date.now();
   return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, endedAt };
 }

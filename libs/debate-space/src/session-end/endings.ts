@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../debate-space-event.js';
-import { inTime } from '../in-time.js';
+import { withTimeout } from '../with-timeout.js';
 import type { EndRecorder, HeldEnd } from './end-recorder.js';
 import { OpenWork } from './open-work.js';
 import type { IndexedSessions } from './indexed-sessions.js';
@@ -128,7 +128,7 @@ export class Endings {
   async #leave({ sid, uid }: PossibleEnd): Promise<void> {
     if (!this.#indexed || sid === undefined) return;
     const asked = this.#context.user(sid).catch(() => uid);
-    if ((await inTime(asked, ASK_TIMEOUT_MS, uid)) !== uid) await this.#indexed.forget(sid, uid);
+    if ((await withTimeout(asked, ASK_TIMEOUT_MS, uid)) !== uid) await this.#indexed.forget(sid, uid);
   }
 }
 

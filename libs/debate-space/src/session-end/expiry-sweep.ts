@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
-import { answered, inTime } from '../in-time.js';
+import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
 import type { EndRecorder } from './end-recorder.js';
 import type { SessionIndexing } from './indexed-sessions.js';
 import { nextLook } from './session-expiry.js';
@@ -42,7 +42,7 @@ export class ExpirySweep {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await inTime(this.#running ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
+    await withTimeout(this.#running ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
   }
 
   async #run(): Promise<void> {
@@ -59,7 +59,7 @@ export class ExpirySweep {
     let claimed: readonly ExpiredSession[];
     do {
       try {
-        claimed = await answered(registry.claimExpired(AT_ONCE, LEASE_MS), ANSWER_WITHIN_MS);
+        claimed = await timeoutOrThrow(registry.claimExpired(AT_ONCE, LEASE_MS), ANSWER_WITHIN_MS);
       } catch (error) {
         containment.report('session registry', error);
         return;
@@ -73,26 +73,26 @@ export class ExpirySweep {
 
   async #look(session: ExpiredSession): Promise<void> {
     const { registry, seal, lookUp, everyMs } = this.#options;
-    const { hash, uidHash } = session;
-    const opened = seal.open(session.sealed);
+    const opened = seal.open(session);
     if (!opened) {
-      await answered(registry.remove(hash, uidHash), ANSWER_WITHIN_MS); // of another storage key: nobody can say whether it still lives
+      await timeoutOrThrow(registry.remove(session), ANSWER_WITHIN_MS); // of another storage key: nobody can say whether it still lives
       return;
     }
     const { sid, uid } = opened;
-    const alive = await answered(lookUp(sid, uid), ANSWER_WITHIN_MS);
+    const alive = await timeoutOrThrow(lookUp(sid, uid), ANSWER_WITHIN_MS);
     if (!alive) {
-      await this.#tell(session, sid, uid);
+      await this.#tell(sid, uid);
       return;
     }
-    const renewed = { ...session, expiresAt: nextLook(alive, Date.now(), everyMs) };
-    await answered(registry.renew(renewed), ANSWER_WITHIN_MS);
+    const renewed = { ...seal.seal(sid, uid), expiresAt: nextLook(alive, Date.now(), everyMs) };
+    await timeoutOrThrow(registry.renew(renewed, seal.formerNames(sid, uid)), ANSWER_WITHIN_MS);
   }
 
-  async #tell({ hash, uidHash }: ExpiredSession, sid: string, uid: string): Promise<void> {
-    const { registry, recorder, lastOnly, containment } = this.#options;
+  async #tell(sid: string, uid: string): Promise<void> {
+    const { registry, seal, recorder, lastOnly, containment } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
-    const remove = (): Promise<SessionRemoval> => answered(registry.remove(hash, uidHash), ANSWER_WITHIN_MS);
+    const remove = (): Promise<SessionRemoval> =>
+      timeoutOrThrow(registry.remove(seal.name(sid, uid), seal.formerNames(sid, uid)), ANSWER_WITHIN_MS);
     // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
     const removal = await remove().catch((error: unknown) => {
       containment.report('session registry', error);

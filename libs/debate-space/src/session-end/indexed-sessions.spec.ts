@@ -8,7 +8,7 @@ import { IndexedSessions } from './indexed-sessions.js';
 import { SessionRegistry } from './session-registry.js';
 import { SessionSeal } from './session-seal.js';
 
-const seal = new SessionSeal(new Secret('a secret key of a test'));
+const seal = new SessionSeal([new Secret('a storage key of a test')]);
 const session = {};
 let registry: SessionRegistry;
 let puts: string[];
@@ -22,18 +22,18 @@ beforeEach(async () => {
   const memory = new SessionRegistry(await memoryStorage().open(context));
   [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
   registry = new SessionRegistry(await memoryStorage().open(context));
-  jest.spyOn(registry, 'put').mockImplementation(async (session) => {
-    puts.push(seal.open(session.sealed)?.uid ?? '');
+  jest.spyOn(registry, 'put').mockImplementation(async (session, former) => {
+    puts.push(seal.open(session)?.uid ?? '');
     await answer();
-    await memory.put(session);
+    await memory.put(session, former);
   });
-  jest.spyOn(registry, 'renew').mockImplementation((session) => {
-    renewals.push(seal.open(session.sealed)?.uid ?? '');
-    return memory.renew(session);
+  jest.spyOn(registry, 'renew').mockImplementation((session, former) => {
+    renewals.push(seal.open(session)?.uid ?? '');
+    return memory.renew(session, former);
   });
-  jest.spyOn(registry, 'remove').mockImplementation(async (hash, uidHash) => {
+  jest.spyOn(registry, 'remove').mockImplementation(async (name, former) => {
     await answer();
-    return memory.remove(hash, uidHash);
+    return memory.remove(name, former);
   });
 });
 
@@ -82,6 +82,35 @@ describe('the sessions of this process in the registry', () => {
     indexed.anonymous('s1');
     indexed.saved('s1', 'alice', session);
     expect(puts).toEqual(['alice', 'alice']);
+  });
+
+  it('move to the new storage key when they are used again, and are removed when they end', async () => {
+    const storage = await memoryStorage().open({ namespace: 'demo', families: ['session'], contained: () => undefined }); // prettier-ignore
+    const stored = new SessionRegistry(storage);
+    const [former, next] = [new Secret('a storage key of a test'), new Secret('the next storage key')];
+    const after = (keys: readonly Secret[]): IndexedSessions =>
+      new IndexedSessions({
+        registry: stored,
+        seal: new SessionSeal(keys),
+        lastOnly: true,
+        sweepMs: 1,
+        containment: new Containment((event) => faults.push(event.type)),
+      });
+    const rows = () => storage.range('session:', 'session;', { limit: 9 });
+    after([former]).saved('s1', 'alice', session);
+    await stored.idle();
+    const before = (await rows()).map(([key]) => key);
+    const rotated = after([next, former]);
+    rotated.loaded('s1', 'alice', session);
+    await stored.idle();
+    const moved = (await rows()).map(([key]) => key);
+    expect(moved).toHaveLength(before.length);
+    for (const key of before) expect(moved).not.toContain(key);
+    after([former]).saved('s2', 'alice', session);
+    await stored.idle();
+    expect(await rotated.ended('s1', 'alice')).toBe(false); // s2 lives
+    expect(await rotated.ended('s2', 'alice')).toBe(true);
+    expect([await rows(), faults]).toEqual([[], []]);
   });
 
   it('of a uid that the service cannot know are not written', () => {

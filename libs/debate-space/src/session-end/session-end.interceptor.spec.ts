@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
 import { memoryQueue } from '../../../../test/support/outbox-engines.js';
-import type { Outbox } from '../outbox/outbox.js';
+import type { LogoutQueue } from '../logout/logout-queue.js';
 import { Secret } from '../secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { SessionEndInterceptor } from './session-end.interceptor.js';
@@ -13,7 +13,7 @@ import { SessionEndInterceptor } from './session-end.interceptor.js';
 const LEASE_MS = 600;
 const MS = { noting: 20, noted: 200, moreThanLease: 1_500 };
 
-let outbox: Outbox;
+let outbox: LogoutQueue;
 let response: { closed: boolean };
 beforeEach(() => {
   outbox = memoryQueue();

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { answered, inTime } from '../in-time.js';
+import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
 import { orAborted } from '../linked-signal.js';
 import type { SessionRequest } from './session-request.js';
 import { settled, type SettleOptions } from './settled.js';
@@ -45,7 +45,7 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
  */
 export async function hasEnded(end: PossibleEnd, context: VerdictContext): Promise<boolean> {
   const over = orAborted(Promise.all(end.calls.map(({ over }) => over)), context.hurry);
-  await inTime(over.catch(() => undefined), CALL_TIMEOUT_MS, undefined); // prettier-ignore
+  await withTimeout(over.catch(() => undefined), CALL_TIMEOUT_MS, undefined); // prettier-ignore
   const actors = await actorsOf(end, context);
   return actors.length > 0 ? leftBy(actors, end, context) : verdictOn(end, [...end.holders], context);
 }
@@ -57,7 +57,7 @@ export async function hasEnded(end: PossibleEnd, context: VerdictContext): Promi
 async function actorsOf(end: PossibleEnd, context: VerdictContext): Promise<readonly SessionRequest[]> {
   const { actors, holders, sid } = end;
   if (actors.size > 0 || holders.size === 0) return [...actors];
-  await inTime(Promise.all([...holders].map((holder) => settled(holder, context))), context.graceMs, undefined); // prettier-ignore
+  await withTimeout(Promise.all([...holders].map((holder) => settled(holder, context))), context.graceMs, undefined); // prettier-ignore
   return [...holders].filter((holder) => !holder.isFinished && (holder.hasLetGo || holder.sessionID !== sid));
 }
 
@@ -76,7 +76,7 @@ async function leftBy(
   while (open.size > 0) {
     await Promise.race(open.values());
     if (open.size === 0 || !(await verdict())) continue;
-    await inTime(Promise.all(open.values()), context.graceMs, undefined);
+    await withTimeout(Promise.all(open.values()), context.graceMs, undefined);
     if (await verdict()) return true;
   }
   return verdict();
@@ -130,5 +130,5 @@ async function mayHave(sid: string | undefined, uid: string, context: VerdictCon
 }
 
 async function asked(sid: string, { user }: VerdictContext): Promise<string | undefined> {
-  return answered(user(sid), ASK_TIMEOUT_MS);
+  return timeoutOrThrow(user(sid), ASK_TIMEOUT_MS);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import type { Outbox } from '../outbox/outbox.js';
+import type { LogoutQueue } from '../logout/logout-queue.js';
 import { Secret } from '../secret.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import { EndRecorder } from './end-recorder.js';
@@ -93,7 +93,7 @@ const kinds: StoreKind[] = [
 
 interface Watching {
   readonly detector: SessionEndDetector;
-  readonly outbox: Outbox;
+  readonly outbox: LogoutQueue;
   readonly events: DebateSpaceEvent[];
 }
 

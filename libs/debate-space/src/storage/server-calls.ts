@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { StorageError } from '../errors.js';
-import { answered } from '../in-time.js';
+import { timeoutOrThrow } from '../with-timeout.js';
 
 export interface ServerCallsOptions {
   /** `Redis`, for messages. */
@@ -33,7 +33,7 @@ export class ServerCalls {
   async run<T>(work: (isLate: () => boolean) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new StorageError('The storage is closed.');
     const end = performance.now() + this.#timeoutMs;
-    const call = answered(
+    const call = timeoutOrThrow(
       work(() => performance.now() >= end),
       this.#timeoutMs,
     );

@@ -1,0 +1,137 @@
+import { finished } from 'node:stream/promises';
+import { CsvError, parse, type Options } from 'csv-parse';
+import { Failure } from './failure.js';
+import { uidRow, type UidRow } from './uid-row.js';
+
+/** `csv`: RFC 4180 with a header row; `ndjson`: on each line a JSON string or object; `lines`: on each line a uid. */
+export const UID_FORMATS = ['csv', 'ndjson', 'lines'] as const;
+export type UidFormat = (typeof UID_FORMATS)[number];
+
+type Cells = readonly string[];
+
+interface TextRecord {
+  readonly row: number;
+  readonly cells: Cells;
+}
+
+/** What bounds the memory when a quote is never closed, or a line never ends. */
+const MAX_ROW_BYTES = 1024 * 1024;
+
+// A line is a record of one cell: no uid and no JSON has the character that would part it.
+const LINE: Options = { quote: null, delimiter: '\0' };
+
+const formats: Record<
+  UidFormat,
+  { dialect: Options; rows: (records: AsyncIterable<TextRecord>, column: string) => AsyncGenerator<UidRow> }
+> = {
+  csv: { dialect: {}, rows: csvRows },
+  ndjson: { dialect: LINE, rows: (records, column) => lineRows(records, (line) => memberOf(line, column)) },
+  lines: { dialect: LINE, rows: (records) => lineRows(records, (line) => ({ uid: line })) },
+};
+
+/**
+ * The rows of a text in UTF-8, a piece of it in memory at a time. Rows without any text are left out, and counted. The
+ * source is destroyed at the end, and when the loop is left.
+ * @param source pieces that may end anywhere
+ * @param column of the uids in CSV, or the member of each object in NDJSON
+ * @throws {Failure} where the text cannot be read on: a broken quote, a row above 1 MiB, no such column; what the source
+ *   itself throws
+ */
+export function uidRows(
+  source: AsyncIterable<string | Uint8Array>,
+  format: UidFormat,
+  column = 'uid',
+): AsyncGenerator<UidRow> {
+  const { dialect, rows } = formats[format];
+  return rows(recordsOf(source, dialect), column);
+}
+
+/**
+ * The parser is fed a piece when the one before is used up, not piped into: so the source is never read ahead, ends as
+ * any stream does that a loop leaves, and its listeners never meet the parser's error, which quotes the row.
+ */
+async function* recordsOf(
+  source: AsyncIterable<string | Uint8Array>,
+  dialect: Options,
+): AsyncGenerator<TextRecord> {
+  const parser = parse({
+    ...dialect,
+    bom: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    max_record_size: MAX_ROW_BYTES,
+  });
+  parser.on('error', () => undefined); // thrown below
+  let row = 0;
+  function* parsed(): Generator<TextRecord> {
+    for (let cells: Cells | null; (cells = parser.read() as Cells | null) !== null;) {
+      row += 1;
+      if (cells.some((cell) => cell.trim() !== '')) yield { row, cells };
+    }
+  }
+  try {
+    for await (const piece of source) {
+      parser.write(piece);
+      yield* parsed();
+      if (parser.errored) throw parser.errored;
+    }
+    await finished(parser.end(), { readable: false });
+    yield* parsed();
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    throw new Failure('usage', `row ${(error.records as number) + 1} cannot be read (${error.code})`);
+  }
+}
+
+async function* csvRows(records: AsyncIterable<TextRecord>, column: string): AsyncGenerator<UidRow> {
+  let header: Cells | undefined;
+  for await (const { row, cells } of records) {
+    if (header === undefined) header = withColumn(cells, column);
+    else if (cells.length === header.length) yield decodedRow(row, cells[header.indexOf(column)]);
+    else
+      yield {
+        row,
+        problem: `it does not match the header row (cells: ${cells.length}, there: ${header.length})`,
+      };
+  }
+  if (header === undefined) throw new Failure('usage', 'there is no header row: the text is empty');
+}
+
+function withColumn(header: Cells, column: string): Cells {
+  const count = header.filter((name) => name === column).length;
+  if (count === 1) return header;
+  const found = count === 0 ? 'none is' : `${count} are`;
+  throw new Failure(
+    'usage',
+    `the header row has ${header.length} columns, of which ${found} called ${column}; ` +
+      'name the column of the uids by --column, and separate columns by commas',
+  );
+}
+
+async function* lineRows(
+  records: AsyncIterable<TextRecord>,
+  read: (line: string) => { uid: unknown } | { problem: string },
+): AsyncGenerator<UidRow> {
+  for await (const { row, cells } of records) {
+    const found = read(cells.join('\0'));
+    yield 'problem' in found ? { row, problem: found.problem } : decodedRow(row, found.uid);
+  }
+}
+
+function memberOf(line: string, column: string): { uid: unknown } | { problem: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return { problem: 'it is not JSON' }; // the error would quote it
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { uid: value };
+  if (!Object.hasOwn(value, column)) return { problem: `it has no ${column}` };
+  return { uid: (value as Record<string, unknown>)[column] };
+}
+
+/** Text in another encoding would name somebody else, or nobody. */
+function decodedRow(row: number, uid: unknown): UidRow {
+  if (typeof uid === 'string' && uid.includes('\uFFFD')) return { row, problem: 'the uid is not in UTF-8' };
+  return uidRow(row, uid);
+}

@@ -1,0 +1,180 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { DebateSpaceEvent } from '../debate-space-event.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import type { JobKind } from './job-kind.js';
+import { LEASE_MS, type JobQueue } from './job-queue.js';
+import { JobRunner } from './job-runner.js';
+
+/** A queue whose jobs are numbers that are due now. */
+class Numbers implements JobQueue<number> {
+  readonly due: number[] = [];
+  readonly renewed: number[][] = [];
+  readonly givenBack: number[] = [];
+  #changed: () => void = () => undefined;
+
+  add(...jobs: number[]): void {
+    this.due.push(...jobs);
+    this.#changed();
+  }
+  claim(limit: number): readonly number[] {
+    return this.due.splice(0, limit);
+  }
+  renew(jobs: readonly number[]): void {
+    this.renewed.push([...jobs]);
+  }
+  giveBack(jobs: readonly number[]): void {
+    this.givenBack.push(...jobs);
+  }
+  nextDueMs(): number | undefined {
+    return this.due.length > 0 ? 0 : undefined;
+  }
+  maintain(): void {
+    // Nothing is ever outdated.
+  }
+  onChange(listener: () => void): () => void {
+    this.#changed = listener;
+    return () => (this.#changed = () => undefined);
+  }
+}
+
+describe('the job runner', () => {
+  let events: DebateSpaceEvent[];
+  let runner: JobRunner;
+  /** What was begun, in order. */
+  let begun: string[];
+  let finishing: (() => void)[];
+  beforeEach(() => {
+    jest.useFakeTimers();
+    events = [];
+    begun = [];
+    finishing = [];
+    runner = new JobRunner((event) => events.push(event));
+  });
+  afterEach(() => {
+    runner.stop();
+    jest.useRealTimers();
+  });
+
+  /** Adds a kind whose jobs go on until the test finishes them. */
+  function add(name: string, concurrency: number, batch: number): Numbers {
+    const queue = new Numbers();
+    const kind: JobKind<number> = {
+      name,
+      queue,
+      batch,
+      breaker: new CircuitBreaker(concurrency, (event) => events.push(event)),
+      pauseMs: () => 0,
+      execute: async (job) => {
+        begun.push(`${name} ${job}`);
+        await new Promise<void>((resolve) => finishing.push(resolve));
+      },
+    };
+    runner.add(kind);
+    return queue;
+  }
+  const finishNext = async (): Promise<void> => {
+    finishing.shift()?.();
+    await jest.advanceTimersByTimeAsync(0);
+  };
+
+  it('renews the lease of every job in hand three times within a lease, begun or not', async () => {
+    const queue = add('a', 2, 4);
+    queue.add(1, 2, 3, 4, 5);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(LEASE_MS);
+    expect(begun).toEqual(['a 1', 'a 2']);
+    expect(queue.renewed).toEqual([[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]]); // prettier-ignore
+    await finishNext();
+    await jest.advanceTimersByTimeAsync(LEASE_MS / 3);
+    expect(queue.renewed.at(-1)).toEqual([2, 3, 4]);
+  });
+
+  it('renews nothing when it has nothing in hand', async () => {
+    const queue = add('a', 2, 4);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(LEASE_MS);
+    expect(queue.renewed).toEqual([]);
+  });
+
+  it('reports a heartbeat that fails, and goes on with the jobs and the heartbeat', async () => {
+    const queue = add('a', 1, 1);
+    const renew = jest.spyOn(queue, 'renew').mockImplementation(() => {
+      throw new TypeError('the disk is full');
+    });
+    queue.add(1);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(LEASE_MS);
+    expect(renew).toHaveBeenCalledTimes(3);
+    expect(events).toEqual(Array(3).fill({ type: 'fault', where: 'jobs', error: 'TypeError' }));
+    expect(finishing).toHaveLength(1);
+  });
+
+  it('begins a later kind only when nothing of the earlier one waits', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    second.add(1);
+    first.add(1, 2);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun).toEqual(['first 1']);
+    await finishNext();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun.slice(0, 2)).toEqual(['first 1', 'first 2']);
+    expect(begun.slice(2)).toEqual(['second 1']); // nothing of the first kind waits any more
+  });
+
+  it('lets a later kind go after five seconds, however much of the earlier one waits', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    first.add(...Array.from({ length: 100 }, (_, n) => n));
+    second.add(1);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(4_800);
+    expect(begun).toEqual(['first 0']);
+    await jest.advanceTimersByTimeAsync(400);
+    expect(begun).toEqual(['first 0', 'second 1']);
+  });
+
+  it('begins a later kind although the queue of the earlier one fails', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    jest.spyOn(first, 'claim').mockImplementation(() => {
+      throw new TypeError('the disk is full');
+    });
+    first.add(1);
+    second.add(1);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun).toEqual(['second 1']);
+    expect(events[0]).toEqual({ type: 'fault', where: 'first', error: 'TypeError' });
+  });
+
+  it('gives back what has not begun when it stops, and waits for the others', async () => {
+    const queue = add('a', 1, 4);
+    queue.add(1, 2, 3);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    runner.stop();
+    const idle = jest.fn();
+    void runner.idle(60_000).then(idle);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(queue.givenBack).toEqual([2, 3]);
+    expect(idle).not.toHaveBeenCalled();
+    await finishNext();
+    expect(idle).toHaveBeenCalled();
+  });
+
+  it('drains the first kind only', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    const drained = jest.fn();
+    void runner.drain(5_000).then(drained);
+    first.add(1);
+    second.add(1);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(begun).toEqual(['first 1']);
+    expect(drained).not.toHaveBeenCalled();
+    await finishNext();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(drained).toHaveBeenCalled();
+    expect(begun).toEqual(['first 1']);
+  });
+});

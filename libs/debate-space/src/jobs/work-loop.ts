@@ -1,0 +1,75 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { Containment } from '../containment.js';
+
+const RETRY_MS = 1_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Runs `work` serially. `wake()` during a run schedules one more run. After a failure, which is reported as an event, it
+ * runs again one second later. Its timer never keeps the process of the host alive.
+ */
+export class WorkLoop {
+  readonly #work: () => Promise<void>;
+  readonly #containment: Containment;
+  readonly #where: string;
+  /** Not as part of the host's request that brought the change: its context is none of what is sent from here. */
+  readonly #context = new AsyncResource('DebateSpaceWork');
+  #timer: NodeJS.Timeout | undefined;
+  #running = false;
+  #working = false;
+  #again = false;
+
+  /** @param where names the work in the event of a fault */
+  constructor(work: () => Promise<void>, containment: Containment, where: string) {
+    this.#work = work;
+    this.#containment = containment;
+    this.#where = where;
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.wake();
+  }
+
+  wake(): void {
+    this.#again = true;
+    if (this.#working || !this.#running) return;
+    this.#working = true;
+    this.#context.runInAsyncScope(() => {
+      void this.#run();
+    });
+  }
+
+  /** Instead of any time that was given before. */
+  wakeIn(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => { this.wake(); }, Math.min(Math.ceil(ms), MAX_TIMER_MS)).unref(); // prettier-ignore
+  }
+
+  /** What is at work goes on to its end. */
+  stop(): void {
+    this.#running = false;
+    clearTimeout(this.#timer);
+  }
+
+  async #run(): Promise<void> {
+    const done = await this.#containment.run(this.#where, () => this.#workOff(), false);
+    if (!done) this.wakeIn(RETRY_MS);
+  }
+
+  async #workOff(): Promise<boolean> {
+    try {
+      while (this.#again && this.#running) {
+        this.#again = false;
+        await this.#work();
+      }
+      return true;
+    } finally {
+      this.#working = false; // in the same tick as the last look at what is to be done again
+    }
+  }
+}

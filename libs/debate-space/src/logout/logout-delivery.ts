@@ -1,0 +1,87 @@
+import { Containment } from '../containment.js';
+import type { Emit } from '../debate-space-event.js';
+import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import type { JobKind } from '../jobs/job-kind.js';
+import type { ServicePause } from '../remote/service-pause.js';
+import { causeOf, decide, seemsDown } from './delivery-policy.js';
+import type { FallbackQueue } from './fallback-queue.js';
+import type { LogoutSender } from './logout-sender.js';
+import type { LogoutJob } from './logout.js';
+
+export interface LogoutDeliveryParts {
+  readonly queue: FallbackQueue;
+  readonly sender: Pick<LogoutSender, 'send'>;
+  readonly breaker: CircuitBreaker;
+  readonly pause?: Pick<ServicePause, 'unavailableMs'>;
+  /** `logout.giveUpAfterMs`. */
+  readonly giveUpAfterMs: number;
+  readonly emit: Emit;
+}
+
+/** Logouts as jobs: sends one, and records what the policy makes of the answer. */
+export class LogoutDelivery implements JobKind<LogoutJob> {
+  readonly name = 'outbox';
+  /** What one commit claims; Postgres delivers several times as many logouts with it. */
+  readonly batch = 32;
+  readonly #parts: LogoutDeliveryParts;
+  readonly #containment: Containment;
+  /** The ids of those that wait for an answer. */
+  readonly #sent = new Set<string>();
+  #pausedUntil = 0;
+
+  constructor(parts: LogoutDeliveryParts) {
+    this.#parts = parts;
+    this.#containment = new Containment(parts.emit);
+  }
+
+  get queue(): FallbackQueue {
+    return this.#parts.queue;
+  }
+
+  get breaker(): CircuitBreaker {
+    return this.#parts.breaker;
+  }
+
+  pauseMs(): number {
+    return Math.max(this.#parts.pause?.unavailableMs ?? 0, this.#pausedUntil - performance.now());
+  }
+
+  async execute(job: LogoutJob): Promise<void> {
+    const { queue, sender, breaker, emit } = this.#parts;
+    const { id, uid, endedAt } = job.entry;
+    if (this.#sent.has(id)) return;
+    this.#sent.add(id);
+    const begun = performance.now();
+    const answer = await sender.send(job.entry).finally(() => this.#sent.delete(id));
+    if (answer.aborted) {
+      await queue.giveBack([job]); // the next process need not wait for the end of the lease
+      return;
+    }
+    const decision = decide(answer, job, this.#parts.giveUpAfterMs);
+    const cause = causeOf(answer);
+    const attempts = job.attempts + 1;
+    const about = { id, uid, attempts, tookMs: performance.now() - begun };
+    if (!answer.local) breaker.record(seemsDown(answer) ? 'failure' : 'success', cause);
+    if (decision.action === 'finish') {
+      await queue.finish(id, attempts);
+      emit({ type: 'logout-delivered', ...about, delayMs: Date.now() - endedAt });
+      return;
+    }
+    const { pauseMs, rejections } = decision;
+    if (pauseMs > 0) await this.#pause(pauseMs);
+    const progress = { attempts, rejections, cause };
+    if (decision.action === 'retry') {
+      await queue.retry(id, progress, decision.delayMs);
+      emit({ type: 'logout-retrying', ...about, cause, delayMs: decision.delayMs });
+    } else {
+      await queue.park(id, progress, decision.hint);
+      emit({ type: 'logout-parked', ...about, cause, hint: decision.hint });
+    }
+  }
+
+  /** Stops this process, and others by a row in the queue. The result of the attempt is recorded even when the row is not. */
+  async #pause(ms: number): Promise<void> {
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
+    await this.#containment.run<unknown>('outbox', () => this.#parts.queue.pause(ms), undefined);
+  }
+}

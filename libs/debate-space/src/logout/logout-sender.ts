@@ -1,0 +1,50 @@
+import { KeyProblem } from '../asked-key.js';
+import type { Emit } from '../debate-space-event.js';
+import type { LogoutTokenSigner } from '../logout-token/logout-token-signer.js';
+import type { LogoutRoute } from '../remote/logout-route.js';
+import { withTimeout } from '../with-timeout.js';
+import type { DeliveryAnswer } from './delivery-policy.js';
+import type { LogoutEntry } from './logout.js';
+
+export interface LogoutSenderParts {
+  readonly signer: LogoutTokenSigner;
+  readonly route: LogoutRoute;
+  /** For the host's functions that the token needs, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Aborted when the app shuts down. */
+  readonly closing: AbortSignal;
+  readonly emit: Emit;
+}
+
+/** Makes one attempt: a fresh token, one request (service-interface.md, section 5). Never rejects. */
+export class LogoutSender {
+  readonly #parts: LogoutSenderParts;
+
+  constructor(parts: LogoutSenderParts) {
+    this.#parts = parts;
+  }
+
+  async send(entry: LogoutEntry): Promise<DeliveryAnswer> {
+    const { signer, route, timeoutMs, closing, emit } = this.#parts;
+    let token: string | undefined;
+    try {
+      token = await withTimeout(signer.sign(entry), timeoutMs, undefined);
+    } catch (error) {
+      // A function of the host's; it may do better next time.
+      return failure(error instanceof KeyProblem ? 'secretKey failed' : 'logout.claims failed');
+    }
+    if (token === undefined) return failure('logout.claims did not answer');
+    try {
+      return await route.send(token, closing);
+    } catch (error) {
+      // A mistake in http.adapter, or in our code: the service has no part in it.
+      const name = error instanceof Error ? error.name : typeof error;
+      emit({ type: 'fault', where: 'http', error: name });
+      return failure(name);
+    }
+  }
+}
+
+function failure(reason: string): DeliveryAnswer {
+  return { reason, local: true };
+}
