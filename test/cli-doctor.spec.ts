@@ -26,7 +26,7 @@ interface Result {
   readonly hint?: string;
 }
 
-const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a storage key of a test' };
+const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
 
 let service: DebateSpaceSimulator;
 let folder: string;
@@ -303,6 +303,23 @@ redisServer.describe('doctor, of a storage in Redis', () => {
     });
     const { results } = await examined(env);
     expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
+  });
+
+  it('opens it with a new storage key in front of the present one', async () => {
+    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
+    const keys = `a-new-storage-key-of-a-test,${storageKey.DEBATE_SPACE_STORAGE_KEY}`;
+    expect(await faults({ DEBATE_SPACE_STORAGE_KEY: keys, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
+  });
+
+  it('finds a storage key that is too short, and one that is the API key, and shows neither', async () => {
+    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
+    const keys = `short-key, ${configuredFor(service, {}).DEBATE_SPACE_API_KEY}`;
+    const env = { DEBATE_SPACE_STORAGE_KEY: keys, DEBATE_SPACE_STORAGE: redis.url };
+    const { results } = await examined(env);
+    const wrong = JSON.stringify(results.filter(({ check }) => check === 'values'));
+    expect(wrong).toContain('DEBATE_SPACE_STORAGE_KEY.0 must have at least 16 characters');
+    expect(wrong).toContain('DEBATE_SPACE_STORAGE_KEY.1 has the value of DEBATE_SPACE_API_KEY');
+    for (const key of keys.split(', ')) expect(wrong).not.toContain(key);
   });
 
   it('finds a password that Redis refuses', async () => {

@@ -12,7 +12,7 @@ import { redisServer, startRedis } from './support/redis.js';
 import { startService } from './support/service.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a storage key of a test' };
+const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
 
 jest.setTimeout(120_000); // each process compiles what it runs
 

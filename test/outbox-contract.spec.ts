@@ -16,6 +16,9 @@ const entry = (id: string, more: Partial<LogoutEntry> = {}): LogoutEntry => ({
   endedAt: 1_750_000_000_000,
   ...more,
 });
+/** With an id as those of the plugin: ids sort by age. */
+const aged = (name: string, endedAt: number): LogoutEntry =>
+  entry(`${String(endedAt).padStart(15, '0')}-${name}`, { endedAt });
 const ids = (jobs: readonly LogoutJob[]): string[] => jobs.map((job) => job.entry.id);
 
 /** The queue on every storage keeps this contract, and so does its fallback. */
@@ -221,25 +224,19 @@ const contract = (kind: OutboxKind): void => {
 
   it('says how old the oldest is that is pending', async () => {
     expect(await outbox.oldestPending()).toBeUndefined();
-    for (const [name, endedAt] of [
-      ['b', 2000],
-      ['a', 1000],
-      ['c', 3000],
-    ] as const) {
-      // prettier-ignore
-      await outbox.hold(entry(name, { endedAt }), LONG);
-    }
+    const [a, b, c] = [aged('a', 1000), aged('b', 2000), aged('c', 3000)];
+    for (const each of [b, a, c]) await outbox.hold(each, LONG);
     expect(await outbox.oldestPending()).toBeUndefined();
-    for (const name of ['c', 'b', 'a']) await outbox.release(name);
+    for (const { id } of [c, b, a]) await outbox.release(id);
     expect(await outbox.oldestPending()).toBe(1000);
     await outbox.claim(10, LONG);
-    await outbox.retry('a', none, LONG);
+    await outbox.retry(a.id, none, LONG);
     expect(await outbox.oldestPending()).toBe(1000);
-    await outbox.finish('a', 1);
+    await outbox.finish(a.id, 1);
     expect(await outbox.oldestPending()).toBe(2000);
-    await outbox.park('b', none, 'a hint');
+    await outbox.park(b.id, none, 'a hint');
     expect(await outbox.oldestPending()).toBe(3000);
-    await outbox.retryParked('b');
+    await outbox.retryParked(b.id);
     expect(await outbox.oldestPending()).toBe(2000);
   });
 
@@ -328,21 +325,23 @@ const contract = (kind: OutboxKind): void => {
   });
 
   it('supersedes what is pending for a user and ended before', async () => {
-    const mine = (id: string, endedAt: number): LogoutEntry => entry(id, { uid: 'alice', endedAt });
-    for (const name of ['early', 'late', 'parked', 'held']) {
-      await outbox.hold(mine(name, name === 'late' ? 2000 : 1000), LONG);
-      if (name !== 'held') await outbox.release(name);
+    const mine = (id: string, endedAt: number): LogoutEntry => ({ ...aged(id, endedAt), uid: 'alice' });
+    const [early, parked, held] = [mine('early', 1000), mine('parked', 1000), mine('held', 1000)];
+    const late = mine('late', 2000);
+    for (const each of [early, late, parked, held]) {
+      await outbox.hold(each, LONG);
+      if (each !== held) await outbox.release(each.id);
     }
     await pend('somebody else’s');
     await outbox.claim(3, LONG);
-    await outbox.park('parked', none, 'a hint');
+    await outbox.park(parked.id, none, 'a hint');
     expect(await outbox.supersede('alice', 1000)).toBe(1);
     expect(await outbox.supersede('alice', 1000)).toBe(0);
     expect(await outbox.counts()).toEqual({ held: 1, pending: 2, parked: 1 });
     const { waiting, finished } = await outbox.ofUser('alice');
-    expect(waiting.map(({ entry: { id } }) => id).sort()).toEqual(['held', 'late', 'parked']);
-    expect(finished).toMatchObject([{ id: 'early', outcome: 'superseded' }]);
-    await outbox.finish('early', 1); // it was under way
+    expect(waiting.map(({ entry: { id } }) => id)).toEqual([held.id, parked.id, late.id]);
+    expect(finished).toMatchObject([{ id: early.id, outcome: 'superseded' }]);
+    await outbox.finish(early.id, 1); // it was under way
     expect((await outbox.ofUser('alice')).finished).toHaveLength(1);
   });
 

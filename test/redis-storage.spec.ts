@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { StorageError } from '../libs/debate-space/src/errors.js';
 import type { SendCommand } from '../libs/debate-space/src/storage/redis/redis-script.js';
 import {
   redisStorage,
   type RedisStorageOptions,
 } from '../libs/debate-space/src/storage/redis/redis-storage.js';
-import type { DebateSpaceStorage } from '../libs/debate-space/src/storage/storage.js';
+import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
 import { redisClients, redisClusterClients, type RedisConnection } from './support/redis-clients.js';
 import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
@@ -21,10 +21,11 @@ afterEach(async () => {
 
 async function open(
   sendCommand: SendCommand,
-  { namespace = 'app', ...options }: Partial<RedisStorageOptions> & { namespace?: string } = {},
+  { namespace = 'app', formerNamespaces, ...options }: Partial<RedisStorageOptions & StorageContext> = {},
 ): Promise<DebateSpaceStorage> {
   const storage = await redisStorage({ sendCommand, ...options }).open({
     namespace,
+    formerNamespaces,
     families: ['row'],
     contained: (work) => {
       work();
@@ -228,6 +229,39 @@ redisServer.describe('the storage in Redis', () => {
     await expect(open(await connect())).rejects.toThrow(/WRONGTYPE/);
   });
 
+  describe('beside the BullMQ queue of the version before', () => {
+    const queue = 'debate-space:logouts-former:meta';
+    beforeEach(async () => {
+      await (await admin()).hSet(queue, { 'opts.maxLenEvents': '10000', version: 'bullmq:5.66.0' });
+    });
+
+    it('does not open, and says so in one line that names the key', async () => {
+      const opening = open(await connect(), { formerNamespaces: ['another', 'former'] });
+      const error: unknown = await opening.catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(StorageError);
+      expect(String(error)).toMatch(
+        /^StorageError: .*BullMQ queue of an earlier version.*\(debate-space:logouts-former:meta\).*hint: deliver what waits there with that version.*$/,
+      );
+      expect(await (await admin()).exists(queue)).toBe(1);
+    });
+
+    it('opens when it is that of another application or prefix', async () => {
+      await expectToWork(await open(await connect(), { formerNamespaces: ['another'] }));
+      await expectToWork(await open(await connect(), { formerNamespaces: ['former'], prefix: 'host' }));
+    });
+
+    it('opens when its user may not look there', async () => {
+      const client = await admin();
+      const present = ['~debate-space:{app}:*', '+@all'];
+      await client.sendCommand(['ACL', 'SETUSER', 'present', 'on', '>secret', ...present]);
+      const restricted = client.duplicate({ username: 'present', password: 'secret' });
+      await restricted.connect();
+      closing.push(() => restricted.close());
+      const sendCommand: SendCommand = (...args) => restricted.sendCommand(args);
+      await expectToWork(await open(sendCommand, { formerNamespaces: ['former'] }));
+    });
+  });
+
   it('waits for open commits when it is closed, and refuses later calls', async () => {
     const storage = await open(await connect());
     const commit = storage.commit(none, values(['row:a', '1']));
@@ -297,6 +331,23 @@ redisServer.describe('the storage in a Redis Cluster', () => {
     );
     expect(Math.min(...sizes)).toBeGreaterThan(0);
   });
+
+  it.each(redisClusterClients)(
+    'does not open through $name beside a queue of the version before',
+    async (client) => {
+      const connection = await connected(client.connect(cluster));
+      const prefix = `{former-${client.name.replace(' ', '-')}}`;
+      await expectToWork(await open(connection.sendCommand, { prefix, formerNamespaces: ['a', 'b', 'c'] }));
+      await connection.sendCommand(
+        'EVAL',
+        `return redis.call('SET', KEYS[1], '')`,
+        '1',
+        `${prefix}:logouts-c:meta`,
+      );
+      const opening = open(connection.sendCommand, { prefix, formerNamespaces: ['a', 'b', 'c'] });
+      await expect(opening).rejects.toThrow(/BullMQ queue of an earlier version/);
+    },
+  );
 });
 
 async function adminOf({ url }: { readonly url: string }) {

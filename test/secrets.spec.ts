@@ -15,10 +15,11 @@ import { errorOf } from './support/service-clients.js';
 const apiKey = 'planted/api+key=é 7f3a';
 const secretKey = 'planted/secret+key=ü 9c1e, long enough for HS256';
 const storageKey = 'planted/storage+key=ö 4b2d';
+const formerStorageKey = 'planted/former storage+key=ñ e83a';
 const uid = 'planted-uid-of-somebody';
 
 /** Everything secret that was there so far: the keys, and each token that was fetched or signed. */
-const planted = new Set([apiKey, secretKey, storageKey]);
+const planted = new Set([apiKey, secretKey, storageKey, formerStorageKey]);
 
 /** A value as it stands and as it would stand in a URL, a header or a dump. */
 function forms(value: string): string[] {
@@ -100,7 +101,7 @@ describe('nothing secret leaves', () => {
     const app = await NestFactory.create(
       DebateSpaceModule.forRoot({
         apiKey,
-        storageKey,
+        storageKey: [storageKey, formerStorageKey],
         secretKey,
         applicationName: 'demo',
         authUrl: service.url,
@@ -204,6 +205,11 @@ describe('nothing secret leaves', () => {
       'keys in a URL',
       { authUrl: `https://${encodeURIComponent(apiKey)}:${encodeURIComponent(secretKey)}@x.example` },
     ],
+    ['a storage key that is the API key', { storageKey: [storageKey, apiKey] }],
+    ['a storage key that is the secret key', { storageKey: [storageKey, secretKey] }],
+    ['a storage key that the function for the secret key returns', { secretKey: () => storageKey }],
+    ['a storage key that is there twice', { storageKey: [storageKey, storageKey] }],
+    ['storage keys in one string', { storageKey: `${storageKey},${formerStorageKey}` }],
     ['a key as an algorithm', { logout: { algorithm: secretKey as 'HS256' } }],
   ])('with options that are refused: %s', async (_what, options) => {
     const error = await errorOf(startApp(options));
@@ -223,6 +229,7 @@ describe('nothing secret leaves', () => {
         }
         const options: unknown = module.providers.get('DEBATE_SPACE_MODULE_OPTIONS')?.instance;
         expect(shown(options)).toContain('apiKey: [secret]');
+        expect(shown(options)).toMatch(/storageKey: \[ \[secret\], \[secret\]/);
       }
     }
     expect(providers).toBeGreaterThan(5 * apps.length);

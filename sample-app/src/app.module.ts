@@ -46,7 +46,8 @@ import { UserListController } from './users/user-list.controller.js';
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
         // What waits for delivery survives a crash; the library's own default is memory.
         storage: storage.engine,
-        storageKey: config.get<string>('DEBATE_SPACE_STORAGE_KEY'),
+        // The first key encrypts; the former ones behind it still decrypt.
+        storageKey: config.get<string>('DEBATE_SPACE_STORAGE_KEY')?.split(/[\s,]+/),
         erasure: { beforeErase: keepAdministrators(accounts) },
         // authUrl is left out: the library reads DEBATE_SPACE_AUTH_URL, and says so when it is missing.
       }),

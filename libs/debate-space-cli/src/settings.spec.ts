@@ -62,6 +62,16 @@ describe('the settings', () => {
     expect(missed({ DEBATE_SPACE_STORAGE_KEY: 'x'.repeat(16) })).not.toContainEqual(keyless);
   });
 
+  it.each([
+    ['one-key-of-a-test', 'one-key-of-a-test'],
+    ['new+key/=, old+key/=', ['new+key/=', 'old+key/=']],
+    ['new-key old-key\n', ['new-key', 'old-key']],
+    ['new-key,old-key,oldest-key', ['new-key', 'old-key', 'oldest-key']],
+    [' , ', undefined],
+  ])('understand the storage keys %j', (text, storageKey) => {
+    expect(settings({ DEBATE_SPACE_STORAGE_KEY: text }).storageKey).toEqual(storageKey);
+  });
+
   it('leave what is not said to the plugin', () => {
     const { rateLimit, listAuth, secretKeyEncoding, storage, allowInsecureHttp } = settings({});
     expect([rateLimit, listAuth, secretKeyEncoding]).toEqual([undefined, undefined, undefined]);

@@ -12,7 +12,7 @@ export interface Settings {
   readonly baseUrl: string | undefined;
   readonly secretKeyEncoding: DebateSpaceModuleOptions['secretKeyEncoding'];
   readonly storage: StorageSetting;
-  readonly storageKey: string | undefined;
+  readonly storageKey: DebateSpaceModuleOptions['storageKey'];
   readonly rateLimit: NonNullable<DebateSpaceModuleOptions['http']>['rateLimit'];
   readonly listAuth: NonNullable<DebateSpaceModuleOptions['users']>['listAuth'];
   readonly allowInsecureHttp: boolean;
@@ -56,7 +56,7 @@ export function readSettings(environment: Environment, folder: string): Settings
     (text) => storageSetting(text, folder, names),
     'memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
   ) ?? { engine: 'memory' };
-  const storageKey = environment[variables.storageKey];
+  const storageKey = severalKeys(environment[variables.storageKey]);
   if (needsKey(storage) && storageKey === undefined) problems.push(KEYLESS);
   return {
     apiKey: environment[variables.apiKey],
@@ -85,6 +85,12 @@ export function pluginOptions(settings: Settings): Omit<DebateSpaceModuleOptions
 
 function oneOf<T extends string>(...values: readonly T[]): (text: string) => T | undefined {
   return (text) => values.find((value) => value === text);
+}
+
+/** Separated by commas or blanks, the first one in front. */
+function severalKeys(text = ''): Settings['storageKey'] {
+  const keys = text.split(/[\s,]+/).filter((key) => key !== '');
+  return keys.length > 1 ? keys : keys[0];
 }
 
 function yesOrNo(text: string): boolean | undefined {

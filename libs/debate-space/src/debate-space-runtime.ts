@@ -38,6 +38,7 @@ import { SessionRegistry } from './session-end/session-registry.js';
 import { SessionSeal } from './session-end/session-seal.js';
 import { uidCipher, type UidCipher } from './uid-cipher.js';
 import type { DebateSpaceStorage } from './storage/storage.js';
+import { IS_SECRET_KEY, isStorageKey } from './storage-key-problems.js';
 
 const FORGETFUL =
   'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
@@ -71,23 +72,24 @@ export class DebateSpaceRuntime {
 
   static async open(options: ResolvedOptions): Promise<DebateSpaceRuntime> {
     const hashKey = await firstKey(options.secretKey);
+    if (isStorageKey(options.storageKey, hashKey)) throw new DebateSpaceOptionsError([IS_SECRET_KEY]);
     const subject = new Subject<DebateSpaceEvent>();
     const containment = new Containment(subject.next.bind(subject));
     const contained = (work: () => void): void => {
       containment.run('storage', work);
     };
-    const { storage, key } = await openStorage(options, contained);
+    const { storage, keys } = await openStorage(options, contained);
     const { policy, expiry } = options.session;
     const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
     const indexing = isIndexed
       ? {
           registry: new SessionRegistry(storage),
-          seal: new SessionSeal(key),
+          seal: new SessionSeal(keys),
           lastOnly: policy === 'last',
           sweepMs: expiry === false ? undefined : expiry.sweepMs,
         }
       : undefined;
-    const uids = uidCipher([key], namespaceOf(options.applicationName));
+    const uids = uidCipher(keys, namespaceOf(options.applicationName));
     return new DebateSpaceRuntime(options, hashKey, storage, uids, subject, indexing);
   }
 

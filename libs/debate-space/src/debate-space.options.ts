@@ -21,11 +21,13 @@ export interface DebateSpaceModuleOptions {
   /** How the secret key becomes the signing key: its UTF-8 bytes (default), or Base64 decoded. */
   secretKeyEncoding?: 'utf8' | 'base64' | undefined;
   /**
-   * Key under which uids are encrypted in the storage, and hashed in history and receipts; at least 16 characters, such
-   * as of `openssl rand -base64 32`. `redisStorage` and `postgresStorage` need it; `lmdbStorage` makes one of its own
-   * beside its data. It must not change while logouts or erasures wait and receipts are kept.
+   * Encrypts the uids in the storage (AES-256-GCM) and hashes them (HMAC-SHA-256): at least 16 characters without a comma,
+   * such as of `openssl rand -base64 32`; neither the API key nor the secret key. Of several keys the first one encrypts and
+   * hashes; all of them decrypt and find. To rotate, put the new key in front and keep the old one behind it.
+   * `redisStorage` and `postgresStorage` require a key. `lmdbStorage` makes one beside its data, which stays the last one.
+   * @defaultValue none
    */
-  storageKey?: string | undefined;
+  storageKey?: string | readonly string[] | undefined;
   session?: DebateSpaceSessionOptions | undefined;
   logout?: DebateSpaceLogoutOptions | undefined;
   /**

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { outboxContext } from '../../../test/support/outbox-context.js';
@@ -22,9 +22,12 @@ const required = {
   authUrl: 'https://debate.example',
 };
 const storageKey = 'the storage key of a test';
-type More = Partial<Record<'apiKey' | 'secretKey' | 'applicationName' | 'storageKey', string>> & {
+type More = Partial<Record<'apiKey' | 'secretKey' | 'applicationName', string>> & {
+  readonly storageKey?: string | readonly string[];
   readonly worker?: boolean;
 };
+
+const revealed = ({ keys }: OpenStorage): readonly string[] => keys.map((key) => key.reveal());
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -68,7 +71,7 @@ describe('the key for uids at rest', () => {
           code: 'ERR_DEBATE_SPACE_OPTIONS',
           message: expect.stringMatching(/storageKey is missing.*openssl rand -base64 32/),
         });
-        expect((await open(places.place(), { storageKey })).key.reveal()).toBe(storageKey);
+        expect(revealed(await open(places.place(), { storageKey }))).toEqual([storageKey]);
       });
     });
   }
@@ -79,15 +82,25 @@ describe('the key for uids at rest', () => {
     expect([storage.opened.length, storage.closed]).toEqual([1, 1]);
   });
 
-  it('is the one that is given', async () => {
-    const lmdb = lmdbStorage({ path: await folder() });
-    for (const storage of [memoryStorage(), lmdb, new KeylessStorage()])
-      expect((await open(storage, { storageKey })).key.reveal()).toBe(storageKey);
+  it.each([[storageKey], [storageKey, 'the storage key before it']])(
+    'is the one that is given, or are those',
+    async (...given) => {
+      for (const storage of [memoryStorage(), new KeylessStorage()])
+        expect(revealed(await open(storage, { storageKey: given }))).toEqual(given);
+    },
+  );
+
+  it('of lmdb is the last one, after those that are given', async () => {
+    const path = await folder();
+    const own = revealed(await open(lmdbStorage({ path })));
+    const given = [storageKey, 'the storage key before it'];
+    expect(revealed(await open(lmdbStorage({ path }), { storageKey: given }))).toEqual([...given, ...own]);
+    expect(revealed(await open(lmdbStorage({ path }), { storageKey: own }))).toEqual(own);
   });
 
   it('in memory is a new one each time', async () => {
-    const keys = [await open(memoryStorage()), await open(memoryStorage())].map(({ key }) => key.reveal());
-    expect(keys[0]).not.toBe(keys[1]);
+    const keys = [await open(memoryStorage()), await open(memoryStorage())].flatMap(revealed);
+    expect(new Set(keys).size).toBe(2);
     expect(Math.min(...keys.map(({ length }) => length))).toBeGreaterThan(30);
   });
 
@@ -97,40 +110,55 @@ describe('the key for uids at rest', () => {
     await before.storage.close();
     const rotated = { apiKey: 'another API key', secretKey: 'another secret key' };
     const after = await open(lmdbStorage({ path }), rotated);
-    expect(after.key.reveal()).toBe(before.key.reveal());
-    expect(Object.values({ ...required, ...rotated })).not.toContain(after.key.reveal());
+    expect(revealed(after)).toEqual(revealed(before));
+    expect(revealed(after)).toHaveLength(1);
+    for (const key of Object.values({ ...required, ...rotated })) expect(revealed(after)).not.toContain(key);
   });
 });
 
 describe('a logout that was stored under another key', () => {
-  async function queue(path: string, more: More = {}): Promise<LogoutQueue> {
-    const engine = lmdbStorage({ path });
-    const { storage, key } = await open(engine, more);
-    const context = outboxContext({
-      uids: uidCipher([key], 'app'),
-    });
-    const outbox = new LogoutQueue(storage, engine, context);
+  async function queue(engine: StorageEngine, more: More): Promise<LogoutQueue> {
+    const { storage, keys } = await open(engine, more);
+    const outbox = new LogoutQueue(storage, engine, outboxContext({ uids: uidCipher(keys, 'app') }));
     closing.push(() => outbox.close());
     return outbox;
   }
 
-  it('is parked with a hint, and delivered when the key is back', async () => {
-    const path = await folder();
-    const own = await queue(path);
-    await own.hold({ id: 'a', uid: 'alice', reason: 'destroyed', endedAt: 1 }, LONG);
-    await own.release('a');
-    await own.close();
+  async function hold(outbox: LogoutQueue): Promise<void> {
+    await outbox.hold({ id: 'a', uid: 'alice', reason: 'destroyed', endedAt: 1 }, LONG);
+    await outbox.release('a');
+    await outbox.close();
+  }
 
-    const other = await queue(path, { storageKey });
-    expect(await other.claim(10, LONG)).toEqual([]);
-    expect(await other.parked(10)).toMatchObject([
-      { entry: { id: 'a', uid: '' }, hint: expect.stringContaining('another storageKey') },
-    ]);
-    await other.close();
+  for (const kind of storageKinds.filter(({ name }) => name === 'redis')) {
+    kind.describe('in Redis', () => {
+      it('is parked with a hint, and delivered when the key is back', async () => {
+        const places = await kind.start();
+        closing.push(() => places.stop());
+        const place = places.place();
+        const former = 'the storage key before it';
+        await hold(await queue(place, { storageKey: former }));
 
-    const again = await queue(path);
-    expect(await again.retryParked('a')).toBe(true);
-    expect(await again.claim(10, LONG)).toMatchObject([{ entry: { uid: 'alice' } }]);
+        const other = await queue(place, { storageKey });
+        expect(await other.claim(10, LONG)).toEqual([]);
+        expect(await other.parked(10)).toMatchObject([
+          { entry: { id: 'a', uid: '' }, hint: expect.stringContaining('another storageKey') },
+        ]);
+        await other.close();
+
+        const again = await queue(place, { storageKey: [storageKey, former] });
+        expect(await again.retryParked('a')).toBe(true);
+        expect(await again.claim(10, LONG)).toMatchObject([{ entry: { uid: 'alice' } }]);
+      });
+    });
+  }
+
+  it('is delivered and found where that was the key of lmdb', async () => {
+    const engine = lmdbStorage({ path: await folder() });
+    await hold(await queue(engine, {}));
+    const own = await queue(engine, { storageKey });
+    expect((await own.ofUser('alice')).waiting).toHaveLength(1);
+    expect(await own.claim(10, LONG)).toMatchObject([{ entry: { uid: 'alice' } }]);
   });
 });
 
@@ -171,6 +199,30 @@ describe('the namespace of an application', () => {
     const storage = new KeylessStorage();
     for (const key of ['a', 'b']) await open(storage, { apiKey: key, secretKey: `secret ${key}`, storageKey: storageKey + key }); // prettier-ignore
     expect(storage.opened.map(({ namespace }) => namespace)).toEqual(['demo', 'demo']);
+  });
+});
+
+describe('the outbox of the version before', () => {
+  // As that version named its places: after the API key, later after the storage key.
+  it.each([
+    ['the API key', 'PeEW2dXeAtXpsWDFgjsz30'],
+    ['the storage key', 'RV-JXhtliNAv43weUCCSrl'],
+  ])('is looked for under the name made of %s', async (_, name) => {
+    const storage = new KeylessStorage();
+    await open(storage, { storageKey });
+    expect(storage.opened[0]?.formerNamespaces).toContain(name);
+  });
+
+  it('in LMDB is refused with one line, before there is another', async () => {
+    const path = await folder();
+    const former = join(path, 'PeEW2dXeAtXpsWDFgjsz30');
+    await mkdir(former);
+    await writeFile(join(former, 'data.mdb'), '');
+    await expect(open(lmdbStorage({ path }))).rejects.toMatchObject({
+      name: 'StorageError',
+      message: expect.stringMatching(/^.*has the outbox of an earlier version.*hint:.*$/),
+    });
+    expect(await readdir(path)).toEqual(['PeEW2dXeAtXpsWDFgjsz30']);
   });
 });
 

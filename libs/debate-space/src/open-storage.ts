@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { DebateSpaceOptionsError } from './errors.js';
+import { keyedHash } from './keyed-hash.js';
 import { QUEUE_FAMILIES } from './logout/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from './secret.js';
@@ -13,8 +14,8 @@ const KEYLESS =
 
 export interface OpenStorage {
   readonly storage: DebateSpaceStorage;
-  /** Encrypts and hashes the uids in it. */
-  readonly key: Secret;
+  /** Of the uids in it. The first one encrypts and hashes, all of them decrypt and find. */
+  readonly keys: readonly Secret[];
 }
 
 /**
@@ -23,14 +24,20 @@ export interface OpenStorage {
  * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage
  */
 export async function openStorage(
-  { storage: engine, storageKey, applicationName, worker }: ResolvedOptions,
+  { storage: engine, apiKey, storageKey, applicationName, worker }: ResolvedOptions,
   contained: (work: () => void) => void,
 ): Promise<OpenStorage> {
   if (!engine.durable && !worker) throw new DebateSpaceOptionsError([UNDELIVERED]);
   const namespace = namespaceOf(applicationName);
-  const storage = await engine.open({ namespace, families: FAMILIES, contained });
-  const key = storageKey?.reveal() ?? storage.key ?? (engine.durable ? undefined : randomUUID());
-  if (key !== undefined) return { storage, key: new Secret(key) };
+  const formerNamespaces = [apiKey, ...storageKey].map((key) =>
+    keyedHash(key, 'application', applicationName),
+  );
+  const storage = await engine.open({ namespace, formerNamespaces, families: FAMILIES, contained });
+  // The storage's own key is the last one: an application that brings a key still reads what is there.
+  const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());
+  const keys = new Set(storageKey.map((key) => key.reveal()));
+  if (own !== undefined) keys.add(own);
+  if (keys.size > 0) return { storage, keys: [...keys].map((key) => new Secret(key)) };
   await storage.close();
   throw new DebateSpaceOptionsError([KEYLESS]);
 }

@@ -12,6 +12,7 @@ export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
 const PANEL = 'copy it from the administration panel, Configuration > General';
 
 const STORAGE_KEY = 'make one with: openssl rand -base64 32';
+const STORAGE_KEYS = `must be a string, or strings in an array; ${STORAGE_KEY}`;
 
 const AUDIENCE = 'must be a string, or strings in an array, and none empty';
 
@@ -53,6 +54,10 @@ const storage = z.custom<StorageEngine>(
   'must be a storage such as memoryStorage()',
 );
 
+const storageKey = text(STORAGE_KEY)
+  .min(16, `must have at least 16 characters; ${STORAGE_KEY}`)
+  .refine((key) => !key.includes(','), 'must not have commas; several keys are strings in an array');
+
 /** What each option must be, its default, and the hint when it is not so. */
 export const optionsSchema = z.strictObject({
   apiKey: text(PANEL),
@@ -70,7 +75,14 @@ export const optionsSchema = z.strictObject({
   ),
   baseUrl: z.string('must be a URL').optional(),
   secretKeyEncoding: z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'").default('utf8'),
-  storageKey: text(STORAGE_KEY).min(16, `must have at least 16 characters; ${STORAGE_KEY}`).optional(),
+  storageKey: z
+    .union([storageKey, z.array(storageKey).min(1, `must have at least one key; ${STORAGE_KEY}`)], {
+      error: ({ input, errors }) => {
+        const [first] = errors[Array.isArray(input) ? 1 : 0] ?? [];
+        return first?.code === 'invalid_type' ? STORAGE_KEYS : first?.message;
+      },
+    })
+    .optional(),
   session: z
     .strictObject(
       {

@@ -5,11 +5,13 @@ import { memoryStorage } from './storage/memory-storage.js';
 import { resolveOptions } from './resolve-options.js';
 
 const required = {
-  apiKey: 'the-api-key',
+  apiKey: 'the-api-key-of-the-panel',
   secretKey: 'the-secret-key-of-the-panel',
   applicationName: 'demo',
   authUrl: 'https://debate.example',
 };
+
+const storageKeys = ['a key for what is kept', 'the key before it'];
 
 /** The problems with these options added to the required ones. */
 function problems(options: Record<string, unknown>, environment: NodeJS.ProcessEnv = {}): readonly string[] {
@@ -55,8 +57,20 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   ],
   [{ storageKey: 'fifteen-letters' }, 'storageKey must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15'], // prettier-ignore
   [{ storageKey: '' }, 'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32'], // prettier-ignore
-  [{ storageKey: 16 }, 'storageKey must be a string; make one with: openssl rand -base64 32'],
+  [{ storageKey: 16 }, 'storageKey must be a string, or strings in an array; make one with: openssl rand -base64 32 (found a value of type number)'], // prettier-ignore
+  [{ storageKey: `${'x'.repeat(16)},${'y'.repeat(16)}` }, 'storageKey must not have commas; several keys are strings in an array (found a string of 33'], // prettier-ignore
   [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
+  [{ storageKey: required.apiKey }, 'storageKey has the value of apiKey, which is the client_id of the service and stands in every token'], // prettier-ignore
+  [{ storageKey: [] }, 'storageKey must have at least one key; make one with: openssl rand -base64 32'],
+  [{ storageKey: [storageKeys[0], 'fifteen-letters'] }, 'storageKey.1 must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15'], // prettier-ignore
+  [{ storageKey: [storageKeys[0], ''] }, 'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32'], // prettier-ignore
+  [
+    { storageKey: [storageKeys[0], undefined] },
+    'storageKey must be a string, or strings in an array; make one',
+  ],
+  [{ storageKey: [...storageKeys, required.apiKey] }, 'storageKey.2 has the value of apiKey'],
+  [{ storageKey: [...storageKeys, required.secretKey] }, 'storageKey.2 has the value of secretKey'],
+  [{ storageKey: [...storageKeys, storageKeys[0]] }, 'storageKey.2 has the value of storageKey.0; leave out one of them'], // prettier-ignore
   [{ session: 'none' }, 'session '],
   [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
   [{ session: { store: {} } }, 'session.store must be a session store, or several in an array'],
@@ -159,15 +173,17 @@ describe('the options', () => {
   });
 
   it('keep uids under a key of their own, never under the API key', () => {
-    const storageKey = 'a key for what is kept';
-    expect(resolveOptions(required, {}).storageKey).toBeUndefined();
-    expect(resolveOptions({ ...required, storageKey }, {}).storageKey?.reveal()).toBe(storageKey);
+    const revealed = (storageKey?: string | readonly string[]): readonly string[] =>
+      resolveOptions({ ...required, storageKey }, {}).storageKey.map((key) => key.reveal());
+    expect(revealed()).toEqual([]);
+    expect(revealed(storageKeys[0])).toEqual([storageKeys[0]]);
+    expect(revealed(storageKeys)).toEqual(storageKeys);
   });
 
   it('show no key', () => {
-    const options = resolveOptions({ ...required, storageKey: 'a key for what is kept' }, {});
+    const options = resolveOptions({ ...required, storageKey: storageKeys }, {});
     const shown = inspect(options, { depth: Infinity, showHidden: true, getters: true });
-    for (const key of [required.apiKey, required.secretKey, 'a key for what is kept'])
+    for (const key of [required.apiKey, required.secretKey, ...storageKeys])
       expect(shown + JSON.stringify(options)).not.toContain(key);
   });
 
@@ -176,7 +192,17 @@ describe('the options', () => {
     const given = { ...required, logout: { audience }, http: { rateLimit: { requests: 1, perMs: 1 } } };
     const options = resolveOptions(given, {});
     const { session, logout, http, users } = options;
-    for (const part of [options, session, logout, logout.audience, http, http.rateLimit, users]) {
+    for (const part of [
+      options,
+      session,
+      logout,
+      logout.audience,
+      http,
+      http.rateLimit,
+      users,
+      options.storageKey,
+    ]) {
+      // prettier-ignore
       expect(Object.isFrozen(part)).toBe(true);
     }
     expect([given, given.logout, audience, given.http].some(Object.isFrozen)).toBe(false);
@@ -321,6 +347,12 @@ describe('the options', () => {
     ['in place of a store', { session: { store: planted } }],
     ['that is too short to store with', { storageKey: 'pLanted-' }],
     ['that is to store with, as a name', { storageKey: planted, [`x${planted}`]: 1 }],
+    ['of several to store with that is too short', { storageKey: [storageKeys[0], 'pLanted-'] }],
+    ['of several to store with, as a name', { storageKey: [storageKeys[0], planted], [`x${planted}`]: 1 }],
+    ['to store with that is given twice', { storageKey: [planted, planted] }],
+    ['to store with that is the API key', { apiKey: planted, storageKey: [storageKeys[0], planted] }],
+    ['to store with that is the secret key', { secretKey: planted, storageKey: [storageKeys[0], planted] }],
+    ['to store with, with a comma', { storageKey: `${planted},${planted}` }],
     ['as authUrl', { authUrl: planted }],
     ['as a scheme', { authUrl: `${planted}:x@debate.example` }],
     ['as a password', { authUrl: `https://me:${planted}@debate.example` }],

@@ -4,17 +4,19 @@ import { DebateSpaceOptionsError } from './errors.js';
 import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
 import { Secret, type KeySource } from './secret.js';
 import { secretKeyProblem } from './secret-key-problem.js';
+import { storageKeyProblems } from './storage-key-problems.js';
 import { apiPathProblem, serviceUrl, serviceUrlProblem } from './service-url.js';
 
 const MOST_SHOWN = 12;
-const GROUPS = new Set(['session', 'logout', 'audience']);
+const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
 
 /** The options, complete and frozen, with the keys locked away. */
 export type ResolvedOptions = Readonly<
   Omit<CheckedOptions, 'apiKey' | 'secretKey' | 'storageKey' | 'baseUrl'>
 > & {
   readonly apiKey: Secret;
-  readonly storageKey: Secret | undefined;
+  /** The first one seals and hashes, all of them open. Empty: none was given. */
+  readonly storageKey: readonly Secret[];
   readonly secretKey: KeySource;
   readonly baseUrl: string;
 };
@@ -48,6 +50,7 @@ export function resolveOptions(
   const isEmpty = typeof key !== 'string' || key.trim() === ''; // named by the schema already
   const keyProblem = isEmpty || secretKeyEncoding !== 'base64' ? undefined : secretKeyProblem(key, 'base64');
   if (keyProblem !== undefined) problems.push(`secretKey ${keyProblem}`);
+  problems.push(...storageKeyProblems(options.storageKey, options.apiKey));
   for (const place of placesOf(key, { ...options, secretKey: undefined })) {
     problems.push(
       `${place} has the value of secretKey, and would be sent, logged or left behind by a rotation; give it its own`,
@@ -62,7 +65,7 @@ function isExpiryWithoutStore(session: unknown): boolean {
   return store === undefined && (expiry === true || (typeof expiry === 'object' && expiry !== null));
 }
 
-function completed({ apiKey, secretKey, storageKey, ...checked }: CheckedOptions): ResolvedOptions {
+function completed({ apiKey, secretKey, storageKey = [], ...checked }: CheckedOptions): ResolvedOptions {
   const { session, logout, http, users, erasure } = checked;
   for (const part of [
     session,
@@ -83,7 +86,7 @@ function completed({ apiKey, secretKey, storageKey, ...checked }: CheckedOptions
       typeof secretKey === 'string'
         ? new Secret(secretKey)
         : new AskedKey(secretKey, checked.secretKeyEncoding),
-    storageKey: storageKey === undefined ? undefined : new Secret(storageKey),
+    storageKey: Object.freeze([storageKey].flat().map((key) => new Secret(key))),
     authUrl,
     baseUrl: checked.baseUrl === undefined ? `${authUrl}/api/v1` : serviceUrl(checked.baseUrl),
   });
@@ -108,7 +111,7 @@ function shown(name: string, options: Readonly<Record<string, unknown>>): string
 }
 
 function keysOf({ apiKey, secretKey, storageKey }: Readonly<Record<string, unknown>>): readonly unknown[] {
-  return [apiKey, secretKey, storageKey];
+  return [apiKey, secretKey, storageKey].flat();
 }
 
 /** The paths at which a value stands in the options and in their groups. */

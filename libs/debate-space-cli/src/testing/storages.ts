@@ -24,7 +24,7 @@ export interface StorageServer {
   stop(): Promise<void>;
 }
 
-const STORAGE_KEY = 'a storage key of a test';
+const STORAGE_KEY = 'a-storage-key-of-a-test';
 
 let places = 0;
 

@@ -7,6 +7,7 @@ const HOOK_TIMEOUT_MS = 30_000;
 const claim: ErasureClaim = {
   uidHash: 'hash',
   uid: 'alice',
+  id: 'an id',
   lease: 'a lease',
   mode: 'delete',
   references: ['r'],
@@ -116,7 +117,7 @@ describe('an attempt at an erasure', () => {
   });
 
   it('asks nobody when no slot comes in time, or no access token', async () => {
-    const beforeErase = jest.fn();
+    const beforeErase = jest.fn(() => undefined);
     const noSlot = await attempt({ beforeErase, prepare: () => Promise.resolve({ retryAfterMs: 42_000 }) });
     expect(noSlot).toMatchObject({ others: 'slower', delayMs: 42_000, setback: { sent: false } });
     const error = new UnavailableError('no access token', { ...details, outcome: 'not-sent', status: 503 });

@@ -7,7 +7,7 @@ import type {
   WaitingJob,
 } from '../logout/logout.js';
 import { STATES, type LogoutRecords } from './logout-records.js';
-import { endedAtOf, endOf, idOf, recordKey, userKeysUntil, userPrefix } from './queue-keys.js';
+import { endedAtOf, endOf, idOf, queueId, recordKey, userKeysUntil, userPrefix } from './queue-keys.js';
 import { all, wait, type Steps } from './steps.js';
 import { progressOf, readParked, UNTRIED, type ReadLogout } from './stored-logout.js';
 
@@ -45,16 +45,14 @@ export class LogoutDesk {
   }
 
   *retryParked(entryId: string): Steps<boolean> {
-    const id = yield* this.#records.find(entryId);
-    if (id === undefined) return false;
+    const id = queueId(entryId);
     return yield* this.#records.replace(id, ['parked'], ({ stored, entry }) =>
       stored && entry ? this.#records.pendingAgain(id, { ...stored, ...UNTRIED }) : undefined,
     );
   }
 
   *discard(entryId: string): Steps<boolean> {
-    const id = yield* this.#records.find(entryId);
-    if (id === undefined) return false;
+    const id = queueId(entryId);
     return yield* this.#records.replace(id, ['parked'], ({ stored }) =>
       stored ? this.#records.finished(id, stored, 'discarded', stored.attempts) : [],
     );
@@ -103,11 +101,7 @@ export class LogoutDesk {
 }
 
 /** As far as the record can be read. */
-function jobOf(queueId: string, { stored, entry }: ReadLogout): LogoutJob {
-  const {
-    id = decodeURIComponent(queueId),
-    reason = 'destroyed',
-    endedAt = endedAtOf(queueId),
-  } = stored ?? {};
+function jobOf(key: string, { stored, entry }: ReadLogout): LogoutJob {
+  const { id = decodeURIComponent(key), reason = 'destroyed', endedAt = endedAtOf(key) } = stored ?? {};
   return { entry: entry ?? { id, uid: '', reason, endedAt }, ...progressOf(stored ?? UNTRIED) };
 }

@@ -90,14 +90,14 @@ describe('the logout queue', () => {
   it('leaves nothing of a finished logout but its history, without a uid', () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
-    pend(outbox, ['a', 'b', 'c']);
+    pend(outbox, ['a', 'b', '000000000001000-c']);
     claim(outbox);
     const all = [...storage.left(), ...storage.rows('done')];
     expect(JSON.stringify(all)).not.toContain('user of');
     void outbox.finish('a', 1);
     void outbox.park('b', none, 'a hint');
     void outbox.discard('b');
-    void outbox.supersede('user of c', Date.now() * 2);
+    void outbox.supersede('user of 000000000001000-c', Date.now() * 2);
     storage.time += LEASE;
     expect(claim(outbox)).toEqual([]); // removes the row that the superseded one left
     expect(storage.left()).toEqual([]);

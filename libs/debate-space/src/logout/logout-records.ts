@@ -2,16 +2,7 @@ import type { LogoutContext, Outcome } from '../logout/logout.js';
 import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
 import type { DueRows } from './due-rows.js';
 import type { LogoutHistory } from './logout-history.js';
-import {
-  dueAtOf,
-  endOf,
-  idOf,
-  queueId,
-  recordKey,
-  sinceKey,
-  userKey,
-  type LogoutState,
-} from './queue-keys.js';
+import { dueAtOf, idOf, recordKey, sinceKey, userKey, type LogoutState } from './queue-keys.js';
 import { wait, type Steps } from './steps.js';
 import {
   readLogout,
@@ -28,7 +19,6 @@ export type Rows = readonly (readonly [key: string, value: string | undefined])[
 
 export const STATES = ['pending', 'held', 'parked'] as const;
 const PAGE = 1_000;
-const HAS_AGE = /^\d{15}-/;
 
 /** The records of the queue with their indexes. */
 export class LogoutRecords {
@@ -102,16 +92,5 @@ export class LogoutRecords {
       rows.push(...page);
       if (page.length < PAGE) return rows.map(([key]) => idOf(key));
     }
-  }
-
-  /** The id in the queue of an entry that this process does not remember. An id that begins with `endedAt` needs no search. */
-  *find(entryId: string): Steps<string | undefined> {
-    if (HAS_AGE.test(entryId)) return encodeURIComponent(entryId);
-    const end = queueId(entryId, 0).slice(15);
-    for (const family of ['parkedsince:', 'pending:']) {
-      const found = (yield* this.ids(family, endOf(family))).find((id) => id.slice(15) === end);
-      if (found !== undefined) return found;
-    }
-    return undefined;
   }
 }

@@ -93,9 +93,9 @@ export class LogoutTransitions {
     const own = this.#own.get(entryId);
     const rows = own && this.#records.finished(own.id, own.stored, 'delivered', attempts);
     const isMade = own && rows && (yield* this.#replace(own, rows));
-    const id = isMade ? undefined : (own?.id ?? (yield* this.#records.find(entryId)));
+    const id = own?.id ?? queueId(entryId);
     // It is delivered, whether the lease was lost or it was parked meanwhile.
-    if (id !== undefined)
+    if (!isMade)
       yield* this.#records.replace(
         id,
         STATES,
@@ -119,7 +119,7 @@ export class LogoutTransitions {
   }
 
   #newHold(entry: LogoutEntry, leaseMs: number): OwnLogout {
-    const id = queueId(entry.id, entry.endedAt);
+    const id = queueId(entry.id);
     const due = this.#records.due.keyIn(leaseMs, id);
     const stored = newLogout(entry, dueAtOf(due), this.#records.context);
     return { id, state: 'held', stored, text: JSON.stringify(stored), due };

@@ -14,12 +14,8 @@ const digits = (value: number, length: number): string =>
 /** The end of all keys that begin with `prefix`; no part of a key begins with `~`. */
 export const endOf = (prefix: string): string => `${prefix}~`;
 
-/** Begins with `endedAt`, so that the order of the records is that of age. `encodeURIComponent` leaves no colon. */
-export function queueId(id: string, endedAt: number): string {
-  const age = digits(endedAt, 15);
-  const part = encodeURIComponent(id.toWellFormed());
-  return part.startsWith(age) ? part : `${age}-${part}`;
-}
+/** The id as a part of a key. It begins with `endedAt`, so that the order of the records is that of age. */
+export const queueId = (id: string): string => encodeURIComponent(id.toWellFormed());
 export const endedAtOf = (id: string): number => Number(id.slice(0, 15));
 
 export const recordKey = (state: LogoutState, id: string): string => `${state}:${id}`;

@@ -54,7 +54,7 @@ export function readLogout(key: string, text: string, { uids }: LogoutContext): 
   const stored = parsed(text) as Partial<StoredLogout> | undefined;
   if (!isLogout(stored)) return {};
   const { id, reason, endedAt, sessionHash, sealed, uidHash } = stored;
-  if (queueId(id, endedAt) !== key) return {};
+  if (queueId(id) !== key) return {};
   const uid = uids.open(sealed, 'logout', uidHash) ?? '';
   return { stored, entry: uid === '' ? undefined : { id, uid, reason, endedAt, sessionHash } };
 }

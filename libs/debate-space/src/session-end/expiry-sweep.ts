@@ -73,27 +73,26 @@ export class ExpirySweep {
 
   async #look(session: ExpiredSession): Promise<void> {
     const { registry, seal, lookUp, everyMs } = this.#options;
-    const { hash, uidHash } = session;
-    const opened = seal.open(session.sealed);
+    const opened = seal.open(session);
     if (!opened) {
-      await timeoutOrThrow(registry.remove(hash, uidHash), ANSWER_WITHIN_MS); // of another storage key: nobody can say whether it still lives
+      await timeoutOrThrow(registry.remove(session), ANSWER_WITHIN_MS); // of another storage key: nobody can say whether it still lives
       return;
     }
     const { sid, uid } = opened;
     const alive = await timeoutOrThrow(lookUp(sid, uid), ANSWER_WITHIN_MS);
     if (!alive) {
-      await this.#tell(session, sid, uid);
+      await this.#tell(sid, uid);
       return;
     }
-    const renewed = { ...session, expiresAt: nextLook(alive, Date.now(), everyMs) };
-    await timeoutOrThrow(registry.renew(renewed), ANSWER_WITHIN_MS);
+    const renewed = { ...seal.seal(sid, uid), expiresAt: nextLook(alive, Date.now(), everyMs) };
+    await timeoutOrThrow(registry.renew(renewed, seal.formerNames(sid, uid)), ANSWER_WITHIN_MS);
   }
 
-  async #tell({ hash, uidHash }: ExpiredSession, sid: string, uid: string): Promise<void> {
-    const { registry, recorder, lastOnly, containment } = this.#options;
+  async #tell(sid: string, uid: string): Promise<void> {
+    const { registry, seal, recorder, lastOnly, containment } = this.#options;
     const held = await recorder.hold(uid, 'expired', sid);
     const remove = (): Promise<SessionRemoval> =>
-      timeoutOrThrow(registry.remove(hash, uidHash), ANSWER_WITHIN_MS);
+      timeoutOrThrow(registry.remove(seal.name(sid, uid), seal.formerNames(sid, uid)), ANSWER_WITHIN_MS);
     // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
     const removal = await remove().catch((error: unknown) => {
       containment.report('session registry', error);

@@ -8,7 +8,7 @@ import { IndexedSessions } from './indexed-sessions.js';
 import { SessionRegistry } from './session-registry.js';
 import { SessionSeal } from './session-seal.js';
 
-const seal = new SessionSeal(new Secret('a secret key of a test'));
+const seal = new SessionSeal([new Secret('a storage key of a test')]);
 const session = {};
 let registry: SessionRegistry;
 let puts: string[];
@@ -22,18 +22,18 @@ beforeEach(async () => {
   const memory = new SessionRegistry(await memoryStorage().open(context));
   [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
   registry = new SessionRegistry(await memoryStorage().open(context));
-  jest.spyOn(registry, 'put').mockImplementation(async (session) => {
-    puts.push(seal.open(session.sealed)?.uid ?? '');
+  jest.spyOn(registry, 'put').mockImplementation(async (session, former) => {
+    puts.push(seal.open(session)?.uid ?? '');
     await answer();
-    await memory.put(session);
+    await memory.put(session, former);
   });
-  jest.spyOn(registry, 'renew').mockImplementation((session) => {
-    renewals.push(seal.open(session.sealed)?.uid ?? '');
-    return memory.renew(session);
+  jest.spyOn(registry, 'renew').mockImplementation((session, former) => {
+    renewals.push(seal.open(session)?.uid ?? '');
+    return memory.renew(session, former);
   });
-  jest.spyOn(registry, 'remove').mockImplementation(async (hash, uidHash) => {
+  jest.spyOn(registry, 'remove').mockImplementation(async (name, former) => {
     await answer();
-    return memory.remove(hash, uidHash);
+    return memory.remove(name, former);
   });
 });
 

@@ -4,7 +4,7 @@ import type { SessionRecord } from '../debate-space.options.js';
 import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
 import { uidProblem } from '../remote/uid.js';
 import { expiryOf } from './session-expiry.js';
-import type { RegisteredSession, SessionRegistry, SessionRemoval } from './session-registry.js';
+import type { SessionName, SessionRegistry, SessionRemoval } from './session-registry.js';
 import type { SessionSeal } from './session-seal.js';
 
 interface Noted {
@@ -13,6 +13,12 @@ interface Noted {
 }
 
 type Write = 'put' | 'renew';
+
+/** A session that has ended, with the names that it may be registered under. */
+interface EndedSession {
+  readonly name: SessionName;
+  readonly former: readonly SessionName[];
+}
 
 /** What it takes to know every live session, over all instances. */
 export interface SessionIndexing {
@@ -42,7 +48,7 @@ export class IndexedSessions {
   readonly #options: IndexedSessionsOptions;
   readonly #noted = new LRUCache<string, Noted>({ max: MOST_REMEMBERED, ttl: REMEMBER_MS });
   /** What the registry has not heard of, by hash: ended sessions that it would count as live, and so hide a last one. */
-  readonly #owed = new LRUCache<string, string>({ max: MOST_REMEMBERED });
+  readonly #owed = new LRUCache<string, EndedSession>({ max: MOST_REMEMBERED });
   #settling = false;
 
   constructor(options: IndexedSessionsOptions) {
@@ -86,19 +92,20 @@ export class IndexedSessions {
   /** The session is no more: it has ended, or the user has gone on with another. */
   async forget(sid: string, uid: string): Promise<SessionRemoval | undefined> {
     this.#noted.delete(sid);
-    const hash = this.#options.seal.hash(sid);
-    const uidHash = this.#options.seal.uidHash(uid);
-    const ofUser = [...this.#owed].filter(([, user]) => user === uidHash);
-    await Promise.all(ofUser.map(([earlier]) => this.#remove(earlier, uidHash)));
-    const removal = await this.#remove(hash, uidHash);
+    const { seal } = this.#options;
+    const ended = { name: seal.name(sid, uid), former: seal.formerNames(sid, uid) };
+    const ofUser = [...this.#owed.values()].filter(({ name }) => name.uidHash === ended.name.uidHash);
+    await Promise.all(ofUser.map((earlier) => this.#remove(earlier)));
+    const removal = await this.#remove(ended);
     if (removal) void this.#settle();
     return removal;
   }
 
-  async #remove(hash: string, uidHash: string): Promise<SessionRemoval | undefined> {
-    const removal = await this.#contained(() => this.#options.registry.remove(hash, uidHash));
-    if (removal) this.#owed.delete(hash);
-    else this.#owed.set(hash, uidHash);
+  async #remove(ended: EndedSession): Promise<SessionRemoval | undefined> {
+    const { name, former } = ended;
+    const removal = await this.#contained(() => this.#options.registry.remove(name, former));
+    if (removal) this.#owed.delete(name.hash);
+    else this.#owed.set(name.hash, ended);
     return removal;
   }
 
@@ -106,15 +113,15 @@ export class IndexedSessions {
   async #settle(): Promise<void> {
     if (this.#settling) return;
     this.#settling = true;
-    for (const [hash, uidHash] of [...this.#owed]) {
-      if (this.#owed.get(hash) === uidHash && !(await this.#remove(hash, uidHash))) break;
+    for (const [hash, ended] of [...this.#owed]) {
+      if (this.#owed.get(hash) === ended && !(await this.#remove(ended))) break;
     }
     this.#settling = false;
   }
 
   /** Whoever had it end before: it is not to be removed any more. */
   #lives(sid: string): void {
-    if (this.#owed.size > 0) this.#owed.delete(this.#options.seal.hash(sid));
+    if (this.#owed.size > 0) this.#owed.delete(this.#options.seal.name(sid, '').hash);
   }
 
   #note(sid: string, uid: string, session: SessionRecord, write: Write): void {
@@ -123,14 +130,13 @@ export class IndexedSessions {
     if (noted?.uid === uid && Math.abs(expiresAt - noted.expiresAt) < NOTE_EVERY_MS) return;
     if (uidProblem(uid) !== undefined) return;
     this.#noted.set(sid, { uid, expiresAt });
-    const { seal } = this.#options;
-    const sealed = seal.seal(sid, uid);
-    void this.#written(write, { hash: seal.hash(sid), uidHash: seal.uidHash(uid), expiresAt, sealed }, sid);
+    void this.#written(write, sid, uid, expiresAt);
   }
 
-  async #written(write: Write, session: RegisteredSession, sid: string): Promise<void> {
+  async #written(write: Write, sid: string, uid: string, expiresAt: number): Promise<void> {
+    const { registry, seal } = this.#options;
     const done = await this.#contained(async () => {
-      await this.#options.registry[write](session);
+      await registry[write]({ ...seal.seal(sid, uid), expiresAt }, seal.formerNames(sid, uid));
       return true;
     });
     if (done) void this.#settle();

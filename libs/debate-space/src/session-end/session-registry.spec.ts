@@ -6,6 +6,7 @@ import {
   type ExpiredSession,
   FORGOTTEN_AFTER_MS,
   type RegisteredSession,
+  type SessionName,
   SessionRegistry,
 } from './session-registry.js';
 
@@ -48,7 +49,8 @@ function contract(open: () => Promise<Instances>): void {
     jest.restoreAllMocks();
   });
   const put = (hash: string, uid: string, hours: number) => registry.put(session(hash, uid, inHours(hours)));
-  const remove = (instance: SessionRegistry, hash: string, uid: string) => instance.remove(hash, hashed(uid));
+  const remove = (instance: SessionRegistry, hash: string, uid: string) =>
+    instance.remove({ hash, uidHash: hashed(uid) });
 
   it('knows nothing at first', async () => {
     expect(await registry.claimExpired(10, LONG)).toEqual([]);
@@ -237,6 +239,76 @@ function contract(open: () => Promise<Instances>): void {
     },
   );
 
+  describe('of a session that is registered under a former key', () => {
+    const former = (hash: string, uid: string): SessionName => ({ hash: `former-${hash}`, uidHash: hashed(`former ${uid}`) }); // prettier-ignore
+    const putFormer = (hash: string, uid: string, hours: number) =>
+      registry.put({ ...former(hash, uid), expiresAt: inHours(hours), sealed: `sealed ${hash}` });
+    const removeAny = (hash: string, uid: string) =>
+      other.remove({ hash, uidHash: hashed(uid) }, [former(hash, uid)]);
+    const keys = async (): Promise<string[]> => (await rowsOf(storage)).map(([key]) => key);
+
+    it('finds it when it ends', async () => {
+      await putFormer('s', 'alice', 1);
+      expect(await removeAny('s', 'alice')).toEqual({ removed: true, others: false });
+      expect(await rowsOf(storage)).toEqual([]);
+    });
+
+    it('counts it among the others, and those of now', async () => {
+      await putFormer('before', 'alice', 1);
+      await put('now', 'alice', 1);
+      await put('third', 'alice', 1);
+      expect(await removeAny('now', 'alice')).toEqual({ removed: true, others: true });
+      expect(await removeAny('before', 'alice')).toEqual({ removed: true, others: true });
+      expect(await removeAny('third', 'alice')).toEqual({ removed: true, others: false });
+    });
+
+    it('moves it to the present key when it is used again, and counts it once', async () => {
+      for (const write of ['put', 'renew'] as const) {
+        await putFormer('s', 'alice', -1);
+        await registry[write](session('s', 'alice', inHours(1)), [former('s', 'alice')]);
+        expect((await keys()).join('\n')).not.toContain('former');
+        expect(await registry.claimExpired(10, LONG)).toEqual([]);
+        expect(await removeAny('s', 'alice')).toEqual({ removed: true, others: false });
+        expect(await rowsOf(storage)).toEqual([]);
+      }
+    });
+
+    it('leaves it to its user', async () => {
+      await putFormer('s', 'alice', 1);
+      await registry.renew(session('s', 'bob', inHours(1)), [former('s', 'bob')]);
+      expect(await removeAny('s', 'bob')).toEqual({ removed: false, others: false });
+      await registry.put(session('s', 'bob', inHours(1)), [former('s', 'bob')]);
+      expect(await removeAny('s', 'alice')).toEqual({ removed: false, others: false });
+      expect(await removeAny('s', 'bob')).toEqual({ removed: true, others: false });
+    });
+
+    it('does not bring back one that has ended', async () => {
+      await putFormer('s', 'alice', 1);
+      await removeAny('s', 'alice');
+      await registry.renew(session('s', 'alice', inHours(1)), [former('s', 'alice')]);
+      expect(await rowsOf(storage)).toEqual([]);
+    });
+
+    it('tells one only that there are no others, when one of each key ends at the same time', async () => {
+      for (const uid of numbered(50)) {
+        await putFormer(`${uid}-before`, uid, 1);
+        await put(`${uid}-now`, uid, 1);
+      }
+      const removals = await Promise.all(
+        numbered(50).map((uid) =>
+          Promise.all([
+            registry.remove({ hash: `${uid}-now`, uidHash: hashed(uid) }, [former(`${uid}-now`, uid)]),
+            removeAny(`${uid}-before`, uid),
+          ]),
+        ),
+      );
+      for (const both of removals) {
+        expect(both.map(({ removed }) => removed)).toEqual([true, true]);
+        expect(both.map(({ others }) => others).sort()).toEqual([false, true]);
+      }
+    });
+  });
+
   it('goes on when a record is damaged or lost', async () => {
     for (const hash of ['damaged', 'lost', 'whole']) await put(hash, 'alice', -1);
     const changes = new Map([['session:s:damaged', '{'], ['session:s:lost', undefined]]); // prettier-ignore
@@ -329,8 +401,8 @@ for (const kind of storageKinds) {
       const { hash, uidHash } = session('s', 'alice', 0);
       await one.put(session('s', 'alice', inHours(-1)));
       expect(await two.claimExpired(10, LONG)).toEqual([]);
-      expect(await two.remove(hash, uidHash)).toEqual({ removed: false, others: false });
-      expect(await one.remove(hash, uidHash)).toEqual({ removed: true, others: false });
+      expect(await two.remove({ hash, uidHash })).toEqual({ removed: false, others: false });
+      expect(await one.remove({ hash, uidHash })).toEqual({ removed: true, others: false });
     });
   });
 }
@@ -384,7 +456,7 @@ describe('the session registry', () => {
     for (const hash of numbered(1_000)) await registry.put(session(hash, 'alice', inHours(1)));
     calls.length = 0;
     const { hash, uidHash } = session('s-7', 'alice', 0);
-    expect(await registry.remove(hash, uidHash)).toEqual({ removed: true, others: true });
+    expect(await registry.remove({ hash, uidHash })).toEqual({ removed: true, others: true });
     expect(calls).toEqual([
       { method: 'get', size: 1 },
       { method: 'range', size: 2 },
@@ -401,7 +473,7 @@ describe('the session registry', () => {
     const registry = new SessionRegistry(storage);
     await expect(registry.put(session('a', 'alice', 0))).rejects.toBe(down);
     await expect(registry.renew(session('a', 'alice', 0))).rejects.toBe(down);
-    await expect(registry.remove('a', hashed('alice'))).rejects.toBe(down);
+    await expect(registry.remove(session('a', 'alice', 0))).rejects.toBe(down);
     await expect(registry.claimExpired(1, 1)).rejects.toBe(down);
   });
 });

@@ -2,6 +2,7 @@ import { KeyedMutex } from '../logout/keyed-mutex.js';
 import { type RecordType, UnreadableRecord } from '../storage/record-type.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import { transact } from '../storage/transact.js';
+import type { Transaction } from '../storage/transaction.js';
 
 /** An expired session that nobody has claimed for this long is forgotten, unreported. */
 export const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
@@ -10,12 +11,15 @@ const FORGET_LIMIT = 100;
 /** 15 digits: a session that never expires ends then. */
 const LAST_MOMENT = 999_999_999_999_999;
 
-/** What names a session, its user, and both. */
-export interface ExpiredSession {
+/** Under one storage key. */
+export interface SessionName {
   /** Keyed hash of the session id. */
   readonly hash: string;
   /** Keyed hash of the uid. */
   readonly uidHash: string;
+}
+
+export interface ExpiredSession extends SessionName {
   /** The session id and the uid, encrypted: with them a sweep finds the session in the host's store. */
   readonly sealed: string;
 }
@@ -43,6 +47,8 @@ const digits = (moment: number): string => String(moment).padStart(15, '0');
 const recordKey = (hash: string): string => `session:s:${hash}`;
 const userKey = (uidHash: string, rest: string): string => `session:u:${uidHash}:${rest}`;
 const dueKey = (rest: string): string => `session:x:${rest}`;
+const recordKeys = (names: readonly SessionName[]): readonly string[] =>
+  names.map(({ hash }) => recordKey(hash));
 const hashOf = (key: string): string => key.slice(key.lastIndexOf(':') + 1);
 
 const SESSION: RecordType<StoredSession> = {
@@ -82,23 +88,27 @@ export class SessionRegistry {
     this.#storage = storage;
   }
 
-  /** Registers a live session, in place of what was known under the same hash: time, user, a claim. */
-  async put(session: RegisteredSession): Promise<void> {
+  /** Registers a live session, in place of what was known under the same hash or a former name: time, user, a claim. */
+  async put(session: RegisteredSession, former: readonly SessionName[] = []): Promise<void> {
     const stored = this.#stored(session);
     await this.#inOrder(stored, () =>
-      transact(this.#storage, (transaction) => transaction.put(SESSION, stored)),
+      transact(this.#storage, async (transaction) => {
+        const known = await transaction.readAll(SESSION, recordKeys([stored, ...former]));
+        for (const record of known) transaction.replace(SESSION, record, undefined);
+        transaction.replace(SESSION, undefined, stored);
+      }),
     );
     await this.#forgetOld();
   }
 
   /** Like {@link put}, but only if the session is there with this user: the caller may not know of its end. */
-  async renew(session: RegisteredSession): Promise<void> {
+  async renew(session: RegisteredSession, former: readonly SessionName[] = []): Promise<void> {
     const stored = this.#stored(session);
     await this.#inOrder(stored, () =>
       transact(this.#storage, async (transaction) => {
-        const known = await transaction.read(SESSION, recordKey(stored.hash));
-        if (!known || known instanceof UnreadableRecord || known.uidHash !== stored.uidHash) return;
-        transaction.replace(SESSION, known, stored);
+        const known = await sessionsOf(transaction, [stored, ...former]);
+        for (const record of known) transaction.replace(SESSION, record, undefined);
+        if (known.length > 0) transaction.replace(SESSION, undefined, stored);
       }),
     );
   }
@@ -107,18 +117,21 @@ export class SessionRegistry {
    * Removes a session that has ended, claimed or not, unless it is registered with another user. When the last sessions of
    * a user end at the same time, exactly one caller gets `others: false`.
    */
-  async remove(hash: string, uidHash: string): Promise<SessionRemoval> {
-    return this.#inOrder({ hash, uidHash }, () =>
+  async remove(name: SessionName, former: readonly SessionName[] = []): Promise<SessionRemoval> {
+    return this.#inOrder(name, () =>
       transact(this.#storage, async (transaction) => {
-        const known = await transaction.read(SESSION, recordKey(hash));
-        const removed = known && !(known instanceof UnreadableRecord) && known.uidHash === uidHash;
-        if (removed) transaction.replace(SESSION, known, undefined);
-        const live = [userKey(uidHash, digits(this.#storage.now() + 1)), userKey(uidHash, '~')] as const;
-        const sessions = await this.#storage.range(...live, { limit: 2 });
-        const other = sessions.find(([key]) => hashOf(key) !== hash);
+        const names = [name, ...former];
+        const known = await sessionsOf(transaction, names);
+        for (const record of known) transaction.replace(SESSION, record, undefined);
+        const alive = digits(this.#storage.now() + 1);
+        const ranges = names.map(async ({ uidHash }) =>
+          this.#storage.range(userKey(uidHash, alive), userKey(uidHash, '~'), { limit: 2 }),
+        );
+        const sessions = (await Promise.all(ranges)).flat();
+        const other = sessions.find(([key]) => !names.some(({ hash }) => hash === hashOf(key)));
         // The commit fails if the other session ends in the meantime.
         if (other) transaction.check(...other);
-        return { removed: removed ?? false, others: other !== undefined };
+        return { removed: known.length > 0, others: other !== undefined };
       }),
     );
   }
@@ -185,10 +198,18 @@ export class SessionRegistry {
   }
 
   /** After earlier calls about the same session, then after those about the same user. */
-  async #inOrder<T>(
-    { hash, uidHash }: Pick<ExpiredSession, 'hash' | 'uidHash'>,
-    work: () => Promise<T>,
-  ): Promise<T> {
+  async #inOrder<T>({ hash, uidHash }: SessionName, work: () => Promise<T>): Promise<T> {
     return this.#mutex.run(recordKey(hash), () => this.#mutex.run(userKey(uidHash, ''), work));
   }
+}
+
+/** Those that are registered under one of these names with its user. */
+async function sessionsOf(
+  transaction: Transaction,
+  names: readonly SessionName[],
+): Promise<readonly StoredSession[]> {
+  const records = await transaction.readAll(SESSION, recordKeys(names));
+  return records.flatMap((record, n) =>
+    record && !(record instanceof UnreadableRecord) && record.uidHash === names[n]?.uidHash ? [record] : [],
+  );
 }

@@ -1,33 +1,49 @@
 import { keyedHash } from '../keyed-hash.js';
 import { Sealer } from '../sealer.js';
 import type { Secret } from '../secret.js';
+import type { ExpiredSession, SessionName } from './session-registry.js';
 
 /** Hides session ids and uids in the registry: who reads it can neither take over a session nor learn who has one. */
 export class SessionSeal {
   readonly #key: Secret;
+  readonly #formerKeys: readonly Secret[];
   readonly #sealer: Sealer;
 
-  constructor(key: Secret) {
+  /** @param keys the first one seals and hashes, all of them open and find */
+  constructor(keys: readonly Secret[]) {
+    const [key, ...formerKeys] = keys;
+    if (!key) throw new TypeError('A session seal needs a key');
     this.#key = key;
-    this.#sealer = new Sealer([key], 'session ids');
+    this.#formerKeys = formerKeys;
+    this.#sealer = new Sealer(keys, 'session ids');
   }
 
-  hash(sid: string): string {
-    return keyedHash(this.#key, 'session', sid);
+  name(sid: string, uid: string): SessionName {
+    return nameUnder(this.#key, sid, uid);
   }
 
-  uidHash(uid: string): string {
-    return keyedHash(this.#key, 'uid', uid);
+  /** The names under which the session may be registered that was last used before the key changed. */
+  formerNames(sid: string, uid: string): readonly SessionName[] {
+    return this.#formerKeys.map((key) => nameUnder(key, sid, uid));
   }
 
-  seal(sid: string, uid: string): string {
-    return this.#sealer.seal(`${uid}\0${sid}`, ''); // no uid has control characters
+  seal(sid: string, uid: string): ExpiredSession {
+    const name = this.name(sid, uid);
+    return { ...name, sealed: this.#sealer.seal(`${uid}\0${sid}`, recordOf(name)) }; // no uid has control characters
   }
 
-  /** @returns `undefined` when it was sealed with another storage key, or is damaged: it will never be opened */
-  open(sealed: string): { readonly sid: string; readonly uid: string } | undefined {
-    const opened = this.#sealer.open(sealed, '') ?? '';
+  /** @returns `undefined` when no key opens it, when it belongs to another record, or when it is damaged */
+  open(session: ExpiredSession): { readonly sid: string; readonly uid: string } | undefined {
+    const opened = this.#sealer.open(session.sealed, recordOf(session)) ?? '';
     const end = opened.indexOf('\0');
     return end < 0 ? undefined : { sid: opened.slice(end + 1), uid: opened.slice(0, end) };
   }
 }
+
+const nameUnder = (key: Secret, sid: string, uid: string): SessionName => ({
+  hash: keyedHash(key, 'session', sid),
+  uidHash: keyedHash(key, 'uid', uid),
+});
+
+/** A ciphertext is bound to the hashes of its record. */
+const recordOf = ({ hash, uidHash }: SessionName): string => `${hash}\0${uidHash}`;

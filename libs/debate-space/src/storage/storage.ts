@@ -25,7 +25,7 @@ export interface DebateSpaceStorage {
    */
   readonly warnings?: readonly string[];
 
-  /** A key that the storage keeps beside its data, for uids at rest; used when the option `storageKey` is absent. */
+  /** A key that the storage keeps beside its data, for uids at rest: used after those of the option `storageKey`. */
   readonly key?: string;
 
   /** The values, in the order of the keys. Not a snapshot: check what is decided from them in {@link commit}. */
@@ -76,6 +76,12 @@ export interface HostTransaction {
 export interface StorageContext {
   /** Separates applications that share a place: `[A-Za-z0-9_-]` only. */
   readonly namespace: string;
+  /**
+   * Under these names an unreleased version of the plugin kept data of this application. An engine that it had refuses to
+   * open where it finds them.
+   * @internal
+   */
+  readonly formerNamespaces?: readonly string[];
   /** Every family that the plugin uses: `[a-z]` only. */
   readonly families: readonly string[];
   /** Runs the work of a timer: what it throws becomes an event, and does not end the host's process. */

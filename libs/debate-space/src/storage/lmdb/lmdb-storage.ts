@@ -5,7 +5,7 @@ export interface LmdbStorageOptions {
   /**
    * A folder on a disk of this machine, made when it is missing; not a network file system. Each application has a folder
    * of its own in it, readable by its user only (0700), which several processes may share. The file `storage-key` in there
-   * (0600) encrypts uids unless the option `storageKey` is given: a backup without it cannot be read.
+   * (0600) encrypts uids unless the option `storageKey` is given, and is the last key beside it: a backup needs both.
    */
   readonly path: string;
 }

@@ -30,11 +30,20 @@ const shared = new Map<
 >();
 
 /** @throws {@link StorageError} with a hint */
-export async function openLmdb(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
+export async function openLmdb(
+  path: string,
+  { namespace, formerNamespaces = [], families }: StorageContext,
+): Promise<LmdbSpace> {
   const { open } = await import('lmdb').catch(() => {
     throw new StorageError('The package lmdb is missing or does not load; hint: npm install lmdb');
   });
   const folder = resolve(path, namespace);
+  const former = formerNamespaces.map((name) => resolve(path, name)).find((place) => existsSync(join(place, 'data.mdb'))); // prettier-ignore
+  if (former !== undefined && former !== folder) {
+    throw new StorageError(
+      `${former} has the outbox of an earlier version of nestjs-debate-space, which this version cannot read; hint: deliver what waits there with that version and delete that folder, or give another path`,
+    );
+  }
   let close: (() => Promise<void>) | undefined;
   try {
     await prepare(folder);

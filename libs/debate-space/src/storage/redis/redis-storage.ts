@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { StorageError } from '../../errors.js';
 import { ServerCalls } from '../server-calls.js';
 import { ServerClock } from '../server-clock.js';
 import type {
@@ -10,7 +11,7 @@ import type {
   StorageValues,
 } from '../storage.js';
 import { type RedisScript, type SendCommand, textOf, textsOf } from './redis-script.js';
-import { COMMIT, COUNT, GET, OPEN, RANGE, TIME } from './redis-scripts.js';
+import { COMMIT, COUNT, EXISTS, GET, OPEN, RANGE, TIME } from './redis-scripts.js';
 import { redisWarnings } from './redis-warnings.js';
 
 export interface RedisStorageOptions {
@@ -41,6 +42,7 @@ export function redisStorage(options: RedisStorageOptions): StorageEngine {
 
 class RedisStorage implements DebateSpaceStorage {
   readonly #send: SendCommand;
+  readonly #prefix: string;
   readonly #keys: readonly string[];
   readonly #calls: ServerCalls;
   readonly #clock = new ServerClock(() => this.#time());
@@ -52,6 +54,7 @@ class RedisStorage implements DebateSpaceStorage {
     name: string,
   ) {
     this.#send = sendCommand;
+    this.#prefix = prefix;
     // The braces put all keys into one slot of a Cluster.
     this.#keys = ['values', 'names', `commits:${randomUUID()}`].map((key) => `${prefix}:{${name}}:${key}`);
     this.#calls = new ServerCalls({
@@ -64,6 +67,7 @@ class RedisStorage implements DebateSpaceStorage {
   static async open(options: RedisStorageOptions, context: StorageContext): Promise<RedisStorage> {
     const storage = new RedisStorage(options, context.namespace);
     storage.#warnings = redisWarnings(await storage.#run(OPEN, [], (reply) => textOf(reply) ?? ''));
+    await Promise.all((context.formerNamespaces ?? []).map((name) => storage.#refuseQueueOf(name)));
     await storage.#clock.start(context.contained);
     return storage;
   }
@@ -109,6 +113,16 @@ class RedisStorage implements DebateSpaceStorage {
   close(): Promise<void> {
     this.#clock.stop();
     return this.#calls.close();
+  }
+
+  async #refuseQueueOf(formerNamespace: string): Promise<void> {
+    const key = `${this.#prefix}:logouts-${formerNamespace}:meta`;
+    const look = (isLate: () => boolean): Promise<unknown> => EXISTS.run(this.#send, [key], [], isLate);
+    const found = await this.#calls.run(look).catch(() => 0); // a user of Redis may be restricted to the present keys
+    if (Number(found) === 0) return;
+    throw new StorageError(
+      `Redis has the BullMQ queue of an earlier version of nestjs-debate-space (${key}), which this version cannot read; hint: deliver what waits there with that version and delete its keys, or give another prefix`,
+    );
   }
 
   #time(): Promise<number> {

@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Request } from 'express';
+import session from 'express-session';
+import { filter, firstValueFrom, take, toArray } from 'rxjs';
+import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import {
+  DebateSpaceEvents,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  type DebateSpaceEvent,
+} from 'nestjs-debate-space';
+import { Browser } from './support/browser.js';
+import { keptPlaces, type KeptPlace } from './support/kept-places.js';
+import { startService, using } from './support/service.js';
+import { SessionHost } from './support/session-host.js';
+
+const [A, B] = ['storage key A of a test', 'storage key B of a test'];
+/** A stop while the service is down takes five seconds. */
+const TIMEOUT_MS = 60_000;
+const LOGOUT = { operation: 'logout' } as const;
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await sleep(50);
+}
+
+for (const kind of keptPlaces) {
+  kind.describe(`the storage key of an app whose data is ${kind.name}`, () => {
+    /** The sessions of the host outlive its restarts, as everywhere. */
+    let store: session.MemoryStore;
+    let place: KeptPlace;
+    let service: DebateSpaceSimulator;
+    let host: SessionHost | undefined;
+    beforeEach(async () => {
+      store = new session.MemoryStore();
+      [place, service] = await Promise.all([kind.take(), startService({ rateLimit: false })]);
+    });
+    afterEach(async () => {
+      await host?.stop();
+      host = undefined;
+      await Promise.all([service.stop(), place.leave()]);
+    });
+
+    /** The app, started again with other keys. */
+    async function run(...storageKey: readonly string[]): Promise<SessionHost> {
+      await host?.stop();
+      const debateSpace = using(service, {
+        session: { policy: 'last' },
+        logout: { onRelogin: 'drop' },
+        http: { timeoutMs: 2_000 },
+        storage: place.engine(),
+        storageKey,
+      });
+      const act = (request: Request) => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+      return (host = await SessionHost.start({ store, act, debateSpace }));
+    }
+
+    async function logIn(uid: string): Promise<Browser> {
+      const browser = new Browser(host?.url ?? '');
+      await browser.post('/login', { uid });
+      return browser;
+    }
+    /** Of a browser that logged in to an earlier run. */
+    async function logOut(browser: Browser): Promise<void> {
+      expect(await browser.post(`${host?.url}/act`)).toBe('done');
+    }
+
+    const nextEvents = (type: DebateSpaceEvent['type'], count = 1): Promise<readonly DebateSpaceEvent[]> => {
+      if (!host) throw new Error('the app does not run');
+      const { events$ } = host.app.get(DebateSpaceEvents);
+      return firstValueFrom(events$.pipe(filter((event) => event.type === type), take(count), toArray())); // prettier-ignore
+    };
+    const outbox = (): DebateSpaceOutbox => {
+      if (!host) throw new Error('the app does not run');
+      return host.app.get(DebateSpaceOutbox);
+    };
+    const statesOf = async (uid: string): Promise<readonly string[]> =>
+      (await outbox().history(uid)).map(({ state }) => state);
+
+    async function end(type: DebateSpaceEvent['type'], ...uids: readonly string[]): Promise<void> {
+      const told = nextEvents(type, uids.length);
+      for (const uid of uids) await host?.app.get(DebateSpaceService).logoutUser(uid);
+      await told;
+    }
+    async function endWhileDown(...uids: readonly string[]): Promise<void> {
+      await service.goDown();
+      for (const uid of uids) await host?.app.get(DebateSpaceService).logoutUser(uid);
+    }
+
+    it(
+      'is rotated with the former one behind it: all is delivered, found, superseded and counted',
+      async () => {
+        await run(A);
+        const [laptop, phone] = [await logIn('alice'), await logIn('alice')];
+        await end('logout-delivered', 'delivered');
+        service.faults.add({ kind: 'status', status: 403, ...LOGOUT });
+        await end('logout-parked', 'parked');
+        service.faults.clear();
+        await endWhileDown('waiting-1', 'waiting-2', 'back');
+
+        await run(B, A);
+        expect(await statesOf('delivered')).toEqual(['delivered']);
+        expect(await statesOf('parked')).toEqual(['parked']);
+        expect(await statesOf('waiting-1')).toEqual(['pending']);
+        await logIn('back');
+        await until(async () => (await statesOf('back'))[0] === 'superseded'); // the login does not wait for it
+        const delivered = nextEvents('logout-delivered', 2);
+        await service.comeBack();
+        await delivered;
+        const again = nextEvents('logout-delivered');
+        const [parked, ...others] = await outbox().parked();
+        expect([parked?.uid, others]).toEqual(['parked', []]);
+        expect(await outbox().retry(parked?.id ?? '')).toBe(true);
+        await again;
+        await logOut(laptop); // the phone is logged in still, under A
+        await end('logout-delivered', 'after');
+        expect(service.received.logouts.filter((uid) => uid === 'alice')).toEqual([]);
+        const last = nextEvents('logout-delivered');
+        await logOut(phone);
+        await last;
+        for (const uid of ['delivered', 'parked', 'waiting-1', 'waiting-2', 'after', 'alice'])
+          expect(await statesOf(uid)).toEqual(['delivered']);
+        expect(service.received.logouts).not.toContain('back');
+        expect(await outbox().parked()).toEqual([]);
+      },
+      TIMEOUT_MS,
+    );
+
+    it(
+      'is taken away too early: what was stored under it is parked with a hint, and holds up nothing else',
+      async () => {
+        await run(A);
+        const phone = await logIn('alice');
+        await end('logout-delivered', 'delivered');
+        await endWhileDown('left-1', 'left-2');
+
+        await run(B);
+        await endWhileDown('new');
+        const told = nextEvents('logout-delivered');
+        await service.comeBack();
+        expect(await told).toMatchObject([{ uid: 'new' }]);
+        const hint = expect.stringContaining('another storageKey');
+        await until(async () => (await outbox().parked()).length === 2); // they are read when they are due again
+        expect(await outbox().parked()).toMatchObject([
+          { uid: '', hint },
+          { uid: '', hint },
+        ]);
+        for (const { id } of await outbox().parked()) expect(await outbox().retry(id)).toBe(false);
+        for (const uid of ['delivered', 'left-1']) expect(await statesOf(uid)).toEqual([]);
+        const last = nextEvents('logout-delivered');
+        await logOut(phone);
+        expect(await last).toMatchObject([{ uid: 'alice' }]);
+        expect(await outbox().parked()).toHaveLength(2);
+
+        await run(B, A);
+        const back = nextEvents('logout-delivered', 2);
+        for (const { id } of await outbox().parked()) expect(await outbox().retry(id)).toBe(true);
+        await back;
+        for (const uid of ['delivered', 'left-1', 'left-2', 'new', 'alice'])
+          expect(await statesOf(uid)).toEqual(['delivered']);
+      },
+      TIMEOUT_MS,
+    );
+  });
+}
