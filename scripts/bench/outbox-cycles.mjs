@@ -1,5 +1,7 @@
 // hold → release → claim → finish, in one of several processes that share a queue.
 import { performance } from 'node:perf_hooks';
+import { claimedIn } from '../test-crash/logout-commits.mjs';
+import { wrapStorage } from '../test-crash/wrapped-storage.mjs';
 import { append, inParallel, newEntry } from './outbox-entries.mjs';
 
 /** As the runner claims them. */
@@ -14,7 +16,7 @@ export function countClaims(storage) {
   const counted = { claims: 0, conflicts: 0 };
   const commit = (checks, changes) => {
     const isMade = storage.commit(checks, changes);
-    if (!isClaim(checks)) return isMade;
+    if (claimedIn(checks, storage.now()).length === 0) return isMade;
     counted.claims += 1;
     const note = (made) => {
       if (!made) counted.conflicts += 1;
@@ -22,19 +24,8 @@ export function countClaims(storage) {
     };
     return isMade instanceof Promise ? isMade.then(note) : note(isMade);
   };
-  counted.storage = new Proxy(storage, {
-    get: (target, key) => {
-      if (key === 'commit') return commit;
-      const own = Reflect.get(target, key, target);
-      return typeof own === 'function' ? own.bind(target) : own;
-    },
-  });
+  counted.storage = wrapStorage(storage, { commit });
   return counted;
-}
-
-/** A claim is the only change that checks nothing but when logouts are due. */
-function isClaim(checks) {
-  return [...checks.keys()].every((key) => /^due:\d/.test(key));
 }
 
 /**

@@ -12,7 +12,7 @@ export async function killErasing(trial) {
   const { hosts, random } = trial;
   const met = { reading: 0, 'carrying out': 0, ending: 0 };
   const kill = async (host) => {
-    trial.kills += 1;
+    trial.noteKill();
     met[phaseOf(trial)] += 1;
     await host.end();
   };

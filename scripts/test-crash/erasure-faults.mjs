@@ -1,7 +1,7 @@
 /** So many receipts are written for one that is not. */
 const WRITTEN_BETWEEN = 7;
 
-export const ERASURE_PLANTS = {
+export const ERASURE_FAULTS = {
   /** It says that an erasure is over, and now and then forgets it. */
   'finish-forgotten': (storage) => {
     let finished = 0;
@@ -36,7 +36,7 @@ export const ERASURE_PLANTS = {
 
 const size = { kills: 8, erasures: 600 };
 
-export const plantedErasures = [
+export const erasureFaults = [
   { name: 'finish-forgotten', under: 'erasures-lmdb', tell: /were repeated/, size },
   { name: 'begun-early', under: 'erasures-lmdb', tell: /before the list was read to its end/, size },
   { name: 'claim-unnoted', under: 'erasures-lmdb', tell: /called already gone/, size },
