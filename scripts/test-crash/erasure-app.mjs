@@ -54,12 +54,15 @@ async function accountOf(uids) {
   return { status: await erasures.status(reference), receipts, ofUser };
 }
 
-async function* pieces() {
+async function* uids() {
   let rows = 0;
+  let rest = '';
   for await (const piece of createReadStream(list, { encoding: 'utf8', highWaterMark: PIECE_BYTES })) {
-    rows += piece.split('\n').length - 1;
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop();
+    rows += lines.length;
     tell({ type: 'rows', rows });
-    yield piece;
+    yield* lines;
     await sleep(PIECE_MS);
   }
 }
@@ -78,7 +81,7 @@ async function status() {
 async function requestAll() {
   if ((await status())?.complete) return;
   try {
-    await erasures.requestMany(pieces(), { mode, reference, format: 'lines', requestedBy: 'a script' });
+    await erasures.requestMany(uids(), { mode, reference, requestedBy: 'a script' });
   } catch (error) {
     if (error.code !== 'ERR_DEBATE_SPACE_ERASURE_CONFLICT') throw error;
     return;

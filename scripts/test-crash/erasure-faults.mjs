@@ -6,7 +6,7 @@ export const ERASURE_FAULTS = {
   'finish-forgotten': (storage) => {
     let finished = 0;
     return (checks, changes) => {
-      if (written(changes, 'r').length > 0) {
+      if (written(changes, 'erasurereceipt').length > 0) {
         finished += 1;
         if (finished % (WRITTEN_BETWEEN + 1) === 0) return true;
       }
@@ -15,38 +15,47 @@ export const ERASURE_FAULTS = {
   },
   /** The first part of a list passes for all of it, and is carried out. */
   'begun-early': (storage) => (checks, changes) => {
-    const dueAt = Date.now();
-    const parts = written(changes, 'b').filter(([, { complete, total }]) => !complete && total > 0);
+    const dueAt = storage.now();
+    const parts = written(changes, 'erasurebatch').filter(
+      ([, { complete, total }]) => !complete && total > 0,
+    );
     const whole = parts.map(([key, batch]) => [key, { ...batch, complete: true, dueAt }]);
     const moment = String(dueAt).padStart(15, '0');
-    const scheduled = parts.map(([key]) => [`erasure:s/${moment}/${key.split('/')[1]}`, '']);
+    const scheduled = parts.map(([key]) => [`erasureschedule:${moment}:${key.split(':')[1]}`, '']);
     return storage.commit(checks, withAll(changes, [...whole, ...scheduled]));
   },
   /** What may have been carried out is not told from what was never sent. */
   'claim-unnoted': (storage) => (checks, changes) => {
-    const entries = written(changes, 'e').map(([key, entry]) => [key, { ...entry, unknown: false }]);
+    const entries = written(changes, 'erasureentry').map(([key, entry]) => [
+      key,
+      { ...entry, unknown: false },
+    ]);
     return storage.commit(checks, withAll(changes, entries));
   },
   /** Whether the counts of a list are still those that were read is not looked at. */
   'check-left-out': (storage) => (checks, changes) => {
-    const left = [...checks].filter(([key]) => !key.startsWith('erasure:b/'));
+    const left = [...checks].filter(([key]) => !key.startsWith('erasurebatch:'));
     return storage.commit(new Map(left), changes);
   },
+  /** What is requested in a transaction of the host's is not part of it. */
+  'transaction-ignored': (storage) => ({ within: () => storage }),
 };
 
+/** Of the scenario, when it is to find one of these. */
 const size = { kills: 8, erasures: 600 };
 
 export const erasureFaults = [
-  { name: 'finish-forgotten', under: 'erasures-lmdb', tell: /were repeated/, size },
-  { name: 'begun-early', under: 'erasures-lmdb', tell: /before the list was read to its end/, size },
-  { name: 'claim-unnoted', under: 'erasures-lmdb', tell: /called already gone/, size },
+  { name: 'finish-forgotten', under: 'erasures-lmdb-two', tell: /were repeated/, size },
+  { name: 'begun-early', under: 'erasures-lmdb-two', tell: /before the list was read to its end/, size },
+  { name: 'claim-unnoted', under: 'erasures-lmdb-two', tell: /called already gone/, size },
+  { name: 'transaction-ignored', under: 'erasures-transaction', tell: /was rolled back/, size },
   { name: 'check-left-out', under: 'erasures-redis-two', tell: /it is running|of \d+ users/, size },
 ];
 
-/** The erasures' records of one kind that a commit writes. */
-function written(changes, kind) {
+/** The erasures' records of one family that a commit writes. */
+function written(changes, family) {
   return [...changes]
-    .filter(([key, value]) => key.startsWith(`erasure:${kind}/`) && value !== undefined)
+    .filter(([key, value]) => key.startsWith(`${family}:`) && value !== undefined)
     .map(([key, value]) => [key, JSON.parse(value)]);
 }
 

@@ -42,6 +42,20 @@ export async function killErasing(trial) {
   trial.notes.push(`killed ${Object.entries(met).map(([phase, count]) => `${count} times while ${phase}`).join(', ')}`); // prettier-ignore
 }
 
+/** The same while there is no list: at moments spread over the work until the last few. */
+export async function killRequesting(trial) {
+  const { hosts, random, size } = trial;
+  const moments = Array.from({ length: size.kills }, () => random.from(0, size.erasures - LAST));
+  for (const [n, erased] of moments.toSorted((one, other) => one - other).entries()) {
+    const host = hosts[n % hosts.length];
+    await trial.reaches(host, { erased });
+    await sleep(random.from(1, 100));
+    trial.noteKill();
+    await host.end();
+    await trial.begin(host);
+  }
+}
+
 function momentsOf({ random, size: { kills, erasures } }) {
   const some = (share, moment) => Array.from({ length: Math.round(kills * share) }, moment);
   const reading = some(READING, () => ({ rows: random.from(1, erasures) }));
