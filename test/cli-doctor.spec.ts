@@ -198,7 +198,7 @@ describe('doctor', () => {
   it('finds logouts that are parked', async () => {
     const env = { DEBATE_SPACE_STORAGE: `lmdb:${folder}` };
     service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
-    await run('logout alice --carry-out', { env: configuredFor(service, env) });
+    await run('logout alice --execute-here', { env: configuredFor(service, env) });
     const found = await faults(env);
     expect(found).toEqual({ parked: expect.stringMatching(/1 logout parked \(401\).*outbox retry --all/) });
     expect(JSON.stringify(found)).not.toContain('alice');

@@ -50,7 +50,7 @@ for (const storage of sharedStorages) {
     });
 
     it('closes its connection and ends', async () => {
-      expect(await runProcess('logout alice --detach', env)).toMatchObject({ code: 0 });
+      expect(await runProcess('logout alice --no-wait', env)).toMatchObject({ code: 0 });
       const { out, code } = await runProcess('outbox stats --json', env);
       expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ engine: storage.name, pending: 1 })]); // prettier-ignore
     });
@@ -116,7 +116,7 @@ redisServer.describe('a Redis that goes away', () => {
     const redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
     try {
       const env = configuredFor(service, { ...storageKey, DEBATE_SPACE_STORAGE: redis.url });
-      expect(await run('logout alice --detach', { env })).toMatchObject({ code: 0 });
+      expect(await run('logout alice --no-wait', { env })).toMatchObject({ code: 0 });
       const watching = runProcess('logout alice', { ...storageKey, DEBATE_SPACE_STORAGE: redis.url });
       const waiting = async () =>
         JSON.parse((await run('outbox stats --json', { env })).out) as { pending: number };

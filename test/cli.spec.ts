@@ -152,7 +152,7 @@ describe('Ctrl-C', () => {
         'anonymize',
         '--reference',
         'case-1',
-        '--carry-out',
+        '--execute-here',
         '--yes',
       ];
       const storage = { DEBATE_SPACE_STORAGE: `lmdb:${folder}` };

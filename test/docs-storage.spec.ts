@@ -1,5 +1,6 @@
-import * as jestGlobals from '@jest/globals';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import * as plugin from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
@@ -7,15 +8,15 @@ import * as postgres from 'nestjs-debate-space/postgres';
 import { postgresStorage, type PostgresQuery } from 'nestjs-debate-space/postgres';
 import { redisStorage, type SendCommand } from 'nestjs-debate-space/redis';
 import * as contract from 'nestjs-debate-space/storage-contract';
-import { readFileSync } from 'node:fs';
 import type { Pool } from 'pg';
 import { createCluster } from 'redis';
-import ts from 'typescript';
+import { pageOf, runCode, runSnippet } from './support/docs-snippets.js';
 import { postgresPool, postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { startService, using } from './support/service.js';
 import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
 
-const page = readFileSync(new URL('../docs/storage.md', import.meta.url), 'utf8');
+const page = pageOf('docs/storage.md');
 const { memoryStorage } = plugin;
 
 /** The code in the row of a table that begins with these words. */
@@ -23,23 +24,6 @@ function codeOf(row: string): string {
   const [, code] = new RegExp(`^\\| ${row} +\\| \`(.*?)\` +\\|$`, 'm').exec(page) ?? [];
   if (code === undefined) throw new Error(`docs/storage.md has no row ${row}`);
   return code;
-}
-
-/** Runs code of the page, in which these names are known. */
-function run(code: string, names: Readonly<Record<string, unknown>>): unknown {
-  // eslint-disable-next-line @typescript-eslint/no-implied-eval -- code of this repository; `node:vm` has other arrays
-  const compiled = new Function(...Object.keys(names), code) as (...values: unknown[]) => unknown;
-  return compiled(...Object.values(names));
-}
-
-/** Runs a snippet that begins with this path. @returns what it exports */
-function runSnippet(path: string, modules: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const [, code = ''] = new RegExp(`^\`\`\`ts\n// ${path}\n(.*?)^\`\`\``, 'ms').exec(page) ?? [];
-  const compilerOptions = { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2023 };
-  const { outputText } = ts.transpileModule(code, { compilerOptions });
-  const exports = {};
-  run(outputText, { ...jestGlobals, exports, require: (name: string) => modules[name] });
-  return exports;
 }
 
 const closing: (() => unknown)[] = [];
@@ -80,7 +64,7 @@ describe('the page about storages', () => {
       await Promise.all([redis.stop(), nodes.stop()]);
     });
     const storageOf = (row: string, names: object) =>
-      redisStorage({ sendCommand: run(`return ${codeOf(row)}`, { ...names }) as SendCommand });
+      redisStorage({ sendCommand: runCode(`return ${codeOf(row)}`, { ...names }) as SendCommand });
 
     it('works through node-redis', async () => {
       const client = redisClient(redis.url);
@@ -127,12 +111,74 @@ describe('the page about storages', () => {
       ['Prisma', () => ({ prisma })],
       ['Drizzle, with node-postgres', () => ({ db: { $client: pool } })],
     ])('works through %s', async (row, names) => {
-      const query = run(`return ${codeOf(row)}`, names()) as PostgresQuery;
+      const query = runCode(`return ${codeOf(row)}`, names()) as PostgresQuery;
       await expectToKeepRows(postgresStorage({ query }));
+    });
+
+    /** Over one connection, as these packages have it for one transaction. */
+    async function inTransaction<T>(work: (query: typeof rowsOf) => Promise<T>): Promise<T> {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        const done = await work(async (text, values) => (await client.query<object>(text, values)).rows);
+        await client.query('COMMIT');
+        return done;
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    }
+    const transactions: Record<string, unknown> = {
+      'src/accounts/delete-account.ts': () => pool,
+      'src/accounts/delete-account-with-prisma.ts': () => ({
+        $transaction: (work: (tx: object) => Promise<void>) =>
+          inTransaction((query) =>
+            work({
+              $queryRawUnsafe: (text: string, ...values: unknown[]) => query(text, values),
+              account: {
+                delete: ({ where: { uid } }: { where: { uid: string } }) =>
+                  query('DELETE FROM account WHERE uid = $1', [uid]),
+              },
+            }),
+          ),
+      }),
+    };
+    it.each(Object.keys(transactions))('takes an erasure in the transaction of %s', async (path) => {
+      const { deleteAccount } = runSnippet(page, path, {}) as {
+        deleteAccount: (uid: string, connection: unknown, erasures: unknown) => Promise<void>;
+      };
+      const connection = (transactions[path] as () => unknown)();
+      const service = await startService();
+      closing.push(() => service.stop());
+      const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
+      const options = { storage, storageKey: 'the storage key of a test', worker: false };
+      @Module({ imports: [plugin.DebateSpaceModule.forRoot(using(service, options))] })
+      class App {}
+      const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+      await app.init();
+      closing.push(() => app.close());
+      const erasures = app.get(plugin.DebateSpaceErasures);
+      const listed = async (): Promise<number> => {
+        let count = 0;
+        for await (const { total } of erasures.list()) count += total;
+        return count;
+      };
+      const before = await listed();
+      await pool.query('CREATE TABLE IF NOT EXISTS account (uid text PRIMARY KEY)');
+      await pool.query('CREATE TABLE IF NOT EXISTS held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)'); // prettier-ignore
+      await pool.query(`INSERT INTO account VALUES ('${path}'), ('held ${path}')`);
+      await pool.query(`INSERT INTO held VALUES ('held ${path}')`); // the commit fails
+      await deleteAccount(path, connection, erasures);
+      await expect(deleteAccount(`held ${path}`, connection, erasures)).rejects.toMatchObject({ code: '23503' }); // prettier-ignore
+      expect(await listed()).toBe(before + 1);
+      expect(await rowsOf('SELECT uid FROM account WHERE uid LIKE $1', [`%${path}`])).toHaveLength(1);
     });
 
     it('is open, after the migration and the grants, to a role that may not create tables', async () => {
       const { DebateSpace1760000000000: Migration } = runSnippet(
+        page,
         'src/migrations/1760000000000-debate-space.ts',
         { 'nestjs-debate-space/postgres': postgres },
       ) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
@@ -152,8 +198,8 @@ describe('the page about storages', () => {
   });
 });
 
-const example = runSnippet('src/my-storage.ts', { 'nestjs-debate-space': plugin });
-runSnippet('test/my-storage.spec.ts', {
+const example = runSnippet(page, 'src/my-storage.ts', { 'nestjs-debate-space': plugin });
+runSnippet(page, 'test/my-storage.spec.ts', {
   '../src/my-storage.js': example,
   'nestjs-debate-space/storage-contract': contract,
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { readdir } from 'node:fs/promises';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
@@ -136,12 +136,16 @@ describe('who may do what', () => {
     expect(sim.received.count).toBe(0);
   });
 
-  it.each(['erasures', 'erasures/dry-run', 'erasure/pause', 'erasure/resume', 'erasure/cancel'])(
-    'refuses POST /admin/%s to members',
-    async (path) => {
-      expect((await (await loggedIn('ada')).submit(`/admin/${path}?reference=x`)).status).toBe(403);
-    },
-  );
+  it.each([
+    'erasures',
+    'erasures/dry-run',
+    'erasure/pause',
+    'erasure/resume',
+    'erasure/retry',
+    'erasure/cancel',
+  ])('refuses POST /admin/%s to members', async (path) => {
+    expect((await (await loggedIn('ada')).submit(`/admin/${path}?reference=x`)).status).toBe(403);
+  });
 });
 
 describe('the user list', () => {
@@ -296,13 +300,50 @@ describe('the erasure of many', () => {
     expect(response.status).toBe(200);
     const figures = [...(await response.text()).matchAll(/<dt>(.+?)<\/dt><dd>(\d+)<\/dd>/g)];
     expect(Object.fromEntries(figures.map(([, name, number]) => [name, Number(number)]))).toMatchObject({
-      Rows: 3,
+      Entries: 3,
       'Different users': 2,
-      'Rows that repeat one': 1,
+      'Entries that repeat one': 1,
       'Registered in the debate space': 1,
       'Not registered there': 1,
     });
     for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
+  });
+
+  it('numbers the entries of a list that need a look', async () => {
+    const admin = await loggedIn('admin');
+    const fields = { ...leavers, column: 'id' };
+    const list = file('name,id\nA,ada\n\nB,..\nC,nobody\n');
+    const page = await (await admin.upload('/admin/erasures/dry-run', fields, list)).text();
+    expect(page).toContain('Entries that cannot be a user: 2, counted without');
+    expect(page).toContain('Entries not registered there: 3, counted without');
+  });
+
+  it('takes one user name a line', async () => {
+    const admin = await loggedIn('admin');
+    const text = new File(['\uFEFFada\r\n\r\nben\r\n'], 'leavers.txt');
+    expect((await admin.upload('/admin/erasures', leavers, text)).status).toBe(303);
+    await lastValueFrom(app.get(DebateSpaceErasures).progress('leavers'));
+    expect(sim.users.all().map(({ uid }) => uid)).toEqual(['cleo', 'admin']);
+  });
+
+  it.each([
+    ['has no such column', 'id\nada\n', 'The file has no column &quot;uid&quot;.'],
+    [
+      'has a broken quote',
+      'uid\nada\nx"ben"\n',
+      'Line 3 of the file cannot be read (INVALID_OPENING_QUOTE).',
+    ],
+    ['has a row of another length', 'uid,x\nada,1\nben\n', 'Line 3 of the file cannot be read (CSV_RECORD'],
+    ['is in another encoding', Buffer.from('uid\nZo\xeb\n', 'latin1'), 'The file is not in UTF-8.'],
+    ['has what is no user name', 'uid\nada\n..\n', 'item 2: the uid has a dot segment'],
+  ])('erases nobody when the file %s, and says so without a name', async (_case, text, problem) => {
+    const admin = await loggedIn('admin');
+    const response = await admin.upload('/admin/erasures', leavers, new File([text], 'leavers.csv'));
+    expect(response.status).toBe(422);
+    const page = await response.text();
+    expect(page).toContain(problem);
+    expect(page).not.toContain('ben');
+    expect(sim.received.of('delete')).toEqual([]);
   });
 
   it.each([
@@ -336,6 +377,15 @@ describe('the erasure of many', () => {
     }
     await app.close();
     await expect(readdir(folder)).rejects.toThrow('ENOENT');
+  });
+
+  it('says that it is unknown whether it was stored when the storage does not answer, and names the reference', async () => {
+    const asked = jest.spyOn(app.get(DebateSpaceErasures), 'requestMany');
+    asked.mockRejectedValueOnce(new StorageError('internals'));
+    const admin = await loggedIn('admin');
+    const response = await admin.upload('/admin/erasures', leavers, list);
+    expect(response.status).toBe(503);
+    expect(await response.text()).toMatch(/unknown whether your request was stored\. Its reference is [^.]+\..*nobody is erased twice/); // prettier-ignore
   });
 
   it('is paused, resumed and cancelled', async () => {
@@ -421,10 +471,25 @@ describe('the answer to an error of the library', () => {
     expect(JSON.stringify(problem)).not.toContain(secret);
   });
 
-  it('is 503 when nothing can be noted, 404 for an unknown erasure, and 409 for a reference that is taken', () => {
+  it('is 503 when the storage does not answer, 404 for an unknown erasure, and 409 for a reference that is taken', () => {
     const codes = ['ERR_DEBATE_SPACE_UNKNOWN_ERASURE', 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'] as const;
     const problems = [new StorageError(secret), ...codes.map((code) => new ErasureError(code, secret))];
     expect(problems.map((error) => debateSpaceProblem(error).status)).toEqual([503, 404, 409]);
+    expect(debateSpaceProblem(new StorageError(secret)).detail).toContain('It is unknown whether anything was stored.'); // prettier-ignore
+  });
+
+  it('to an erasure says that it is unknown whether it was stored, and names the reference', async () => {
+    const asked = jest.spyOn(app.get(DebateSpaceErasures), 'request');
+    asked.mockRejectedValueOnce(new StorageError(secret));
+    const ada = await loggedIn('ada');
+    const response = await ada.submit('/me/delete', { confirmation: 'ada' });
+    const [{ reference = '' } = {}] = asked.mock.lastCall ?? [];
+    const page = await response.text();
+    expect(response.status).toBe(503);
+    expect(page).toContain(`It is unknown whether your request was stored. Its reference is ${reference}.`);
+    expect(page).toContain(`/receipts/${reference}`);
+    expect(page).not.toContain(secret);
+    expect(await ada.open('/')).toContain('You are logged in as Ada');
   });
 
   it('names a wait in whole seconds, a minute when the service named none for its limit', () => {

@@ -1,3 +1,4 @@
+import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-keys.js';
 import { LogoutQueue } from '../../libs/debate-space/src/logout/logout-queue.js';
 import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
 import type { LogoutContext } from '../../libs/debate-space/src/logout/logout.js';
@@ -13,7 +14,7 @@ import { storageKinds, type StorageKind } from './storage-engines.js';
 /** What the plugin tells a storage about an application. */
 export const storageContext: StorageContext = {
   namespace: 'app',
-  families: [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'],
+  families: [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'],
   contained: (work) => {
     work();
   },

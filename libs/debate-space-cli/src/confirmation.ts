@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Failure } from './failure.js';
-import type { Invocation } from './invocation.js';
+import type { CommandContext } from './cli-context.js';
 
 /**
  * Has a person type what is about to be done – the verb and the number, so that neither the wrong verb nor the wrong
@@ -9,11 +9,11 @@ import type { Invocation } from './invocation.js';
  * @throws {Failure} when something else is typed, or when there is nobody to type
  */
 export async function confirm(
-  { surroundings, output }: Invocation,
+  { io, output }: CommandContext,
   consequence: string,
   words: string,
 ): Promise<void> {
-  const { stdin, stderr, interrupted } = surroundings;
+  const { stdin, stderr, interrupted } = io;
   if (stdin.isTTY !== true) {
     throw new Failure('usage', `${consequence}\nNobody can confirm this here: add --yes if it is meant.`);
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Command } from 'commander';
 import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
-import { examine } from './doctor/examine.js';
+import { runChecks } from './doctor/run-checks.js';
 import { exitCodeMeanings } from './exit-codes.js';
 import { Output } from './output.js';
 import { buildProgram } from './program.js';
@@ -13,8 +13,8 @@ const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 
 const stream = new PassThrough();
-const surroundings = { env: {}, folder: '/', stdin: stream, stdout: stream, stderr: stream, interrupted: new AbortController().signal }; // prettier-ignore
-const program = buildProgram({ ...surroundings, output: new Output(surroundings) });
+const io = { env: {}, folder: '/', stdin: stream, stdout: stream, stderr: stream, interrupted: new AbortController().signal }; // prettier-ignore
+const program = buildProgram({ io, output: new Output(io) });
 
 /** Every command that does something, by its full name. */
 function commandsOf(parent: Command, path = ''): (readonly [string, Command])[] {
@@ -55,9 +55,9 @@ describe('docs/cli.md', () => {
   });
 
   it('names every check of doctor, in their order', async () => {
-    const invocation = { surroundings, output: new Output(surroundings), settings: readSettings({}, '/') };
+    const context = { io, output: new Output(io), settings: readSettings({}, '/') };
     const checks: string[] = [];
-    for await (const { check } of examine(invocation)) checks.push(check);
+    for await (const { check } of runChecks(context)) checks.push(check);
     const named = found(sections.get('doctor') ?? '', /^\| `([\w-]+)`/gm);
     expect(named.filter((check) => check !== 'tls')).toEqual([...new Set(checks)]);
   });

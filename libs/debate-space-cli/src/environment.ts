@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { codeOf, Failure } from './failure.js';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
 
 /** The variables that are set; an empty one counts as none. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,7 +12,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * @throws {Failure} when the named file cannot be read
  */
 export async function readEnvironment(
-  { env, folder }: Pick<Surroundings, 'env' | 'folder'>,
+  { env, folder }: Pick<CliIo, 'env' | 'folder'>,
   envFile: string | undefined,
 ): Promise<Environment> {
   const text = await readEnvFile(resolve(folder, envFile ?? '.env'), envFile !== undefined);
@@ -26,7 +26,7 @@ async function readEnvFile(path: string, isNamed: boolean): Promise<string> {
     if (codeOf(error) === 'ENOENT' && !isNamed) return '';
     throw new Failure(
       'configuration',
-      `${path} cannot be read (${codeOf(error)}); --env names a file of NAME=value lines`,
+      `${path} cannot be read (${codeOf(error)}); --config names a file of NAME=value lines`,
     );
   }
 }

@@ -38,12 +38,12 @@ export function statusLine({
 
 /** One line of a list; with nothing personal in it. */
 export function receiptLine(receipt: ErasureReceipt): string {
-  const { doneAt, mode, outcome, answer, attempts, uidHash, reference, reason } = receipt;
+  const { doneAt, mode, outcome, status, attempts, uidHash, reference, reason } = receipt;
   const parts = [
     date(doneAt),
     mode.padEnd(9),
     outcome.padEnd(12),
-    String(answer ?? '–').padEnd(3),
+    String(status ?? '–').padEnd(3),
     `${attempts}×`,
   ];
   return [...parts, uidHash, shown(reference), shown(reason)].join('  ').trimEnd();

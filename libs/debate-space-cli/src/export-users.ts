@@ -1,15 +1,13 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { DebateSpaceService, type UserFilters } from 'nestjs-debate-space';
+import { DebateSpaceService, type DebateSpaceUser, type UserFilters } from 'nestjs-debate-space';
 import { resolve } from 'node:path';
-import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Invocation } from './invocation.js';
+import type { CommandContext } from './cli-context.js';
 import { writeNewFile } from './new-file.js';
 import { progressDisplay } from './progress-display.js';
+import { USERS_AT_ONCE, usersText, type UsersTextOptions } from './users-text.js';
 
-export interface ExportOptions {
-  readonly format: 'ndjson' | 'csv';
-  readonly columns?: readonly string[];
+export interface ExportOptions extends UsersTextOptions {
   readonly filter?: UserFilters;
   /** A file that is not there yet. */
   readonly out?: string;
@@ -18,50 +16,40 @@ export interface ExportOptions {
 /** Writes all users to stdout or into a new file, which is only there when it is complete. */
 export async function exportUsers(
   app: INestApplicationContext,
-  { surroundings, output }: Invocation,
-  { format, columns, filter = {}, out }: ExportOptions,
+  { io, output }: CommandContext,
+  { filter = {}, out, ...options }: ExportOptions,
 ): Promise<void> {
   const service = app.get(DebateSpaceService);
-  const { interrupted: signal } = surroundings;
-  // Refuses wrong columns. Nothing is requested before it is read.
-  const text = service.exportUsers(filter, { format, columns, signal });
+  const { interrupted: signal } = io;
+  const users = service.users({ perPage: USERS_AT_ONCE, ...filter }, { signal });
   if (out === undefined) {
-    await output.stream(text);
+    await output.stream(usersText(users, options));
     return;
   }
-  const path = resolve(surroundings.folder, out);
-  const users = await writeNewFile(path, async (stream) => {
-    const { total } = await service.listUsers({ ...filter, perPage: 1 }, { signal });
-    const display = progressDisplay(surroundings);
-    let users = format === 'csv' ? -1 : 0; // its first record holds the names
-    const counting = countRecords(format, (count) => {
-      users += count;
-      display.show(Math.max(0, users), Math.max(users, total ?? users), '');
+  const path = resolve(io.folder, out);
+  let count = 0;
+  await writeNewFile(path, async (file) => {
+    const { total } = await service.listUsers({ perPage: 1, ...filter }, { signal });
+    const display = progressDisplay(io);
+    const shown = watched(users, () => {
+      count += 1;
+      display.show(count, Math.max(count, total ?? count), '');
     });
     try {
-      await pipeline(text, counting, stream);
+      await pipeline(usersText(shown, options), file);
     } finally {
       display.end();
     }
-    return users;
   });
-  output.answer({ users, file: path }, `${users} users written to ${path}`);
+  output.answer({ users: count, file: path }, `${count} users written to ${path}`);
 }
 
-/** Passes text on, and tells how many records have ended with each piece. A line break in quotes ends no record of CSV. */
-function countRecords(format: ExportOptions['format'], tell: (count: number) => void): Transform {
-  let isQuoted = false;
-  return new Transform({
-    decodeStrings: false,
-    encoding: 'utf8',
-    transform(piece: string | Buffer, _, done) {
-      let count = 0;
-      for (const character of piece.toString()) {
-        if (character === '"' && format === 'csv') isQuoted = !isQuoted;
-        else if (character === '\n' && !isQuoted) count += 1;
-      }
-      tell(count);
-      done(null, piece);
-    },
-  });
+async function* watched(
+  users: AsyncIterable<DebateSpaceUser>,
+  onUser: () => void,
+): AsyncGenerator<DebateSpaceUser> {
+  for await (const user of users) {
+    onUser();
+    yield user;
+  }
 }

@@ -7,19 +7,19 @@ import {
 } from 'nestjs-debate-space';
 import { fromEvent, takeUntil } from 'rxjs';
 import { progressDisplay } from './progress-display.js';
-import type { Invocation } from './invocation.js';
+import type { CommandContext } from './cli-context.js';
 import { duration } from './text.js';
 
 /** Shows the progress of a reference until its work ends, or until the command is interrupted. @returns how it stands then */
 export async function followErasure(
   app: INestApplicationContext,
   reference: string,
-  { surroundings, output }: Pick<Invocation, 'surroundings' | 'output'>,
+  { io, output }: Pick<CommandContext, 'io' | 'output'>,
 ): Promise<ErasureStatus> {
   const erasures = app.get(DebateSpaceErasures);
-  const { interrupted } = surroundings;
+  const { interrupted } = io;
   if (interrupted.aborted) return erasures.status(reference);
-  const display = progressDisplay(surroundings);
+  const display = progressDisplay(io);
   output.sendNotes((text) => {
     display.note(text);
   });

@@ -1,10 +1,9 @@
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { codeOf, messageOf } from './failure.js';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
 import { printable } from './text.js';
 
-type Streams = Pick<Surroundings, 'stdout' | 'stderr'>;
+type Streams = Pick<CliIo, 'stdout' | 'stderr'>;
 
 /**
  * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; what it says
@@ -45,12 +44,12 @@ export class Output {
         yield `${json ? JSON.stringify(item) : printable(text(item))}\n`;
       }
     }
-    await this.stream(Readable.from(lines()));
+    await this.stream(lines());
     return count;
   }
 
   /** Data as it comes. Ends early, without an error, when stdout fails: `unwritten` reports that. */
-  async stream(text: Readable): Promise<void> {
+  async stream(text: AsyncIterable<string>): Promise<void> {
     try {
       await pipeline(
         text,

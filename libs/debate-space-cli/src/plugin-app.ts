@@ -2,7 +2,7 @@ import type { INestApplicationContext, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule, DebateSpaceOptionsError, type StorageEngine } from 'nestjs-debate-space';
 import { Failure } from './failure.js';
-import { refuse, type Invocation } from './invocation.js';
+import { refuse, type CommandContext } from './cli-context.js';
 import type { Output } from './output.js';
 import { pluginOptions, type Settings } from './settings.js';
 import { connectStorage } from './storage-connection.js';
@@ -19,7 +19,7 @@ const STORE_WITHIN_MS = 10_000;
 
 /** Boots the plugin without a server, works with it, and closes it whatever happens. */
 export async function withApp<T>(
-  { settings, output }: Invocation,
+  { settings, output }: CommandContext,
   { worker, shared = false }: AppNeeds,
   work: (app: INestApplicationContext) => Promise<T>,
 ): Promise<T> {

@@ -7,7 +7,7 @@ import { addLogout } from './commands/logout.js';
 import { addOutbox } from './commands/outbox.js';
 import { addUsers } from './commands/users.js';
 import { exitCodeMeanings } from './exit-codes.js';
-import type { Shell } from './shell.js';
+import type { CliContext } from './cli-context.js';
 import { table } from './text.js';
 
 const AFTER_HELP = `
@@ -25,29 +25,30 @@ Exit codes:
 ${table(exitCodeMeanings.map(([code, meaning]) => [`  ${code}`, meaning]))}
 `;
 
-/** The whole command line; what it prints and reads goes through the shell. */
-export function buildProgram(shell: Shell): Command {
+/** The whole command line; what it prints and reads goes through the context. */
+export function buildProgram(cli: CliContext): Command {
   const program = new Command('debate-space')
     .description('Users, erasures and the outbox of nestjs-debate-space, and a doctor.')
     .version(version(), '-v, --version')
     .option('--json', 'the answer as JSON on stdout, and nothing else there')
-    .option('--env <file>', 'variables that the environment lacks; default: .env, if it is there')
+    // Not --env-file: Node opens the file of this argument itself, also after the script, and ends with 9 where it cannot.
+    .option('--config <file>', 'variables that the environment lacks; default: .env, if it is there')
     .addHelpText('after', AFTER_HELP)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => shell.stdout.write(text),
-      writeErr: (text) => shell.stderr.write(text),
+      writeOut: (text) => cli.io.stdout.write(text),
+      writeErr: (text) => cli.io.stderr.write(text),
     });
   program.on('option:json', () => {
-    shell.output.json = true;
+    cli.output.json = true;
   });
-  addUsers(program, shell);
-  addErase(program, shell);
-  addErasures(program, shell);
-  addOutbox(program, shell);
-  addLogout(program, shell);
-  addDoctor(program, shell);
+  addUsers(program, cli);
+  addErase(program, cli);
+  addErasures(program, cli);
+  addOutbox(program, cli);
+  addLogout(program, cli);
+  addDoctor(program, cli);
   return program;
 }
 

@@ -1,5 +1,5 @@
 import { MultiBar, Presets } from 'cli-progress';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
 
 /** Shows how far long work has come. */
 export interface ProgressDisplay {
@@ -13,11 +13,11 @@ export interface ProgressDisplay {
 const LINE_EVERY_MS = 30_000;
 
 /** A bar on a terminal; elsewhere a line for every tenth of the work, and at least every half a minute. */
-export function progressDisplay({ stderr }: Pick<Surroundings, 'stderr'>): ProgressDisplay {
+export function progressDisplay({ stderr }: Pick<CliIo, 'stderr'>): ProgressDisplay {
   return stderr.isTTY === true ? bar(stderr) : lines(stderr);
 }
 
-function bar(stderr: Surroundings['stderr']): ProgressDisplay {
+function bar(stderr: CliIo['stderr']): ProgressDisplay {
   const format = '{bar} {percentage} % | {value} of {total}{detail}';
   const bars = new MultiBar(
     { stream: stderr, format, hideCursor: true, gracefulExit: false, fps: 5 },
@@ -38,7 +38,7 @@ function bar(stderr: Surroundings['stderr']): ProgressDisplay {
   };
 }
 
-function lines(stderr: Surroundings['stderr']): ProgressDisplay {
+function lines(stderr: CliIo['stderr']): ProgressDisplay {
   let told = -1;
   let toldAt = -Infinity;
   return {

@@ -7,7 +7,7 @@ export function requireErased({ reference, failed, vetoed, cancelled }: ErasureS
   if (failed > 0) {
     throw new Failure(
       'unfinished',
-      `${counted(failed, 'user')} could not be erased; see the log, mend the cause, then: debate-space erasures resume ${reference}`,
+      `${counted(failed, 'user')} could not be erased; see the log, mend the cause, then: debate-space erasures retry ${reference}`,
     );
   }
   const notErased = [

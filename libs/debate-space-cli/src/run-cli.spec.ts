@@ -63,8 +63,8 @@ describe('the configuration', () => {
   it('comes from the file that is named, and no other', async () => {
     await write('.env', { DEBATE_SPACE_APPLICATION_NAME: 'other' });
     await write('stage.env', configuredFor(service));
-    expect(await run('logout ada --env stage.env', { folder })).toMatchObject({ code: 0 });
-    const { code, err } = await run('logout ada --env none.env', { folder });
+    expect(await run('logout ada --config stage.env', { folder })).toMatchObject({ code: 0 });
+    const { code, err } = await run('logout ada --config none.env', { folder });
     expect(code).toBe(3);
     expect(err).toContain('none.env cannot be read (ENOENT)');
   });

@@ -3,12 +3,12 @@ import { exitCodes, type ExitCode } from './exit-codes.js';
 import { exitCodeOf, Failure } from './failure.js';
 import { Output } from './output.js';
 import { buildProgram } from './program.js';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
 
 /** Runs one command line. @param args without the program's own name @returns the exit code; never rejects */
-export async function runCli(args: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
-  const output = new Output(surroundings);
-  const code = await runCommand(args, surroundings, output);
+export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
+  const output = new Output(io);
+  const code = await runCommand(args, io, output);
   const unwritten = await output.unwritten();
   // A reader may close a pipe early, as `head` does: what it has read is what it wanted.
   if (unwritten === undefined || unwritten === 'EPIPE') return code;
@@ -16,13 +16,9 @@ export async function runCli(args: readonly string[], surroundings: Surroundings
   return code === exitCodes.done ? exitCodes.failed : code;
 }
 
-async function runCommand(
-  args: readonly string[],
-  surroundings: Surroundings,
-  output: Output,
-): Promise<ExitCode> {
+async function runCommand(args: readonly string[], io: CliIo, output: Output): Promise<ExitCode> {
   try {
-    await buildProgram({ ...surroundings, output }).parseAsync(args, { from: 'user' });
+    await buildProgram({ io, output }).parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -30,7 +26,7 @@ async function runCommand(
       output.failure(new Failure('usage', error.message), true); // commander has told people
       return exitCodes.usage;
     }
-    const isBrokenOff = surroundings.interrupted.aborted && !(error instanceof Failure);
+    const isBrokenOff = io.interrupted.aborted && !(error instanceof Failure);
     const reason = isBrokenOff ? new Failure('unfinished', 'Interrupted: run the command again.') : error;
     output.failure(reason);
     return exitCodeOf(reason);

@@ -1,9 +1,10 @@
 import { open } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
-import { addAbortSignal, Readable } from 'node:stream';
-import type { UidSource, UidSourceOptions } from 'nestjs-debate-space';
+import { addAbortSignal } from 'node:stream';
 import { codeOf, Failure } from './failure.js';
-import type { Surroundings } from './surroundings.js';
+import type { CliIo } from './cli-io.js';
+import { uidRow, type UidRow } from './uid-row.js';
+import { UID_FORMATS, uidRows, type UidFormat } from './uid-text.js';
 
 /** Where the uids come from. */
 export interface UidListOptions {
@@ -16,22 +17,18 @@ export interface UidListOptions {
   readonly column?: string;
 }
 
-/** A list of users as the plugin reads it. */
+export type UidRows = Iterable<UidRow> | AsyncIterable<UidRow>;
+
 export interface UidList {
   readonly isStdin: boolean;
-  readonly options: UidSourceOptions;
-  /** Reads the list from its beginning; each call reads the file again. @throws {Failure} when it cannot be read */
-  open(): Promise<UidSource>;
+  /** Reads the list from its beginning; each call reads the file again. @throws {Failure} when it cannot be opened */
+  open(): Promise<UidRows>;
 }
 
-/**
- * In memory, not in a temporary file: the list may have more personal data than uids, and a killed process would leave that
- * on the disk. A million UUIDs, one a line, are 37 MB.
- */
-const MAX_SNAPSHOT_BYTES = 512 * 1024 * 1024;
+/** A row takes about 100 bytes, with a UUID for its uid. */
+const MAX_SNAPSHOT_ROWS = 5_000_000;
 
-const FORMATS = ['csv', 'ndjson', 'lines'] as const;
-const byExtension: Readonly<Record<string, (typeof FORMATS)[number]>> = {
+const formatByExtension: Readonly<Record<string, UidFormat>> = {
   '.csv': 'csv',
   '.ndjson': 'ndjson',
   '.jsonl': 'ndjson',
@@ -39,54 +36,56 @@ const byExtension: Readonly<Record<string, (typeof FORMATS)[number]>> = {
 };
 
 /** @throws {Failure} when it is not said where the uids are, or in which format */
-export function uidList({ uids, file, format, column }: UidListOptions, surroundings: Surroundings): UidList {
+export function uidList({ uids, file, format, column }: UidListOptions, io: CliIo): UidList {
   if ((file === undefined) === (uids.length === 0)) {
     throw new Failure('usage', 'Name the users by their uids, or by --file <file>.');
   }
   if (file === undefined) {
     if (format !== undefined || column !== undefined)
       throw new Failure('usage', '--format and --column belong to --file.');
-    return { isStdin: false, options: {}, open: () => Promise.resolve(uids) };
+    return { isStdin: false, open: () => Promise.resolve(uids.map((uid, n) => uidRow(n + 1, uid))) };
   }
-  const known = FORMATS.find((each) => each === (format ?? byExtension[extname(file).toLowerCase()]));
+  const known = UID_FORMATS.find(
+    (each) => each === (format ?? formatByExtension[extname(file).toLowerCase()]),
+  );
   if (known === undefined) {
-    throw new Failure('usage', `The format of ${file} is not known: add --format ${FORMATS.join('|')}.`);
+    throw new Failure('usage', `The format of ${file} is not known: add --format ${UID_FORMATS.join('|')}.`);
   }
   const isStdin = file === '-';
-  const path = resolve(surroundings.folder, file);
+  const path = resolve(io.folder, file);
   return {
     isStdin,
-    options: { format: known, column },
-    // Ended by an interruption even while it waits for what comes next.
-    open: async () =>
-      addAbortSignal(
-        surroundings.interrupted,
-        isStdin ? surroundings.stdin : (await opened(path)).createReadStream(),
-      ),
+    open: async () => {
+      const text = isStdin ? io.stdin : (await opened(path)).createReadStream();
+      // Ended by an interruption even while it waits for what comes next.
+      return uidRows(addAbortSignal(io.interrupted, text), known, column);
+    },
   };
 }
 
 /**
- * The same list, read once: whatever becomes of the file – it grows, it is replaced, it is a pipe –, every `open` of the
- * snapshot gives the same uids.
- * @throws {Failure} when the list cannot be read, or has more than `maxBytes`
+ * The rows of a list, read once and held in memory: whatever becomes of the file – it grows, it is replaced, it is a
+ * pipe –, these stay. Not in a temporary file, which a killed process would leave on the disk.
+ * @throws {Failure} when the list cannot be read, or has more than `maxRows`
  */
-export async function snapshotOf(list: UidList, maxBytes = MAX_SNAPSHOT_BYTES): Promise<UidList> {
-  const source = await list.open();
-  if (!(source instanceof Readable)) return list;
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of source as AsyncIterable<Uint8Array>) {
-    bytes += piece.length;
-    if (bytes > maxBytes) {
-      throw new Failure(
-        'failed',
-        `The list has more than ${maxBytes} bytes, too many to hold until you confirm it: split it, or look with --dry-run and then give --yes.`,
-      );
-    }
-    pieces.push(piece);
+export async function snapshotOf(list: UidList, maxRows = MAX_SNAPSHOT_ROWS): Promise<readonly UidRow[]> {
+  const rows: UidRow[] = [];
+  for await (const row of await list.open()) {
+    if (rows.push(row) <= maxRows) continue;
+    throw new Failure(
+      'failed',
+      `The list has more than ${maxRows} users, too many to hold until you confirm it: split it, or give --yes.`,
+    );
   }
-  return { ...list, open: () => Promise.resolve(Readable.from(pieces)) };
+  return rows;
+}
+
+/** The uids of the rows. @throws {Failure} from the loop, at the first row without one, with the row's number */
+export async function* uidsOf(rows: UidRows): AsyncGenerator<string> {
+  for await (const { row, uid, problem } of rows) {
+    if (problem !== undefined) throw new Failure('usage', `row ${row}: ${problem}`);
+    yield uid;
+  }
 }
 
 async function opened(path: string) {

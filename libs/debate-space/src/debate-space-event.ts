@@ -84,8 +84,8 @@ export type DebateSpaceEvent =
       readonly type: 'erasure-done';
       readonly outcome: ErasureOutcome;
       readonly attempts: number;
-      /** The status of the service's answer. */
-      readonly answer?: number | undefined;
+      /** The HTTP status of the service's answer. */
+      readonly status?: number | undefined;
       /** Whether the service took the logout that goes first. */
       readonly loggedOut: boolean;
     })
@@ -97,7 +97,7 @@ export type DebateSpaceEvent =
       readonly cause: string;
       readonly delayMs: number;
     })
-  /** Given up until somebody resumes it. */
+  /** Not tried any more until somebody retries it. */
   | (UserErasureEvent & {
       readonly type: 'erasure-parked';
       readonly attempts: number;

@@ -1,4 +1,4 @@
-import type { UnfinishedErasures } from './erasure/unfinished-erasures.js';
+import type { ErasureHealth } from './erasure/erasure-health.js';
 import type { ServicePause } from './remote/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
@@ -30,12 +30,12 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
-  readonly #unfinished: UnfinishedErasures | undefined;
+  readonly #erasures: ErasureHealth;
   readonly #pause: ServicePause;
 
-  constructor(outbox: DebateSpaceOutbox, unfinished: UnfinishedErasures | undefined, pause: ServicePause) {
+  constructor(outbox: DebateSpaceOutbox, erasures: ErasureHealth, pause: ServicePause) {
     this.#outbox = outbox;
-    this.#unfinished = unfinished;
+    this.#erasures = erasures;
     this.#pause = pause;
   }
 
@@ -57,7 +57,7 @@ export class DebateSpaceHealth {
       problems.push(`the service asked for a pause, which ends in ${Math.ceil(leftMs / 1000)} s`);
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see DebateSpaceOutbox.parked()`);
-    const oldestErasureMs = await this.#unfinished?.overdueMs();
+    const oldestErasureMs = await this.#erasures.overdueMs();
     if (oldestErasureMs !== undefined) {
       const days = Math.floor(oldestErasureMs / DAY_MS);
       problems.push(`an erasure is overdue, asked for ${days} days ago; see DebateSpaceErasures.list()`);

@@ -124,7 +124,7 @@ export class DebateSpaceOutbox {
 
   /**
    * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyRetentionMs`.
-   * The earliest end first. They are found by a hash keyed with `storageKey`: those that came under another are not.
+   * The earliest end first. They are found by the keys in `storageKey`: those that came under another one are not.
    * @throws {InvalidUidError}
    */
   async history(uid: string): Promise<readonly ExplainedLogout[]> {

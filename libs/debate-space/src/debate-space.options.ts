@@ -158,7 +158,7 @@ export interface DebateSpaceErasureOptions {
   concurrency?: number | undefined;
   /** After how long a reference that is not finished is told of as `erasure-overdue`, in milliseconds. Default: 7 and 21 days. */
   overdueAfterMs?: readonly number[] | undefined;
-  /** After how long an erasure that still fails is given up until somebody resumes it, in milliseconds. Default: 28 days. */
+  /** After how long an erasure that still fails is given up until somebody retries it, in milliseconds. Default: 28 days. */
   giveUpAfterMs?: number | undefined;
   /** For how long the receipts of a finished reference are kept, in milliseconds. Default: three years of 365 days. */
   receiptRetentionMs?: number | undefined;
@@ -170,7 +170,7 @@ export interface DebateSpaceHttpOptions {
   /**
    * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. Default: 30,000.
    * A call whose slot cannot come in time is refused immediately, with a `RateLimitedError`. Only the requests count for
-   * what waits for its slots instead: `users()`, `exportUsers()` and the erasures.
+   * what waits for its slots instead: `users()` and the erasures.
    */
   totalTimeoutMs?: number | undefined;
   /** How many requests one call may make. Default: 4. */

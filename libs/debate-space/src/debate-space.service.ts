@@ -1,12 +1,10 @@
-import type { Readable } from 'node:stream';
 import type { EndRecorder } from './session-end/end-recorder.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser, UserPage } from './remote/user-page.js';
-import { userQuery, type ListUsersQuery } from './remote/user-query.js';
+import type { ListUsersQuery } from './remote/user-query.js';
 import { MAX_FIND_PAGES } from './remote/find-user.js';
-import { iterateUsers, paginateUsers } from './remote/paginate-users.js';
+import { iterateUsers } from './remote/paginate-users.js';
 import type { UsersApi } from './remote/users-api.js';
-import { exportOf, type UsersExportOptions } from './users-export.js';
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
@@ -75,21 +73,6 @@ export class DebateSpaceService {
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
     return iterateUsers((page) => this.#users.list({ ...query, page }, signal, { slotWithinMs: Infinity }));
-  }
-
-  /**
-   * All users as a stream of text in UTF-8, for a file or a response: page after page as it is read, never more than one
-   * page in memory. Nothing is asked for before it is read; a reader that destroys the stream ends the request, too.
-   * What fails on the way destroys the stream with the error that `listUsers` throws.
-   * @param query as for `users`; `perPage` is 100 unless given
-   * @throws {InvalidArgumentError} at once, before anything is sent
-   */
-  exportUsers(query: Omit<ListUsersQuery, 'page'> = {}, options: UsersExportOptions = {}): Readable {
-    const asked: ListUsersQuery = query.perPage === undefined ? { ...query, perPage: 100 } : query;
-    userQuery(asked); // throws here what the first page would, while a response can still say so
-    const pages = (signal: AbortSignal) =>
-      paginateUsers((page) => this.#users.list({ ...asked, page }, signal, { slotWithinMs: Infinity }));
-    return exportOf(pages, options);
   }
 
   /**

@@ -5,7 +5,6 @@ export type DebateSpaceOperation =
   | 'deleteUser'
   | 'listUsers'
   | 'findUser'
-  | 'exportUsers'
   | 'requestErasure'
   | 'logoutUser'
   | 'history'
@@ -34,7 +33,8 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_ABORTED'
   | 'ERR_DEBATE_SPACE_STORAGE'
   | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
-  | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
+  | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'
+  | 'ERR_DEBATE_SPACE_UNREADABLE_ERASURE';
 
 /** Everything of this package that is thrown derives from this class and has a stable `code`. */
 export abstract class DebateSpaceError extends Error {
@@ -70,9 +70,12 @@ export class StorageError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_STORAGE';
 }
 
-/** There is no erasure of this reference, or the reference stands for something else. */
+/** There is no erasure of this reference, its record cannot be read, or the reference stands for something else. */
 export class ErasureError extends DebateSpaceError {
-  readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
+  readonly code:
+    | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
+    | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'
+    | 'ERR_DEBATE_SPACE_UNREADABLE_ERASURE';
 
   constructor(code: ErasureError['code'], message: string) {
     super(message);

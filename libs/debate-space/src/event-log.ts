@@ -61,7 +61,7 @@ export class EventLog {
         );
         return;
       case 'erasure-parked':
-        this.#parked('erasure', `of ${event.reference}`, `(${event.cause}): ${event.hint}; then resume it`);
+        this.#parked('erasure', `of ${event.reference}`, `(${event.cause}): ${event.hint}; then retry it`);
         return;
       case 'erasure-finished':
         this.#logger.log(

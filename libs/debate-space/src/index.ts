@@ -53,18 +53,19 @@ export {
 export { memoryStorage } from './storage/memory-storage.js';
 export type {
   DebateSpaceStorage,
+  HostTransaction,
   RangeOptions,
   StorageContext,
   StorageEngine,
   StorageRow,
   StorageValues,
+  StorageView,
 } from './storage/storage.js';
 export type { ErasureDryRun } from './erasure/dry-run.js';
-export type { UidSource, UidSourceOptions } from './erasure/uid-source.js';
+export type { UidSource } from './erasure/uid-source.js';
 export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 export type { HttpAdapter } from './remote/transport.js';
 export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
-export type { UsersExportOptions } from './users-export.js';
 export {
   AbortedError,
   AuthenticationError,

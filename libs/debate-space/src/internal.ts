@@ -5,3 +5,4 @@
  */
 export { proxyFor } from './remote/proxy-for.js';
 export { proxyAuthorization } from './remote/proxy-tunnel.js';
+export { uidProblem } from './remote/uid.js';

@@ -1,12 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { DebateSpaceOptionsError } from './errors.js';
+import { ERASURE_FAMILIES } from './erasure/erasure-keys.js';
 import { keyedHash } from './keyed-hash.js';
 import { QUEUE_FAMILIES } from './logout/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from './secret.js';
 import type { DebateSpaceStorage } from './storage/storage.js';
 
-const FAMILIES = [...QUEUE_FAMILIES, 'erasure', 'rate', 'session'];
+const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'];
 const UNDELIVERED =
   'worker: with false nobody would ever deliver what is in memory; give a storage that a delivering process shares';
 const KEYLESS =

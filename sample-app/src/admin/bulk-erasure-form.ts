@@ -1,5 +1,4 @@
-import { extname } from 'node:path';
-import type { ErasureMode, UidSourceOptions } from 'nestjs-debate-space';
+import type { ErasureMode } from 'nestjs-debate-space';
 import type { UploadedList } from './uploaded-lists.js';
 
 /** The fields of the form in `views/admin/erasures.eta`, as they were filled in. */
@@ -26,7 +25,7 @@ export function bulkErasureForm(body: unknown): BulkErasureForm {
   return {
     mode: fields.mode === 'anonymize' || fields.mode === 'delete' ? fields.mode : undefined,
     reference: text(fields.reference),
-    column: text(fields.column),
+    column: text(fields.column) || 'uid',
     confirmation: text(fields.confirmation),
   };
 }
@@ -46,16 +45,4 @@ export function confirmed(form: BulkErasureForm): BulkErasureForm & { readonly m
 export function given(list: UploadedList | undefined): UploadedList {
   if (list) return list;
   throw new BulkErasureRefused({ list: 'Choose the file with the users.' });
-}
-
-const FORMATS: Readonly<Record<string, UidSourceOptions['format']>> = {
-  '.csv': 'csv',
-  '.ndjson': 'ndjson',
-  '.jsonl': 'ndjson',
-};
-
-/** How a list is to be read, by the ending of its name. */
-export function sourceOptions({ column }: BulkErasureForm, { originalname }: UploadedList): UidSourceOptions {
-  const format = FORMATS[extname(originalname).toLowerCase()] ?? 'lines';
-  return column === '' ? { format } : { format, column };
 }

@@ -9,7 +9,13 @@ export interface BulkErasurePage {
   readonly erasures: readonly (ErasureView & { readonly path: string })[];
   readonly form: BulkErasureForm;
   readonly mistakes: BulkErasureMistakes;
-  readonly dryRun: readonly (readonly [name: string, number: string])[] | undefined;
+  readonly dryRun: DryRunView | undefined;
+}
+
+interface DryRunView {
+  readonly figures: readonly (readonly [name: string, number: string])[];
+  /** Which entries of the list need a look. */
+  readonly remarks: readonly (readonly [name: string, entries: string])[];
 }
 
 interface FilledIn {
@@ -30,17 +36,29 @@ export async function bulkErasurePage(
     erasures.push({ ...erasureView(status), path: erasurePath(status.reference) });
     if (erasures.length === MOST_LISTED) break;
   }
-  return { erasures, form, mistakes, dryRun: dryRun && figures(dryRun) };
+  return { erasures, form, mistakes, dryRun: dryRun && dryRunView(dryRun) };
+}
+
+function dryRunView(dryRun: ErasureDryRun): DryRunView {
+  const remarks: DryRunView['remarks'] = [
+    ['Entries that cannot be a user', entries(dryRun.invalidItems, dryRun.invalid)],
+    ['Entries not registered there', entries(dryRun.unknownItems, dryRun.unknown)],
+  ];
+  return { figures: figures(dryRun), remarks: remarks.filter(([, entries]) => entries !== '') };
 }
 
 function figures({ total, distinct, duplicates, invalid, known, unknown, underWay }: ErasureDryRun) {
   return [
-    ['Rows', count(total)],
+    ['Entries', count(total)],
     ['Different users', count(distinct)],
-    ['Rows that repeat one', count(duplicates)],
-    ['Rows that cannot be a user', count(invalid)],
+    ['Entries that repeat one', count(duplicates)],
+    ['Entries that cannot be a user', count(invalid)],
     ['Registered in the debate space', count(known)],
     ['Not registered there', count(unknown)],
     ['Under way already', count(underWay)],
   ] as const;
+}
+
+function entries(items: readonly number[], count: number): string {
+  return items.join(', ') + (count > items.length ? ' …' : '');
 }

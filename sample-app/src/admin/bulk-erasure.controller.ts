@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs';
 import {
   Body,
   Controller,
@@ -12,14 +11,16 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
+import { orUnknown } from '../erasure/unknown-outcome.js';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
-import { bulkErasureForm, confirmed, given, sourceOptions } from './bulk-erasure-form.js';
+import { bulkErasureForm, confirmed, given } from './bulk-erasure-form.js';
 import { bulkErasurePage, type BulkErasurePage } from './bulk-erasure-page.js';
 import { BulkErasureRefusedFilter } from './bulk-erasure-refused.filter.js';
 import { erasurePath } from './erasure-path.js';
 import { UploadForm } from './upload-form.decorator.js';
 import type { UploadedList } from './uploaded-lists.js';
+import { uploadedUids } from './uploaded-uids.js';
 
 /** Anonymises or deletes all users of a file. */
 @Controller('admin/erasures')
@@ -44,9 +45,8 @@ export class BulkErasureController {
     @Body() body: unknown,
   ): Promise<BulkErasurePage> {
     const form = bulkErasureForm(body);
-    const list = given(upload);
-    const options = { ...sourceOptions(form, list), mode: form.mode };
-    const dryRun = await this.erasures.dryRun(createReadStream(list.path), options);
+    const uids = uploadedUids(given(upload), form.column);
+    const dryRun = await this.erasures.dryRun(uids, { mode: form.mode });
     return bulkErasurePage(this.erasures, { form, dryRun });
   }
 
@@ -59,14 +59,13 @@ export class BulkErasureController {
     @Body() body: unknown,
   ): Promise<{ url: string; statusCode: number }> {
     const form = confirmed(bulkErasureForm(body));
-    const list = given(upload);
-    const { mode, reference } = form;
-    await this.erasures.requestMany(createReadStream(list.path), {
-      ...sourceOptions(form, list),
+    const { mode, reference, column } = form;
+    const asked = this.erasures.requestMany(uploadedUids(given(upload), column), {
       mode,
       reference,
       requestedBy: 'an administrator',
     });
+    await orUnknown(asked, reference, 'Upload the same list under it again: nobody is erased twice.');
     return { url: erasurePath(reference), statusCode: 303 };
   }
 }

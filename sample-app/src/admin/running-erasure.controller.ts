@@ -71,6 +71,13 @@ export class RunningErasureController {
     return { url: erasurePath(reference), statusCode: 303 };
   }
 
+  @Post('retry')
+  @Redirect()
+  async retry(@Query('reference', ReferencePipe) reference: string): Promise<object> {
+    await this.erasures.retry(reference);
+    return { url: erasurePath(reference), statusCode: 303 };
+  }
+
   @Post('cancel')
   @Redirect()
   async cancel(@Query('reference', ReferencePipe) reference: string): Promise<object> {

@@ -23,7 +23,7 @@ const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
 export function receiptView(status: ErasureStatus, receipt: ErasureReceipt | undefined): ReceiptView {
   const view = erasureView(status);
   if (receipt === undefined) return view;
-  const { doneAt, outcome, reason, answer, attempts, loggedOut, uidHash } = receipt;
+  const { doneAt, outcome, reason, status: answer, attempts, loggedOut, uidHash } = receipt;
   const details = [reason, answer === undefined ? undefined : `answer ${answer}`].filter(Boolean).join('; ');
   return {
     ...view,

@@ -1,22 +1,21 @@
 import type { Command } from 'commander';
 import type { CheckResult } from '../doctor/check.js';
-import { examine } from '../doctor/examine.js';
+import { runChecks } from '../doctor/run-checks.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
-import { invocationOf } from '../invocation.js';
-import type { Shell } from '../shell.js';
+import { commandContext, type CliContext } from '../cli-context.js';
 import { counted } from '../text.js';
 
 /** Checks the configuration, the service and the storage. */
-export function addDoctor(program: Command, shell: Shell): void {
+export function addDoctor(program: Command, cli: CliContext): void {
   const command = program
     .command('doctor')
     .description('check configuration, service and storage, and say how to mend each fault; touches no user')
     .action(async (_: object, invoked: Command) => {
-      const invocation = await invocationOf(invoked, shell);
-      const { output } = invocation;
+      const context = await commandContext(invoked, cli);
+      const { output } = context;
       const results: CheckResult[] = [];
-      for await (const result of examine(invocation)) {
+      for await (const result of runChecks(context)) {
         results.push(result);
         if (!output.json) output.answer(result, resultText(result));
       }
@@ -24,7 +23,7 @@ export function addDoctor(program: Command, shell: Shell): void {
       const faults = results.filter(({ ok }) => ok === false).length;
       if (faults > 0) throw new Failure('faults', `${counted(faults, 'fault')} found.`);
     });
-  addExamples(command, 'doctor', 'doctor --env production.env --json');
+  addExamples(command, 'doctor', 'doctor --config production.env --json');
 }
 
 function resultText({ check, ok, detail, hint }: CheckResult): string {

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { execFile } from 'node:child_process';
 import { appendFile, constants, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { DebateSpaceErasures, StorageError } from 'nestjs-debate-space';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
 
 let service: DebateSpaceSimulator;
@@ -76,19 +77,48 @@ describe('erase', () => {
     expect(uids()).toEqual(['cleo']);
   });
 
+  it('says that it is unknown whether the list was stored when the storage does not answer, and names the reference', async () => {
+    const failing = jest.spyOn(DebateSpaceErasures.prototype, 'requestMany');
+    failing.mockRejectedValueOnce(new StorageError('Redis failed (no answer)'));
+    const { code, out, err } = await run('erase ada --mode delete --reference case-1 --yes --json', { env });
+    failing.mockRestore();
+    expect([code, JSON.parse(out)]).toEqual([3, { error: { code: 'ERR_DEBATE_SPACE_STORAGE', message: 'Redis failed (no answer)' } }]); // prettier-ignore
+    expect(err).toContain('It is unknown whether the list was stored. Go on: the same command with --reference case-1; nobody is erased twice.'); // prettier-ignore
+  });
+
   it('names the row of a file that is no uid, and erases nobody', async () => {
     await file('users.ndjson', '{"uid":"ada"}\n{"id":"ben"}\n');
     const { code, err } = await run('erase --file users.ndjson --mode delete --yes', { env, folder });
     expect(code).toBe(2);
-    expect(err).toMatch(/row 2|line 2/);
+    expect(err).toContain('row 2: it has no uid');
     expect(uids()).toHaveLength(3);
   });
 
+  it.each([
+    ['its header row', 'id,name\nada,x\n', 'the header row has 2 columns, of which none is called uid'],
+    ['a quote', 'uid\nada\n"ben"x\n', 'row 3 cannot be read (CSV_INVALID_CLOSING_QUOTE)'],
+  ])('does not understand a CSV for %s, and asks for nothing', async (_, text, problem) => {
+    await file('users.csv', text);
+    const { code, err } = await run('erase --file users.csv --mode delete', {
+      env,
+      folder,
+      typed: 'delete 1',
+    });
+    expect(code).toBe(2);
+    expect(err).toContain(problem);
+    expect(err).not.toContain('ben');
+    expect(service.received.all).toEqual([]);
+  });
+
   it('counts in a dry run, and does nothing', async () => {
-    await file('users.txt', 'ada\nada\nnobody\n');
-    const { code, out } = await run('erase --file users.txt --mode delete --dry-run --json', { env, folder });
+    await file('users.csv', 'uid,name\nada,1\n\nada,1\nnobody,1\n..,1\nben\n');
+    const command = 'erase --file users.csv --mode delete --dry-run';
+    const { code, out } = await run(`${command} --json`, { env, folder });
     expect(code).toBe(0);
-    expect(JSON.parse(out)).toEqual({ total: 3, distinct: 2, duplicates: 1, invalid: 0, known: 1, unknown: 1, underWay: 0 }); // prettier-ignore
+    expect(JSON.parse(out)).toEqual({ total: 5, distinct: 2, duplicates: 1, invalid: 2, invalidRows: [6, 7], known: 1, unknown: 1, unknownRows: [5], underWay: 0 }); // prettier-ignore
+    const { out: text } = await run(command, { env, folder });
+    expect(text).toMatch(/^rows without a uid +6, 7$/m);
+    expect(text).toMatch(/^unknown in rows +5$/m);
     expect(uids()).toHaveLength(3);
   });
 

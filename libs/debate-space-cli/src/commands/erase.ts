@@ -1,23 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Option, type Command } from 'commander';
-import {
-  DebateSpaceErasures,
-  type ErasureDryRun,
-  type ErasureMode,
-  type ErasureStatus,
-} from 'nestjs-debate-space';
+import { DebateSpaceErasures, type ErasureMode, type ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
+import { dryRunOf, dryRunText, type DryRun } from '../dry-run.js';
 import { statusText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
-import { Failure } from '../failure.js';
+import { codeOf, Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
-import { invocationOf, type Invocation } from '../invocation.js';
+import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { withApp } from '../plugin-app.js';
 import { requireErased } from '../require-erased.js';
-import type { Shell } from '../shell.js';
-import { counted, table } from '../text.js';
-import { snapshotOf, uidList, type UidList } from '../uid-list.js';
+import { counted } from '../text.js';
+import { snapshotOf, uidList, uidsOf, type UidRows } from '../uid-list.js';
 
 interface EraseOptions {
   readonly mode: ErasureMode;
@@ -27,15 +22,15 @@ interface EraseOptions {
   readonly reference?: string;
   readonly requestedBy?: string;
   readonly dryRun?: boolean;
-  readonly detach?: boolean;
-  readonly carryOut?: boolean;
+  readonly wait: boolean;
+  readonly executeHere?: boolean;
   readonly yes?: boolean;
 }
 
 const VERBS = { anonymize: 'anonymised', delete: 'deleted with all their contributions' } as const;
 
 /** Anonymises or deletes users, for good. */
-export function addErase(program: Command, shell: Shell): void {
+export function addErase(program: Command, cli: CliContext): void {
   const command = program
     .command('erase')
     .description('anonymise or delete users, for good')
@@ -60,35 +55,37 @@ export function addErase(program: Command, shell: Shell): void {
     )
     .option('--requested-by <text>', 'who asked for it, for the receipts')
     .option('--dry-run', 'only count')
-    .addOption(new Option('--detach', 'do not wait until your app has carried it out').conflicts('carryOut'))
-    .option('--carry-out', 'carry it out here, and all else that waits in the storage, not in your app')
+    .addOption(
+      new Option('--no-wait', 'do not wait until your app has carried it out').conflicts('executeHere'),
+    )
+    .option('--execute-here', 'carry it out here, and all else that waits in the storage, not in your app')
     .option('--yes', 'without asking: for scripts')
     .action(async (uids: string[], options: EraseOptions, invoked: Command) => {
-      const { file, format, column, dryRun = false, detach = false, carryOut = false, yes = false } = options;
-      const given = uidList({ uids, file, format, column }, shell);
+      const { file, format, column, dryRun = false, wait, executeHere = false, yes = false } = options;
+      const given = uidList({ uids, file, format, column }, cli.io);
       if (given.isStdin && !yes && !dryRun) {
         throw new Failure(
           'usage',
           'A list from stdin leaves nobody to confirm it: add --yes if it is meant.',
         );
       }
-      const invocation = await invocationOf(invoked, shell);
+      const context = await commandContext(invoked, cli);
       // What is counted, and confirmed, is what is erased.
-      const list = dryRun || yes ? given : await snapshotOf(given);
-      if (dryRun || !yes) {
+      const rows = dryRun || !yes ? await snapshotOf(given) : undefined;
+      if (rows !== undefined) {
         // Nothing is sent before it is confirmed, nothing else that waits in the storage either.
-        const counts = await withApp(invocation, { worker: false, shared: detach || carryOut }, (app) =>
-          count(app, list, options, invocation),
+        const counts = await withApp(context, { worker: false, shared: !wait || executeHere }, (app) =>
+          dryRunOf(app, rows, options.mode, context),
         );
         if (dryRun) {
-          invocation.output.answer(counts, dryRunText(counts));
+          context.output.answer(counts, dryRunText(counts));
           return;
         }
-        const consequence = consequenceOf(counts, options, invocation);
-        await confirm(invocation, consequence, `${options.mode} ${counts.distinct}`);
+        const consequence = consequenceOf(counts, options, context);
+        await confirm(context, consequence, `${options.mode} ${counts.distinct}`);
       }
-      await withApp(invocation, { worker: carryOut, shared: detach || carryOut }, (app) =>
-        erase(app, list, options, invocation),
+      await withApp(context, { worker: executeHere, shared: !wait || executeHere }, async (app) =>
+        erase(app, rows ?? (await given.open()), options, context),
       );
     });
   addExamples(
@@ -100,50 +97,37 @@ export function addErase(program: Command, shell: Shell): void {
   );
 }
 
-async function count(
-  app: INestApplicationContext,
-  list: UidList,
-  { mode }: EraseOptions,
-  { surroundings, output }: Invocation,
-): Promise<ErasureDryRun> {
-  output.note('Looking up who is registered …');
-  const options = { ...list.options, mode, signal: surroundings.interrupted };
-  return app.get(DebateSpaceErasures).dryRun(await list.open(), options);
-}
-
 /** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
 async function erase(
   app: INestApplicationContext,
-  list: UidList,
-  { mode, reference = randomUUID(), requestedBy, detach = false, carryOut = false }: EraseOptions,
-  { surroundings, output, settings }: Invocation,
+  rows: UidRows,
+  { mode, reference = randomUUID(), requestedBy, wait, executeHere = false }: EraseOptions,
+  { io, output, settings }: CommandContext,
 ): Promise<void> {
   const erasures = app.get(DebateSpaceErasures);
-  const { interrupted: signal } = surroundings;
+  const { interrupted: signal } = io;
   const goOn = `Go on: the same command with --reference ${reference}`;
   output.note(`reference: ${reference}`);
   let status: ErasureStatus;
   try {
-    status = await erasures.requestMany(await list.open(), {
-      ...list.options,
-      mode,
-      reference,
-      requestedBy,
-      signal,
-    });
+    status = await erasures.requestMany(uidsOf(rows), { mode, reference, requestedBy, signal });
   } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new Failure(
-      'unfinished',
-      `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
-    );
+    if (codeOf(error) === 'ERR_DEBATE_SPACE_STORAGE') {
+      output.note(`It is unknown whether the list was stored. ${goOn}; nobody is erased twice.`);
+    } else if (signal.aborted) {
+      throw new Failure(
+        'unfinished',
+        `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
+      );
+    }
+    throw error;
   }
-  if (!detach && !carryOut && settings.storage.engine !== 'memory') {
-    output.note('Noted. Your app carries it out; this only watches. If none is running: --carry-out.');
+  if (wait && !executeHere && settings.storage.engine !== 'memory') {
+    output.note('Noted. Your app carries it out; this only watches. If none is running: --execute-here.');
   }
-  if (!detach) status = await followErasure(app, reference, { surroundings, output });
+  if (wait) status = await followErasure(app, reference, { io, output });
   output.answer(status, statusText(status));
-  if (detach) return;
+  if (!wait) return;
   const { waiting } = status;
   if (waiting > 0) {
     const later = `, or leave it to your app and look with: debate-space erasures status ${reference}`;
@@ -158,9 +142,9 @@ async function erase(
 }
 
 function consequenceOf(
-  { distinct, duplicates, invalid, unknown, underWay }: ErasureDryRun,
-  { mode, carryOut = false }: EraseOptions,
-  { settings: { applicationName = '', authUrl = '' } }: Invocation,
+  { distinct, duplicates, invalid, unknown, underWay }: DryRun,
+  { mode, executeHere = false }: EraseOptions,
+  { settings: { applicationName = '', authUrl = '' } }: CommandContext,
 ): string {
   const aside = [
     [unknown, 'not registered there'],
@@ -169,12 +153,6 @@ function consequenceOf(
     [invalid, 'no uid at all'],
   ] as const;
   const told = aside.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
-  const hooks = carryOut ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.' : ''; // prettier-ignore
+  const hooks = executeHere ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.' : ''; // prettier-ignore
   return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
-}
-
-function dryRunText(counts: ErasureDryRun): string {
-  const { total, distinct, duplicates, invalid, known, unknown, underWay } = counts;
-  const rows = { total, distinct, duplicates, invalid, known, unknown, 'under way': underWay };
-  return table(Object.entries(rows).map(([name, value]) => [name, String(value)]));
 }

@@ -35,7 +35,7 @@ for (const storage of sharedStorages) {
 
     describe('an erasure that was left to the app', () => {
       beforeEach(async () => {
-        const { code } = await run('erase ada ben --mode delete --reference case-1 --detach --yes', { env });
+        const { code } = await run('erase ada ben --mode delete --reference case-1 --no-wait --yes', { env });
         expect(code).toBe(0);
       });
 
@@ -57,7 +57,7 @@ for (const storage of sharedStorages) {
       });
 
       it('is listed with the others, the newest first', async () => {
-        await run('erase cleo --mode anonymize --reference case-2 --detach --yes', { env });
+        await run('erase cleo --mode anonymize --reference case-2 --no-wait --yes', { env });
         const { out } = await run('erasures list --json', { env });
         const lines = out
           .trimEnd()
@@ -70,6 +70,11 @@ for (const storage of sharedStorages) {
       it('can be paused and resumed', async () => {
         expect(await answer('erasures pause case-1')).toMatchObject({ state: 'paused' });
         expect(await answer('erasures resume case-1')).toMatchObject({ state: 'waiting' });
+      });
+
+      it('can be told to try the failed ones again', async () => {
+        expect(await answer('erasures retry case-1')).toMatchObject({ state: 'waiting', failed: 0 });
+        expect(await run('erasures retry nothing', { env })).toMatchObject({ code: 1 });
       });
 
       it('can be cancelled, when that is typed', async () => {
@@ -91,7 +96,7 @@ for (const storage of sharedStorages) {
         watching.interrupt();
         expect(await watching.code).toBe(5);
         expect(service.received.count).toBe(0);
-        const both = await run('erase ada --mode delete --yes --detach --carry-out', { env });
+        const both = await run('erase ada --mode delete --yes --no-wait --execute-here', { env });
         expect(both).toMatchObject({ code: 2 });
       });
 
@@ -99,7 +104,7 @@ for (const storage of sharedStorages) {
         const watching = start('erasures status case-1 --watch --json', { env });
         await watching.told('0 of 2');
         expect(
-          await run('erase ada ben --mode delete --reference case-1 --carry-out --yes', { env }),
+          await run('erase ada ben --mode delete --reference case-1 --execute-here --yes', { env }),
         ).toMatchObject({
           code: 0,
         });
@@ -148,7 +153,7 @@ for (const storage of sharedStorages) {
       });
 
       it('ends with 5 when the watching is interrupted before', async () => {
-        await run('erase ada --mode delete --reference case-1 --detach --yes', { env });
+        await run('erase ada --mode delete --reference case-1 --no-wait --yes', { env });
         const { code, told, interrupt, err } = start('erasures status case-1 --watch', { env });
         await told('0 of 1');
         interrupt();
@@ -159,7 +164,7 @@ for (const storage of sharedStorages) {
 
     describe('the receipts', () => {
       beforeEach(async () => {
-        await run('erase ada ben --mode delete --reference case-1 --carry-out --yes', { env });
+        await run('erase ada ben --mode delete --reference case-1 --execute-here --yes', { env });
       });
 
       it('are those of a reference, one a line, with no uid in them', async () => {
@@ -173,7 +178,7 @@ for (const storage of sharedStorages) {
           reference: 'case-1',
           mode: 'delete',
           outcome: 'erased',
-          answer: 200,
+          status: 200,
           loggedOut: true,
         };
         expect(receipts).toMatchObject([receipt, receipt]);

@@ -5,14 +5,13 @@ import { receiptLine, statusLine, statusText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
-import { invocationOf } from '../invocation.js';
+import { commandContext, type CliContext } from '../cli-context.js';
 import { withApp } from '../plugin-app.js';
 import { requireErased } from '../require-erased.js';
-import type { Shell } from '../shell.js';
 import { counted } from '../text.js';
 
 /** What became of erasures, and what is to become of them. Sends nothing itself. */
-export function addErasures(program: Command, shell: Shell): void {
+export function addErasures(program: Command, cli: CliContext): void {
   const group = program.command('erasures').description('see and steer erasures that were requested');
   addExamples(
     group,
@@ -20,7 +19,7 @@ export function addErasures(program: Command, shell: Shell): void {
     'erasures status GDPR-2026-11 --watch',
     'erasures receipts GDPR-2026-11 --json > receipts.ndjson',
     'erasures receipts --uid 4711',
-    'erasures resume GDPR-2026-11',
+    'erasures retry GDPR-2026-11',
   );
   const needs = { worker: false, shared: true };
 
@@ -28,10 +27,10 @@ export function addErasures(program: Command, shell: Shell): void {
     .command('list')
     .description('all references, the newest first')
     .action(async (_: object, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
-        const count = await invocation.output.each(app.get(DebateSpaceErasures).list(), statusLine);
-        if (count === 0) invocation.output.note('There are no erasures.');
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
+        const count = await context.output.each(app.get(DebateSpaceErasures).list(), statusLine);
+        if (count === 0) context.output.note('There are no erasures.');
       });
     });
 
@@ -41,11 +40,11 @@ export function addErasures(program: Command, shell: Shell): void {
     .argument('<reference>')
     .option('--watch', 'show the progress until its work ends')
     .action(async (reference: string, options: { watch?: boolean }, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const before = await app.get(DebateSpaceErasures).status(reference);
-        const status = options.watch === true ? await followErasure(app, reference, invocation) : before;
-        invocation.output.answer(status, statusText(status));
+        const status = options.watch === true ? await followErasure(app, reference, context) : before;
+        context.output.answer(status, statusText(status));
         if (options.watch !== true) return;
         if (status.waiting > 0)
           throw new Failure('unfinished', `Stopped; ${counted(status.waiting, 'user')} not erased yet.`);
@@ -59,29 +58,30 @@ export function addErasures(program: Command, shell: Shell): void {
     .argument('[reference]')
     .option('--uid <uid>', 'those of this uid')
     .action(async (reference: string | undefined, { uid }: { uid?: string }, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const erasures = app.get(DebateSpaceErasures);
-        const count = await invocation.output.each(receiptsOf(erasures, reference, uid), receiptLine);
-        if (count === 0) invocation.output.note('There are no receipts.');
+        const count = await context.output.each(receiptsOf(erasures, reference, uid), receiptLine);
+        if (count === 0) context.output.note('There are no receipts.');
       });
     });
 
-  const steered = (name: 'pause' | 'resume', description: string): void => {
+  const steered = (name: 'pause' | 'resume' | 'retry', description: string): void => {
     group
       .command(name)
       .description(description)
       .argument('<reference>')
       .action(async (reference: string, _: object, command: Command) => {
-        const invocation = await invocationOf(command, shell);
-        await withApp(invocation, needs, async (app) => {
+        const context = await commandContext(command, cli);
+        await withApp(context, needs, async (app) => {
           const status = await app.get(DebateSpaceErasures)[name](reference);
-          invocation.output.answer(status, statusText(status));
+          context.output.answer(status, statusText(status));
         });
       });
   };
   steered('pause', 'send nothing more of a reference until it is resumed');
-  steered('resume', 'go on with a reference; also tries again what has failed');
+  steered('resume', 'continue a reference after a pause');
+  steered('retry', 'try the failed users of a reference again');
 
   group
     .command('cancel')
@@ -89,12 +89,12 @@ export function addErasures(program: Command, shell: Shell): void {
     .argument('<reference>')
     .option('--yes', 'without asking: for scripts')
     .action(async (reference: string, { yes }: { yes?: boolean }, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const erasures = app.get(DebateSpaceErasures);
-        if (yes !== true) await confirm(invocation, ...cancelling(await erasures.status(reference)));
+        if (yes !== true) await confirm(context, ...cancelling(await erasures.status(reference)));
         const status = await erasures.cancel(reference);
-        invocation.output.answer(status, statusText(status));
+        context.output.answer(status, statusText(status));
       });
     });
 }

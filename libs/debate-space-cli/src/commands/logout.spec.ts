@@ -43,7 +43,7 @@ describe('logout', () => {
   });
 
   it('leaves it to the app only through a storage that both use', async () => {
-    const { code, err } = await run('logout ada --detach', { env });
+    const { code, err } = await run('logout ada --no-wait', { env });
     expect(code).toBe(3);
     expect(err).toContain('DEBATE_SPACE_STORAGE');
   });
@@ -72,7 +72,7 @@ for (const storage of sharedStorages) {
       const watching = start('logout ada', { env });
       await watching.told('this only watches');
       expect(service.received.all).toEqual([]);
-      expect(await run('logout ada --carry-out', { env })).toMatchObject({ code: 0 });
+      expect(await run('logout ada --execute-here', { env })).toMatchObject({ code: 0 });
       expect(await watching.code).toBe(0);
       expect(service.received.logouts).toEqual(['ada', 'ada']);
     });

@@ -3,50 +3,49 @@ import { Option, type Command } from 'commander';
 import { DebateSpaceOutbox, DebateSpaceService, type ExplainedLogout } from 'nestjs-debate-space';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
-import { invocationOf, type Invocation } from '../invocation.js';
+import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { withApp } from '../plugin-app.js';
-import type { Shell } from '../shell.js';
 
 interface LogoutOptions {
-  readonly detach?: boolean;
-  readonly carryOut?: boolean;
+  readonly wait: boolean;
+  readonly executeHere?: boolean;
 }
 
 const LOOK_AGAIN_MS = 200;
 
 /** Logs one user out of the debate space. */
-export function addLogout(program: Command, shell: Shell): void {
+export function addLogout(program: Command, cli: CliContext): void {
   const command = program
     .command('logout')
     .description('log a user out of the debate space')
     .argument('<uid>', 'under which the user was registered')
-    .addOption(new Option('--detach', 'do not wait until your app has sent it').conflicts('carryOut'))
-    .option('--carry-out', 'send it from here, and all else that waits in the storage, not from your app')
+    .addOption(new Option('--no-wait', 'do not wait until your app has sent it').conflicts('executeHere'))
+    .option('--execute-here', 'send it from here, and all else that waits in the storage, not from your app')
     .action(async (uid: string, options: LogoutOptions, invoked: Command) => {
-      const { detach = false, carryOut = false } = options;
-      const invocation = await invocationOf(invoked, shell);
-      await withApp(invocation, { worker: carryOut, shared: detach || carryOut }, async (app) => {
+      const { wait, executeHere = false } = options;
+      const context = await commandContext(invoked, cli);
+      await withApp(context, { worker: executeHere, shared: !wait || executeHere }, async (app) => {
         const outbox = app.get(DebateSpaceOutbox);
         const known = new Set((await outbox.history(uid)).map(({ id }) => id));
         await app.get(DebateSpaceService).logoutUser(uid);
         const look = async () =>
           (await outbox.history(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
-        if (!detach && !carryOut && invocation.settings.storage.engine !== 'memory') {
-          invocation.output.note(
-            'Noted. Your app sends it; this only watches. If none is running: --carry-out.',
+        if (wait && !executeHere && context.settings.storage.engine !== 'memory') {
+          context.output.note(
+            'Noted. Your app sends it; this only watches. If none is running: --execute-here.',
           );
         }
-        const logout = detach ? await look() : await settled(look, invocation);
-        invocation.output.answer(logout, detach ? 'Noted; your app sends it.' : 'The user is logged out.');
+        const logout = wait ? await settled(look, context) : await look();
+        context.output.answer(logout, wait ? 'The user is logged out.' : 'Noted; your app sends it.');
       });
     });
-  addExamples(command, 'logout 4711', 'logout 4711 --detach');
+  addExamples(command, 'logout 4711', 'logout 4711 --no-wait');
 }
 
 /** Waits until it is sent, whoever sends it: the storage may be shared. */
 async function settled(
   look: () => Promise<ExplainedLogout | undefined>,
-  { surroundings: { interrupted }, output, settings }: Invocation,
+  { io: { interrupted }, output, settings }: CommandContext,
 ): Promise<ExplainedLogout | undefined> {
   const told = new Set<string>();
   for (;;) {

@@ -32,7 +32,7 @@ for (const storage of sharedStorages) {
 
     describe('what waits', () => {
       beforeEach(async () => {
-        await run('logout ada --detach', { env });
+        await run('logout ada --no-wait', { env });
       });
 
       it('is counted, and not sent', async () => {
@@ -60,7 +60,7 @@ for (const storage of sharedStorages) {
       beforeEach(async () => {
         service.faults.add({ kind: 'status', status: 401, operation: 'logout' });
         for (const uid of ['ada', 'ben'])
-          expect(await run(`logout ${uid} --carry-out`, { env })).toMatchObject({ code: 4 });
+          expect(await run(`logout ${uid} --execute-here`, { env })).toMatchObject({ code: 4 });
         service.faults.clear();
         ids = ((await answer('outbox parked')) as { id: string }[]).map(({ id }) => id);
       });

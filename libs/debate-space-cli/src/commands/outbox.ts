@@ -8,10 +8,9 @@ import {
 import { confirm } from '../confirmation.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
-import { invocationOf } from '../invocation.js';
+import { commandContext, type CliContext } from '../cli-context.js';
 import { whole } from '../numbers.js';
 import { withApp } from '../plugin-app.js';
-import type { Shell } from '../shell.js';
 import { counted, date, duration, shown, table } from '../text.js';
 
 const PAGE = 1000;
@@ -22,7 +21,7 @@ interface Chosen {
 }
 
 /** Logouts that wait, and those that are parked. Sends nothing itself. */
-export function addOutbox(program: Command, shell: Shell): void {
+export function addOutbox(program: Command, cli: CliContext): void {
   const group = program
     .command('outbox')
     .description('see and mend the logouts that wait in the storage of your app');
@@ -40,12 +39,12 @@ export function addOutbox(program: Command, shell: Shell): void {
     .command('stats')
     .description('how many logouts wait, and for how long')
     .action(async (_: object, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const stats = await app.get(DebateSpaceOutbox).stats();
         if (stats.unreadableMs !== undefined)
           throw new Failure('configuration', 'The storage cannot be read.');
-        invocation.output.answer(stats, statsText(stats));
+        context.output.answer(stats, statsText(stats));
       });
     });
 
@@ -55,10 +54,10 @@ export function addOutbox(program: Command, shell: Shell): void {
     .option('--limit <n>', 'how many at most, from 1 to 1000', whole(1, PAGE), 100)
     .option('--skip <n>', 'how many to leave out', whole(0), 0)
     .action(async (page: { limit: number; skip: number }, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const parked = await app.get(DebateSpaceOutbox).parked(page);
-        invocation.output.answer(parked, parked.map(parkedText).join('\n') || 'Nothing is parked.');
+        context.output.answer(parked, parked.map(parkedText).join('\n') || 'Nothing is parked.');
       });
     });
 
@@ -67,10 +66,10 @@ export function addOutbox(program: Command, shell: Shell): void {
     .description("what became of a user's logouts")
     .argument('<uid>', 'under which the user was registered')
     .action(async (uid: string, _: object, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const logouts = await app.get(DebateSpaceOutbox).history(uid);
-        invocation.output.answer(
+        context.output.answer(
           logouts,
           logouts.map(logoutText).join('\n') || 'No logout of this user is known.',
         );
@@ -83,11 +82,11 @@ export function addOutbox(program: Command, shell: Shell): void {
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
     .action(async (ids: string[], { all }: Chosen, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const outbox = app.get(DebateSpaceOutbox);
         const retried = await applied(await chosen(outbox, ids, all), (id) => outbox.retry(id));
-        invocation.output.answer(
+        context.output.answer(
           { retried },
           `${counted(retried, 'logout')} due again; your app sends what is due.`,
         );
@@ -102,16 +101,16 @@ export function addOutbox(program: Command, shell: Shell): void {
     .option('--all', 'every parked logout')
     .option('--yes', 'without asking: for scripts')
     .action(async (ids: string[], { all, yes }: Chosen, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, needs, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, needs, async (app) => {
         const outbox = app.get(DebateSpaceOutbox);
         const given = await chosen(outbox, ids, all);
         if (yes !== true && given.length > 0) {
           const consequence = `${counted(given.length, 'logout')} would never be sent: who is still signed in there stays so.`;
-          await confirm(invocation, consequence, `discard ${given.length}`);
+          await confirm(context, consequence, `discard ${given.length}`);
         }
         const discarded = await applied(given, (id) => outbox.discard(id));
-        invocation.output.answer({ discarded }, `${counted(discarded, 'logout')} given up.`);
+        context.output.answer({ discarded }, `${counted(discarded, 'logout')} given up.`);
         requireAll(ids, discarded);
       });
     });

@@ -86,6 +86,51 @@ describe('users find', () => {
 });
 
 describe('users export', () => {
+  it('asks for users a hundred at a time, with the filters of the service', async () => {
+    for (let n = 0; n < 247; n += 1) service.users.add({ uid: `u-${n}` });
+    const { code, out } = await run('users export --filter sort=uid --columns uid', { env });
+    expect(code).toBe(0);
+    expect(out.trimEnd().split('\n')).toHaveLength(250);
+    expect(service.received.of('list').map(({ query }) => query)).toEqual(
+      ['1', '2', '3'].map((page) => ({ page, per_page: '100', sort: 'uid' })),
+    );
+  });
+
+  it('has the fields of the service in CSV', async () => {
+    const { out } = await run('users export --format csv', { env });
+    expect(out.split('\n')[0]).toBe(
+      'uid,full_name,first_name,last_name,email,image_url,created_at,id,contributions_count,more',
+    );
+  });
+
+  it('fails with the error of the service, after the users that came before', async () => {
+    for (let n = 0; n < 197; n += 1) service.users.add({ uid: `u-${n}` });
+    service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
+    service.faults.add({ operation: 'list', kind: 'status', status: 403 });
+    const { code, out } = await run('users export', { env });
+    expect(code).toBe(4);
+    expect(out).toContain('"uid":"u-96"');
+    expect(out).not.toContain('"uid":"u-97"');
+  });
+
+  it('does not wait for an answer that is late when nobody reads any more', async () => {
+    for (let n = 0; n < 197; n += 1) service.users.add({ uid: `u-${n}` });
+    service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
+    service.faults.add({ operation: 'list', kind: 'latency', ms: 60_000 });
+    const { code, closeStdout } = start('users export', { env });
+    await service.received.waitFor('list', { count: 2 });
+    closeStdout();
+    expect(await code).toBe(0);
+    expect(service.received.of('list')).toHaveLength(2);
+  });
+
+  it.each(['perPage=0', 'per_page=10'])('refuses the filter %s, and leaves no file', async (filter) => {
+    const { code } = await run(`users export --filter ${filter} --out users.csv`, { env, folder });
+    expect(code).toBe(2);
+    expect(await readdir(folder)).toEqual([]);
+    expect(service.received.all).toEqual([]);
+  });
+
   it('writes NDJSON to stdout', async () => {
     const { code, out } = await run('users export', { env });
     expect(code).toBe(0);
@@ -123,6 +168,7 @@ describe('users export', () => {
     'users export --out users.csv',
     'users export --format csv --columns uid,uid --out users.csv',
     'users export --columns , --out users.csv',
+    'users export --columns uid,,email --out users.csv',
     'users export --filter sort=uid --out users.csv',
   ])('leaves an existing file as it was: %s', async (command) => {
     await writeFile(join(folder, 'users.csv'), 'of last month');
@@ -136,7 +182,7 @@ describe('users export', () => {
   it('refuses wrong columns before it touches a file or the service', async () => {
     const { code, err } = await run('users export --columns uid,uid --out users.csv', { env, folder });
     expect(code).toBe(2);
-    expect(err).toContain('columns must be');
+    expect(err).toContain('It must be names of fields, each of them once.');
     expect(await readdir(folder)).toEqual([]);
     expect(service.received.all).toEqual([]);
   });

@@ -3,16 +3,15 @@ import { DebateSpaceService, PageLimitError, type DebateSpaceUser, type UserPage
 import { addExamples } from '../examples.js';
 import { exportUsers, type ExportOptions } from '../export-users.js';
 import { Failure } from '../failure.js';
-import { invocationOf } from '../invocation.js';
+import { commandContext, type CliContext } from '../cli-context.js';
 import { whole } from '../numbers.js';
 import { withApp } from '../plugin-app.js';
-import type { Shell } from '../shell.js';
 import { shown, table } from '../text.js';
 
 type Filters = Readonly<Record<string, readonly string[]>>;
 
 /** Reads users; changes nothing. */
-export function addUsers(program: Command, shell: Shell): void {
+export function addUsers(program: Command, cli: CliContext): void {
   const users = program
     .command('users')
     .description('read the users that are registered in the debate space');
@@ -34,11 +33,11 @@ export function addUsers(program: Command, shell: Shell): void {
       filter,
     )
     .action(async (options: { page?: number; perPage?: number; filter?: Filters }, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, { worker: false }, async (app) => {
+      const context = await commandContext(command, cli);
+      await withApp(context, { worker: false }, async (app) => {
         const query = { ...options.filter, page: options.page, perPage: options.perPage };
-        const page = await app.get(DebateSpaceService).listUsers(query, { signal: shell.interrupted });
-        invocation.output.answer(page, pageText(page));
+        const page = await app.get(DebateSpaceService).listUsers(query, { signal: cli.io.interrupted });
+        context.output.answer(page, pageText(page));
       });
     });
 
@@ -47,12 +46,12 @@ export function addUsers(program: Command, shell: Shell): void {
     .description('one user, by the uid')
     .argument('<uid>', 'under which the user was registered')
     .action(async (uid: string, _: object, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      await withApp(invocation, { worker: false }, async (app) => {
-        const found = await findUser(app.get(DebateSpaceService), uid, shell.interrupted);
+      const context = await commandContext(command, cli);
+      await withApp(context, { worker: false }, async (app) => {
+        const found = await findUser(app.get(DebateSpaceService), uid, cli.io.interrupted);
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
         const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
-        invocation.output.answer(found, table(fields));
+        context.output.answer(found, table(fields));
       });
     });
 
@@ -60,15 +59,15 @@ export function addUsers(program: Command, shell: Shell): void {
     .command('export')
     .description('all users, as NDJSON or CSV')
     .option('--format <format>', 'ndjson or csv', oneOf('ndjson', 'csv'), 'ndjson')
-    .option('--columns <names>', 'columns of the CSV, separated by commas', (text) => text.split(','))
+    .option('--columns <names>', 'which fields, separated by commas', columns)
     .option('--filter <name=value>', 'a filter of the service; may be repeated', filter)
     .option('--out <file>', 'a new file, readable by you only; default: stdout')
     .action(async (options: ExportOptions, command: Command) => {
-      const invocation = await invocationOf(command, shell);
-      if (invocation.output.json && options.out === undefined && options.format === 'csv') {
+      const context = await commandContext(command, cli);
+      if (context.output.json && options.out === undefined && options.format === 'csv') {
         throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
       }
-      await withApp(invocation, { worker: false }, (app) => exportUsers(app, invocation, options));
+      await withApp(context, { worker: false }, (app) => exportUsers(app, context, options));
     });
 }
 
@@ -93,6 +92,13 @@ function filter(text: string, earlier: Filters = {}): Filters {
   const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (name === undefined) throw new InvalidArgumentError('It must be name=value.');
   return { ...earlier, [name]: [...(earlier[name] ?? []), value] };
+}
+
+function columns(text: string): readonly string[] {
+  const names = text.split(',');
+  if (names.includes('') || new Set(names).size < names.length)
+    throw new InvalidArgumentError('It must be names of fields, each of them once.');
+  return names;
 }
 
 function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {

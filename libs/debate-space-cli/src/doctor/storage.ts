@@ -97,6 +97,6 @@ async function checkErasures(erasures: DebateSpaceErasures): Promise<CheckResult
   return fault(
     'erasures',
     `overdue or failed: ${late.map(shown).join(', ')}`,
-    'Look with: debate-space erasures status <reference>; mend the cause that the log of your app names, then: debate-space erasures resume <reference>',
+    'Look with: debate-space erasures status <reference>; mend the cause that the log of your app names, then: debate-space erasures retry <reference>',
   );
 }

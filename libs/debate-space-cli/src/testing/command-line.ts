@@ -46,6 +46,8 @@ export interface RunningCommand {
   readonly type: (line: string) => void;
   /** Ctrl-C. */
   readonly interrupt: () => void;
+  /** Whoever reads stdout goes away, as `head` does. */
+  readonly closeStdout: () => void;
 }
 
 /** Runs the command line in this process. */
@@ -68,11 +70,12 @@ export function start(args: string, terminal: Terminal = {}): RunningCommand {
     return Object.assign(stream, { isTTY });
   };
   const stdin = stdinOf(terminal);
+  const stdout = sink('out', terminal.isOutTerminal, terminal.stdoutError);
   const code = runCli(args.split(' '), {
     env: terminal.env ?? {},
     folder: terminal.folder ?? '/nowhere',
     stdin,
-    stdout: sink('out', terminal.isOutTerminal, terminal.stdoutError),
+    stdout,
     stderr: sink('err'),
     interrupted: interruption.signal,
   });
@@ -88,6 +91,9 @@ export function start(args: string, terminal: Terminal = {}): RunningCommand {
     },
     interrupt: () => {
       interruption.abort();
+    },
+    closeStdout: () => {
+      stdout.destroy(Object.assign(new Error('nobody reads'), { code: 'EPIPE' }));
     },
   };
 }

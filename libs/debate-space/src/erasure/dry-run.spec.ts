@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceUser } from '../remote/user-page.js';
 import { dryRun } from './dry-run.js';
-import { readRows, type UidSource } from './uid-source.js';
+import { uidItems, type UidSource } from './uid-source.js';
 
 /** Users that count how many of them were asked for. */
 class Listed {
@@ -22,20 +22,29 @@ class Listed {
 
 const nothingUnderWay = () => Promise.resolve(0);
 const run = (source: UidSource, users: Listed, underWay: Parameters<typeof dryRun>[2] = nothingUnderWay) =>
-  dryRun(readRows(source), users, underWay);
+  dryRun(uidItems(source), users, underWay);
 
 describe('a dry run', () => {
-  it('counts the rows, the uids, and the users', async () => {
+  it('counts the items, the uids, and the users, and numbers those that need a look', async () => {
     const source = ['ada', 'ben', 'ada', '', 'cleo', 'ada', '..'];
     expect(await run(source, new Listed('x', 'cleo', null, 'ada', 'cleo', 'y'))).toEqual({
       total: 7,
       distinct: 3,
       duplicates: 2,
       invalid: 2,
+      invalidItems: [4, 7],
       known: 2,
       unknown: 1,
+      unknownItems: [2],
       underWay: 0,
     });
+  });
+
+  it('numbers the first hundred', async () => {
+    const source = Array.from({ length: 300 }, (_, n) => (n % 2 === 0 ? '' : `user-${n}`));
+    const { invalid, invalidItems, unknown, unknownItems } = await run(source, new Listed('user-1'));
+    expect([invalid, invalidItems.length, invalidItems.at(-1)]).toEqual([150, 100, 199]);
+    expect([unknown, unknownItems.length, unknownItems[0], unknownItems.at(-1)]).toEqual([149, 100, 4, 202]);
   });
 
   it('asks for no more users when all are found, and for none without a uid', async () => {

@@ -1,112 +1,114 @@
-import type { Draft } from './draft.js';
-import type { ErasureMode, ErasureStatus } from './erasure.js';
-import { ErasureBatch } from './erasure-batch.js';
-import { ErasureEntry } from './erasure-entry.js';
+import { UnreadableRecord } from '../storage/record-type.js';
+import { rangePages } from '../storage/range-pages.js';
+import type { ErasureChange } from './erasure-change.js';
 import * as keys from './erasure-keys.js';
-import { AT_ONCE, type ErasureLedger } from './erasure-ledger.js';
-import type { ErasureRecords } from './erasure-records.js';
-import { settleReference } from './settle-reference.js';
+import type { ErasureRegister } from './erasure-register.js';
+import { USERS_PER_COMMIT } from './erasure-requests.js';
+import type { ErasureStorage } from './erasure-storage.js';
+import type { ErasureStatus } from './erasure.js';
+import { ENTRY, type StoredBatch } from './stored-erasure.js';
 
-/** Stops the work on a reference, and lets it go on. Rejects with an `ErasureError` when there is no such reference. */
+type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
+
+/** Stops the work on a reference, and continues it. Rejects with an `ErasureError` when there is no such reference. */
 export class ErasureControl {
-  readonly #records: ErasureRecords;
-  readonly #ledger: ErasureLedger;
+  readonly #storage: ErasureStorage;
+  readonly #register: ErasureRegister;
 
-  constructor(records: ErasureRecords, ledger: ErasureLedger) {
-    this.#records = records;
-    this.#ledger = ledger;
+  constructor(storage: ErasureStorage, register: ErasureRegister) {
+    this.#storage = storage;
+    this.#register = register;
   }
 
   async pause(reference: string): Promise<ErasureStatus> {
-    await this.#change(reference, ({ stored }) => {
-      stored.paused = stored.finishedAt === undefined;
+    return this.#change(reference, (_, batch) => {
+      batch.paused = batch.finishedSince === undefined;
     });
-    return this.#ledger.status(reference);
   }
 
-  /** Goes on, also with those that were given up. */
+  /** After a pause; the parked ones stay parked. */
   async resume(reference: string): Promise<ErasureStatus> {
-    await this.#change(reference, (batch) => {
-      if (batch.stored.paused) batch.stored.resumedAt = Date.now();
-      batch.stored.paused = false;
-      batch.dueBy(Date.now());
+    return this.#change(reference, (change, batch) => {
+      if (batch.paused) batch.resumedSince = change.now;
+      batch.paused = false;
+      change.dueBy(batch, change.now);
     });
-    const { mode } = await this.#ledger.status(reference);
-    for await (const chunk of this.#records.walk(keys.parkedOf(reference), AT_ONCE)) {
-      await this.#records.change((draft) => revive(draft, chunk.map(keys.lastPart), mode));
-    }
-    return this.#ledger.status(reference);
+  }
+
+  /** Makes the parked ones due again, as far as their records can be read. */
+  async retry(reference: string): Promise<ErasureStatus> {
+    await this.#register.status(reference); // or it rejects
+    await this.#forEach(reference, keys.parkedOf(reference), retryUser);
+    return this.#register.status(reference);
   }
 
   /**
-   * Gives up those of which nothing was sent, and those that had been given up already; what else may have been carried out
-   * goes on.
+   * Gives up those of which nothing was sent, and the parked ones; what else may have been carried out is finished.
    */
   async cancel(reference: string): Promise<ErasureStatus> {
-    const { mode, finishedAt } = await this.#ledger.status(reference);
-    const goOn = (batch: ErasureBatch): void => {
-      Object.assign(batch.stored, { cancelling: true, paused: false });
-      batch.dueBy(Date.now()); // what may have been carried out
-    };
-    if (!finishedAt) await this.#change(reference, goOn);
-    for (const range of [keys.dueOf(reference), keys.parkedOf(reference)]) {
-      for await (const chunk of this.#records.walk(range, AT_ONCE)) {
-        await this.#change(reference, (batch, draft) =>
-          cancelSome(draft, batch, chunk.map(keys.lastPart), mode),
-        );
-      }
-    }
-    return this.#ledger.status(reference);
+    const { finishedAt } = await this.#register.status(reference);
+    if (!finishedAt)
+      await this.#change(reference, (change, batch) => {
+        Object.assign(batch, { cancelling: true, paused: false });
+        change.dueBy(batch, change.now); // what may have been carried out
+      });
+    await this.#forEach(reference, keys.dueOf(reference), cancelUser);
+    await this.#forEach(reference, keys.parkedOf(reference), cancelUser);
+    return this.#register.status(reference);
   }
 
   async #change(
     reference: string,
-    work: (batch: ErasureBatch, draft: Draft) => void | Promise<void>,
-  ): Promise<void> {
-    await this.#ledger.status(reference); // or it rejects
-    await this.#records.change(async (draft) => {
-      const batch = await ErasureBatch.find(draft, reference);
-      if (!batch) return; // forgotten just now
-      await work(batch, draft);
-      batch.save(Date.now());
+    work: (change: ErasureChange, batch: StoredBatch) => void,
+  ): Promise<ErasureStatus> {
+    await this.#register.status(reference); // or it rejects
+    await this.#storage.change(reference, async (change) => {
+      work(change, change.edit(await change.batch(reference)));
     });
+    return this.#register.status(reference);
   }
-}
 
-/** Those of which nothing was sent – what is claimed but not sent among them – and, with a receipt, the parked ones. */
-async function cancelSome(
-  draft: Draft,
-  batch: ErasureBatch,
-  hashes: readonly string[],
-  mode: ErasureMode,
-): Promise<void> {
-  for (const entry of await ErasureEntry.findAll(draft, hashes, mode)) {
-    if (!entry?.stored.references.includes(batch.reference)) continue;
-    const { unknown, parked } = entry.stored;
-    if (unknown && parked) {
-      settleReference(draft, entry, batch, { outcome: 'cancelled', loggedOut: false }, Date.now());
-    } else if (!unknown) {
-      if (parked) batch.stored.failed -= 1;
-      batch.stored.cancelled += 1;
-      entry.leave(batch.reference);
+  async #forEach(reference: string, range: keys.KeyRange, work: ChangeUser): Promise<void> {
+    for await (const rows of rangePages(this.#storage.view, ...range, { size: USERS_PER_COMMIT })) {
+      await this.#storage.change(reference, async (change) => {
+        const batch = change.edit(await change.batch(reference));
+        for (const [row] of rows) await work(change, batch, row);
+      });
     }
   }
 }
 
-/** Those that were given up are due again, for each of their references. */
-async function revive(draft: Draft, hashes: readonly string[], mode: ErasureMode): Promise<void> {
-  const now = Date.now();
-  const batches = new Map<string, ErasureBatch>();
-  for (const entry of await ErasureEntry.findAll(draft, hashes, mode)) {
-    if (!entry?.stored.parked) continue;
-    entry.change({ parked: false, dueAt: now, since: now, failures: 0 });
-    for (const reference of entry.stored.references) {
-      const batch = batches.get(reference) ?? (await ErasureBatch.find(draft, reference));
-      if (!batch) continue;
-      batches.set(reference, batch);
-      batch.stored.failed -= 1;
-      batch.dueBy(now);
-    }
+async function retryUser(change: ErasureChange, { mode }: StoredBatch, row: string): Promise<void> {
+  const { now, transaction } = change;
+  const [reference, uidHash] = [keys.referenceOfParked(row), keys.lastPart(row)];
+  const entry = await change.findEntry(uidHash, mode);
+  if (!entry || (await transaction.get(row)) === undefined) return;
+  await transaction.getAll(ENTRY.indexes(entry)); // some went when it was parked
+  // The one that could not be read may have been replaced by another reference's.
+  if (!entry.references.includes(reference)) entry.references = [...entry.references, reference];
+  const batches = await change.batchesOf(entry);
+  for (const batch of batches) {
+    if (await change.unpark(batch, uidHash)) change.dueBy(batch, now);
   }
-  for (const batch of batches.values()) batch.save(now);
+  const again = { parked: false, dueAt: now, lease: undefined, since: now, failures: 0 };
+  await change.put({ ...entry, ...again, cause: undefined, hint: undefined });
+}
+
+/** A user of whom nothing was sent – what is claimed but not sent among them –, or, with a receipt, who is parked. */
+async function cancelUser(change: ErasureChange, batch: StoredBatch, row: string): Promise<void> {
+  const { transaction } = change;
+  const uidHash = keys.lastPart(row);
+  const [entry] = await change.readEntries([uidHash], batch.mode);
+  if (entry instanceof UnreadableRecord || !entry?.references.includes(batch.reference)) {
+    if ((await transaction.get(row)) === undefined) return; // finished meanwhile
+    if (!(await change.unpark(batch, uidHash))) transaction.set(row, undefined);
+    if (entry instanceof UnreadableRecord) transaction.set(entry.key, undefined);
+    batch.cancelled += 1;
+  } else if (!entry.unknown) {
+    await change.unpark(batch, uidHash);
+    batch.cancelled += 1;
+    await change.leave(entry, batch.reference);
+  } else if (entry.parked) {
+    await change.settle(entry, batch, { outcome: 'cancelled', loggedOut: false });
+  }
 }

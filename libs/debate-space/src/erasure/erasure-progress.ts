@@ -16,31 +16,31 @@ import {
 } from 'rxjs';
 import { ErasureError } from '../errors.js';
 import type { ErasureProgress, ErasureStatus } from './erasure.js';
-import type { ErasureLedger } from './erasure-ledger.js';
-import type { ErasureRecords } from './erasure-records.js';
+import type { ErasureRegister } from './erasure-register.js';
+import type { ErasureStorage } from './erasure-storage.js';
 
 const EVERY_MS = 1_000;
 const AT_MOST_EVERY_MS = 200;
-/** Over so long the rate is taken. */
+/** The time over which the rate is measured. */
 const WINDOW_MS = 60_000;
 
 /** How the work on a reference goes, also when another process does it; ends when nothing more will happen by itself. */
 export function watchProgress(
-  ledger: ErasureLedger,
-  records: ErasureRecords,
+  register: ErasureRegister,
+  storage: ErasureStorage,
   reference: string,
   closing: AbortSignal,
 ): Observable<ErasureProgress> {
   const changes = new Observable<void>((subscriber) =>
-    records.onChange(() => {
+    storage.onChange(() => {
       subscriber.next();
     }),
   );
   const look = () =>
-    from(ledger.status(reference)).pipe(
+    from(register.status(reference)).pipe(
       catchError((error: unknown) => {
         if (error instanceof ErasureError) throw error;
-        return EMPTY; // the engine is away; the next look may find it
+        return EMPTY; // the storage cannot be reached; the next look may succeed
       }),
     );
   return defer(() => {

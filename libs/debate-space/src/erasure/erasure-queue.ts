@@ -1,205 +1,146 @@
-import type { ClaimedErasure, ErasureEnd, SettledErasure, Setback } from './claimed-erasure.js';
-import type { Draft } from './draft.js';
-import { ErasureBatch, statusOf } from './erasure-batch.js';
-import { ErasureEntry } from './erasure-entry.js';
-import * as keys from './erasure-keys.js';
-import type { ErasureRecords } from './erasure-records.js';
-import { settleReference } from './settle-reference.js';
+import { LEASE_MS } from '../jobs/job-queue.js';
+import { statusOf } from './erasure-batch.js';
+import type { ErasureChange } from './erasure-change.js';
+import type { ErasureClaim, ErasureEnd, ErasureJobs, FinishedErasure, Setback } from './erasure-claim.js';
+import { ErasureClaims } from './erasure-claims.js';
+import { allOf, batchKey, entryKey, momentOf } from './erasure-keys.js';
+import type { ErasureMaintenance } from './erasure-maintenance.js';
+import type { ErasureStorage } from './erasure-storage.js';
+import type { StoredBatch, StoredEntry } from './stored-erasure.js';
 
-const AFTER_THE_DELETION_MS = 60_000;
-/** So many that cannot be carried out yet are put aside at a time. */
-const MOST_STALE = 100;
-const STALE = Symbol('stale');
+/** The erasures to carry out, in the storage. */
+export class ErasureQueue implements ErasureJobs {
+  readonly #storage: ErasureStorage;
+  readonly #maintenance: ErasureMaintenance;
+  readonly #claims: ErasureClaims;
 
-/** Gives out what is due, and takes in what became of it. */
-export class ErasureQueue {
-  readonly #records: ErasureRecords;
-
-  constructor(records: ErasureRecords) {
-    this.#records = records;
+  constructor(storage: ErasureStorage, maintenance: ErasureMaintenance) {
+    this.#storage = storage;
+    this.#maintenance = maintenance;
+    this.#claims = new ErasureClaims(storage);
   }
 
-  /** Milliseconds until something may be due; `undefined` when nothing is waiting. */
+  claim(limit: number): Promise<readonly ErasureClaim[]> {
+    return this.#claims.claim(limit);
+  }
+
+  renew(claims: readonly ErasureClaim[]): Promise<void> {
+    return this.#changeAll(claims, (change, entry) => {
+      entry.dueAt = change.now + LEASE_MS;
+    });
+  }
+
+  giveBack(claims: readonly ErasureClaim[]): Promise<void> {
+    return this.#changeAll(claims, (change, entry) => release(change, entry, 0));
+  }
+
   async nextDueMs(): Promise<number | undefined> {
-    const [key] = await this.#records.keys(keys.startingWith('s/'), 1);
-    return key === undefined ? undefined : keys.atAndReference(key).at - Date.now();
+    const [first] = await this.#storage.view.range(...allOf('erasureschedule'), { limit: 1 });
+    return first && momentOf(first[0]) - this.#storage.now();
   }
 
-  /** The references take turns, so that one user does not wait for a hundred thousand others. */
-  async claim(leaseMs: number): Promise<ClaimedErasure | undefined> {
-    for (let stale = 0; stale < MOST_STALE; stale += 1) {
-      const claimed = await this.#records.change((draft) => this.#claim(draft, leaseMs));
-      if (claimed !== STALE) return claimed;
-    }
-    return undefined;
+  maintain(): Promise<void> {
+    return this.#maintenance.run();
   }
 
-  /**
-   * To be asked immediately before the request: from now on the erasure may have been carried out, whatever is heard of it.
-   * @returns whether it is still to be sent; not when it was cancelled or paused meanwhile, or taken over
-   */
-  async send(claimed: ClaimedErasure): Promise<boolean> {
-    return this.#records.change(async (draft) => {
-      const entry = await this.#claimedEntry(draft, claimed);
-      if (!entry || !(await isWanted(draft, entry))) return false;
-      entry.change({ attempts: entry.stored.attempts + 1, unknown: true });
+  onChange(listener: () => void): () => void {
+    return this.#storage.onChange((isMoreDue) => {
+      if (isMoreDue) listener();
+    });
+  }
+
+  markSending(claim: ErasureClaim): Promise<boolean> {
+    return this.#storage.change(referenceOf(claim), async (change) => {
+      await preload(change, claim);
+      const entry = await claimedEntry(change, claim);
+      if (!entry || !(await change.isWanted(entry))) return false;
+      entry.attempts += 1;
+      entry.unknown = true;
+      await change.put(entry);
       return true;
     });
   }
 
-  async retry(claimed: ClaimedErasure, setback: Setback, delayMs: number): Promise<void> {
-    const dueAt = Date.now() + delayMs;
-    await this.#settle(claimed, (entry, batches) => {
-      entry.change({ ...progress(entry, claimed, setback), dueAt });
-      for (const batch of batches) batch.dueBy(dueAt);
+  retry(claim: ErasureClaim, setback: Setback, delayMs: number): Promise<void> {
+    return this.#changeAll([claim], (change, entry) => {
+      note(entry, claim, setback);
+      return release(change, entry, delayMs);
     });
   }
 
-  /** Gives it up, until somebody resumes it. */
-  async park(claimed: ClaimedErasure, setback: Setback): Promise<void> {
-    await this.#settle(claimed, (entry, batches) => {
-      for (const batch of batches) batch.stored.failed += 1;
-      entry.change({ ...progress(entry, claimed, setback), parked: true });
+  park(claim: ErasureClaim, setback: Setback, hint: string): Promise<void> {
+    return this.#changeAll([claim], async (change, entry) => {
+      note(entry, claim, setback);
+      for (const batch of await change.batchesOf(entry)) await change.park(batch, entry.uidHash);
+      Object.assign(entry, { parked: true, hint, lease: undefined });
     });
   }
 
-  /**
-   * It is over: there is a receipt for each of its references. Also of a claim whose lease has run out meanwhile – done is
-   * done. A veto holds for the references that the host was asked for.
-   */
-  async finish(claimed: ClaimedErasure, end: ErasureEnd): Promise<SettledErasure> {
-    return this.#records.change(async (draft) => {
-      const now = Date.now();
-      const entry = await ErasureEntry.find(draft, claimed.uidHash, claimed.mode);
-      if (entry?.stored.sealed !== claimed.sealed) return { references: [], attempts: 0, finished: [] };
-      const { attempts, references: all } = entry.stored;
-      const isVeto = end.outcome === 'vetoed';
-      const references = isVeto ? all.filter((one) => claimed.references.includes(one)) : [...all];
-      const found = await Promise.all(references.map((reference) => ErasureBatch.find(draft, reference)));
-      const batches = found.filter((batch) => batch !== undefined);
-      for (const batch of batches) settleReference(draft, entry, batch, end, now);
-      const finished = batches.filter((batch) => batch.save(now));
+  finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure> {
+    return this.#storage.change(referenceOf(claim), async (change) => {
+      await preload(change, claim);
+      const entry = await change.findEntry(claim.uidHash, claim.mode);
+      if (entry?.id !== claim.id) return { references: [], attempts: 0, finished: [] };
+      const isMeant = (batch: StoredBatch): boolean =>
+        end.outcome !== 'vetoed' || claim.references.includes(batch.reference);
+      const settled = (await change.batchesOf(entry)).filter(isMeant);
+      for (const batch of settled) await change.settle(entry, batch, end);
+      // A reference that joined after the veto, or one whose record cannot be read now.
+      if (entry.references.length > 0) {
+        await release(change, entry, 0);
+        await change.put(entry);
+      }
+      const finished = await change.save();
       return {
-        references,
-        attempts,
-        finished: finished.map(({ reference, stored }) => statusOf(reference, stored, Infinity, now)),
+        references: settled.map(({ reference }) => reference),
+        attempts: entry.attempts,
+        finished: finished.map((batch) => statusOf(batch, Infinity, change.now)),
       };
     });
   }
 
-  /** @returns none when it is over, or when another process has taken it over */
-  async #claimedEntry(draft: Draft, claimed: ClaimedErasure): Promise<ErasureEntry | undefined> {
-    const entry = await ErasureEntry.find(draft, claimed.uidHash, claimed.mode);
-    const { sealed, dueAt, parked } = entry?.stored ?? {};
-    return !parked && sealed === claimed.sealed && dueAt === claimed.leaseUntil ? entry : undefined;
-  }
-
-  async #settle(
-    claimed: ClaimedErasure,
-    work: (entry: ErasureEntry, batches: readonly ErasureBatch[]) => void,
+  /** Changes those that are still claimed, in one commit. */
+  async #changeAll(
+    claims: readonly ErasureClaim[],
+    work: (change: ErasureChange, entry: StoredEntry) => void | Promise<void>,
   ): Promise<void> {
-    await this.#records.change(async (draft) => {
-      const entry = await this.#claimedEntry(draft, claimed);
-      if (!entry) return;
-      const found = entry.stored.references.map((reference) => ErasureBatch.find(draft, reference));
-      const batches = (await Promise.all(found)).filter((batch) => batch !== undefined);
-      work(entry, batches);
-      for (const batch of batches) batch.save(Date.now());
+    const [first] = claims;
+    if (!first) return;
+    await this.#storage.change(referenceOf(first), async (change) => {
+      for (const claim of claims) {
+        const entry = await claimedEntry(change, claim);
+        if (!entry) continue;
+        await work(change, entry);
+        await change.put(entry);
+      }
     });
   }
-
-  async #claim(draft: Draft, leaseMs: number): Promise<ClaimedErasure | typeof STALE | undefined> {
-    const now = Date.now();
-    const [scheduled] = await this.#records.keys(keys.until('s', now), 1);
-    if (scheduled === undefined) return undefined;
-    const { at, reference } = keys.atAndReference(scheduled);
-    const batch = await ErasureBatch.find(draft, reference);
-    if (batch?.stored.dueAt !== at) {
-      draft.remove(scheduled);
-      return STALE;
-    }
-    const [first, second] = await this.#records.keys(keys.dueOf(reference), 2);
-    const firstAt = first === undefined ? undefined : keys.dueAt(first);
-    if (first === undefined || firstAt === undefined || firstAt > now) {
-      batch.dueAt(firstAt);
-      batch.save(now);
-      return STALE;
-    }
-    const entry = await ErasureEntry.find(draft, keys.lastPart(first), batch.stored.mode);
-    if (
-      entry?.stored.dueAt !== firstAt ||
-      entry.stored.parked ||
-      !entry.stored.references.includes(reference)
-    ) {
-      draft.remove(first);
-      return STALE;
-    }
-    const claimed = await this.#take(draft, entry, batch, leaseMs);
-    const secondAt = second === undefined ? Infinity : keys.dueAt(second);
-    batch.dueAt(Math.max(now, Math.min(secondAt, entry.stored.dueAt))); // behind the other references that are due
-    batch.save(now);
-    return claimed;
-  }
-
-  async #take(
-    draft: Draft,
-    entry: ErasureEntry,
-    batch: ErasureBatch,
-    leaseMs: number,
-  ): Promise<ClaimedErasure | typeof STALE> {
-    const now = Date.now();
-    const { uidHash, mode, stored } = entry;
-    if (batch.stored.cancelling && !stored.unknown) {
-      batch.stored.cancelled += 1;
-      entry.leave(batch.reference);
-      return STALE;
-    }
-    // Anonymised first, nobody could delete the contributions any more: the service would not know the uid.
-    const deletion = mode === 'anonymize' ? await ErasureEntry.find(draft, uidHash, 'delete') : undefined;
-    if (deletion && (await isWanted(draft, deletion))) {
-      entry.change({ dueAt: now + AFTER_THE_DELETION_MS });
-      return STALE;
-    }
-    batch.stored.startedAt ??= now;
-    const leaseUntil = now + leaseMs;
-    entry.change({ dueAt: leaseUntil });
-    const { sealed, attempts, failures, unknown, rejections, since } = stored;
-    const [earliest = ''] = stored.references;
-    const asking = earliest === batch.reference ? batch : await ErasureBatch.find(draft, earliest);
-    return {
-      uidHash,
-      uid: this.#records.unseal(sealed, uidHash),
-      sealed,
-      leaseUntil,
-      mode,
-      references: [...stored.references],
-      requestedBy: asking?.stored.requestedBy,
-      attempts,
-      failures,
-      unknownBefore: unknown,
-      rejections,
-      since: Math.max(since, batch.stored.resumedAt ?? 0),
-    };
-  }
 }
 
-/** Whether one of its references wants it carried out now; what may have been carried out is finished also if cancelled. */
-async function isWanted(draft: Draft, { stored }: ErasureEntry): Promise<boolean> {
-  if (stored.parked) return false;
-  const batches = await Promise.all(stored.references.map((one) => ErasureBatch.find(draft, one)));
-  return batches.some((batch) => batch?.runs === true && (stored.unknown || !batch.stored.cancelling));
+const referenceOf = ({ references: [reference = ''] }: ErasureClaim): string => reference;
+
+/** Reads the entry and its batches in one round trip. */
+async function preload(change: ErasureChange, { uidHash, mode, references }: ErasureClaim): Promise<void> {
+  await change.transaction.getAll([entryKey(uidHash, mode), ...references.map(batchKey)]);
 }
 
-function progress(
-  { stored }: ErasureEntry,
-  claimed: ClaimedErasure,
-  { cause, unknown, sent, rejections }: Setback,
-): Partial<ErasureEntry['stored']> {
-  return {
-    attempts: sent ? stored.attempts : claimed.attempts,
-    failures: claimed.failures + 1,
-    unknown: claimed.unknownBefore || unknown,
-    rejections,
-    cause,
-  };
+/** @returns `undefined` when it is finished, or when the lease was lost */
+async function claimedEntry(change: ErasureChange, claim: ErasureClaim): Promise<StoredEntry | undefined> {
+  const entry = await change.findEntry(claim.uidHash, claim.mode);
+  return entry?.lease === claim.lease ? entry : undefined;
+}
+
+/** Ends the claim; the erasure is due again after the delay. */
+async function release(change: ErasureChange, entry: StoredEntry, delayMs: number): Promise<void> {
+  entry.lease = undefined;
+  entry.dueAt = change.now + delayMs;
+  for (const batch of await change.batchesOf(entry)) change.dueBy(batch, entry.dueAt);
+}
+
+function note(entry: StoredEntry, claim: ErasureClaim, { cause, unknown, sent, rejections }: Setback): void {
+  if (!sent) entry.attempts = claim.attempts;
+  entry.failures = claim.failures + 1;
+  entry.unknown = claim.unknownBefore || unknown;
+  entry.rejections = rejections;
+  entry.cause = cause;
 }

@@ -1,45 +1,37 @@
+import { rangePages } from '../storage/range-pages.js';
+import { isReadable, readRecord, type ReadRecord } from '../storage/record-type.js';
+import { Transaction } from '../storage/transaction.js';
 import type { ErasureReceipt } from './erasure.js';
 import * as keys from './erasure-keys.js';
-import type { ErasureRecords } from './erasure-records.js';
-import type { StoredBatch, StoredReceipt } from './stored-erasure.js';
+import type { ErasureStorage } from './erasure-storage.js';
+import { RECEIPT, type StoredReceipt } from './stored-erasure.js';
 
-/** What is kept of the erasures that are over, a few at a time. */
+/** What is kept of finished erasures, a page at a time. A receipt that cannot be read is skipped. */
 export class ErasureReceipts {
-  readonly #records: ErasureRecords;
+  readonly #storage: ErasureStorage;
 
-  constructor(records: ErasureRecords) {
-    this.#records = records;
+  constructor(storage: ErasureStorage) {
+    this.#storage = storage;
   }
 
   async *of(reference: string): AsyncGenerator<ErasureReceipt> {
-    for await (const chunk of this.#records.walk(keys.receiptsOf(reference))) {
-      yield* await this.#receipts(chunk.map((key) => ({ reference, uidHash: keys.lastPart(key) })));
-    }
+    for await (const rows of rangePages(this.#storage.view, ...keys.receiptsOf(reference)))
+      for (const [key, text] of rows) yield* receipt(readRecord(RECEIPT, key, text));
   }
 
   async *ofUser(uid: string): AsyncGenerator<ErasureReceipt> {
-    const uidHash = this.#records.uidHash(uid);
-    for await (const chunk of this.#records.walk(keys.referencesOf(uidHash))) {
-      yield* await this.#receipts(chunk.map((key) => ({ reference: keys.lastPart(key), uidHash })));
+    const { uids, view } = this.#storage;
+    for (const uidHash of uids.hashes(uid)) {
+      for await (const rows of rangePages(view, ...keys.referencesOf(uidHash))) {
+        const receipts = rows.map(([row]) => keys.receiptKey(keys.lastPart(row), uidHash));
+        for (const found of await new Transaction(view).readAll(RECEIPT, receipts)) yield* receipt(found);
+      }
     }
   }
+}
 
-  async #receipts(
-    found: readonly { readonly reference: string; readonly uidHash: string }[],
-  ): Promise<readonly ErasureReceipt[]> {
-    const receipts = await this.#records.get<StoredReceipt>(
-      found.map(({ reference, uidHash }) => keys.receiptKey(reference, uidHash)),
-    );
-    const batches = await this.#records.get<StoredBatch>(
-      found.map(({ reference }) => keys.batchKey(reference)),
-    );
-    return found.flatMap(({ reference, uidHash }, n) => {
-      const [receipt, batch] = [receipts[n], batches[n]];
-      if (!receipt || !batch) return []; // its time was over just now
-      const { askedAt, doneAt, ...rest } = receipt;
-      const { mode, requestedBy } = batch;
-      const asked = { reference, mode, ...(requestedBy === undefined ? {} : { requestedBy }), uidHash };
-      return [{ ...asked, askedAt: new Date(askedAt), doneAt: new Date(doneAt), ...rest }];
-    });
-  }
+function receipt(found: ReadRecord<StoredReceipt>): readonly ErasureReceipt[] {
+  if (!isReadable(found)) return [];
+  const { askedAt, doneAt, ...rest } = found;
+  return [{ ...rest, askedAt: new Date(askedAt), doneAt: new Date(doneAt) }];
 }

@@ -1,3 +1,5 @@
+import type { HostTransaction } from '../storage/storage.js';
+
 /**
  * `anonymize` erases the personal data and keeps the contributions (service-interface.md, section 4.2); `delete` removes
  * the user with all contributions (section 4.3). Neither can be undone.
@@ -16,6 +18,11 @@ export interface ErasureRequest {
   readonly reference?: string | undefined;
   /** Who asked, in words of your own, at most 256 characters. Kept with the receipt: rather a role than a name. */
   readonly requestedBy?: string | undefined;
+  /**
+   * A transaction that the host has open, with `postgresStorage` on the host's database: the erasure exists exactly if the
+   * host commits.
+   */
+  readonly transaction?: HostTransaction | undefined;
 }
 
 /**
@@ -42,7 +49,7 @@ export interface ErasureStatus {
   /** `erasure.beforeErase` forbade it. */
   readonly vetoed: number;
   readonly cancelled: number;
-  /** Given up after `erasure.giveUpAfterMs`; `resume` tries them again. */
+  /** Parked: they failed for `erasure.giveUpAfterMs`, or their records cannot be read. `retry` tries them again. */
   readonly failed: number;
   readonly waiting: number;
 }
@@ -80,7 +87,7 @@ export interface ErasureReceipt {
   readonly attempts: number;
   readonly outcome: ErasureOutcome;
   /** The HTTP status of the service's answer; 404 with `erased`: an earlier attempt had done it, and its answer was lost. */
-  readonly answer?: number;
+  readonly status?: number;
   /** Whether the service took the logout that goes before the erasure. */
   readonly loggedOut: boolean;
   /** Of a veto, in the host's words. */

@@ -11,18 +11,17 @@ import type { ServicePause } from '../remote/service-pause.js';
 import type { UsersApi } from '../remote/users-api.js';
 import type { ResolvedOptions } from '../resolve-options.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
-import { StorageRecords } from '../logout/storage-records.js';
 import type { UidCipher } from '../uid-cipher.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureControl } from './erasure-control.js';
 import { ErasureExecution } from './erasure-execution.js';
-import { ErasureLedger } from './erasure-ledger.js';
+import { ErasureHealth } from './erasure-health.js';
+import { ErasureMaintenance } from './erasure-maintenance.js';
 import { ErasureQueue } from './erasure-queue.js';
 import { ErasureReceipts } from './erasure-receipts.js';
-import { ErasureRecords } from './erasure-records.js';
-import { ErasureUpkeep } from './erasure-upkeep.js';
+import { ErasureRequests } from './erasure-requests.js';
+import { ErasureStorage } from './erasure-storage.js';
 import { ServicePresence } from './service-presence.js';
-import { UnfinishedErasures } from './unfinished-erasures.js';
 
 export interface ErasuresAround {
   readonly storage: DebateSpaceStorage;
@@ -41,53 +40,25 @@ export interface ErasuresAround {
 
 export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
-  readonly unfinished: UnfinishedErasures;
+  readonly health: ErasureHealth;
 }
 
 const PER_PAGE = 100;
 
 /** The erasures of one application, put together. */
 export function openErasures(around: ErasuresAround): OpenErasures {
-  const { storage, durable, uids, options, users, closing, logouts, sender, runner, pause, emit } = around;
+  const { durable, uids, options, users, closing, logouts, sender, runner, pause, emit } = around;
   const { erasure, http, logout } = options;
-  const records = new ErasureRecords(new StorageRecords(storage), { uids, keepFinishedMs: 0 });
+  const storage = new ErasureStorage(around.storage, uids);
   const { concurrency, giveUpAfterMs, receiptRetentionMs, beforeErase } = erasure;
   const agesMs = [...erasure.overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
   const [overdueAfterMs = giveUpAfterMs] = agesMs;
-  const ledger = new ErasureLedger(records, overdueAfterMs);
-  const control = new ErasureControl(records, ledger);
-  const receipts = new ErasureReceipts(records);
-  const upkeep = new ErasureUpkeep(records, { overdueAfterMs: agesMs, receiptRetentionMs });
-  const old = new ErasureQueue(records) as any;
-  const queue: any = {
-    claim: async () => {
-      const c = await old.claim(30_000);
-      return c ? [{ ...c, ageMs: Date.now() - c.since }] : [];
-    },
-    renew: async () => undefined,
-    giveBack: async (cs: any[]) => {
-      for (const c of cs) await old.retry(c, { cause: '', unknown: false, sent: false, rejections: 0 }, 0);
-    },
-    nextDueMs: () => old.nextDueMs(),
-    maintain: async () => {
-      for (let late = await upkeep.nextOverdue(); late; late = await upkeep.nextOverdue()) {
-        const { reference, mode, waiting, failed, askedAt } = late;
-        emit({
-          type: 'erasure-overdue',
-          reference,
-          mode,
-          waiting: waiting + failed,
-          days: Math.floor((Date.now() - askedAt.getTime()) / 86_400_000),
-        });
-      }
-      await upkeep.prune();
-    },
-    onChange: (l: () => void) => records.onChange(l),
-    markSending: (c: any) => old.send(c),
-    retry: (c: any, s: any, d: number) => old.retry(c, s, d),
-    park: (c: any, s: any) => old.park(c, s),
-    finish: (c: any, e: any) => old.finish(c, { ...e, answer: e.status }),
-  };
+  const requests = new ErasureRequests(storage, overdueAfterMs);
+  const { register } = requests;
+  const control = new ErasureControl(storage, register);
+  const receipts = new ErasureReceipts(storage);
+  const maintenance = new ErasureMaintenance(storage, { overdueAfterMs: agesMs, receiptRetentionMs }, emit);
+  const queue = new ErasureQueue(storage, maintenance);
   // The window of the rate limit may be full of the calls of others.
   const slotWithinMs = http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
   const presence = new ServicePresence(() =>
@@ -117,7 +88,6 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   runner.add(new ErasureExecution({ queue, attempt, breaker, pause, giveUpAfterMs, forget, emit }));
   const walk = (signal: AbortSignal | undefined) =>
     iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, { slotWithinMs: Infinity }));
-  const parts = { ledger, control, receipts, records, users: walk, durable, closing, emit };
-  const unfinished = new UnfinishedErasures(ledger, overdueAfterMs);
-  return { erasures: new DebateSpaceErasures(parts), unfinished };
+  const parts = { requests, control, receipts, storage, users: walk, durable, closing, emit };
+  return { erasures: new DebateSpaceErasures(parts), health: new ErasureHealth(register, storage) };
 }

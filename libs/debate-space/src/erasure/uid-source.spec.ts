@@ -1,15 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
 import { InvalidArgumentError } from '../errors.js';
 import { errorOf } from '../../../../test/support/service-clients.js';
-import { readRows, readUids, type UidSource, type UidSourceOptions } from './uid-source.js';
-
-type Format = NonNullable<UidSourceOptions['format']>;
-
-async function uids(source: UidSource, options?: UidSourceOptions): Promise<string[]> {
-  return (await all(readUids(source, options))).map(({ uid }) => uid);
-}
+import { uidItems, uidsOf, type UidSource } from './uid-source.js';
 
 async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
@@ -17,266 +12,103 @@ async function all<T>(values: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
-/** Bytes in pieces of this size. */
-function bytes(text: string, size = 7): Readable {
-  const whole = Buffer.from(text);
-  const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, n) =>
-    whole.subarray(n * size, (n + 1) * size),
-  );
-  return Readable.from(pieces, { objectMode: false });
-}
+const bytes = (): Readable => Readable.from([Buffer.from('ada\nben')], { objectMode: false });
+const web = (readable: Readable): UidSource => Readable.toWeb(readable) as ReadableStream<string>;
 
-/** Gives what it has, and then nothing, without an end; as an upload that hangs. */
-function hanging(text: string): Readable {
-  const stream = new Readable({ read: () => undefined });
-  stream.push(text);
-  return stream;
-}
-
-describe('a list of uids', () => {
+describe('a source of uids', () => {
   it.each<[string, () => UidSource]>([
     ['an array', () => ['ada', 'ben', 'Zoë']],
     ['another iterable', () => new Set(['ada', 'ben', 'Zoë'])],
     ['an async iterable', () => Readable.from(['ada', 'ben', 'Zoë']).map((uid: string) => uid)],
+    ['a stream of the web', () => web(Readable.from(['ada', 'ben', 'Zoë']))],
+    ['a text by lines', () => createInterface({ input: Readable.from(['ada\nben\nZo', 'ë\n']) })],
   ])('may be %s', async (_what, source) => {
-    expect(await all(readUids(source()))).toEqual([
-      { uid: 'ada', row: 1 },
-      { uid: 'ben', row: 2 },
-      { uid: 'Zoë', row: 3 },
+    expect(await all(uidItems(source()))).toEqual([
+      { item: 1, uid: 'ada' },
+      { item: 2, uid: 'ben' },
+      { item: 3, uid: 'Zoë' },
     ]);
+    expect(await all(uidsOf(source()))).toEqual(['ada', 'ben', 'Zoë']);
   });
 
-  const texts: Record<Format, string> = {
-    csv: 'name,uid\nA,ada\n"B, ""b""",ben\n\n,Zoë\n',
-    ndjson: '{"name":"A","uid":"ada"}\n"ben"\n\n  {"uid":"Zo\\u00eb"}\n',
-    lines: 'ada\nben\n\nZoë\n',
-  };
-  const given: [string, (text: string) => UidSource][] = [
-    ['a stream of bytes', (text) => bytes(text)],
-    ['a stream of single bytes', (text) => bytes(text, 1)],
-    ['a stream of text', (text) => bytes(text, 100).setEncoding('utf8')],
-    ['a stream of the web', (text) => Readable.toWeb(bytes(text)) as ReadableStream<Uint8Array>],
-    ['an async iterable of bytes', (text) => Readable.from([new TextEncoder().encode(text)])],
-    ['with a byte order mark', (text) => bytes(`\uFEFF${text}`)],
-    ['with the line ends of Windows', (text) => bytes(text.replaceAll('\n', '\r\n'), 1)],
-    ['without a line end at its end', (text) => bytes(text.trimEnd())],
-  ];
-  it.each(given.flatMap((one) => (['csv', 'ndjson', 'lines'] as const).map((f) => [f, ...one] as const)))(
-    'may be %s, %s',
-    async (format, _what, source) => {
-      const rows = await all(readUids(source(texts[format]), { format }));
-      expect(rows.map(({ uid }) => uid)).toEqual(['ada', 'ben', 'Zoë']);
-      expect(rows.at(-1)?.row).toBe(format === 'csv' ? 5 : 4);
-    },
-  );
-
-  it('takes the column that it is told', async () => {
-    expect(await uids(bytes('id;x,uid\nada,1\n'), { format: 'csv', column: 'id;x' })).toEqual(['ada']);
-    expect(await uids(bytes('{"id":"ada","uid":1}'), { format: 'ndjson', column: 'id' })).toEqual(['ada']);
+  it('may be empty', async () => {
+    expect(await all(uidsOf([]))).toEqual([]);
   });
 
-  it('keeps every character of a uid', async () => {
-    const odd = [' ada ', "'=1+1", 'a,b', 'a"b', 'a\u2028b', '"', '🦊', '\\', '-1'];
-    expect(await uids(bytes(odd.join('\n'), 1), { format: 'lines' })).toEqual(odd);
-    const json = odd.map((uid) => JSON.stringify(uid)).join('\n');
-    expect(await uids(bytes(json, 1), { format: 'ndjson' })).toEqual(odd);
-    const csv = ['uid', ...odd.map((uid) => `"${uid.replaceAll('"', '""')}"`)].join('\n');
-    expect(await uids(bytes(csv, 1), { format: 'csv' })).toEqual(odd);
-  });
-
-  it('is empty when it is', async () => {
-    expect(await uids([])).toEqual([]);
-    expect(await uids(bytes(''), { format: 'lines' })).toEqual([]);
-    expect(await uids(bytes('\n\n'), { format: 'ndjson' })).toEqual([]);
-    expect(await uids(bytes('uid\n'), { format: 'csv' })).toEqual([]);
-  });
-});
-
-describe('a list of uids is refused', () => {
-  it.each<[string, UidSource, UidSourceOptions, string]>([
-    ['as a stream of bytes without a format', bytes('uid'), {}, "needs a format: 'csv'"],
-    ['as a stream of text without a format', bytes('uid').setEncoding('utf8'), {}, 'needs a format'],
-    ['as a stream of the web without a format', new ReadableStream<Uint8Array>(), {}, 'needs a format'],
-    ['as one text', 'ada' as never, {}, 'in an array'],
-    ['as one text with a format', 'ada' as never, { format: 'lines' }, 'in an array'],
-    ['as bytes', Buffer.from('ada') as never, { format: 'lines' }, 'in an array'],
-    ['as nothing', undefined as never, {}, 'must be an array'],
-    ['as one object', { uid: 'ada' } as never, {}, 'must be an array'],
-    ['as an array with a format', ['ada', 'ben'], { format: 'lines' }, 'leave format away'],
-    ['in another format', bytes('ada'), { format: 'xml' as never }, 'format must be'],
-    ['with an empty column', bytes('ada'), { format: 'csv', column: '' }, 'column must be'],
-  ])('%s, before anything is read', (_what, source, options, hint) => {
-    for (const read of [readRows, readUids]) {
-      const attempt = () => read(source, options);
+  it.each<[string, unknown, string]>([
+    ['a text', 'ada', 'hint: parse it first'],
+    ['bytes', Buffer.from('ada'), 'hint: parse it first'],
+    ['a stream of bytes', bytes(), 'hint: parse it first'],
+    ['a stream of text', bytes().setEncoding('utf8'), 'hint: parse it first'],
+    ['nothing', undefined, 'must be an array'],
+    ['null', null, 'must be an array'],
+    ['one object', { uid: 'ada' }, 'must be an array'],
+  ])('may not be %s, and is refused before it is read', (_what, source, hint) => {
+    for (const read of [uidItems, uidsOf]) {
+      const attempt = () => read(source as UidSource);
       expect(attempt).toThrow(InvalidArgumentError);
       expect(attempt).toThrow(hint);
+      if (source instanceof Readable) expect(source.readableDidRead).toBe(false);
     }
   });
 
   const SECRET = 'mallory';
-  it.each<[string, string | UidSource, UidSourceOptions['format'], string]>([
-    ['an empty uid', ['ada', ''], undefined, 'row 2: the uid is empty'],
+  it.each<[string, unknown, string]>([
+    ['an empty uid', ['ada', ''], 'item 2: the uid is empty'],
+    ['a uid with control characters', ['ada', `${SECRET}\t`], 'item 2: the uid has control characters'],
+    ['a dot segment', [`${SECRET}/..`], 'item 1: the uid has a dot segment'],
+    ['half a surrogate pair', ['ada', 'ben', `${SECRET}\ud83d`], 'item 3: the uid has a lone surrogate'],
+    ['a number', ['ada', 42], 'item 2: the uid must be a string and is of type number'],
+    ['an object', [{ uid: SECRET }], 'item 1: the uid must be a string and is of type object'],
+    ['a hole', new Array<string>(1), 'item 1: the uid must be a string'],
     [
-      'a uid with control characters',
-      ['ada', `${SECRET}\n`],
-      undefined,
-      'row 2: the uid has control characters',
+      'bytes',
+      Readable.from([Buffer.from(SECRET)]),
+      'item 1 must be a uid, and is bytes. hint: parse it first',
     ],
-    ['a number', ['ada', 42 as never], undefined, 'row 2: the uid must be a string and is of type number'],
-    ['a hole', new Array<string>(1), undefined, 'row 1: the uid must be a string'],
-    ['pieces of bytes', Readable.from([Buffer.from(SECRET)]), undefined, 'needs a format'],
-    ['a dot segment', 'ada\n\n..\n', 'lines', 'row 3: the uid has a dot segment'],
-    ['a null character', `${SECRET}\0ben\n`, 'lines', 'row 1: the uid has control characters'],
-    [
-      'another encoding',
-      Readable.from([Buffer.from('ada\nZo\xeb', 'latin1')]),
-      'lines',
-      'row 2: the uid is not in UTF-8',
-    ],
-    ['half a line of JSON', `"ada"\n{"uid":"${SECRET}`, 'ndjson', 'row 2: it is not JSON'],
-    ['a number as JSON', '{"uid":42}', 'ndjson', 'row 1: the uid must be a string and is of type number'],
-    ['another kind of JSON', `["${SECRET}"]`, 'ndjson', 'row 1: the uid must be a string'],
-    ['an object without the member', `{"id":"${SECRET}"}`, 'ndjson', 'row 1: it has no uid'],
-    ['an inherited member', '{}', 'ndjson', 'row 1: it has no uid'],
-    ['half a surrogate pair', '"\\ud83d"', 'ndjson', 'row 1: the uid has a lone surrogate'],
-    ['no header row', '', 'csv', 'there is no header row'],
-    [
-      'no such column',
-      `${SECRET},x,y\n1,2,3\n`,
-      'csv',
-      'the header row has 3 columns, of which none is called uid',
-    ],
-    [
-      'the column twice',
-      'uid,x,uid\n1,2,3\n',
-      'csv',
-      'the header row has 3 columns, of which 2 are called uid',
-    ],
-    [
-      'a row of another length',
-      `uid,x\nada,1\n${SECRET}\n`,
-      'csv',
-      'row 3: it does not match the header row (cells: 1, there: 2)',
-    ],
-    [
-      'a shifted row',
-      `x,uid\n${SECRET}, x,ada\n`,
-      'csv',
-      'row 2: it does not match the header row (cells: 3, there: 2)',
-    ],
-    ['an empty cell', 'uid,x\n,1\n', 'csv', 'row 2: the uid is empty'],
-    [
-      'a quote in the middle',
-      `uid,x\nada,1\n${SECRET}"x,1\n`,
-      'csv',
-      'row 3 cannot be read (INVALID_OPENING_QUOTE)',
-    ],
-    ['text after a quote', `uid\n"${SECRET}"x\n`, 'csv', 'row 2 cannot be read (CSV_INVALID_CLOSING_QUOTE)'],
-    [
-      'a quote that is never closed',
-      `uid\nada\n\n"${SECRET}\nben\n`,
-      'csv',
-      'row 4 cannot be read (CSV_QUOTE_NOT_CLOSED)',
-    ],
-    [
-      'an endless row',
-      `uid\n"${SECRET}${'x'.repeat(1_100_000)}`,
-      'csv',
-      'row 2 cannot be read (CSV_MAX_RECORD_SIZE)',
-    ],
-    [
-      'an endless line',
-      `ada\n${SECRET}${'x'.repeat(1_100_000)}`,
-      'lines',
-      'row 2 cannot be read (CSV_MAX_RECORD_SIZE)',
-    ],
-    ['objects as a text', Readable.from([{ uid: SECRET }]), 'ndjson', 'must give text or bytes'],
-    ['numbers as a text', Readable.from([42]), 'lines', 'must give text or bytes'],
-  ])('for %s, without a value', async (_what, content, format, problem) => {
-    const source = typeof content === 'string' ? bytes(content, 1000) : content;
-    const error = await errorOf(uids(source, { format }));
+    ['bytes of the web', web(bytes()), 'item 1 must be a uid, and is bytes. hint: parse it first'],
+    ['text in pieces', web(Readable.from([`uid\n${SECRET}\n`])), 'item 1: it has a line break, so it is text and no uid. hint: parse it first'], // prettier-ignore
+  ])('may not have %s, which is refused by its number, without a value', async (_what, source, problem) => {
+    const error = await errorOf(all(uidsOf(source as UidSource)));
     expect(error).toBeInstanceOf(InvalidArgumentError);
     expect(error).toMatchObject({ operation: 'requestErasure', outcome: 'not-sent', attempts: 0 });
     expect((error as Error).message).toContain(problem);
     expect(JSON.stringify([error, (error as Error).stack, (error as Error).cause])).not.toContain(SECRET);
     if (source instanceof Readable) expect(source.destroyed).toBe(true);
   });
-});
 
-describe('reading a list row by row', () => {
-  it('comes to every row before the one that cannot be read', async () => {
-    const seen: unknown[] = [];
-    const reading = async () => {
-      for await (const row of readRows(bytes('uid\nada\n.\nben\nx"\ncleo', 100), { format: 'csv' }))
-        seen.push(row);
-    };
-    await expect(reading()).rejects.toThrow('row 5 cannot be read');
-    expect(seen).toMatchObject([{ uid: 'ada' }, { row: 3 }, { uid: 'ben' }]);
-  });
-
-  it('goes on after rows that have no usable uid', async () => {
-    const text = 'uid,x\nada,1\n.,1\nben\n\nZo\uFFFD,1\ncleo,1\n';
-    expect(await all(readRows(bytes(text), { format: 'csv' }))).toEqual([
-      { row: 2, uid: 'ada' },
-      { row: 3, problem: 'the uid has a dot segment' },
-      { row: 4, problem: 'it does not match the header row (cells: 1, there: 2)' },
-      { row: 6, problem: 'the uid is not in UTF-8' },
-      { row: 7, uid: 'cleo' },
-    ]);
-    const lines = '"ada"\n{\n"ben"';
-    expect(await all(readRows(bytes(lines), { format: 'ndjson' }))).toEqual([
-      { row: 1, uid: 'ada' },
-      { row: 2, problem: 'it is not JSON' },
-      { row: 3, uid: 'ben' },
+  it('gives every item with what is wrong with it', async () => {
+    expect(await all(uidItems(['ada', '.', 7 as never, 'ben']))).toEqual([
+      { item: 1, uid: 'ada' },
+      { item: 2, problem: 'the uid has a dot segment' },
+      { item: 3, problem: 'the uid must be a string and is of type number' },
+      { item: 4, uid: 'ben' },
     ]);
   });
-});
 
-describe('the stream of a list', () => {
   it('is read no further than it is asked for', async () => {
     let given = 0;
-    const endless = Readable.from(
+    const reading = uidsOf(
       (function* () {
-        for (;;) yield `user-${(given += 1)}\n`.repeat(1000);
+        for (;;) yield `user-${(given += 1)}`;
       })(),
-      { objectMode: false },
     );
-    const reading = readUids(endless, { format: 'lines' });
-    for (let n = 0; n < 5000; n += 1) await reading.next();
-    expect(given).toBeLessThan(40);
-    await reading.return(undefined);
-    expect(endless.destroyed).toBe(true);
-  });
-
-  it.each<[string, (stream: Readable) => UidSource]>([
-    ['of Node', (stream) => stream],
-    ['of the web', (stream) => Readable.toWeb(stream) as ReadableStream<Uint8Array>],
-  ])('%s is destroyed when the loop is left, even while it hangs', async (_what, as) => {
-    const upload = hanging('ada\nben\ncleo\n');
-    const closed = new Promise((resolve) => upload.once('close', resolve));
-    for await (const { uid } of readUids(as(upload), { format: 'lines' })) if (uid === 'ben') break;
-    await closed;
-  });
-
-  it('is destroyed when a row is refused, and is told nothing of the row', async () => {
-    const upload = hanging('uid\nada\n"ben"x\n\n');
-    const closed = new Promise((resolve) => upload.once('close', resolve));
-    await expect(uids(upload, { format: 'csv' })).rejects.toThrow('row 3');
-    await closed;
-    expect(String(upload.errored)).not.toContain('ben');
+    for (let n = 0; n < 10; n += 1) await reading.next();
+    expect(given).toBe(10);
   });
 
   it('fails with its own error', async () => {
-    const upload = hanging('ada\nben\n');
-    const reading = uids(upload, { format: 'lines' });
     const broken = new Error('the connection broke');
-    upload.destroy(broken);
-    await expect(reading).rejects.toBe(broken);
+    const source = async function* () {
+      yield await Promise.resolve('ada');
+      throw broken;
+    };
+    await expect(all(uidsOf(source()))).rejects.toBe(broken);
   });
 
-  it('of uids is ended when the loop is left', async () => {
+  it('is ended when the loop is left', async () => {
     const source = Readable.from(['ada', 'ben']);
-    for await (const { uid } of readUids(source)) if (uid === 'ada') break;
+    for await (const uid of uidsOf(source)) if (uid === 'ada') break;
     expect(source.destroyed).toBe(true);
   });
 });

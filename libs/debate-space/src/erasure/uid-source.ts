@@ -1,87 +1,70 @@
-import { ReadableStream } from 'node:stream/web';
-import { uidRow, unreadable, type UidRow } from './uid-row.js';
-import { isUidFormat, rowsOfText, type TextSource, type UidFormat } from './uid-text.js';
+import { InvalidArgumentError } from '../errors.js';
+import { uidProblem } from '../remote/uid.js';
+
+/** Uids: an array, another iterable, or an async iterable such as a database cursor. */
+export type UidSource = Iterable<string> | AsyncIterable<string>;
+
+/** One item of a source, counted from 1: a uid, or what is wrong with it, in words that do not repeat it. */
+export type UidItem =
+  | { readonly item: number; readonly uid: string; readonly problem?: undefined }
+  | { readonly item: number; readonly uid?: undefined; readonly problem: string };
+
+const HINT =
+  'hint: parse it first; docs/gdpr.md has recipes for CSV, NDJSON and lines ("How do I erase many?")';
 
 /**
- * Where a list of uids comes from: an array or another iterable of uids, an async iterable of uids, or – with a
- * `format` – text in UTF-8 as a stream of Node or of the web, or an async iterable of its pieces.
+ * Checks the items of a source one by one. Takes the next item when the one before is used up, and ends the source when
+ * the loop is left.
+ * @throws {@link InvalidArgumentError} immediately, when the source is no iterable of uids, such as a text or a stream of
+ *   text; from the loop, at an item of bytes
  */
-export type UidSource = Iterable<string> | AsyncIterable<string | Uint8Array>;
-
-export interface UidSourceOptions {
-  /**
-   * Of a stream of text, which needs one: `csv` – RFC 4180 with a header row; `ndjson` – on each line a JSON string,
-   * or an object with the column; `lines` – on each line a uid. Rows without any text are left out.
-   */
-  readonly format?: UidFormat | undefined;
-  /** The column of the uids in `csv`, or the member of each object in `ndjson`. Default: `uid`. */
-  readonly column?: string | undefined;
-}
-
-export interface UidOfRow {
-  readonly uid: string;
-  readonly row: number;
-}
-
-/**
- * Every row of the list, those with no usable uid included. Never holds the list: of a stream, one piece is in memory,
- * and no more is read than is asked for. A stream is destroyed at the end, when the loop is left, and when a row cannot
- * be read.
- * @throws {InvalidArgumentError} at once for a source or options that make no list; from the loop where a text cannot
- * be read on (a broken quote in CSV, a row above 1 MiB, no such column). What the source throws comes as it is.
- */
-export function readRows(
-  source: UidSource,
-  { format, column = 'uid' }: UidSourceOptions = {},
-): AsyncGenerator<UidRow> {
-  if (format !== undefined && !isUidFormat(format))
-    throw unreadable("format must be 'csv', 'ndjson' or 'lines'");
-  if (typeof column !== 'string' || column === '') throw unreadable('column must be the name of a column');
-  if (typeof source === 'string' || ArrayBuffer.isView(source))
-    throw unreadable('give the uids in an array, or the text as a stream with its format');
-  const iterable = Object(source) as Partial<TextSource & Iterable<string>>;
-  if (Symbol.asyncIterator in iterable) {
-    if (format !== undefined) return rowsOfText(iterable as TextSource, format, column);
-    if (isStreamOfText(iterable)) throw unreadable(FORMAT_NEEDED);
-  } else if (!(Symbol.iterator in iterable)) {
-    throw unreadable('the source must be an array of uids, another iterable, or a stream');
-  } else if (format !== undefined) {
-    throw unreadable('an array has uids, not text: leave format away, or give the text as a stream');
-  }
-  return rowsOfUids(source);
+export function uidItems(source: UidSource): AsyncGenerator<UidItem> {
+  if (typeof source === 'string' || ArrayBuffer.isView(source) || isStreamOfText(source))
+    throw invalid(`the source must give uids, and is text or bytes. ${HINT}`);
+  const iterable = Object(source) as object;
+  if (!(Symbol.asyncIterator in iterable || Symbol.iterator in iterable))
+    throw invalid('the source must be an array of uids, another iterable or an async iterable');
+  return itemsOf(source);
 }
 
 /**
- * The uids of the list, as {@link readRows} reads it.
- * @throws {InvalidArgumentError} what `readRows` throws, and from the loop for a row with no usable uid: says which row,
- * and what is wrong with it
+ * The uids of a source, like {@link uidItems}.
+ * @throws {@link InvalidArgumentError} also from the loop, at the first item that is no uid, with the item's number
  */
-export function readUids(source: UidSource, options?: UidSourceOptions): AsyncGenerator<UidOfRow> {
-  return uidsOf(readRows(source, options));
+export function uidsOf(source: UidSource): AsyncGenerator<string> {
+  return validUids(uidItems(source));
 }
 
-async function* uidsOf(rows: AsyncIterable<UidRow>): AsyncGenerator<UidOfRow> {
-  for await (const { row, uid, problem } of rows) {
-    if (problem !== undefined) throw unreadable(`row ${row}: ${problem}`);
-    yield { uid, row };
-  }
-}
-
-const FORMAT_NEEDED = "a stream of text or bytes needs a format: 'csv', 'ndjson' or 'lines'";
-
-async function* rowsOfUids(source: UidSource): AsyncGenerator<UidRow> {
-  let row = 0;
+async function* itemsOf(source: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<UidItem> {
+  let item = 0;
   for await (const uid of source) {
-    if (uid instanceof Uint8Array) throw unreadable(FORMAT_NEEDED);
-    row += 1;
-    yield uidRow(row, uid);
+    item += 1;
+    if (ArrayBuffer.isView(uid)) throw invalid(`item ${item} must be a uid, and is bytes. ${HINT}`);
+    const problem = uidProblem(uid);
+    if (problem === undefined) yield { item, uid: uid as string };
+    else if (isText(uid)) yield { item, problem: `it has a line break, so it is text and no uid. ${HINT}` };
+    else yield { item, problem: `the uid ${problem}` };
   }
 }
 
-/** Whether it gives a text in pieces, be they strings: a stream of Node outside object mode, or one of the web. */
-function isStreamOfText(source: object): boolean {
-  return (
-    source instanceof ReadableStream ||
-    ('readableObjectMode' in source && source.readableObjectMode === false)
-  );
+async function* validUids(items: AsyncIterable<UidItem>): AsyncGenerator<string> {
+  for await (const { item, uid, problem } of items) {
+    if (problem !== undefined) throw invalid(`item ${item}: ${problem}`);
+    yield uid;
+  }
+}
+
+/** A stream of Node outside object mode: its pieces are no uids, even where they are strings. */
+function isStreamOfText(source: unknown): boolean {
+  return (Object(source) as { readableObjectMode?: unknown }).readableObjectMode === false;
+}
+
+/** Such as a piece of a stream of the web. */
+function isText(uid: unknown): boolean {
+  return typeof uid === 'string' && /[\r\n]/.test(uid);
+}
+
+function invalid(problem: string): InvalidArgumentError {
+  const notSent = { retryable: false, outcome: 'not-sent', attempts: 0 } as const;
+  return new InvalidArgumentError(problem, { operation: 'requestErasure', ...notSent });
 }

@@ -1,4 +1,5 @@
 import type { FinishedEntry, LogoutContext, Outcome } from '../logout/logout.js';
+import { SteadyClock } from '../storage/steady-clock.js';
 import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
 import { daysBetween, doneAtOf, doneDay, doneKey, donePrefix, endOf } from './queue-keys.js';
 import { all, wait, type Steps } from './steps.js';
@@ -7,24 +8,20 @@ import type { StoredLogout } from './stored-logout.js';
 const BATCH = 500;
 const MAX_BATCHES = 20;
 const MAX_OF_USER_AND_DAY = 1_000;
-/** The history is only removed by a clock that has run like the machine's own for so long: one that is years ahead for seconds must not remove it. */
-const STEADY_MS = 600_000;
-const JUMP_MS = 60_000;
 
 /** What is kept of finished logouts, under the hash of the uid. It is removed within a day after its time. */
 export class LogoutHistory {
   readonly #storage: DebateSpaceStorage;
   readonly #keepMs: number;
   readonly #maxRows: number;
-  #skew: number;
-  #steadySince = performance.now();
+  readonly #clock: SteadyClock;
 
   /** @param maxRows how many are kept at most, for a storage in the memory of the process */
   constructor(storage: DebateSpaceStorage, { keepFinishedMs }: LogoutContext, maxRows = Infinity) {
     this.#storage = storage;
     this.#keepMs = keepFinishedMs;
     this.#maxRows = maxRows;
-    this.#skew = storage.now() - performance.now();
+    this.#clock = new SteadyClock(storage);
   }
 
   /** The rows to write with the change that ends the logout. */
@@ -54,7 +51,7 @@ export class LogoutHistory {
 
   *prune(): Steps<void> {
     const now = this.#storage.now();
-    const outdated = this.#isSteady(now) ? doneDay(now - this.#keepMs) : 'done:';
+    const outdated = this.#clock.isSteady() ? doneDay(now - this.#keepMs) : 'done:';
     for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
       const isFull = this.#maxRows < Infinity && (yield* wait(this.#storage.count('done'))) > this.#maxRows;
       const to = isFull ? endOf('done:') : outdated;
@@ -62,13 +59,6 @@ export class LogoutHistory {
       if (rows.length === 0) return;
       yield* wait(this.#storage.commit(new Map(), new Map(rows.map(([key]) => [key, undefined]))));
     }
-  }
-
-  #isSteady(now: number): boolean {
-    const skew = now - performance.now();
-    if (Math.abs(skew - this.#skew) > JUMP_MS) this.#steadySince = performance.now();
-    this.#skew = skew;
-    return performance.now() - this.#steadySince > STEADY_MS;
   }
 }
 

@@ -95,6 +95,13 @@ describe('walking all users', () => {
     expect(list.asked).toHaveLength(asked);
   });
 
+  it('ends when the service begins again after more users than are remembered', async () => {
+    const pageOf = (page: number) => Array.from({ length: 5000 }, (_, at) => `u-${page % 3}-${at}`);
+    const list = new MadeUp((page) => ({ uids: pageOf(page) }));
+    expect(await uids(list.users)).toHaveLength(15_000);
+    expect(list.asked).toEqual([1, 2, 3, 4]);
+  });
+
   it.each([
     ['points backwards', (page: number) => page - 1],
     ['stays where it is', (page: number) => page],

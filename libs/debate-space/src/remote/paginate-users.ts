@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
-import { UidDigests } from '../uid-digests.js';
+import { LRUCache } from 'lru-cache';
 import type { DebateSpaceUser, ListedPage } from './user-page.js';
 
 /** So many pages in a row may bring no new uid: those of anonymized users look alike. */
 const MAX_PAGES_WITHOUT_NEW = 100;
+/** So many uids are remembered, to tell a page that brings none that is new. */
+const MAX_UIDS = 10_000;
 
 /** All users, one after another, of pages as {@link paginateUsers} gives them. */
 export async function* iterateUsers(
@@ -13,8 +15,8 @@ export async function* iterateUsers(
 }
 
 /**
- * All pages of users. Asks for a page only when the one before is used up, and holds no other; of each user seen, it
- * keeps 64 bits. Ends on an empty page, on the page that the service calls the last, after `total-pages`, when
+ * All pages of users. Asks for a page only when the one before is used up, and holds no other; it remembers the last
+ * 10,000 uids and a digest of each page. Ends on an empty page, on the page that the service calls the last, after `total-pages`, when
  * `next-page` does not grow, and on a page that repeats: from a service that does not know `page`.
  */
 export async function* paginateUsers(
@@ -33,7 +35,7 @@ export async function* paginateUsers(
 
 /** Tells a page that repeats from one that only looks so, because its users are anonymized. */
 class Repetition {
-  readonly #uids = new UidDigests();
+  readonly #uids = new LRUCache<string, true>({ max: MAX_UIDS });
   readonly #pages = new Set<string>();
   #pagesWithoutNew = 0;
   /** The least that the service has said. */
@@ -41,13 +43,15 @@ class Repetition {
 
   isFoundIn(users: readonly DebateSpaceUser[], page: number, totalPages = Infinity): boolean {
     const uids = users.flatMap(({ uid }) => (typeof uid === 'string' ? [uid] : []));
-    const isNew = uids.filter((uid) => this.#uids.add(uid)).length > 0;
+    const isNew = uids.some((uid) => !this.#uids.has(uid));
+    for (const uid of uids) this.#uids.set(uid, true);
     this.#totalPages = Math.min(this.#totalPages, totalPages);
     this.#pagesWithoutNew = isNew ? 0 : this.#pagesWithoutNew + 1;
     const isAnonymous = uids.length < users.length;
     const isKnown = uids.length > 0 && this.#isKnownPage(uids, users.length);
+    if (isKnown) return true;
     if (isNew) return false;
-    if (!isAnonymous || isKnown) return true;
+    if (!isAnonymous) return true;
     // Anonymized users come as often as the service has counted; where it does not count, up to a bound.
     return this.#totalPages < Infinity
       ? page > this.#totalPages

@@ -84,6 +84,35 @@ describe('the sessions of this process in the registry', () => {
     expect(puts).toEqual(['alice', 'alice']);
   });
 
+  it('move to the new storage key when they are used again, and are removed when they end', async () => {
+    const storage = await memoryStorage().open({ namespace: 'demo', families: ['session'], contained: () => undefined }); // prettier-ignore
+    const stored = new SessionRegistry(storage);
+    const [former, next] = [new Secret('a storage key of a test'), new Secret('the next storage key')];
+    const after = (keys: readonly Secret[]): IndexedSessions =>
+      new IndexedSessions({
+        registry: stored,
+        seal: new SessionSeal(keys),
+        lastOnly: true,
+        sweepMs: 1,
+        containment: new Containment((event) => faults.push(event.type)),
+      });
+    const rows = () => storage.range('session:', 'session;', { limit: 9 });
+    after([former]).saved('s1', 'alice', session);
+    await stored.idle();
+    const before = (await rows()).map(([key]) => key);
+    const rotated = after([next, former]);
+    rotated.loaded('s1', 'alice', session);
+    await stored.idle();
+    const moved = (await rows()).map(([key]) => key);
+    expect(moved).toHaveLength(before.length);
+    for (const key of before) expect(moved).not.toContain(key);
+    after([former]).saved('s2', 'alice', session);
+    await stored.idle();
+    expect(await rotated.ended('s1', 'alice')).toBe(false); // s2 lives
+    expect(await rotated.ended('s2', 'alice')).toBe(true);
+    expect([await rows(), faults]).toEqual([[], []]);
+  });
+
   it('of a uid that the service cannot know are not written', () => {
     sessions(true).saved('s1', 'alice\0', session);
     expect(puts).toEqual([]);

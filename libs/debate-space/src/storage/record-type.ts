@@ -24,6 +24,10 @@ export class UnreadableRecord {
 
 export type ReadRecord<T> = T | UnreadableRecord | undefined;
 
+export function isReadable<T extends object>(found: ReadRecord<T>): found is T {
+  return found !== undefined && !(found instanceof UnreadableRecord);
+}
+
 export function readRecord<T extends object>(
   type: RecordType<T>,
   key: string,
@@ -43,7 +47,8 @@ export function readRecord<T extends object>(
   const stored = objectOf(text);
   const { v: version, ...record } = stored ?? {};
   const isNewer = typeof version === 'number' && version > type.version;
-  if (typeof version !== 'number' || isNewer || !type.isRecord(record))
+  // A record that was copied to another key is damage, too.
+  if (typeof version !== 'number' || isNewer || !type.isRecord(record) || type.key(record) !== key)
     return new UnreadableRecord(key, text, isNewer);
   return record;
 }

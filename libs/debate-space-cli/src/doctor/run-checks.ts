@@ -1,4 +1,4 @@
-import type { Invocation } from '../invocation.js';
+import type { CommandContext } from '../cli-context.js';
 import { checkAddress, ofAddresses } from './address.js';
 import type { CheckResult } from './check.js';
 import { optionProblems } from './option-problems.js';
@@ -7,7 +7,7 @@ import { checkStorage } from './storage.js';
 import { checkSecret, checkValues } from './values.js';
 
 /** All checks, one after the other; goes on after a fault with what can still be checked. Touches no user. */
-export async function* examine({ settings, surroundings }: Invocation): AsyncGenerator<CheckResult> {
+export async function* runChecks({ settings, io }: CommandContext): AsyncGenerator<CheckResult> {
   const isSet = (problem: string): boolean =>
     !settings.problems.some((told) => told.split(' ')[0] === problem.split(' ')[0]);
   const refused = (await optionProblems({ ...settings, allowInsecureHttp: false })).filter(isSet);
@@ -15,6 +15,6 @@ export async function* examine({ settings, surroundings }: Invocation): AsyncGen
   yield* checkValues(settings, others);
   yield* checkSecret(settings);
   yield* checkAddress(settings, addresses);
-  yield* checkService(settings, surroundings.interrupted);
+  yield* checkService(settings, io.interrupted);
   yield* checkStorage(settings);
 }

@@ -1,11 +1,11 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Options } from 'csv-parse';
-import { uidRow, unreadable, type UidRow } from './uid-row.js';
+import { Failure } from './failure.js';
+import { uidRow, type UidRow } from './uid-row.js';
 
-/** Text in UTF-8, in pieces that may end anywhere. */
-export type TextSource = AsyncIterable<string | Uint8Array>;
-
-export type UidFormat = 'csv' | 'ndjson' | 'lines';
+/** `csv`: RFC 4180 with a header row; `ndjson`: on each line a JSON string or object; `lines`: on each line a uid. */
+export const UID_FORMATS = ['csv', 'ndjson', 'lines'] as const;
+export type UidFormat = (typeof UID_FORMATS)[number];
 
 type Cells = readonly string[];
 
@@ -15,7 +15,7 @@ interface TextRecord {
 }
 
 /** What bounds the memory when a quote is never closed, or a line never ends. */
-const LONGEST_ROW_BYTES = 1024 * 1024;
+const MAX_ROW_BYTES = 1024 * 1024;
 
 // A line is a record of one cell: no uid and no JSON has the character that would part it.
 const LINE: Options = { quote: null, delimiter: '\0' };
@@ -29,16 +29,19 @@ const formats: Record<
   lines: { dialect: LINE, rows: (records) => lineRows(records, (line) => ({ uid: line })) },
 };
 
-export function isUidFormat(format: unknown): format is UidFormat {
-  return typeof format === 'string' && Object.hasOwn(formats, format);
-}
-
 /**
- * The rows of a text, a piece of it in memory at a time. Rows without any text are left out, and counted. The source
- * is destroyed at the end, whichever it is.
- * @throws {InvalidArgumentError} where the text cannot be read on; what the source itself throws
+ * The rows of a text in UTF-8, a piece of it in memory at a time. Rows without any text are left out, and counted. The
+ * source is destroyed at the end, and when the loop is left.
+ * @param source pieces that may end anywhere
+ * @param column of the uids in CSV, or the member of each object in NDJSON
+ * @throws {Failure} where the text cannot be read on: a broken quote, a row above 1 MiB, no such column; what the source
+ *   itself throws
  */
-export function rowsOfText(source: TextSource, format: UidFormat, column: string): AsyncGenerator<UidRow> {
+export function uidRows(
+  source: AsyncIterable<string | Uint8Array>,
+  format: UidFormat,
+  column = 'uid',
+): AsyncGenerator<UidRow> {
   const { dialect, rows } = formats[format];
   return rows(recordsOf(source, dialect), column);
 }
@@ -47,13 +50,16 @@ export function rowsOfText(source: TextSource, format: UidFormat, column: string
  * The parser is fed a piece when the one before is used up, not piped into: so the source is never read ahead, ends as
  * any stream does that a loop leaves, and its listeners never meet the parser's error, which quotes the row.
  */
-async function* recordsOf(source: TextSource, dialect: Options): AsyncGenerator<TextRecord> {
+async function* recordsOf(
+  source: AsyncIterable<string | Uint8Array>,
+  dialect: Options,
+): AsyncGenerator<TextRecord> {
   const parser = parse({
     ...dialect,
     bom: true,
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
-    max_record_size: LONGEST_ROW_BYTES,
+    max_record_size: MAX_ROW_BYTES,
   });
   parser.on('error', () => undefined); // thrown below
   let row = 0;
@@ -65,8 +71,6 @@ async function* recordsOf(source: TextSource, dialect: Options): AsyncGenerator<
   }
   try {
     for await (const piece of source) {
-      if (typeof piece !== 'string' && !((piece as unknown) instanceof Uint8Array))
-        throw unreadable('with a format the source must give text or bytes');
       parser.write(piece);
       yield* parsed();
       if (parser.errored) throw parser.errored;
@@ -75,7 +79,7 @@ async function* recordsOf(source: TextSource, dialect: Options): AsyncGenerator<
     yield* parsed();
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw unreadable(`row ${(error.records as number) + 1} cannot be read (${error.code})`);
+    throw new Failure('usage', `row ${(error.records as number) + 1} cannot be read (${error.code})`);
   }
 }
 
@@ -90,16 +94,17 @@ async function* csvRows(records: AsyncIterable<TextRecord>, column: string): Asy
         problem: `it does not match the header row (cells: ${cells.length}, there: ${header.length})`,
       };
   }
-  if (header === undefined) throw unreadable('there is no header row: the text is empty');
+  if (header === undefined) throw new Failure('usage', 'there is no header row: the text is empty');
 }
 
 function withColumn(header: Cells, column: string): Cells {
   const count = header.filter((name) => name === column).length;
   if (count === 1) return header;
   const found = count === 0 ? 'none is' : `${count} are`;
-  throw unreadable(
+  throw new Failure(
+    'usage',
     `the header row has ${header.length} columns, of which ${found} called ${column}; ` +
-      'name the column of the uids with the option column, and separate columns by commas',
+      'name the column of the uids by --column, and separate columns by commas',
   );
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
-import type { DebateSpaceUser } from './remote/user-page.js';
+import type { DebateSpaceUser } from 'nestjs-debate-space';
 import { csvOf } from './users-csv.js';
 
 type Page = readonly DebateSpaceUser[];

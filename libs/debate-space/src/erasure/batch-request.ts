@@ -1,15 +1,15 @@
 import { InvalidArgumentError } from '../errors.js';
+import type { BatchRequest } from './erasure-batch.js';
 import type { ErasureMode } from './erasure.js';
-import type { AskedErasures } from './erasure-ledger.js';
 
-const LONGEST = { reference: 128, requestedBy: 256 } as const;
+const MAX_LENGTH = { reference: 128, requestedBy: 256 } as const;
 const MODES: readonly unknown[] = ['anonymize', 'delete'] satisfies readonly ErasureMode[];
 
 /**
  * Checks what a request says beside the uids.
- * @throws {InvalidArgumentError}
+ * @throws {@link InvalidArgumentError}
  */
-export function askedErasures({ reference, mode, requestedBy }: AskedErasures): AskedErasures {
+export function batchRequest({ reference, mode, requestedBy }: BatchRequest): BatchRequest {
   if (!MODES.includes(mode)) throw invalid("mode must be 'anonymize' or 'delete'");
   assertText('reference', reference);
   if (requestedBy === undefined) return { reference, mode };
@@ -19,11 +19,11 @@ export function askedErasures({ reference, mode, requestedBy }: AskedErasures): 
 
 /** Whether there can be an erasure of this reference. */
 export function isReference(value: unknown): value is string {
-  return isText(value, LONGEST.reference);
+  return isText(value, MAX_LENGTH.reference);
 }
 
-function assertText(name: keyof typeof LONGEST, value: unknown): void {
-  const most = LONGEST[name];
+function assertText(name: keyof typeof MAX_LENGTH, value: unknown): void {
+  const most = MAX_LENGTH[name];
   if (isText(value, most)) return;
   throw invalid(
     `${name} must be a text of 1 to ${most} characters, without control characters or lone surrogates`,
@@ -34,7 +34,8 @@ function isText(value: unknown, most: number): value is string {
   return typeof value === 'string' && value !== '' && value.length <= most && value.isWellFormed() && !/\p{Cc}/u.test(value); // prettier-ignore
 }
 
-function invalid(problem: string): InvalidArgumentError {
+/** An argument of a request that cannot be used. */
+export function invalid(problem: string): InvalidArgumentError {
   return new InvalidArgumentError(problem, {
     operation: 'requestErasure',
     retryable: false,

@@ -1,24 +1,27 @@
 import type { Command } from 'commander';
+import type { CliIo } from './cli-io.js';
 import { readEnvironment } from './environment.js';
 import { Failure } from './failure.js';
 import type { Output } from './output.js';
 import { readSettings, type Settings } from './settings.js';
-import type { Shell } from './shell.js';
-import type { Surroundings } from './surroundings.js';
 
-/** One run of one command: where it prints, what it is configured with, and when it is to stop. */
-export interface Invocation {
-  readonly surroundings: Surroundings;
+/** What every command is run with. */
+export interface CliContext {
+  readonly io: CliIo;
   readonly output: Output;
+}
+
+/** One run of one command, with what it is configured with. */
+export interface CommandContext extends CliContext {
   /** May have problems. */
   readonly settings: Settings;
 }
 
-/** @throws {Failure} when the env file cannot be read */
-export async function invocationOf(command: Command, shell: Shell): Promise<Invocation> {
-  const { env } = command.optsWithGlobals<{ env?: string }>();
-  const settings = readSettings(await readEnvironment(shell, env), shell.folder);
-  return { surroundings: shell, output: shell.output, settings };
+/** @throws {Failure} when the file of `--config` cannot be read */
+export async function commandContext(command: Command, cli: CliContext): Promise<CommandContext> {
+  const { config } = command.optsWithGlobals<{ config?: string }>();
+  const settings = readSettings(await readEnvironment(cli.io, config), cli.io.folder);
+  return { ...cli, settings };
 }
 
 /** Ends a command that cannot go on with what it is configured with. */

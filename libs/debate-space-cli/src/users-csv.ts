@@ -1,5 +1,5 @@
 import { stringify, type Options } from 'csv-stringify/sync';
-import type { DebateSpaceUser } from './remote/user-page.js';
+import type { DebateSpaceUser } from 'nestjs-debate-space';
 
 /** The fields that `DebateSpaceUser` names, in its order. */
 const NAMED_FIELDS = ['uid', 'full_name', 'first_name', 'last_name', 'email', 'image_url', 'created_at'];

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 
 /** What the command line needs of its process. */
-export interface Surroundings {
+export interface CliIo {
   readonly env: NodeJS.ProcessEnv;
   /** Where `.env` is looked for, and what relative paths start from. */
   readonly folder: string;

@@ -1,0 +1,14 @@
+import { uidProblem } from 'nestjs-debate-space/internal';
+
+/**
+ * One row of a list of uids: a uid, or why there is none, in words that do not repeat the row. Rows are counted from 1;
+ * in CSV the header row is row 1, as in a spreadsheet.
+ */
+export type UidRow =
+  | { readonly row: number; readonly uid: string; readonly problem?: undefined }
+  | { readonly row: number; readonly uid?: undefined; readonly problem: string };
+
+export function uidRow(row: number, uid: unknown): UidRow {
+  const problem = uidProblem(uid);
+  return problem === undefined ? { row, uid: uid as string } : { row, problem: `the uid ${problem}` };
+}

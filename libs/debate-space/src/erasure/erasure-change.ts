@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import { ErasureError } from '../errors.js';
+import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
+import type { Transaction } from '../storage/transaction.js';
+import { isRunning, newBatch, settleEnd, type BatchRequest } from './erasure-batch.js';
+import type { ErasureEnd } from './erasure-claim.js';
+import type { ErasureMode } from './erasure.js';
+import { batchKey, entryKey, parkedKey } from './erasure-keys.js';
+import { BATCH, ENTRY, RECEIPT, type StoredBatch, type StoredEntry } from './stored-erasure.js';
+
+const COUNTED = {
+  erased: 'done',
+  'not-found': 'notFound',
+  vetoed: 'vetoed',
+  cancelled: 'cancelled',
+} as const;
+const ID_BYTES = 9;
+
+export const randomId = (): string => randomBytes(ID_BYTES).toString('base64url');
+
+/** One atomic change of erasures: entries, together with the counts and the schedule of their references. */
+export class ErasureChange {
+  readonly #batches = new Map<string, ReadRecord<StoredBatch>>();
+  /** Batches that are changed, and when they were due before. */
+  readonly #changed = new Map<StoredBatch, number | undefined>();
+  #isMoreDue = false;
+
+  /** @param now by the storage's clock, in milliseconds */
+  constructor(
+    readonly transaction: Transaction,
+    readonly now: number,
+  ) {}
+
+  /** Whether a reference is due earlier than before. */
+  get isMoreDue(): boolean {
+    return this.#isMoreDue;
+  }
+
+  /** @returns `undefined` when there is none that can be read: its users wait until there is */
+  async findBatch(reference: string): Promise<StoredBatch | undefined> {
+    const found = await this.#read(reference);
+    return isReadable(found) ? found : undefined;
+  }
+
+  /** @throws {@link ErasureError} when there is none, or none that can be read */
+  async batch(reference: string): Promise<StoredBatch> {
+    return readable(await this.#read(reference));
+  }
+
+  /** @throws {@link ErasureError} when there is one that cannot be read */
+  async batchFor(request: BatchRequest): Promise<StoredBatch> {
+    const { reference } = request;
+    const found = await this.#read(reference);
+    if (found) return readable(found);
+    const batch = newBatch(request, this.now);
+    this.#batches.set(reference, batch);
+    this.edit(batch);
+    return batch;
+  }
+
+  /** The batch is saved with this change. To be called before it is changed. */
+  edit(batch: StoredBatch): StoredBatch {
+    if (!this.#changed.has(batch)) this.#changed.set(batch, batch.dueAt);
+    return batch;
+  }
+
+  /** The batch has something to do no later than this. */
+  dueBy(batch: StoredBatch, at: number): void {
+    this.edit(batch).dueAt = Math.min(at, batch.dueAt ?? Infinity);
+  }
+
+  /** Removes a batch, whose users are finished. */
+  async remove(batch: StoredBatch): Promise<void> {
+    this.#changed.delete(batch);
+    await this.transaction.remove(BATCH, BATCH.key(batch));
+  }
+
+  readEntries(uidHashes: readonly string[], mode: ErasureMode): Promise<readonly ReadRecord<StoredEntry>[]> {
+    return this.transaction.readAll(
+      ENTRY,
+      uidHashes.map((uidHash) => entryKey(uidHash, mode)),
+    );
+  }
+
+  /** @returns `undefined` when there is none that can be read */
+  async findEntry(uidHash: string, mode: ErasureMode): Promise<StoredEntry | undefined> {
+    const [found] = await this.readEntries([uidHash], mode);
+    return isReadable(found) ? found : undefined;
+  }
+
+  put(entry: StoredEntry): Promise<void> {
+    return this.transaction.put(ENTRY, entry);
+  }
+
+  /** The batches of an entry that can be read, to be changed. */
+  async batchesOf({ references }: StoredEntry): Promise<readonly StoredBatch[]> {
+    const found: StoredBatch[] = [];
+    for (const reference of references) {
+      const batch = await this.findBatch(reference);
+      if (batch) found.push(this.edit(batch));
+    }
+    return found;
+  }
+
+  /** One reference asks for the erasure no more. */
+  async leave(entry: StoredEntry, reference: string): Promise<void> {
+    entry.references = entry.references.filter((other) => other !== reference);
+    if (entry.references.length > 0) await this.put(entry);
+    else await this.transaction.remove(ENTRY, ENTRY.key(entry));
+  }
+
+  /** Counts a user as failed, once. */
+  async park(batch: StoredBatch, uidHash: string): Promise<void> {
+    const key = parkedKey(batch.reference, uidHash);
+    if ((await this.transaction.get(key)) !== undefined) return;
+    this.edit(batch).failed += 1;
+    this.transaction.set(key, '');
+  }
+
+  /** Counts a user as failed no more. To be called before the entry is changed. @returns whether it was counted */
+  async unpark(batch: StoredBatch, uidHash: string): Promise<boolean> {
+    const key = parkedKey(batch.reference, uidHash);
+    if (batch.failed === 0 || (await this.transaction.get(key)) === undefined) return false;
+    this.edit(batch).failed -= 1;
+    this.transaction.set(key, undefined);
+    return true;
+  }
+
+  /** Ends a user's erasure for one of its references, with a receipt there. */
+  async settle(entry: StoredEntry, batch: StoredBatch, end: ErasureEnd): Promise<void> {
+    const { uidHash, attempts, unknown } = entry;
+    const { reference, mode, requestedBy, askedAt } = batch;
+    const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
+    await this.unpark(batch, uidHash);
+    this.edit(batch)[COUNTED[end.outcome]] += 1;
+    this.transaction.replace(RECEIPT, undefined, {
+      reference,
+      uidHash,
+      mode,
+      requestedBy,
+      askedAt,
+      doneAt: Date.now(),
+      attempts,
+      ...end,
+      ...(unknown && !isDone ? { uncertain: true } : {}),
+    });
+    await this.leave(entry, reference);
+  }
+
+  /**
+   * Whether one of its references wants it carried out now. What may have been carried out is finished although it is
+   * cancelled.
+   */
+  async isWanted(entry: StoredEntry): Promise<boolean> {
+    if (entry.parked) return false;
+    for (const reference of entry.references) {
+      const batch = await this.findBatch(reference);
+      if (batch && isRunning(batch) && (entry.unknown || !batch.cancelling)) return true;
+    }
+    return false;
+  }
+
+  /** Saves the batches that were changed. @returns those that are finished by it */
+  async save(): Promise<readonly StoredBatch[]> {
+    const finished: StoredBatch[] = [];
+    for (const [batch, dueBefore = Infinity] of this.#changed) {
+      if (settleEnd(batch, this.now)) finished.push(batch);
+      if ((batch.dueAt ?? Infinity) < dueBefore) this.#isMoreDue = true;
+      batch.revision += 1;
+      await this.transaction.put(BATCH, batch);
+    }
+    this.#changed.clear();
+    return finished;
+  }
+
+  async #read(reference: string): Promise<ReadRecord<StoredBatch>> {
+    if (!this.#batches.has(reference))
+      this.#batches.set(reference, await this.transaction.read(BATCH, batchKey(reference)));
+    return this.#batches.get(reference);
+  }
+}
+
+/** @throws {@link ErasureError} */
+export function readable(found: ReadRecord<StoredBatch>): StoredBatch {
+  if (found === undefined)
+    throw new ErasureError(
+      'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+      'there is no erasure of this reference here; see DebateSpaceErasures.list()',
+    );
+  if (!(found instanceof UnreadableRecord)) return found;
+  const why = found.isNewer ? 'was written by a newer version of nestjs-debate-space' : 'is damaged';
+  const hint = found.isNewer ? 'run that version' : 'restore it from a backup of the storage';
+  throw new ErasureError(
+    'ERR_DEBATE_SPACE_UNREADABLE_ERASURE',
+    `the record of this reference ${why}; hint: ${hint}, or request the erasures again under another reference`,
+  );
+}
