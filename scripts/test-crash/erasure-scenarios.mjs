@@ -1,6 +1,6 @@
 import { gusts, hurry } from './disturbances.mjs';
 import { AT_ONCE } from './erasure-account.mjs';
-import { killErasing, killRequesting } from './erasure-kills.mjs';
+import { killEnding, killErasing, killRequesting } from './erasure-kills.mjs';
 import { ErasureTrial } from './erasure-trial.mjs';
 import { temporaryFolder } from './places.mjs';
 import { PostgresServer } from './postgres.mjs';
@@ -20,6 +20,7 @@ const ofErasures = {
   settledWithinSeconds: SETTLED_WITHIN_SECONDS,
   options: options(),
   disturb: killErasing,
+  disturbEnd: killEnding,
 };
 const whole = { kills: 25, erasures: 3_000 };
 
@@ -48,7 +49,7 @@ export const erasureScenarios = [
     apps: 2,
     place: () => startedServer(new RedisServer('everysec')),
     ...ofErasures,
-    size: whole,
+    size: { kills: 12, erasures: 1_500 },
     full: whole,
   },
   {
@@ -74,6 +75,7 @@ export const erasureScenarios = [
     size: { kills: 6, erasures: 120 },
     full: { kills: 25, erasures: 1_500 },
     disturb: killRequesting,
+    disturbEnd: undefined,
   },
   {
     name: 'erasures-storm',
@@ -92,7 +94,9 @@ export const erasureScenarios = [
     disturb: async (trial) => {
       const calm = gusts(trial, ['logout', trial.scenario.mode]);
       await killErasing(trial);
+      await killEnding(trial);
       calm();
     },
+    disturbEnd: undefined,
   },
 ];

@@ -20,6 +20,8 @@ export class ErasureTrial extends Trial {
   erased = 0;
   /** One user in seven is not on the list. */
   othersShare = 1 / 6;
+  /** How many kills met which part of the work. */
+  met = { reading: 0, 'carrying out': 0, ending: 0 };
   /** Whether nothing has happened for so long that nothing more is to come. */
   stalled = false;
   #list = join(temporaryFolder(), 'users.txt');
@@ -76,6 +78,7 @@ export class ErasureTrial extends Trial {
       await Promise.all(this.hosts.map((host) => this.begin(host)));
       await this.scenario.disturb(this);
     });
+    await this.scenario.disturbEnd?.(this);
     while (!this.stalled && !(await this.isDone())) await sleep(ASK_EVERY_MS);
     this.#doneAt = Date.now();
   }
@@ -124,7 +127,8 @@ export class ErasureTrial extends Trial {
       mode: scenario.mode,
       listReadAt: this.#listReadAt,
     });
-    const { settledSeconds, seconds } = this;
+    const { settledSeconds, seconds, met } = this;
+    this.notes.push(`killed ${Object.entries(met).map(([phase, count]) => `${count} times while ${phase}`).join(', ')}`); // prettier-ignore
     return { scenario: scenario.name, kills: this.kills, ...counts, settledSeconds, seconds };
   }
 
