@@ -16,6 +16,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '6' },
     pending: { type: 'string', default: '1000000' },
     users: { type: 'string', default: '1000000' },
+    backlog: { type: 'string', default: '20000' },
   },
   allowPositionals: true,
 });
@@ -30,4 +31,5 @@ await run({
   rounds: Number(values.rounds),
   pending: Number(values.pending),
   users: Number(values.users),
+  backlog: Number(values.backlog),
 });

@@ -3,8 +3,8 @@
 // 0: every invariant holds.
 import { parseArgs } from 'node:util';
 import { erasureScenarios } from './test-crash/erasure-scenarios.mjs';
+import { injectedFaults } from './test-crash/injected-faults.mjs';
 import { LogoutTrial } from './test-crash/logout-trial.mjs';
-import { planted } from './test-crash/planted.mjs';
 import { logoutScenarios } from './test-crash/scenarios.mjs';
 import { Skipped } from './test-crash/skipped.mjs';
 import { table } from './test-crash/table.mjs';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
     erasures: { type: 'string' },
     seed: { type: 'string' },
     full: { type: 'boolean' },
-    planted: { type: 'boolean' },
+    faults: { type: 'boolean' },
   },
 });
 /** In the order in which they begin: those that take longest begin first. */
@@ -36,10 +36,12 @@ if (unknown.length > 0) {
   );
   process.exit(1);
 }
-const chosen = scenarios.filter(({ name }) => values.scenario?.includes(name) ?? true);
+const chosen = scenarios.filter(
+  ({ name, onlyFull }) => values.scenario?.includes(name) ?? (values.full || !onlyFull),
+);
 
 console.log(`seed ${seed}`);
-const isRight = values.planted ? await plantAll() : await proveAll();
+const isRight = values.faults ? await injectAll() : await proveAll();
 process.exit(isRight ? 0 : 1);
 
 async function proveAll() {
@@ -55,14 +57,16 @@ async function proveAll() {
 }
 
 /** Each fault under the scenario that is to find it. */
-async function plantAll() {
+async function injectAll() {
   const outcomes = await Promise.all(
-    planted.map(async ({ name, under, size, tell }) => {
-      const scenario = scenarios.find((candidate) => candidate.name === under);
-      const faulty = { ...scenario, name: `${name} (${under})`, planted: name, size: size ?? scenario.size };
-      const outcome = await play(faulty);
-      return { ...outcome, isCaught: outcome.wrong.some((word) => tell.test(word)) };
-    }),
+    injectedFaults
+      .filter(({ under }) => chosen.some(({ name }) => name === under))
+      .map(async ({ name, under, size, tell }) => {
+        const scenario = scenarios.find((candidate) => candidate.name === under);
+        const faulty = { ...scenario, name: `${name} (${under})`, fault: name, size: size ?? scenario.size };
+        const outcome = await play(faulty);
+        return { ...outcome, isCaught: outcome.wrong.some((word) => tell.test(word)) };
+      }),
   );
   report(outcomes);
   for (const { scenario, isCaught } of outcomes)

@@ -1,7 +1,8 @@
 // npm run bench -- delivery: logout notifications a second, 16 in flight, each with a token of its own, to a service
-// that answers 200 at once; beside undici alone, and beside what one would write by hand.
+// that answers 200 immediately; beside undici alone, and beside what one would write by hand. Then how a backlog drains.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { drain } from './delivery-drain.mjs';
 import { inTurn, median, spread } from './measuring.mjs';
 
 const IN_FLIGHT = 16;
@@ -17,7 +18,13 @@ const names = [
   'the same, the key imported once',
 ];
 
-export default async function delivery({ pairs, rounds }) {
+export default async function delivery({ pairs, rounds, backlog }) {
+  await sending(pairs, rounds);
+  await drain({ pairs, backlog });
+  process.exit();
+}
+
+async function sending(pairs, rounds) {
   console.log(`${pairs} times fresh processes, ${rounds} rounds each, in turn; ${IN_FLIGHT} in flight`);
   const passes = [];
   for (let pass = 0; pass < pairs; pass += 1) passes.push(await onePass(rounds, pass % 2 === 1));

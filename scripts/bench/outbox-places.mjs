@@ -22,6 +22,13 @@ export async function start(file, args = []) {
   return { child, ...message };
 }
 
+/** A question to such a process, and its answer. */
+export async function ask(child, message) {
+  child.send(message);
+  const [answer] = await once(child, 'message');
+  return answer;
+}
+
 /** As a crash would. */
 export async function kill(child) {
   child.kill('SIGKILL');

@@ -1,11 +1,13 @@
-// npm run bench -- outbox: whether an append gets slower the more is pending, and how long a process that starts after a
-// crash needs to its first entry. One process for each size, in turn.
-import { once } from 'node:events';
+// npm run bench -- outbox: whether an append gets slower the more is pending, how long a process that starts after a crash
+// needs to its first entry – one process for each size, in turn –, and what several processes do to each other.
 import { inTurn, median, quantile, spread } from './measuring.mjs';
-import { kill, start, storagePlaces } from './outbox-places.mjs';
+import { reportCompetition } from './outbox-competition.mjs';
+import { ask, kill, start, storagePlaces } from './outbox-places.mjs';
 
 const SOME = 10_000;
 const WARMING_UP = 5_000;
+/** What waits in the queue that several processes share: nothing, when every claim meets the others, and a backlog. */
+const SHARED = [0, 2_000];
 /** In a round: so many appends one after another, and so many with 16 under way. */
 const engines = {
   memory: { counts: { 1: 20_000, 16: 20_000 }, share: 1, outlives: false },
@@ -34,7 +36,9 @@ export default async function outbox({ pairs, rounds: roundsOfPair, pending }) {
       await reportAppends(boxes, Number(atOnce), count, rounds);
     }
     for (const box of boxes) await kill(box.process.child);
-    if (engine.outlives) await reportRecovery(boxes.slice(1), rounds);
+    if (!engine.outlives) continue;
+    await reportRecovery(boxes.slice(1), rounds);
+    for (const waiting of SHARED) await reportCompetition(name, places[name], rounds, waiting);
   }
   process.exit();
 }
@@ -77,10 +81,4 @@ async function reportRecovery(boxes, rounds) {
   for (const { size, recoveries } of boxes) {
     console.log(`    ${`${size} pending`.padEnd(26)} ${spread(recoveries.slice(1))}`);
   }
-}
-
-async function ask(child, message) {
-  child.send(message);
-  const [answer] = await once(child, 'message');
-  return answer;
 }

@@ -1,3 +1,4 @@
+/* global setTimeout */
 // One app process: Nest, express-session and the plugin, as a host has them. Its parent watches it, and kills it.
 import 'reflect-metadata';
 import { Controller, HttpCode, Module, Post, Req, UnauthorizedException } from '@nestjs/common';
@@ -5,7 +6,8 @@ import { NestFactory } from '@nestjs/core';
 import session from 'express-session';
 import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceOutbox } from 'nestjs-debate-space';
 import { storageOptions } from './engines.mjs';
-import { plant } from './planted.mjs';
+import { withFault } from './injected-faults.mjs';
+import { losingAnswers } from './lost-answers.mjs';
 import { ParentStore } from './session-store.mjs';
 
 const TOLD_OF = ['storage-degraded', 'storage-recovered', 'logout-parked', 'shutdown-incomplete', 'fault'];
@@ -25,6 +27,8 @@ class HostController {
     await new Promise((resolve, reject) => {
       request.session.destroy((error) => (error ? reject(error) : resolve()));
     });
+    // By the clock of the app; the timers of `node:timers/promises` do not follow it.
+    await new Promise((resolve) => setTimeout(resolve, settings.answerMs ?? 0));
     return user;
   }
 }
@@ -42,7 +46,7 @@ const { storage, ...key } = await storageOptions(settings);
 const plugin = DebateSpaceModule.forRoot({
   ...settings.options,
   ...key,
-  storage: plant(settings.planted, storage),
+  storage: withFault(settings.fault, settings.losesAnswers ? losingAnswers(storage) : storage),
 });
 Module({ imports: [plugin], controllers: [HostController] })(HostModule);
 

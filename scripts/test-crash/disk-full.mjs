@@ -20,7 +20,7 @@ export async function fillTheDisk(trial) {
   empty();
   await recovered;
   trial.notes.push(`${ledger.acknowledged - before} logouts were acknowledged from the first that the disk did not take until it took all`); // prettier-ignore
-  trial.kills += 1;
+  trial.noteKill();
   await hosts[0].end();
   await service.comeBack();
   await hosts[0].start();

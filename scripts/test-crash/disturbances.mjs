@@ -14,7 +14,7 @@ export async function killAtRandom(trial) {
   const perHost = Math.ceil(size.kills / hosts.length);
   const most = Math.floor((1.6 * size.endings) / perHost); // on average a little less than there is
   const kill = async (host) => {
-    trial.kills += 1;
+    trial.noteKill();
     await host.end();
   };
   const plague = async (host) => {
@@ -41,7 +41,7 @@ export async function shutDownAtRandom(trial) {
   const [host] = hosts;
   for (let ends = 0; ends < size.kills; ends += 1) {
     await ledger.reaches(ledger.acknowledged + random.from(1, Math.floor(size.endings / size.kills)));
-    trial.kills += 1;
+    trial.noteKill();
     const inTime = sleep(SHUTDOWN_WITHIN_MS, true, { ref: false });
     if (await Promise.race([host.end('SIGTERM'), inTime])) {
       trial.trouble.push(`SIGTERM did not end the app within ${SHUTDOWN_WITHIN_MS} ms`);
@@ -59,10 +59,10 @@ export async function killServerAtRandom(trial) {
   const { ledger, random, size, server } = trial;
   for (let kills = 0; kills < size.kills; kills += 1) {
     await ledger.reaches(ledger.acknowledged + random.from(1, Math.floor(size.endings / size.kills)));
-    trial.kills += 1;
     await server.kill();
     await sleep(random.from(100, 1_500));
     await server.start();
+    trial.noteKill(); // only now anything can be taken up
   }
 }
 

@@ -14,6 +14,7 @@ export const erasureColumns = {
   unannounced: 'unannounced',
   early: 'early',
   waiting: 'waiting',
+  settledSeconds: 'settled s',
   seconds: 'seconds',
 };
 
@@ -59,7 +60,7 @@ export function compareErasures(account, { service, listed, others, mode, listRe
 }
 
 /** How many were erased without a logout that the service took before. */
-function unannounced(received, mode) {
+export function unannounced(received, mode) {
   const loggedOut = new Set();
   const without = new Set();
   for (const { operation, accepted, uid } of received) {
@@ -69,11 +70,17 @@ function unannounced(received, mode) {
   return without.size;
 }
 
+/** What is wrong with when the work was done, in plain words. @param settledSeconds after the last kill */
+export function lateness({ settledWithinSeconds }, { settledSeconds }) {
+  if (!(settledSeconds > settledWithinSeconds)) return [];
+  return [`it was done ${settledSeconds} s after the last kill, and not within ${settledWithinSeconds}`];
+}
+
 /** What is wrong with a result, in plain words. */
-export function erasureViolations({ isStormy = false }, result) {
+export function erasureViolations({ isStormy = false, ...scenario }, result) {
   const { kills, asked, erased, receipts, unproven, uncounted, touched, unannounced, early } = result;
   const { state, total, done, notFound, waiting } = result.status;
-  const words = [];
+  const words = lateness(scenario, result);
   if (state !== 'done' || done !== asked || total !== asked)
     words.push(`it is ${state}: of ${asked} users ${total} are noted, ${done} done, ${notFound} called already gone, ${waiting} waiting`); // prettier-ignore
   if (erased < asked) words.push(`${asked - erased} users on the list are still there`);

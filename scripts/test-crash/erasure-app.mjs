@@ -6,7 +6,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceErasures, DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
 import { storageOptions } from './engines.mjs';
-import { plant } from './planted.mjs';
+import { withFault } from './injected-faults.mjs';
 
 const TOLD_OF = ['erasure-parked', 'erasure-overdue', 'fault'];
 /** The list comes slowly enough for a kill to meet its reading. */
@@ -22,7 +22,7 @@ const { storage, ...key } = await storageOptions(settings);
 const plugin = DebateSpaceModule.forRoot({
   ...settings.options,
   ...key,
-  storage: plant(settings.planted, storage),
+  storage: withFault(settings.fault, storage),
 });
 Module({ imports: [plugin] })(HostModule);
 

@@ -7,17 +7,38 @@ const ENDING = 1 / 6;
 /** The end: so many users. */
 const LAST = 8;
 
-/** `kill -9` at moments spread over the whole work, each of another app in turn; now and then while it boots. */
+/**
+ * `kill -9` at moments spread over the work until the last few users, each of another app in turn; now and then while it
+ * boots.
+ */
 export async function killErasing(trial) {
+  const { random, size } = trial;
+  const { reading, ending } = sharesOf(size.kills);
+  const some = (count, moment) => Array.from({ length: count }, moment);
+  const early = some(reading, () => ({ rows: random.from(1, size.erasures) }));
+  const rest = some(size.kills - reading - ending, () => ({ erased: random.from(0, size.erasures - LAST) }));
+  await killAt(trial, [...early, ...inOrder(rest)]);
+}
+
+/** The same while the last few are erased. What is killed then waits for its lease, and nothing else happens. */
+export async function killEnding(trial) {
+  const { random, size } = trial;
+  const moment = () => ({ erased: random.from(size.erasures - LAST, size.erasures) });
+  await killAt(trial, inOrder(Array.from({ length: sharesOf(size.kills).ending }, moment)));
+}
+
+const sharesOf = (kills) => ({ reading: Math.round(kills * READING), ending: Math.round(kills * ENDING) });
+const inOrder = (moments) => moments.toSorted((one, other) => one.erased - other.erased);
+
+async function killAt(trial, moments) {
   const { hosts, random } = trial;
-  const met = { reading: 0, 'carrying out': 0, ending: 0 };
   const kill = async (host) => {
-    trial.kills += 1;
-    met[phaseOf(trial)] += 1;
+    trial.noteKill();
+    trial.met[phaseOf(trial)] += 1;
     await host.end();
   };
-  const plague = async (host, moments) => {
-    for (const moment of moments) {
+  const plague = async (host, own) => {
+    for (const moment of own) {
       await trial.reaches(host, moment);
       if (trial.stalled) return;
       if (random.next() < 1 / 2) await sleep(random.from(1, 30));
@@ -30,26 +51,22 @@ export async function killErasing(trial) {
       await trial.begin(host);
     }
   };
-  const moments = momentsOf(trial);
-  await Promise.all(
-    hosts.map((host, n) =>
-      plague(
-        host,
-        moments.filter((_, m) => m % hosts.length === n),
-      ),
-    ),
-  );
-  trial.notes.push(`killed ${Object.entries(met).map(([phase, count]) => `${count} times while ${phase}`).join(', ')}`); // prettier-ignore
+  const ofHost = (n) => moments.filter((_, m) => m % hosts.length === n);
+  await Promise.all(hosts.map((host, n) => plague(host, ofHost(n))));
 }
 
-function momentsOf({ random, size: { kills, erasures } }) {
-  const some = (share, moment) => Array.from({ length: Math.round(kills * share) }, moment);
-  const reading = some(READING, () => ({ rows: random.from(1, erasures) }));
-  const ending = some(ENDING, () => ({ erased: random.from(erasures - LAST, erasures) }));
-  const rest = Array.from({ length: kills - reading.length - ending.length }, () => ({
-    erased: random.from(0, erasures - LAST),
-  }));
-  return [...reading, ...[...rest, ...ending].toSorted((one, other) => one.erased - other.erased)];
+/** The same while there is no list: at moments spread over the work until the last few. */
+export async function killRequesting(trial) {
+  const { hosts, random, size } = trial;
+  const moments = Array.from({ length: size.kills }, () => random.from(0, size.erasures - LAST));
+  for (const [n, erased] of moments.toSorted((one, other) => one - other).entries()) {
+    const host = hosts[n % hosts.length];
+    await trial.reaches(host, { erased });
+    await sleep(random.from(1, 100));
+    trial.noteKill();
+    await host.end();
+    await trial.begin(host);
+  }
 }
 
 function phaseOf({ erased, requested, size: { erasures } }) {

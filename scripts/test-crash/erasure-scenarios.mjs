@@ -1,19 +1,27 @@
 import { gusts, hurry } from './disturbances.mjs';
 import { AT_ONCE } from './erasure-account.mjs';
-import { killErasing } from './erasure-kills.mjs';
+import { killEnding, killErasing, killRequesting } from './erasure-kills.mjs';
 import { ErasureTrial } from './erasure-trial.mjs';
 import { temporaryFolder } from './places.mjs';
 import { PostgresServer } from './postgres.mjs';
 import { RedisServer } from './redis.mjs';
+import { TransactionTrial } from './transaction-trial.mjs';
 
 const STORM_SPEED = 20;
 
-/** What a kill leaves under way is due again after its lease: a few seconds. */
 const options = (speed = 1) => ({
   http: { timeoutMs: 1_000 * speed, totalTimeoutMs: 1_000 * speed, rateLimit: false },
   erasure: { concurrency: AT_ONCE },
 });
-const ofErasures = { Trial: ErasureTrial, options: options(), disturb: killErasing };
+/** What a kill leaves under way is due again after its lease of 30 s. */
+const SETTLED_WITHIN_SECONDS = 90;
+const ofErasures = {
+  Trial: ErasureTrial,
+  settledWithinSeconds: SETTLED_WITHIN_SECONDS,
+  options: options(),
+  disturb: killErasing,
+  disturbEnd: killEnding,
+};
 const whole = { kills: 25, erasures: 3_000 };
 
 async function startedServer(server) {
@@ -23,10 +31,11 @@ async function startedServer(server) {
 
 export const erasureScenarios = [
   {
-    name: 'erasures-lmdb',
-    what: 'lmdb; a list of users deleted, the app killed while it reads the list, carries it out, and ends',
+    name: 'erasures-lmdb-two',
+    what: 'lmdb; a list of users deleted by two apps on one folder, both killed while they read the list, carry it out, and end',
     engine: 'lmdb',
     mode: 'delete',
+    apps: 2,
     place: () => temporaryFolder(),
     ...ofErasures,
     size: whole,
@@ -40,7 +49,7 @@ export const erasureScenarios = [
     apps: 2,
     place: () => startedServer(new RedisServer('everysec')),
     ...ofErasures,
-    size: whole,
+    size: { kills: 12, erasures: 1_500 },
     full: whole,
   },
   {
@@ -53,6 +62,20 @@ export const erasureScenarios = [
     ...ofErasures,
     size: { kills: 10, erasures: 800 },
     full: whole,
+  },
+  {
+    name: 'erasures-transaction',
+    what: 'Postgres; two apps delete members and request the erasures in the same transactions; half of these are rolled back, and both apps are killed meanwhile',
+    engine: 'postgres',
+    mode: 'delete',
+    apps: 2,
+    place: (trial) => startedServer((trial.server = new PostgresServer())),
+    ...ofErasures,
+    Trial: TransactionTrial,
+    size: { kills: 6, erasures: 120 },
+    full: { kills: 25, erasures: 1_500 },
+    disturb: killRequesting,
+    disturbEnd: undefined,
   },
   {
     name: 'erasures-storm',
@@ -71,7 +94,9 @@ export const erasureScenarios = [
     disturb: async (trial) => {
       const calm = gusts(trial, ['logout', trial.scenario.mode]);
       await killErasing(trial);
+      await killEnding(trial);
       calm();
     },
+    disturbEnd: undefined,
   },
 ];

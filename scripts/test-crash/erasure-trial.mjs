@@ -8,8 +8,6 @@ import { temporaryFolder } from './places.mjs';
 import { Trial } from './trial.mjs';
 
 const REFERENCE = 'kill -9';
-/** One user in seven is not on the list. */
-const OTHERS = 1 / 6;
 /** Longer than the lease of what a kill has left, and than the longest pause of a storm. */
 const STALLED_AFTER_MS = 40_000;
 const ASK_EVERY_MS = 250;
@@ -20,18 +18,26 @@ export class ErasureTrial extends Trial {
   /** Whether an app was told that all of them are noted. */
   requested = false;
   erased = 0;
+  /** One user in seven is not on the list. */
+  othersShare = 1 / 6;
+  /** How many kills met which part of the work. */
+  met = { reading: 0, 'carrying out': 0, ending: 0 };
   /** Whether nothing has happened for so long that nothing more is to come. */
   stalled = false;
   #list = join(temporaryFolder(), 'users.txt');
   #rows = new Map();
   #changes = new EventEmitter().setMaxListeners(0);
   #watch;
+  #doneAt;
   #listReadAt = Infinity;
 
-  host(settings) {
-    const { mode } = this.scenario;
-    const erasure = { list: this.#list, mode, reference: REFERENCE };
-    return super.host({ ...settings, program: 'erasure-app.mjs', erasure });
+  /** @param app the program, and what it is told of the erasures */
+  host(settings, app = { program: 'erasure-app.mjs', erasure: this.#erasure }) {
+    return super.host({ ...settings, ...app });
+  }
+
+  get #erasure() {
+    return { list: this.#list, mode: this.scenario.mode, reference: REFERENCE };
   }
 
   hear(event, host) {
@@ -58,20 +64,33 @@ export class ErasureTrial extends Trial {
   async play(inTurn) {
     const { erasures } = this.size;
     this.listed = Array.from({ length: erasures }, (_, n) => `listed-${n}`);
-    this.others = Array.from({ length: Math.ceil(erasures * OTHERS) }, (_, n) => `other-${n}`);
+    this.others = Array.from({ length: Math.ceil(erasures * this.othersShare) }, (_, n) => `other-${n}`);
     const { users } = this.service;
     // Neither all of one kind at the beginning, nor all at the end.
-    for (const uid of this.random.shuffled([...this.listed, ...this.others])) users.add({ uid });
+    const all = this.random.shuffled([...this.listed, ...this.others]);
+    for (const uid of all) users.add({ uid });
     users.on('removed', () => {
       this.erased += 1;
       this.#changed();
     });
-    writeFileSync(this.#list, `${this.listed.join('\n')}\n`);
+    await this.prepare(all);
     await inTurn(async () => {
       await Promise.all(this.hosts.map((host) => this.begin(host)));
       await this.scenario.disturb(this);
-      await this.#over();
     });
+    await this.scenario.disturbEnd?.(this);
+    while (!this.stalled && !(await this.isDone())) await sleep(ASK_EVERY_MS);
+    this.#doneAt = Date.now();
+  }
+
+  /** What the apps find as they begin. */
+  prepare() {
+    writeFileSync(this.#list, `${this.listed.join('\n')}\n`);
+  }
+
+  /** Whether the apps have done all their work. */
+  async isDone() {
+    return (await this.hosts[0].ask({}))?.finishedAt !== undefined;
   }
 
   begin(host) {
@@ -88,14 +107,6 @@ export class ErasureTrial extends Trial {
     const isReached = () =>
       rows > 0 ? this.requested || (this.#rows.get(host) ?? 0) >= rows : this.erased >= erased;
     while (!isReached() && !this.stalled) await once(this.#changes, 'change');
-  }
-
-  async #over() {
-    while (!this.stalled) {
-      const status = await this.hosts[0].ask({});
-      if (status?.finishedAt !== undefined) return;
-      await sleep(ASK_EVERY_MS);
-    }
   }
 
   /** What a process says that was not there while it happened. */
@@ -116,7 +127,14 @@ export class ErasureTrial extends Trial {
       mode: scenario.mode,
       listReadAt: this.#listReadAt,
     });
-    return { scenario: scenario.name, kills: this.kills, ...counts, seconds: this.seconds };
+    const { settledSeconds, seconds, met } = this;
+    this.notes.push(`killed ${Object.entries(met).map(([phase, count]) => `${count} times while ${phase}`).join(', ')}`); // prettier-ignore
+    return { scenario: scenario.name, kills: this.kills, ...counts, settledSeconds, seconds };
+  }
+
+  /** How long after the last kill the work was done. */
+  get settledSeconds() {
+    return Math.ceil((this.#doneAt - this.lastKillAt) / 1000);
   }
 
   violations(result) {

@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events';
 
 /** What was promised to whom, noted outside the apps; and what came of it. */
 export class Ledger {
-  #asked = new Set();
+  /** When each logout was last asked for, in ms. */
+  #asked = new Map();
   #acknowledged = new Set();
   #changes = new EventEmitter().setMaxListeners(0);
   /** Logouts that were answered with anything but 200. */
@@ -18,7 +19,7 @@ export class Ledger {
   }
 
   ask(uid) {
-    this.#asked.add(uid);
+    this.#asked.set(uid, Date.now());
   }
 
   acknowledge(uid, tookMs) {
@@ -31,6 +32,20 @@ export class Ledger {
   async reaches(count, signal) {
     while (this.acknowledged < count && !signal?.aborted)
       await new Promise((resolve) => this.#changes.once('change', resolve));
+  }
+
+  /**
+   * How long after a moment the last delivery came of what had been asked for before it: what a kill at that moment has
+   * left, in ms.
+   * @param received the requests that the service has seen
+   */
+  takenUpMs(received, moment) {
+    const late = received
+      .filter(
+        ({ operation, accepted, uid }) => operation === 'logout' && accepted && this.#asked.get(uid) < moment,
+      )
+      .map(({ at }) => at - moment);
+    return late.reduce((most, ms) => Math.max(most, ms), 0);
   }
 
   /** @param received the uids of the logouts that the service has accepted, in order */

@@ -3,7 +3,6 @@ import { Agent, request } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const BROWSERS = 12;
 const ANSWER_WITHIN_MS = 20_000;
 
 /** Browsers that log in and out again, each time as somebody else; one in eight stays logged in. */
@@ -12,21 +11,24 @@ export class Load {
   #ledger;
   #random;
   #pauseMs;
+  #count;
   #agent = new Agent({ keepAlive: true });
   #running = false;
   #browsers = [];
   #users = 0;
 
-  constructor(hosts, ledger, random, pauseMs = 20) {
+  /** @param scenario `pauseMs` between the steps of a browser, on average, and how many `browsers` */
+  constructor(hosts, ledger, random, { pauseMs = 20, browsers = 12 }) {
     this.#hosts = hosts;
     this.#ledger = ledger;
     this.#random = random;
     this.#pauseMs = pauseMs;
+    this.#count = browsers;
   }
 
   start() {
     this.#running = true;
-    this.#browsers = Array.from({ length: BROWSERS }, () => this.#browse());
+    this.#browsers = Array.from({ length: this.#count }, () => this.#browse());
   }
 
   async stop() {

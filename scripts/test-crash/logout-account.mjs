@@ -12,14 +12,15 @@ export const logoutColumns = {
   lost: 'lost',
   refused: 'refused',
   slowestMs: 'slowest ms',
+  takenUpSeconds: 'taken up s',
   degraded: 'degraded',
   seconds: 'seconds',
 };
 
 /** What is wrong with a result, in plain words. */
 export function logoutViolations(
-  { mayLose = false, repeatsPerKill = Infinity },
-  { kills, duplicates, lost, lostUids, invented, refused, waiting, parked },
+  { mayLose = false, repeatsPerKill = Infinity, takenUpWithinSeconds = Infinity },
+  { kills, duplicates, lost, lostUids, invented, refused, waiting, parked, takenUpSeconds },
 ) {
   const words = [];
   if (lost > 0 && !mayLose)
@@ -30,5 +31,9 @@ export function logoutViolations(
   if (parked > 0) words.push(`${parked} acknowledged logouts are parked although nothing is wrong with them`);
   if (duplicates > kills * repeatsPerKill)
     words.push(`${duplicates} logouts arrived again, and ${kills} kills explain ${kills * repeatsPerKill} at most`); // prettier-ignore
+  if (takenUpSeconds > takenUpWithinSeconds)
+    words.push(
+      `what the last kill left was delivered after ${takenUpSeconds} s, not within ${takenUpWithinSeconds}`,
+    );
   return words;
 }

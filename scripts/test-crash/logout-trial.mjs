@@ -18,7 +18,7 @@ export class LogoutTrial extends Trial {
   async play(inTurn) {
     await inTurn(async () => {
       await Promise.all(this.hosts.map((host) => host.start(this.clock)));
-      const load = new Load(this.hosts, this.ledger, this.random, this.scenario.pauseMs);
+      const load = new Load(this.hosts, this.ledger, this.random, this.scenario);
       load.start();
       await this.scenario.disturb?.(this);
       await this.ledger.reaches(this.size.endings);
@@ -39,6 +39,7 @@ export class LogoutTrial extends Trial {
   result({ waiting, parked, lost }) {
     const { delivered, duplicates, invented } = this.compare();
     const { asked, acknowledged, refused, slowestMs } = this.ledger;
+    const takenUpMs = this.lastKillAt && this.ledger.takenUpMs(this.service.received.all, this.lastKillAt);
     return {
       scenario: this.scenario.name,
       kills: this.kills,
@@ -52,6 +53,7 @@ export class LogoutTrial extends Trial {
       lost: lost.length,
       refused,
       slowestMs: Math.round(slowestMs),
+      takenUpSeconds: takenUpMs === undefined ? '' : Math.ceil(takenUpMs / 1000),
       degraded: this.count('storage-degraded'),
       seconds: this.seconds,
       lostUids: lost,

@@ -18,6 +18,8 @@ const DAY_MS = 24 * 60 * 60_000;
 /** So many times as fast, two hours are half a minute. */
 const OUTAGE_SPEED = 240;
 const STORM_SPEED = 20;
+const SLOW_SPEED = 5;
+const LEASE_MS = 30_000;
 
 /**
  * An app waits for the storage for as long as it takes: what is proven is that an entry that was noted is not lost. An end
@@ -42,8 +44,11 @@ const postgres = (trial) => onServer(trial, new PostgresServer());
 
 /** So many logouts of one app may be under way when it is killed: the default of `logout.concurrency`. */
 const UNDER_WAY = 8;
+/** Leases last 30 s; the rest is for the start of an app, a look at the queue and a busy machine. */
+const TAKEN_UP_WITHIN_SECONDS = 30 + 10;
 const ofDurable = {
   repeatsPerKill: UNDER_WAY,
+  takenUpWithinSeconds: TAKEN_UP_WITHIN_SECONDS,
   options: patient,
   size: { kills: 12, endings: 600 },
   full: { kills: 100, endings: 5_000 },
@@ -51,9 +56,10 @@ const ofDurable = {
 };
 const ofKilledServer = {
   apps: 2,
+  takenUpWithinSeconds: TAKEN_UP_WITHIN_SECONDS,
   options: impatient,
   size: { kills: 4, endings: 500 },
-  full: { kills: 40, endings: 5_000 },
+  full: { kills: 20, endings: 5_000 },
   disturb: killServerAtRandom,
 };
 
@@ -122,6 +128,15 @@ export const logoutScenarios = [
     place: postgres,
     ...ofDurable,
   },
+  ...['lmdb', 'redis', 'postgres'].map((engine) => ({
+    name: `${engine}-four`,
+    what: `${engine}; four apps on one storage, all of them killed at random`,
+    engine,
+    apps: 4,
+    onlyFull: true,
+    place: { lmdb: folder, redis: redis('everysec'), postgres }[engine],
+    ...ofDurable,
+  })),
   {
     name: 'postgres-killed',
     what: 'Postgres; its postmaster killed and started again, two apps live on',
@@ -195,6 +210,30 @@ export const logoutScenarios = [
       await trial.ledger.reaches(trial.size.endings);
       calm();
     },
+  },
+  {
+    name: 'slow-service',
+    what: `lmdb; two apps, answers that take longer than a lease, and a storage whose answers to extended holds are lost, at ${SLOW_SPEED} times the speed`,
+    engine: 'lmdb',
+    apps: 2,
+    browsers: 30,
+    place: (trial) => {
+      hurry(trial, SLOW_SPEED);
+      trial.service.faults.add({ operation: 'logout', kind: 'latency', ms: (1.4 * LEASE_MS) / SLOW_SPEED });
+      return folder();
+    },
+    repeatsPerKill: 0,
+    losesAnswers: true,
+    answerMs: 22_000,
+    options: {
+      ...hurried(SLOW_SPEED),
+      http: { timeoutMs: 120_000 },
+      logout: { ...hurried(SLOW_SPEED).logout, concurrency: 100 },
+    },
+    size: { kills: 0, endings: 60 },
+    full: { kills: 0, endings: 1_000 },
+    // The service takes a logout as it comes: what comes again comes later.
+    afterwards: () => sleep((2 * LEASE_MS) / SLOW_SPEED),
   },
   {
     name: 'disk-full',

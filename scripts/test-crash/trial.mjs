@@ -14,6 +14,8 @@ export class Trial {
   /** How often each event was told. */
   events = new Map();
   kills = 0;
+  /** By this machine's clock, in ms; `undefined` before the first kill. */
+  lastKillAt;
   notes = [];
   /** What broke the rules besides the account. */
   trouble = [];
@@ -46,6 +48,11 @@ export class Trial {
       await Promise.all((this.hosts ?? []).map((host) => host.end()));
       await this.service.stop();
     }
+  }
+
+  noteKill() {
+    this.kills += 1;
+    this.lastKillAt = Date.now();
   }
 
   /** @returns how many such events there were */

@@ -1,7 +1,7 @@
 /** So many receipts are written for one that is not. */
 const WRITTEN_BETWEEN = 7;
 
-export const ERASURE_PLANTS = {
+export const ERASURE_FAULTS = {
   /** It says that an erasure is over, and now and then forgets it. */
   'finish-forgotten': (storage) => {
     let finished = 0;
@@ -37,14 +37,18 @@ export const ERASURE_PLANTS = {
     const left = [...checks].filter(([key]) => !key.startsWith('erasurebatch:'));
     return storage.commit(new Map(left), changes);
   },
+  /** What is requested in a transaction of the host's is not part of it. */
+  'transaction-ignored': (storage) => ({ within: () => storage }),
 };
 
+/** Of the scenario, when it is to find one of these. */
 const size = { kills: 8, erasures: 600 };
 
-export const plantedErasures = [
-  { name: 'finish-forgotten', under: 'erasures-lmdb', tell: /were repeated/, size },
-  { name: 'begun-early', under: 'erasures-lmdb', tell: /before the list was read to its end/, size },
-  { name: 'claim-unnoted', under: 'erasures-lmdb', tell: /called already gone/, size },
+export const erasureFaults = [
+  { name: 'finish-forgotten', under: 'erasures-lmdb-two', tell: /were repeated/, size },
+  { name: 'begun-early', under: 'erasures-lmdb-two', tell: /before the list was read to its end/, size },
+  { name: 'claim-unnoted', under: 'erasures-lmdb-two', tell: /called already gone/, size },
+  { name: 'transaction-ignored', under: 'erasures-transaction', tell: /was rolled back/, size },
   { name: 'check-left-out', under: 'erasures-redis-two', tell: /it is running|of \d+ users/, size },
 ];
 

@@ -1,14 +1,15 @@
-// Faults of the kind that this test is to find, put between the plugin and its storage inside an app process.
+// Faults of the logout queue and its storage that this test is to find.
 import { setTimeout } from 'node:timers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ERASURE_PLANTS, plantedErasures } from './planted-erasures.mjs';
+import { claimedIn, dueRowsIn, heldIn, isRelease, renews } from './logout-commits.mjs';
 
 const LATE_MS = 50;
 /** How long a claim takes, so that a kill meets it. */
 const CLAIM_MS = 100;
 const KILLED_OFTEN = { kills: 24, endings: 900 };
 
-const LOGOUT_PLANTS = {
+/** What takes the place of methods of the storage; of its `commit`, where it is one function. */
+export const LOGOUT_FAULTS = {
   /** The session ends first, and the storage hears of it afterwards. */
   'end-first': (storage) => {
     const unwritten = new Map();
@@ -40,12 +41,12 @@ const LOGOUT_PLANTS = {
     isRelease(checks, changes) || storage.commit(checks, changes),
   /** What is taken out for delivery is gone, whether it arrives or not. */
   'claim-by-deletion': (storage) => (checks, changes) => {
-    const records = claimedIn(checks).map(({ record }) => [record, undefined]);
+    const records = claimedIn(checks, storage.now()).map(({ record }) => [record, undefined]);
     return storage.commit(checks, new Map([...changes, ...records]));
   },
   /** What a process died over is not given out again. */
   'stalled-once': (storage) => async (checks, changes) => {
-    const claimed = claimedIn(checks);
+    const claimed = claimedIn(checks, storage.now());
     if (claimed.length === 0) return storage.commit(checks, changes);
     const texts = await storage.get(claimed.map(({ record }) => record));
     const stalled = claimed.filter(({ dueAt }, n) => texts[n] && JSON.parse(texts[n]).dueAt !== dueAt);
@@ -60,58 +61,48 @@ const LOGOUT_PLANTS = {
   },
   /** A claim does not look whether another process was faster. */
   'claim-unchecked': (storage) => (checks, changes) =>
-    storage.commit(claimedIn(checks).length > 0 ? new Map() : checks, changes),
+    storage.commit(claimedIn(checks, storage.now()).length > 0 ? new Map() : checks, changes),
+  /** The heartbeat stops, and nobody notices: a lease that was renewed ends when it would have ended. */
+  'heartbeat-stops': (storage) => {
+    const leases = new Set();
+    return async (checks, changes) => {
+      const isClaim = claimedIn(checks, storage.now()).length > 0;
+      const isRenewal = renews(checks, leases);
+      const isMade = isRenewal || (await storage.commit(checks, changes));
+      if (isRenewal || (isClaim && isMade)) for (const row of dueRowsIn(changes)) leases.add(row);
+      return isMade;
+    };
+  },
+  /** A row that was left behind counts like the one that took its place. */
+  'turn-ignored': (storage) => {
+    const turns = new Map();
+    return {
+      range: async (...range) => {
+        const rows = await storage.range(...range);
+        for (const [key, turn] of rows) if (key.startsWith('due:')) turns.set(key.split(':')[2], turn);
+        return rows;
+      },
+      get: async (keys) => {
+        const texts = await storage.get(keys);
+        const families = new Set(keys.map((key) => key.split(':')[0]));
+        const isClaim = [...families].join() === 'pending,held';
+        return texts.map((text, n) => {
+          const turn = isClaim && text && turns.get(keys[n].split(':')[1]);
+          return turn ? JSON.stringify({ ...JSON.parse(text), turn: Number(turn) }) : text;
+        });
+      },
+    };
+  },
 };
 
-const PLANTS = { ...LOGOUT_PLANTS, ...ERASURE_PLANTS };
-
-const plantedLogouts = [
+/** Each with the scenario that is to find it, and with what it is to be told by. */
+export const logoutFaults = [
   { name: 'end-first', under: 'lmdb', tell: /are gone/ },
   { name: 'written-late', under: 'lmdb', tell: /are gone/ },
   { name: 'release-undone', under: 'memory-unharmed', tell: /still wait/ },
   { name: 'claim-by-deletion', under: 'lmdb', size: KILLED_OFTEN, tell: /are gone/ },
   { name: 'stalled-once', under: 'redis-two', size: KILLED_OFTEN, tell: /are gone/ },
   { name: 'claim-unchecked', under: 'lmdb-two', size: { kills: 4, endings: 900 }, tell: /arrived again/ },
+  { name: 'heartbeat-stops', under: 'slow-service', tell: /arrived again/ },
+  { name: 'turn-ignored', under: 'slow-service', tell: /arrived again/ },
 ];
-
-/** Each with the scenario that is to find it, and with what it is to be told by. */
-export const planted = [...plantedLogouts, ...plantedErasures];
-
-/** A storage engine with one of these faults; as it is, when none is named. */
-export function plant(name, engine) {
-  if (name === undefined) return engine;
-  const open = async (context) => {
-    const storage = await engine.open(context);
-    const commit = PLANTS[name](storage);
-    return new Proxy(storage, {
-      get: (target, key) => {
-        if (key === 'commit') return commit;
-        const own = Reflect.get(target, key, target);
-        return typeof own === 'function' ? own.bind(target) : own;
-      },
-    });
-  };
-  return { ...engine, open };
-}
-
-/** The record that a hold, a release or a cancellation is about. */
-function heldIn(checks) {
-  return [...checks.keys()].find((key) => key.startsWith('held:'));
-}
-
-function isRelease(checks, changes) {
-  const text = checks.get(heldIn(checks));
-  const pending = [...changes].find(([key]) => key.startsWith('pending:'));
-  // A claim of what a process died over leaves the record as it is.
-  return text !== undefined && pending !== undefined && pending[1] !== text;
-}
-
-/** What a commit claims: a claim is the only one that checks nothing but when logouts are due. */
-function claimedIn(checks) {
-  const keys = [...checks.keys()];
-  if (!keys.every((key) => /^due:\d/.test(key))) return [];
-  return keys.map((due) => {
-    const [, micros, id] = due.split(':');
-    return { due, record: `pending:${id}`, dueAt: Math.floor(Number(micros) / 1000) };
-  });
-}

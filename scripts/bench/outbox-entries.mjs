@@ -1,0 +1,33 @@
+// Logouts for the benchmarks of the queue, and how they get there.
+import { createHash, randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+
+/** As a session that has ended now leaves it: the id begins with the moment. */
+export function newEntry() {
+  const endedAt = Date.now();
+  const uid = `user-${randomUUID()}`;
+  const sessionHash = createHash('sha256').update(uid).digest('base64url');
+  const id = `${String(endedAt).padStart(15, '0')}-${randomUUID()}`;
+  return { id, uid, reason: 'destroyed', endedAt, sessionHash };
+}
+
+/** Does the work for all items, `atOnce` at a time, in their order. */
+export async function inParallel(items, atOnce, work) {
+  const left = items.values();
+  const loop = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, loop));
+}
+
+/** Holds and releases. @returns how long each took, in milliseconds */
+export async function append(queue, entries, atOnce) {
+  const times = [];
+  await inParallel(entries, atOnce, async (entry) => {
+    const from = performance.now();
+    await queue.hold(entry);
+    await queue.release(entry.id);
+    times.push(performance.now() - from);
+  });
+  return times;
+}

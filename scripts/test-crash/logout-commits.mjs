@@ -1,0 +1,42 @@
+// What a commit of the logout queue is for, told by its keys: for the faults and disturbances between queue and storage.
+
+/** The record that a hold, a release or a cancellation is about. */
+export function heldIn(checks) {
+  return [...checks.keys()].find((key) => key.startsWith('held:'));
+}
+
+export function isRelease(checks, changes) {
+  const text = checks.get(heldIn(checks));
+  const pending = [...changes].find(([key]) => key.startsWith('pending:'));
+  // A claim of what a process died over leaves the record as it is.
+  return text !== undefined && pending !== undefined && pending[1] !== text;
+}
+
+/**
+ * What a commit claims: a claim checks nothing but the rows of logouts that are due. The rows of leases that are renewed
+ * are not due yet.
+ * @param now by the clock of the storage
+ */
+export function claimedIn(checks, now) {
+  const claimed = [...checks.keys()].map((due) => {
+    const [family, micros, id] = due.split(':');
+    return {
+      due,
+      record: `pending:${id}`,
+      dueAt: Math.floor(Number(micros) / 1000),
+      isRow: family === 'due',
+    };
+  });
+  return claimed.every(({ isRow, dueAt }) => isRow && dueAt <= now) ? claimed : [];
+}
+
+/** The rows that say when logouts are due, as a commit writes them. */
+export function dueRowsIn(changes) {
+  return [...changes].flatMap(([key, turn]) => (key.startsWith('due:') && turn !== undefined ? [key] : []));
+}
+
+/** Whether a commit does nothing but begin one lease anew, whose row is one of these. */
+export function renews(checks, leases) {
+  const [due, ...others] = checks.keys();
+  return others.length === 0 && leases.has(due);
+}
