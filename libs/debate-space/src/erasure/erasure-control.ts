@@ -90,8 +90,9 @@ async function retryUser(change: ErasureChange, { mode }: StoredBatch, row: stri
   for (const batch of batches) {
     if (await change.unpark(batch, uidHash)) change.dueBy(batch, now);
   }
-  const again = { parked: false, dueAt: now, lease: undefined, since: now, failures: 0 };
-  await change.put({ ...entry, ...again, cause: undefined, hint: undefined });
+  // The one that has replaced it may be under way.
+  const again = { parked: false, dueAt: now, lease: undefined, since: now, failures: 0, cause: undefined, hint: undefined }; // prettier-ignore
+  await change.put(entry.parked ? { ...entry, ...again } : entry);
 }
 
 /** A user of whom nothing was sent – what is claimed but not sent among them –, or, with a receipt, who is parked. */

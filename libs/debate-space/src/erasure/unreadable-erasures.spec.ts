@@ -160,6 +160,21 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     expect(await status('again')).toMatchObject({ done: 1 });
   });
 
+  it('as an entry that another reference has replaced is not released by retry while it is being sent', async () => {
+    await ask('before', 'alice');
+    await spoil(entryOf('alice'));
+    await claimAll();
+    await ask('again', 'alice');
+    const [sending] = await process.queue.claim(1);
+    if (!sending) throw new Error('nothing is due');
+    expect(await process.queue.markSending(sending)).toBe(true);
+    expect(await process.control.retry('before')).toMatchObject({ failed: 0, waiting: 1, total: 1 });
+    expect(await process.queue.claim(1)).toEqual([]);
+    await process.queue.finish(sending, erased);
+    for (const reference of ['before', 'again'])
+      expect(await status(reference)).toMatchObject({ state: 'done', total: 1, done: 1 });
+  });
+
   it('as a batch is skipped by the list, refused by status, and stops no other reference', async () => {
     await ask('spoiled', 'alice');
     await ask('sound', 'bob');
