@@ -109,7 +109,8 @@ export class ErasureClaims {
       await change.leave(entry, batch.reference);
       return undefined;
     }
-    entry.since = Math.min(entry.since, now);
+    const since = Math.min(entry.since, now);
+    if (this.#storage.isSteady()) entry.since = since;
     // Its process may be alive, by a clock that is years off.
     const isHeld = entry.lease !== undefined && Math.abs(entry.dueAt - now) > MAX_WAIT_MS;
     const waitMs = isHeld
@@ -126,8 +127,8 @@ export class ErasureClaims {
     batch.started = true;
     const [earliest = ''] = entry.references;
     const requestedBy = (await change.findBatch(earliest))?.requestedBy;
-    const since = [entry.since, batch.resumedSince ?? 0].filter((moment) => moment <= now);
-    return { ...claimOf({ ...entry, requestedBy }, uid), ageMs: now - Math.max(...since) };
+    const begun = [since, batch.resumedSince ?? 0].filter((moment) => moment <= now);
+    return { ...claimOf({ ...entry, requestedBy }, uid), ageMs: now - Math.max(...begun) };
   }
 
   /** Anonymized first, nobody could delete the contributions any more: the service would not know the uid. */

@@ -1,5 +1,6 @@
 import { KeyedMutex } from '../logout/keyed-mutex.js';
 import type { DebateSpaceStorage, HostTransaction, StorageView } from '../storage/storage.js';
+import { SteadyClock } from '../storage/steady-clock.js';
 import { transact } from '../storage/transact.js';
 import type { UidCipher } from '../uid-cipher.js';
 import { invalid } from './batch-request.js';
@@ -13,6 +14,7 @@ export class ErasureStorage {
   readonly view: StorageView;
   readonly #storage: DebateSpaceStorage;
   readonly #isHosts: boolean;
+  readonly #clock: SteadyClock;
   /** Changes of one reference by this process would only be in each other's way. */
   readonly #mutex = new KeyedMutex();
   readonly #listeners = new Set<ChangeListener>();
@@ -26,11 +28,17 @@ export class ErasureStorage {
     this.#storage = storage;
     this.view = hosts ?? storage;
     this.#isHosts = hosts !== undefined;
+    this.#clock = new SteadyClock(storage);
   }
 
   /** By the storage's clock: milliseconds. */
   now(): number {
     return this.#storage.now();
+  }
+
+  /** See {@link SteadyClock.isSteady}. */
+  isSteady(ageMs?: number): boolean {
+    return this.#clock.isSteady(ageMs);
   }
 
   /** How many users' erasures are not finished. */
