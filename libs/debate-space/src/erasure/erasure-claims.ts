@@ -81,14 +81,14 @@ export class ErasureClaims {
       if (!isOurs || entry.parked || entry.dueAt !== one.at) {
         if ((await change.transaction.get(one.row)) === undefined) continue; // another process was faster
         change.transaction.set(one.row, undefined);
-        if (isOurs) {
-          batch.total -= 1; // it could not be read and was replaced by another, which was counted as well
-        } else {
-          await change.park(batch, one.uidHash); // what cannot be read cannot be claimed either
-          claims.push(unreadable(batch, one.uidHash));
-        }
+        if (!isReadable(entry) || entry.parked || entry.dueAt !== one.at)
+          change.transaction.set(keys.waitKey(one.at, one.uidHash, batch.mode), undefined);
+        // What cannot be read cannot be claimed either. One that was replaced by another, which was counted as well, is not.
+        if (isOurs || !(await change.park(batch, one.uidHash))) batch.total -= 1;
+        else claims.push(unreadable(batch, one.uidHash));
         continue;
       }
+      await change.unpark(batch, one.uidHash); // its record was repaired
       const claim = await this.#take(change, batch, entry);
       if (claim) claims.push(claim);
       if (entry.references.includes(batch.reference)) next.push(entry.dueAt);

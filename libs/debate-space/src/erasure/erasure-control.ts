@@ -1,4 +1,4 @@
-import { UnreadableRecord } from '../storage/record-type.js';
+import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import { rangePages } from '../storage/range-pages.js';
 import type { ErasureChange } from './erasure-change.js';
 import * as keys from './erasure-keys.js';
@@ -102,7 +102,10 @@ async function cancelUser(change: ErasureChange, batch: StoredBatch, row: string
   const [entry] = await change.readEntries([uidHash], batch.mode);
   if (entry instanceof UnreadableRecord || !entry?.references.includes(batch.reference)) {
     if ((await transaction.get(row)) === undefined) return; // finished meanwhile
-    if (!(await change.unpark(batch, uidHash))) transaction.set(row, undefined);
+    if (row.startsWith('erasureparked:')) await change.unpark(batch, uidHash);
+    else if (!isReadable(entry))
+      transaction.set(keys.waitKey(keys.momentOf(row), uidHash, batch.mode), undefined);
+    transaction.set(row, undefined);
     if (entry instanceof UnreadableRecord) transaction.set(entry.key, undefined);
     batch.cancelled += 1;
   } else if (!entry.unknown) {

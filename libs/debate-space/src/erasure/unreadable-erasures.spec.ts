@@ -3,6 +3,7 @@ import {
   Clocks,
   DAY_MS,
   erasureProcess,
+  erasureRows,
   RETENTION_MS,
   type ErasureProcess,
 } from '../../../../test/support/erasure-process.js';
@@ -146,6 +147,35 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await claimAll();
     expect(await status('r')).toMatchObject({ state: 'done', total: 1, done: 1 });
   });
+
+  it('as an entry that was replaced, and whose replacement cannot be read either, is counted once', async () => {
+    await ask('r', 'alice');
+    await spoil(entryOf('alice'));
+    clocks.advance(1);
+    await ask('r', 'alice');
+    await spoil(entryOf('alice'));
+    await claimAll();
+    await claimAll();
+    expect(await status('r')).toMatchObject({ total: 1, failed: 1, waiting: 0 });
+    await process.control.cancel('r');
+    expect(await status('r')).toMatchObject({ state: 'cancelled', total: 1, cancelled: 1 });
+  });
+
+  it.each(['parked', 'replaced', 'cancelled'])(
+    'as an entry leaves no index row when it is %s',
+    async (end) => {
+      await ask('r', 'alice');
+      await spoil(entryOf('alice'));
+      if (end === 'parked') await claimAll();
+      clocks.advance(1);
+      if (end === 'cancelled') await process.control.cancel('r');
+      else await ask('r', 'alice');
+      while ((await claimAll()).length > 0);
+      expect(await status('r')).toMatchObject({ waiting: 0, failed: 0, total: 1 });
+      const kept = /^erasure(batch|finished|list|receipt|user):/;
+      expect((await erasureRows(shared)).filter(([key]) => !kept.test(key))).toEqual([]);
+    },
+  );
 
   it('as an entry that another reference has replaced is joined again by retry', async () => {
     await ask('before', 'alice');
