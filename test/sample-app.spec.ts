@@ -381,7 +381,7 @@ describe('the erasure of many', () => {
 
   it('says that it is unknown whether it was stored when the storage does not answer, and names the reference', async () => {
     const asked = jest.spyOn(app.get(DebateSpaceErasures), 'requestMany');
-    asked.mockRejectedValueOnce(new StorageError('internals'));
+    asked.mockRejectedValueOnce(new StorageError('internals', 'leavers'));
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', leavers, list);
     expect(response.status).toBe(503);
@@ -480,7 +480,7 @@ describe('the answer to an error of the library', () => {
 
   it('to an erasure says that it is unknown whether it was stored, and names the reference', async () => {
     const asked = jest.spyOn(app.get(DebateSpaceErasures), 'request');
-    asked.mockRejectedValueOnce(new StorageError(secret));
+    asked.mockImplementationOnce(({ reference }) => Promise.reject(new StorageError(secret, reference)));
     const ada = await loggedIn('ada');
     const response = await ada.submit('/me/delete', { confirmation: 'ada' });
     const [{ reference = '' } = {}] = asked.mock.lastCall ?? [];

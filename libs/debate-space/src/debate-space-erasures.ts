@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import type { Emit } from './debate-space-event.js';
+import { StorageError } from './errors.js';
 import { batchRequest } from './erasure/batch-request.js';
 import { dryRun, type ErasureDryRun } from './erasure/dry-run.js';
 import type {
@@ -54,7 +55,8 @@ export interface ErasuresParts {
  * then anonymize or delete (service-interface.md, sections 4.2 and 4.3). Injectable.
  *
  * Every method rejects with a {@link StorageError} when the storage cannot be reached. After a rejected `request` or
- * `requestMany` it is unknown whether the erasure was stored: see `status(reference)`, or repeat the call.
+ * `requestMany` it is unknown whether the erasure was stored: the error has its `reference`, also when the caller gave
+ * none. See `status(reference)`, or repeat the call.
  */
 export class DebateSpaceErasures {
   readonly #parts: ErasuresParts;
@@ -89,10 +91,18 @@ export class DebateSpaceErasures {
     const asked = batchRequest({ ...request, reference: request.reference ?? randomUUID() });
     const requests = this.#parts.requests.within(transaction);
     this.#warnOfMemory();
-    const earlier = request.reference === undefined ? await requests.underWay(uid, asked.mode) : undefined;
-    if (earlier !== undefined) return { ...(await requests.register.status(earlier)), alreadyUnderWay: true };
-    const alreadyUnderWay = await requests.add(asked, uid);
-    return { ...(await this.#requested(asked, requests)), alreadyUnderWay };
+    let { reference } = asked;
+    try {
+      const earlier = request.reference === undefined ? await requests.underWay(uid, asked.mode) : undefined;
+      if (earlier !== undefined) {
+        reference = earlier;
+        return { ...(await requests.register.status(earlier)), alreadyUnderWay: true };
+      }
+      const alreadyUnderWay = await requests.add(asked, uid);
+      return { ...(await this.#requested(asked, requests)), alreadyUnderWay };
+    } catch (error) {
+      throw named(error, reference);
+    }
   }
 
   /**
@@ -117,10 +127,14 @@ export class DebateSpaceErasures {
     const all = untilAborted(uidsOf(source), signal);
     signal?.throwIfAborted();
     const reader = randomUUID();
-    await requests.beginList(asked, reader);
-    for await (const uids of chunksOf(all)) await requests.addSome(asked, reader, uids);
-    await requests.endList(asked, reader);
-    return this.#requested(asked, requests);
+    try {
+      await requests.beginList(asked, reader);
+      for await (const uids of chunksOf(all)) await requests.addSome(asked, reader, uids);
+      await requests.endList(asked, reader);
+      return await this.#requested(asked, requests);
+    } catch (error) {
+      throw named(error, asked.reference);
+    }
   }
 
   /**
@@ -233,6 +247,11 @@ export class DebateSpaceErasures {
     if (!durable && !this.#warned) emit({ type: 'erasures-in-memory' });
     this.#warned = true;
   }
+}
+
+/** A `StorageError` names the erasure, so that the caller can look whether it was stored. */
+function named(error: unknown, reference: string): unknown {
+  return error instanceof StorageError ? new StorageError(`Erasure ${reference}: ${error.message}`, reference) : error; // prettier-ignore
 }
 
 /** As many as are added in one commit. */

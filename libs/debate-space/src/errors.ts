@@ -68,6 +68,13 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
  */
 export class StorageError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_STORAGE';
+  /** Of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same. */
+  declare readonly reference?: string;
+
+  constructor(message: string, reference?: string) {
+    super(message);
+    if (reference !== undefined) this.reference = reference;
+  }
 }
 
 /** There is no erasure of this reference, its record cannot be read, or the reference stands for something else. */

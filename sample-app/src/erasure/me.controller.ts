@@ -10,7 +10,6 @@ import { sendProblem } from '../problems/problem.js';
 import { endSession } from '../session/end-session.js';
 import { takeNotice } from '../session/notice.js';
 import { Sessions } from '../session/sessions.js';
-import { orUnknown } from './unknown-outcome.js';
 
 /**
  * What users may ask for under the GDPR. An erasure is kept until it is carried out, also when the debate space is away:
@@ -63,8 +62,7 @@ export class MeController {
     }
     // One of the user's own, which nobody guesses: without it, the answer might be the reference of an administrator.
     const reference = randomUUID();
-    const asked = this.erasures.request({ uid, mode, reference, requestedBy: 'the user' });
-    await orUnknown(asked, reference, `Look at /receipts/${reference} later, or repeat your request.`);
+    await this.erasures.request({ uid, mode, reference, requestedBy: 'the user' });
     await endSession(request);
     await this.sessions.endAllOf(uid);
     request.session.notice = 'Your wish is kept, and you are logged out.';

@@ -1,4 +1,5 @@
-import { DebateSpaceRequestError, type DebateSpaceError } from 'nestjs-debate-space';
+import { DebateSpaceRequestError, StorageError, type DebateSpaceError } from 'nestjs-debate-space';
+import { erasurePath } from '../admin/erasure-path.js';
 import type { Problem } from './problem.js';
 
 const NOT_OUR_DAY =
@@ -34,10 +35,13 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]
 
 /** The documented limit counts by the minute. */
 const RATE_LIMIT_SECONDS = 60;
+/** A reference of a user; those of administrators have no public receipt. */
+const RANDOM = /^[\da-f]{8}-[\da-f]{4}-4/i;
 
 export function debateSpaceProblem(error: DebateSpaceError): Problem {
   const { code } = error;
-  const [status, detail] = ANSWERS[code] ?? [502, NOT_OUR_DAY];
+  const [status, answer] = ANSWERS[code] ?? [502, NOT_OUR_DAY];
+  const detail = error instanceof StorageError && error.reference ? unknownOutcome(error.reference) : answer;
   const waitMs = error instanceof DebateSpaceRequestError ? error.retryAfterMs : undefined;
   const busy = code === 'ERR_DEBATE_SPACE_RATE_LIMITED' ? RATE_LIMIT_SECONDS : undefined;
   return {
@@ -46,4 +50,10 @@ export function debateSpaceProblem(error: DebateSpaceError): Problem {
     code,
     retryAfterSeconds: waitMs === undefined ? busy : Math.ceil(waitMs / 1000),
   };
+}
+
+/** The erasure may have been stored all the same: whoever asked gets the reference, to look what became of it. */
+function unknownOutcome(reference: string): string {
+  const path = RANDOM.test(reference) ? `/receipts/${reference}` : erasurePath(reference);
+  return `The storage of this app does not answer. It is unknown whether your request was stored. Its reference is ${reference}. Look at ${path} later, or repeat your request: nobody is erased twice.`;
 }

@@ -109,12 +109,13 @@ export class ErasureChange {
     else await this.transaction.remove(ENTRY, ENTRY.key(entry));
   }
 
-  /** Counts a user as failed, once. */
-  async park(batch: StoredBatch, uidHash: string): Promise<void> {
+  /** Counts a user as failed, once. @returns whether it was not counted before */
+  async park(batch: StoredBatch, uidHash: string): Promise<boolean> {
     const key = parkedKey(batch.reference, uidHash);
-    if ((await this.transaction.get(key)) !== undefined) return;
+    if ((await this.transaction.get(key)) !== undefined) return false;
     this.edit(batch).failed += 1;
     this.transaction.set(key, '');
+    return true;
   }
 
   /** Counts a user as failed no more. To be called before the entry is changed. @returns whether it was counted */

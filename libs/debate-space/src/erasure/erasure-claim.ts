@@ -1,4 +1,3 @@
-import type { JobQueue } from '../jobs/job-queue.js';
 import type { ErasureMode, ErasureOutcome, ErasureStatus } from './erasure.js';
 
 /** One user's erasure that this process carries out before its lease ends. */
@@ -56,26 +55,4 @@ export interface FinishedErasure {
   readonly attempts: number;
   /** The references that are finished by it. */
   readonly finished: readonly ErasureStatus[];
-}
-
-/** The erasures to carry out. A claim whose lease was lost changes nothing – except by {@link finish}. */
-export interface ErasureJobs extends JobQueue<ErasureClaim> {
-  /**
-   * To be called immediately before the request is sent: from then on the erasure may have been carried out, whatever is
-   * heard of it.
-   * @returns whether it may be sent; `false` when it was cancelled or paused meanwhile, or when the lease was lost
-   */
-  markSending(claim: ErasureClaim): Promise<boolean>;
-
-  /** Makes it due again after the delay. */
-  retry(claim: ErasureClaim, setback: Setback, delayMs: number): Promise<void>;
-
-  /** Stops trying, until somebody retries or cancels it. */
-  park(claim: ErasureClaim, setback: Setback, hint: string): Promise<void>;
-
-  /**
-   * Ends it, with a receipt for each of its references – also when the lease was lost: what is done is done. A veto holds
-   * for the references of the claim only.
-   */
-  finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure>;
 }

@@ -81,14 +81,14 @@ export class ErasureClaims {
       if (!isOurs || entry.parked || entry.dueAt !== one.at) {
         if ((await change.transaction.get(one.row)) === undefined) continue; // another process was faster
         change.transaction.set(one.row, undefined);
-        if (isOurs) {
-          batch.total -= 1; // it could not be read and was replaced by another, which was counted as well
-        } else {
-          await change.park(batch, one.uidHash); // what cannot be read cannot be claimed either
-          claims.push(unreadable(batch, one.uidHash));
-        }
+        if (!isReadable(entry) || entry.parked || entry.dueAt !== one.at)
+          change.transaction.set(keys.waitKey(one.at, one.uidHash, batch.mode), undefined);
+        // What cannot be read cannot be claimed either. One that was replaced by another, which was counted as well, is not.
+        if (isOurs || !(await change.park(batch, one.uidHash))) batch.total -= 1;
+        else claims.push(unreadable(batch, one.uidHash));
         continue;
       }
+      await change.unpark(batch, one.uidHash); // its record was repaired
       const claim = await this.#take(change, batch, entry);
       if (claim) claims.push(claim);
       if (entry.references.includes(batch.reference)) next.push(entry.dueAt);
@@ -109,7 +109,8 @@ export class ErasureClaims {
       await change.leave(entry, batch.reference);
       return undefined;
     }
-    entry.since = Math.min(entry.since, now);
+    const since = Math.min(entry.since, now);
+    if (this.#storage.isSteady()) entry.since = since;
     // Its process may be alive, by a clock that is years off.
     const isHeld = entry.lease !== undefined && Math.abs(entry.dueAt - now) > MAX_WAIT_MS;
     const waitMs = isHeld
@@ -126,8 +127,8 @@ export class ErasureClaims {
     batch.started = true;
     const [earliest = ''] = entry.references;
     const requestedBy = (await change.findBatch(earliest))?.requestedBy;
-    const since = [entry.since, batch.resumedSince ?? 0].filter((moment) => moment <= now);
-    return { ...claimOf({ ...entry, requestedBy }, uid), ageMs: now - Math.max(...since) };
+    const begun = [since, batch.resumedSince ?? 0].filter((moment) => moment <= now);
+    return { ...claimOf({ ...entry, requestedBy }, uid), ageMs: now - Math.max(...begun) };
   }
 
   /** Anonymized first, nobody could delete the contributions any more: the service would not know the uid. */

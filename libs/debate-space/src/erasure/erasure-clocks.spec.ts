@@ -153,9 +153,44 @@ describe('erasures under clocks that jump by years', () => {
     const claims = await other.queue.claim(10);
     expect(claims.map(({ uid }) => uid).toSorted()).toEqual(['alice', 'bob']);
     expect(claims.every(({ ageMs }) => ageMs < MINUTE_MS)).toBe(true);
+    await run(10 * MINUTE_MS, [other]);
     clocks.advance(8 * DAY_MS);
     await other.queue.maintain();
     expect(other.events).toMatchObject([{ type: 'erasure-overdue', days: 8 }]);
+  });
+
+  it.each(YEARS)('a jump by %d ms reports nothing as overdue, and loses no warning', async (jump) => {
+    await ask('alice');
+    await run(20 * MINUTE_MS, [one]);
+    other = erasureProcess(shared, clocks); // it starts with the wrong time
+    for (const process of [one, other]) process.setClock(jump);
+    await run(MINUTE_MS, [one, other]);
+    for (const process of [one, other]) process.setClock(0);
+    await run(20 * MINUTE_MS, [one, other]);
+    expect([...one.events, ...other.events]).toEqual([]);
+    clocks.advance(8 * DAY_MS);
+    await run(MINUTE_MS, [one]);
+    expect(one.events).toMatchObject([{ type: 'erasure-overdue', days: 8 }]);
+  });
+
+  it.each(YEARS)('an erasure is not given up because of a jump by %d ms', async (jump) => {
+    await ask('alice');
+    await run(20 * MINUTE_MS, [one]);
+    other = erasureProcess(shared, clocks); // it starts with the wrong time
+    for (const process of [one, other]) process.setClock(jump);
+    await run(10_000, [one, other]);
+    for (const process of [one, other]) {
+      const claimed = await claim(process);
+      expect(process.queue.isLate(claimed.ageMs, 28 * DAY_MS)).toBe(false);
+      await process.queue.giveBack([claimed]);
+      process.setClock(0);
+    }
+    await run(20 * MINUTE_MS, [one, other]);
+    const claimed = await claim(one);
+    expect(one.queue.isLate(claimed.ageMs, 28 * DAY_MS)).toBe(false);
+    await one.queue.giveBack([claimed]);
+    clocks.advance(28 * DAY_MS);
+    expect(one.queue.isLate((await claim(one)).ageMs, 28 * DAY_MS)).toBe(true);
   });
 
   it('more than one page of what a clock years ahead has requested is pulled back', async () => {

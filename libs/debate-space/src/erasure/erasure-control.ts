@@ -1,4 +1,4 @@
-import { UnreadableRecord } from '../storage/record-type.js';
+import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import { rangePages } from '../storage/range-pages.js';
 import type { ErasureChange } from './erasure-change.js';
 import * as keys from './erasure-keys.js';
@@ -90,8 +90,9 @@ async function retryUser(change: ErasureChange, { mode }: StoredBatch, row: stri
   for (const batch of batches) {
     if (await change.unpark(batch, uidHash)) change.dueBy(batch, now);
   }
-  const again = { parked: false, dueAt: now, lease: undefined, since: now, failures: 0 };
-  await change.put({ ...entry, ...again, cause: undefined, hint: undefined });
+  // The one that has replaced it may be under way.
+  const again = { parked: false, dueAt: now, lease: undefined, since: now, failures: 0, cause: undefined, hint: undefined }; // prettier-ignore
+  await change.put(entry.parked ? { ...entry, ...again } : entry);
 }
 
 /** A user of whom nothing was sent – what is claimed but not sent among them –, or, with a receipt, who is parked. */
@@ -101,7 +102,10 @@ async function cancelUser(change: ErasureChange, batch: StoredBatch, row: string
   const [entry] = await change.readEntries([uidHash], batch.mode);
   if (entry instanceof UnreadableRecord || !entry?.references.includes(batch.reference)) {
     if ((await transaction.get(row)) === undefined) return; // finished meanwhile
-    if (!(await change.unpark(batch, uidHash))) transaction.set(row, undefined);
+    if (row.startsWith('erasureparked:')) await change.unpark(batch, uidHash);
+    else if (!isReadable(entry))
+      transaction.set(keys.waitKey(keys.momentOf(row), uidHash, batch.mode), undefined);
+    transaction.set(row, undefined);
     if (entry instanceof UnreadableRecord) transaction.set(entry.key, undefined);
     batch.cancelled += 1;
   } else if (!entry.unknown) {

@@ -3,11 +3,12 @@ import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobKind } from '../jobs/job-kind.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import type { ErasureAttempt } from './erasure-attempt.js';
-import type { ErasureClaim, ErasureEnd, ErasureJobs } from './erasure-claim.js';
+import type { ErasureClaim, ErasureEnd } from './erasure-claim.js';
+import type { ErasureQueue } from './erasure-queue.js';
 import type { FailedAttempt } from './failed-attempt.js';
 
 export interface ErasureExecutionParts {
-  readonly queue: ErasureJobs;
+  readonly queue: ErasureQueue;
   readonly attempt: Pick<ErasureAttempt, 'make'>;
   readonly breaker: CircuitBreaker;
   readonly pause?: Pick<ServicePause, 'leftMs'>;
@@ -34,7 +35,7 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     this.#parts = parts;
   }
 
-  get queue(): ErasureJobs {
+  get queue(): ErasureQueue {
     return this.#parts.queue;
   }
 
@@ -89,7 +90,7 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     const { uidHash, mode, uid } = claim;
     const [reference = ''] = claim.references;
     const which = { reference, mode, uidHash, attempts: claim.attempts + Number(sent), cause };
-    const isLate = ageMs >= giveUpAfterMs;
+    const isLate = queue.isLate(ageMs, giveUpAfterMs);
     if (uid === undefined || (isLate && claim.failures >= LATE_FAILURES)) {
       await queue.park(claim, setback, hint);
       emit({ type: 'erasure-parked', ...which, hint });

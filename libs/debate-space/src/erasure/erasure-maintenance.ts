@@ -2,7 +2,6 @@ import type { Emit } from '../debate-space-event.js';
 import { LEASE_MS } from '../jobs/job-queue.js';
 import { isReadable } from '../storage/record-type.js';
 import { rangePages } from '../storage/range-pages.js';
-import { SteadyClock } from '../storage/steady-clock.js';
 import { Transaction } from '../storage/transaction.js';
 import { statusOf } from './erasure-batch.js';
 import type { ErasureChange } from './erasure-change.js';
@@ -15,6 +14,7 @@ import { BATCH, type StoredBatch } from './stored-erasure.js';
 const DAY_MS = 86_400_000;
 const PER_COMMIT = 250;
 const MAX_COMMITS = 20;
+const DATED = ['erasureschedule', 'erasureoverdue', 'erasureopen', 'erasurefinished'] as const;
 
 export interface MaintenanceOptions {
   /** Ages in ms at which a reference that is not finished emits `erasure-overdue`, ascending. */
@@ -28,13 +28,11 @@ export class ErasureMaintenance {
   readonly #storage: ErasureStorage;
   readonly #options: MaintenanceOptions;
   readonly #emit: Emit;
-  readonly #clock: SteadyClock;
 
   constructor(storage: ErasureStorage, options: MaintenanceOptions, emit: Emit) {
     this.#storage = storage;
     this.#options = options;
     this.#emit = emit;
-    this.#clock = new SteadyClock(storage);
   }
 
   async run(): Promise<void> {
@@ -45,6 +43,7 @@ export class ErasureMaintenance {
 
   /** Over all processes, each reference is reported once for each age. */
   async #reportOverdue(): Promise<void> {
+    if (!this.#storage.isSteady(this.#options.overdueAfterMs[0])) return;
     for await (const row of this.#rowsOf(keys.until('erasureoverdue', this.#storage.now()))) {
       const late = await this.#change(row, (change, batch) => this.#overdue(change, row, batch));
       if (!late) continue;
@@ -68,7 +67,7 @@ export class ErasureMaintenance {
 
   async #prune(): Promise<void> {
     const { receiptRetentionMs } = this.#options;
-    if (!this.#clock.isSteady(receiptRetentionMs)) return;
+    if (!this.#storage.isSteady(receiptRetentionMs)) return;
     let commits = 0;
     for await (const row of this.#rowsOf(
       keys.until('erasurefinished', this.#storage.now() - receiptRetentionMs),
@@ -101,19 +100,23 @@ export class ErasureMaintenance {
     });
   }
 
-  /** Makes due what a clock that was years ahead has put off for years, and ages what it has dated years ahead. */
+  /**
+   * Makes due what a clock that was years ahead has put off for years. A steady clock ages what that has dated years ahead;
+   * another may be the one that is wrong.
+   */
   async #pullBack(): Promise<void> {
     const now = this.#storage.now();
     const { overdueAfterMs } = this.#options;
+    const isSteady = this.#storage.isSteady();
     const last = { limit: PER_COMMIT, reverse: true };
     const waiting = await this.#storage.view.range(...keys.after('erasurewait', now + MAX_WAIT_MS), last);
-    if (waiting.length > 0) await this.#storage.change('', (change) => pullBackEntries(change, waiting.map(([row]) => row))); // prettier-ignore
-    for (const family of ['erasureschedule', 'erasureoverdue', 'erasureopen', 'erasurefinished'] as const) {
+    if (waiting.length > 0) await this.#storage.change('', (change) => pullBackEntries(change, waiting.map(([row]) => row), isSteady)); // prettier-ignore
+    for (const family of isSteady ? DATED : (['erasureschedule'] as const)) {
       const aheadMs = MAX_WAIT_MS + (family === 'erasureoverdue' ? Math.max(0, ...overdueAfterMs) : 0);
       const rows = await this.#storage.view.range(...keys.after(family, now + aheadMs), last);
       for (const [row] of rows) {
         await this.#change(row, (change, batch) => {
-          if (batch) pullBackBatch(change.edit(batch), change.now, overdueAfterMs[0]);
+          if (batch) pullBackBatch(change.edit(batch), change.now, isSteady, overdueAfterMs[0]);
         });
       }
     }
@@ -139,7 +142,11 @@ export class ErasureMaintenance {
   }
 }
 
-async function pullBackEntries(change: ErasureChange, rows: readonly string[]): Promise<void> {
+async function pullBackEntries(
+  change: ErasureChange,
+  rows: readonly string[],
+  isSteady: boolean,
+): Promise<void> {
   for (const row of rows) {
     const { uidHash, mode } = keys.entryOfWait(row);
     const [entry] = await change.readEntries([uidHash], mode);
@@ -147,15 +154,17 @@ async function pullBackEntries(change: ErasureChange, rows: readonly string[]): 
       change.transaction.set(row, undefined); // leads nowhere
       continue;
     }
-    entry.since = Math.min(entry.since, change.now);
+    if (isSteady) entry.since = Math.min(entry.since, change.now);
     entry.dueAt = change.now + (entry.lease === undefined ? 0 : LEASE_MS); // its process may be alive
     await change.put(entry);
     for (const batch of await change.batchesOf(entry)) change.dueBy(batch, entry.dueAt);
   }
 }
 
-function pullBackBatch(batch: StoredBatch, now: number, overdueAfterMs = 0): void {
-  for (const moment of ['since', 'resumedSince', 'finishedSince', 'dueAt'] as const)
+function pullBackBatch(batch: StoredBatch, now: number, isSteady: boolean, overdueAfterMs = 0): void {
+  if (batch.dueAt !== undefined) batch.dueAt = Math.min(batch.dueAt, now);
+  if (!isSteady) return;
+  for (const moment of ['since', 'resumedSince', 'finishedSince'] as const)
     if ((batch[moment] ?? 0) > now) batch[moment] = now;
   if (batch.overdueAt !== undefined) batch.overdueAt = Math.min(batch.overdueAt, now + overdueAfterMs);
 }

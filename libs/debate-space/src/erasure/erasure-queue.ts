@@ -1,15 +1,15 @@
-import { LEASE_MS } from '../jobs/job-queue.js';
+import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
 import { statusOf } from './erasure-batch.js';
 import type { ErasureChange } from './erasure-change.js';
-import type { ErasureClaim, ErasureEnd, ErasureJobs, FinishedErasure, Setback } from './erasure-claim.js';
+import type { ErasureClaim, ErasureEnd, FinishedErasure, Setback } from './erasure-claim.js';
 import { ErasureClaims } from './erasure-claims.js';
 import { allOf, batchKey, entryKey, momentOf } from './erasure-keys.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { StoredBatch, StoredEntry } from './stored-erasure.js';
 
-/** The erasures to carry out, in the storage. */
-export class ErasureQueue implements ErasureJobs {
+/** The erasures to carry out. A claim whose lease was lost changes nothing – except by {@link finish}. */
+export class ErasureQueue implements JobQueue<ErasureClaim> {
   readonly #storage: ErasureStorage;
   readonly #maintenance: ErasureMaintenance;
   readonly #claims: ErasureClaims;
@@ -49,6 +49,16 @@ export class ErasureQueue implements ErasureJobs {
     });
   }
 
+  /** Whether a claim is as old, by a clock that can be trusted. */
+  isLate(ageMs: number, limitMs: number): boolean {
+    return ageMs >= limitMs && this.#storage.isSteady(limitMs);
+  }
+
+  /**
+   * To be called immediately before the request is sent: from then on the erasure may have been carried out, whatever is
+   * heard of it.
+   * @returns whether it may be sent; `false` when it was cancelled or paused meanwhile, or when the lease was lost
+   */
   markSending(claim: ErasureClaim): Promise<boolean> {
     return this.#storage.change(referenceOf(claim), async (change) => {
       await preload(change, claim);
@@ -61,6 +71,7 @@ export class ErasureQueue implements ErasureJobs {
     });
   }
 
+  /** Makes it due again after the delay. */
   retry(claim: ErasureClaim, setback: Setback, delayMs: number): Promise<void> {
     return this.#changeAll([claim], (change, entry) => {
       note(entry, claim, setback);
@@ -68,6 +79,7 @@ export class ErasureQueue implements ErasureJobs {
     });
   }
 
+  /** Stops trying, until somebody retries or cancels it. */
   park(claim: ErasureClaim, setback: Setback, hint: string): Promise<void> {
     return this.#changeAll([claim], async (change, entry) => {
       note(entry, claim, setback);
@@ -76,6 +88,10 @@ export class ErasureQueue implements ErasureJobs {
     });
   }
 
+  /**
+   * Ends it, with a receipt for each of its references – also when the lease was lost: what is done is done. A veto holds
+   * for the references of the claim only.
+   */
   finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure> {
     return this.#storage.change(referenceOf(claim), async (change) => {
       await preload(change, claim);

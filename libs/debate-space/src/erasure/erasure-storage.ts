@@ -1,5 +1,6 @@
 import { KeyedMutex } from '../logout/keyed-mutex.js';
 import type { DebateSpaceStorage, HostTransaction, StorageView } from '../storage/storage.js';
+import { SteadyClock } from '../storage/steady-clock.js';
 import { transact } from '../storage/transact.js';
 import type { UidCipher } from '../uid-cipher.js';
 import { invalid } from './batch-request.js';
@@ -12,6 +13,7 @@ type ChangeListener = (isMoreDue: boolean) => void;
 export class ErasureStorage {
   readonly view: StorageView;
   readonly #storage: DebateSpaceStorage;
+  readonly #clock: SteadyClock;
   /**
    * Changes of one reference by this process would only be in each other's way. Each transaction of the host's has a mutex
    * of its own: it may be what the next change waits for.
@@ -27,11 +29,17 @@ export class ErasureStorage {
   ) {
     this.#storage = storage;
     this.view = hosts ?? storage;
+    this.#clock = new SteadyClock(storage);
   }
 
   /** By the storage's clock: milliseconds. */
   now(): number {
     return this.#storage.now();
+  }
+
+  /** See {@link SteadyClock.isSteady}. */
+  isSteady(ageMs?: number): boolean {
+    return this.#clock.isSteady(ageMs);
   }
 
   /** How many users' erasures are not finished. */

@@ -3,6 +3,7 @@ import {
   Clocks,
   DAY_MS,
   erasureProcess,
+  erasureRows,
   RETENTION_MS,
   type ErasureProcess,
 } from '../../../../test/support/erasure-process.js';
@@ -147,6 +148,35 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     expect(await status('r')).toMatchObject({ state: 'done', total: 1, done: 1 });
   });
 
+  it('as an entry that was replaced, and whose replacement cannot be read either, is counted once', async () => {
+    await ask('r', 'alice');
+    await spoil(entryOf('alice'));
+    clocks.advance(1);
+    await ask('r', 'alice');
+    await spoil(entryOf('alice'));
+    await claimAll();
+    await claimAll();
+    expect(await status('r')).toMatchObject({ total: 1, failed: 1, waiting: 0 });
+    await process.control.cancel('r');
+    expect(await status('r')).toMatchObject({ state: 'cancelled', total: 1, cancelled: 1 });
+  });
+
+  it.each(['parked', 'replaced', 'cancelled'])(
+    'as an entry leaves no index row when it is %s',
+    async (end) => {
+      await ask('r', 'alice');
+      await spoil(entryOf('alice'));
+      if (end === 'parked') await claimAll();
+      clocks.advance(1);
+      if (end === 'cancelled') await process.control.cancel('r');
+      else await ask('r', 'alice');
+      while ((await claimAll()).length > 0);
+      expect(await status('r')).toMatchObject({ waiting: 0, failed: 0, total: 1 });
+      const kept = /^erasure(batch|finished|list|receipt|user):/;
+      expect((await erasureRows(shared)).filter(([key]) => !kept.test(key))).toEqual([]);
+    },
+  );
+
   it('as an entry that another reference has replaced is joined again by retry', async () => {
     await ask('before', 'alice');
     await spoil(entryOf('alice'));
@@ -158,6 +188,21 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     expect(await claimAll()).toMatchObject([{ uid: 'alice', references: ['again', 'before'] }]);
     expect(await status('before')).toMatchObject({ state: 'done', done: 1 });
     expect(await status('again')).toMatchObject({ done: 1 });
+  });
+
+  it('as an entry that another reference has replaced is not released by retry while it is being sent', async () => {
+    await ask('before', 'alice');
+    await spoil(entryOf('alice'));
+    await claimAll();
+    await ask('again', 'alice');
+    const [sending] = await process.queue.claim(1);
+    if (!sending) throw new Error('nothing is due');
+    expect(await process.queue.markSending(sending)).toBe(true);
+    expect(await process.control.retry('before')).toMatchObject({ failed: 0, waiting: 1, total: 1 });
+    expect(await process.queue.claim(1)).toEqual([]);
+    await process.queue.finish(sending, erased);
+    for (const reference of ['before', 'again'])
+      expect(await status(reference)).toMatchObject({ state: 'done', total: 1, done: 1 });
   });
 
   it('as a batch is skipped by the list, refused by status, and stops no other reference', async () => {
