@@ -11,7 +11,7 @@ const REGISTRATIONS =
 
 /** Callbacks without a containment of their own, and why they cannot throw into the host. */
 const EXCEPTIONS = {
-  'in-time.ts setTimeout': 'only settles a promise',
+  'with-timeout.ts setTimeout': 'only settles a promise',
   'linked-signal.ts setTimeout':
     'only aborts a signal; a listener of a signal that throws does not throw here',
   'session-end/call-queue.ts setTimeout':

@@ -176,7 +176,9 @@ class Story {
     await this.#look();
     mend();
     const finished = next(app, 'erasure-finished');
+    await erasures.pause('in the end');
     await erasures.resume('in the end');
+    await erasures.retry('in the end');
     await finished;
   }
 

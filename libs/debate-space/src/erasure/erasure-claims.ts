@@ -1,5 +1,5 @@
 import { LEASE_MS } from '../jobs/job-queue.js';
-import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
+import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import { isRunning } from './erasure-batch.js';
 import { randomId, type ErasureChange } from './erasure-change.js';
 import type { ErasureClaim } from './erasure-claim.js';
@@ -17,11 +17,9 @@ const UNREADABLE_HINT =
   'the record of this user cannot be read: it is damaged, or was written by a newer version of nestjs-debate-space or ' +
   'with another storageKey. Run that version or restore that key and retry the reference, or cancel it';
 
-interface Due {
-  readonly row: string;
-  readonly uidHash: string;
-  readonly at: number;
-}
+type ClaimedEntry = Omit<StoredEntry, 'sealed' | 'since' | 'dueAt' | 'parked'> & {
+  requestedBy?: string | undefined;
+};
 
 /** Takes what is due. */
 export class ErasureClaims {
@@ -73,23 +71,25 @@ export class ErasureClaims {
     const { now } = change;
     const rows = await this.#storage.view.range(...keys.dueOf(batch.reference), { limit: limit + 1 });
     const waiting = rows.map(([row]) => ({ row, uidHash: keys.lastPart(row), at: keys.momentOf(row) }));
-    const isDue = ({ at }: Due): boolean => at <= now || at > now + MAX_WAIT_MS;
-    const due = waiting.slice(0, limit).filter(isDue);
+    const due = waiting.slice(0, limit).filter(({ at }) => at <= now || at > now + MAX_WAIT_MS);
     const entries = await change.readEntries(due.map(({ uidHash }) => uidHash), batch.mode); // prettier-ignore
-    const deletions = batch.mode === 'anonymize' ? await this.#deletions(change, entries) : undefined;
     const claims: ErasureClaim[] = [];
     const next = waiting.filter((one) => !due.includes(one)).map(({ at }) => at);
     for (const [n, one] of due.entries()) {
       const entry = entries[n];
-      if (!isReadable(entry) || !entry.references.includes(batch.reference)) {
-        if (await this.#parkUnreadable(change, batch, one)) claims.push(unreadable(batch, one.uidHash));
+      const isOurs = isReadable(entry) && entry.references.includes(batch.reference);
+      if (!isOurs || entry.parked || entry.dueAt !== one.at) {
+        if ((await change.transaction.get(one.row)) === undefined) continue; // another process was faster
+        change.transaction.set(one.row, undefined);
+        if (isOurs) {
+          batch.total -= 1; // it could not be read and was replaced by another, which was counted as well
+        } else {
+          await change.park(batch, one.uidHash); // what cannot be read cannot be claimed either
+          claims.push(unreadable(batch, one.uidHash));
+        }
         continue;
       }
-      if (entry.parked || entry.dueAt !== one.at) {
-        await this.#removeLeftover(change, batch, one);
-        continue;
-      }
-      const claim = await this.#take(change, batch, entry, deletions?.get(entry) ?? []);
+      const claim = await this.#take(change, batch, entry);
       if (claim) claims.push(claim);
       if (entry.references.includes(batch.reference)) next.push(entry.dueAt);
     }
@@ -97,44 +97,26 @@ export class ErasureClaims {
     return claims;
   }
 
-  /** For each entry of an anonymization: the deletions of the same user, under the hashes of all storage keys. */
-  async #deletions(
-    change: ErasureChange,
-    entries: readonly ReadRecord<StoredEntry>[],
-  ): Promise<ReadonlyMap<StoredEntry, readonly StoredEntry[]>> {
-    const { uids } = this.#storage;
-    const users = entries.filter(isReadable<StoredEntry>).map((entry) => {
-      const uid = uids.open(entry.sealed, 'erasure', entry.uidHash);
-      return { entry, hashes: uid === undefined ? [entry.uidHash] : uids.hashes(uid) };
-    });
-    await change.readEntries(
-      users.flatMap(({ hashes }) => hashes),
-      'delete',
-    ); // in one round trip
-    const found = new Map<StoredEntry, readonly StoredEntry[]>();
-    for (const { entry, hashes } of users)
-      found.set(entry, (await change.readEntries(hashes, 'delete')).filter(isReadable<StoredEntry>));
-    return found;
-  }
-
   async #take(
     change: ErasureChange,
     batch: StoredBatch,
     entry: StoredEntry,
-    deletions: readonly StoredEntry[],
   ): Promise<ErasureClaim | undefined> {
     const { now } = change;
-    const { uidHash, mode, unknown, lease } = entry;
-    if (batch.cancelling && !unknown) {
+    const uid = this.#storage.uids.open(entry.sealed, 'erasure', entry.uidHash);
+    if (batch.cancelling && !entry.unknown) {
       batch.cancelled += 1;
       await change.leave(entry, batch.reference);
       return undefined;
     }
     entry.since = Math.min(entry.since, now);
-    // Its process may be alive, by a clock that is years behind.
-    const isHeld = lease !== undefined && entry.dueAt < now - MAX_WAIT_MS;
-    // Anonymized first, nobody could delete the contributions any more: the service would not know the uid.
-    const waitMs = isHeld ? LEASE_MS : (await anyWanted(change, deletions)) ? AFTER_THE_DELETION_MS : 0;
+    // Its process may be alive, by a clock that is years off.
+    const isHeld = entry.lease !== undefined && Math.abs(entry.dueAt - now) > MAX_WAIT_MS;
+    const waitMs = isHeld
+      ? LEASE_MS
+      : (await this.#isToBeDeleted(change, entry, uid))
+        ? AFTER_THE_DELETION_MS
+        : 0;
     entry.dueAt = now + (waitMs || LEASE_MS);
     if (waitMs === 0) entry.lease = randomId();
     else if (!isHeld) entry.lease = undefined;
@@ -144,58 +126,56 @@ export class ErasureClaims {
     batch.started = true;
     const [earliest = ''] = entry.references;
     const requestedBy = (await change.findBatch(earliest))?.requestedBy;
-    const uid = this.#storage.uids.open(entry.sealed, 'erasure', uidHash);
     const since = [entry.since, batch.resumedSince ?? 0].filter((moment) => moment <= now);
-    return {
-      id: entry.id,
-      uidHash,
-      ...(uid === undefined ? { hint: UNREADABLE_HINT } : { uid }),
-      lease: entry.lease ?? '',
-      mode,
-      references: [...entry.references],
-      ...(requestedBy === undefined ? {} : { requestedBy }),
-      attempts: entry.attempts,
-      failures: entry.failures,
-      unknownBefore: unknown,
-      rejections: entry.rejections,
-      ageMs: now - Math.max(...since),
-    };
+    return { ...claimOf({ ...entry, requestedBy }, uid), ageMs: now - Math.max(...since) };
   }
 
-  /** What cannot be read cannot be claimed either. @returns whether it was parked by this change */
-  async #parkUnreadable(change: ErasureChange, batch: StoredBatch, { row, uidHash }: Due): Promise<boolean> {
-    if ((await change.transaction.get(row)) === undefined) return false; // another process was faster
-    change.transaction.set(row, undefined);
-    await change.park(batch, uidHash);
-    return true;
-  }
-
-  /** The row of an entry that could not be read and was replaced by another, which was counted as well. */
-  async #removeLeftover(change: ErasureChange, batch: StoredBatch, { row }: Due): Promise<void> {
-    if ((await change.transaction.get(row)) === undefined) return; // another process was faster
-    change.transaction.set(row, undefined);
-    batch.total -= 1;
+  /** Anonymized first, nobody could delete the contributions any more: the service would not know the uid. */
+  async #isToBeDeleted(
+    change: ErasureChange,
+    { mode, uidHash }: StoredEntry,
+    uid?: string,
+  ): Promise<boolean> {
+    if (mode === 'delete') return false;
+    const hashes = uid === undefined ? [uidHash] : this.#storage.uids.hashes(uid);
+    for (const deletion of await change.readEntries(hashes, 'delete'))
+      if (isReadable(deletion) && (await change.isWanted(deletion))) return true;
+    return false;
   }
 }
 
-async function anyWanted(change: ErasureChange, deletions: readonly StoredEntry[]): Promise<boolean> {
-  for (const deletion of deletions) if (await change.isWanted(deletion)) return true;
-  return false;
-}
+const UNREAD = { id: '', lease: '', attempts: 0, failures: 0, unknown: false, rejections: 0 } as const;
 
 function unreadable({ reference, mode, requestedBy }: StoredBatch, uidHash: string): ErasureClaim {
-  return {
-    id: '',
+  return { ...claimOf({ ...UNREAD, uidHash, mode, references: [reference], requestedBy }), ageMs: 0 };
+}
+
+function claimOf(
+  {
+    id,
     uidHash,
-    hint: UNREADABLE_HINT,
-    lease: '',
     mode,
-    references: [reference],
+    lease = '',
+    references,
+    requestedBy,
+    attempts,
+    failures,
+    unknown,
+    rejections,
+  }: ClaimedEntry,
+  uid?: string,
+): Omit<ErasureClaim, 'ageMs'> {
+  return {
+    id,
+    uidHash,
+    ...(uid === undefined ? { hint: UNREADABLE_HINT } : { uid }),
+    lease,
+    mode,
+    references,
     ...(requestedBy === undefined ? {} : { requestedBy }),
-    attempts: 0,
-    failures: 0,
-    unknownBefore: false,
-    rejections: 0,
-    ageMs: 0,
+    attempts,
+    failures,
+    unknownBefore: unknown,
+    rejections,
   };
 }

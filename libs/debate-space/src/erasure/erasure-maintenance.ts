@@ -155,9 +155,7 @@ async function pullBackEntries(change: ErasureChange, rows: readonly string[]): 
 }
 
 function pullBackBatch(batch: StoredBatch, now: number, overdueAfterMs = 0): void {
-  batch.since = Math.min(batch.since, now);
-  if (batch.resumedSince !== undefined) batch.resumedSince = Math.min(batch.resumedSince, now);
-  if (batch.finishedSince !== undefined) batch.finishedSince = Math.min(batch.finishedSince, now);
-  if (batch.dueAt !== undefined) batch.dueAt = Math.min(batch.dueAt, now);
+  for (const moment of ['since', 'resumedSince', 'finishedSince', 'dueAt'] as const)
+    if ((batch[moment] ?? 0) > now) batch[moment] = now;
   if (batch.overdueAt !== undefined) batch.overdueAt = Math.min(batch.overdueAt, now + overdueAfterMs);
 }

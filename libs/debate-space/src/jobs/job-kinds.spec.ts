@@ -43,11 +43,13 @@ describe('the job runner', () => {
   /** What was begun, in order. */
   let begun: string[];
   let finishing: (() => void)[];
+  let pauseMs: number;
   beforeEach(() => {
     jest.useFakeTimers();
     events = [];
     begun = [];
     finishing = [];
+    pauseMs = 0;
     runner = new JobRunner((event) => events.push(event));
   });
   afterEach(() => {
@@ -63,7 +65,7 @@ describe('the job runner', () => {
       queue,
       batch,
       breaker: new CircuitBreaker(concurrency, (event) => events.push(event)),
-      pauseMs: () => 0,
+      pauseMs: () => pauseMs,
       execute: async (job) => {
         begun.push(`${name} ${job}`);
         await new Promise<void>((resolve) => finishing.push(resolve));
@@ -159,6 +161,18 @@ describe('the job runner', () => {
     expect(idle).not.toHaveBeenCalled();
     await finishNext();
     expect(idle).toHaveBeenCalled();
+  });
+
+  it('gives back what has not begun when the service asks for a pause', async () => {
+    const queue = add('a', 1, 4);
+    queue.add(1, 2, 3);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    pauseMs = 60_000;
+    await finishNext();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun).toEqual(['a 1']);
+    expect(queue.givenBack).toEqual([2, 3]);
   });
 
   it('drains the first kind only', async () => {

@@ -38,7 +38,10 @@ export class JobLane<Claim> {
     const { breaker, queue } = this.#kind;
     while (isRunning() && this.#underWay.size < breaker.concurrency) {
       const pauseMs = Math.max(breaker.waitMs, this.#kind.pauseMs());
-      if (pauseMs > 0) return pauseMs;
+      if (pauseMs > 0) {
+        await this.giveBack(); // a pause holds for all processes, and what waits may be superseded meanwhile
+        return pauseMs;
+      }
       if (this.#waiting.length === 0) this.#waiting = await queue.claim(this.#limit());
       const [first, ...rest] = this.#waiting;
       if (first === undefined) return queue.nextDueMs();

@@ -27,6 +27,8 @@ export class JobRunner {
   readonly #loop: WorkLoop;
   readonly #patientSince = new Map<Lane, number>();
   readonly #stopping: (() => void)[] = [];
+  /** Heartbeats and maintenance that are under way: the storage stays open until they are done. */
+  readonly #upkeep = new Set<Promise<void>>();
   #isDraining = false;
   #onProgress: () => void = () => undefined;
 
@@ -44,19 +46,20 @@ export class JobRunner {
   }
 
   start(): void {
-    const every = (ms: number, work: () => unknown): void => {
+    const every = (ms: number, work: () => Promise<void>): void => {
       const timer = setInterval(() => {
-        this.#containment.run('jobs', work);
+        const done = Promise.resolve(this.#containment.run('jobs', work, undefined)).finally(() => this.#upkeep.delete(done)); // prettier-ignore
+        this.#upkeep.add(done);
       }, ms).unref();
       this.#stopping.push(() => { clearInterval(timer); }); // prettier-ignore
     };
     for (const lane of this.#lanes) {
       this.#stopping.push(lane.onChange(() => { this.#wake(); })); // prettier-ignore
       every(HEARTBEAT_MS, () => lane.renew());
-      every(POLL_MS, () => lane.maintain());
     }
-    every(POLL_MS, () => {
+    every(POLL_MS, async () => {
       this.#wake();
+      await Promise.all(this.#lanes.map((lane) => lane.maintain()));
     });
     this.#loop.start();
   }
@@ -86,7 +89,7 @@ export class JobRunner {
       await lane.giveBack().catch((error: unknown) => { this.#containment.report(lane.name, error); }); // prettier-ignore
       await lane.idle();
     });
-    await withTimeout(Promise.all(done), ms, undefined);
+    await withTimeout(Promise.all([...done, ...this.#upkeep]), ms, undefined);
   }
 
   async #work(): Promise<void> {
