@@ -6,9 +6,9 @@ import { erasureScenarios } from './test-crash/erasure-scenarios.mjs';
 import { injectedFaults } from './test-crash/injected-faults.mjs';
 import { LogoutTrial } from './test-crash/logout-trial.mjs';
 import { logoutScenarios } from './test-crash/scenarios.mjs';
+import { semaphore } from './test-crash/semaphore.mjs';
 import { Skipped } from './test-crash/skipped.mjs';
 import { table } from './test-crash/table.mjs';
-import { places } from './test-crash/turns.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -25,7 +25,7 @@ const { values } = parseArgs({
 const scenarios = [...erasureScenarios, ...logoutScenarios];
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 /** One for each CPU of the smallest machine that runs this; the waiting afterwards costs nothing. */
-const inTurn = places(2);
+const inTurn = semaphore(2);
 
 const unknown = (values.scenario ?? []).filter(
   (name) => !scenarios.some((scenario) => scenario.name === name),
@@ -71,7 +71,7 @@ async function injectAll() {
   report(outcomes);
   for (const { scenario, isCaught } of outcomes)
     console.log(`${isCaught ? 'caught' : 'NOT CAUGHT'}  ${scenario.name}`);
-  return outcomes.every(({ isCaught }) => isCaught);
+  return outcomes.length > 0 && outcomes.every(({ isCaught }) => isCaught);
 }
 
 /** Never rejects. */

@@ -6,8 +6,10 @@ import { ask, kill, start, storagePlaces } from './outbox-places.mjs';
 
 const GOAL = 0.6;
 const KINDS = ['healthy', 'flaky'];
-/** The whole, and the part that the last ones, which wait for the end of their backoff, have no share in. */
-const PARTS = { 'the whole backlog': 1, 'its first 80 %': 0.8 };
+/** The last few only wait for the end of their backoff: seconds, however long the backlog is. */
+const PARTS = { 'the whole backlog': 1, 'its first 99 %': 0.99, 'its first 80 %': 0.8 };
+/** Of the backlog that is given: what drains faster needs a larger one, or the backoff of the last few is most of the time. */
+const SHARES = { memory: 5, lmdb: 1, redis: 2, postgres: 0.5 };
 const DOWN_BACKLOG = 1_000;
 const DOWN_MS = 10_000;
 const ASK_EVERY_MS = 100;
@@ -16,19 +18,20 @@ export async function drain({ pairs, backlog }) {
   const { places, versions } = await storagePlaces();
   console.log(`\n${versions}`);
   console.log(
-    `a backlog of ${backlog} is drained by the plugin with its defaults, ${pairs} times each, in turn, in fresh processes;`,
+    `a backlog is drained by the plugin with its defaults, ${pairs} times each, in turn, in fresh processes;`,
   );
   console.log('flaky: 10 % of the requests are answered with 503, 5 % of the connections are reset');
   for (const engine of Object.keys(places).filter((name) => places[name] !== undefined)) {
     const place = { engine, place: places[engine] };
+    const size = Math.round(backlog * SHARES[engine]);
     const passes = [];
     for (let pass = 0; pass < pairs; pass += 1) {
       const order = pass % 2 === 0 ? KINDS : KINDS.toReversed();
       const measured = {};
-      for (const kind of order) measured[kind] = await oneDrain(place, kind, pass, backlog);
+      for (const kind of order) measured[kind] = await oneDrain(place, kind, pass, size);
       passes.push(measured);
     }
-    report(engine, passes, backlog);
+    report(`${engine}, ${size} waiting`, passes);
     await reportDown(place);
   }
 }
@@ -45,8 +48,8 @@ async function oneDrain({ engine, place }, kind, pass, backlog) {
   return counts.map((count, index) => count / (times[index] / 1000));
 }
 
-function report(engine, passes) {
-  console.log(`\n${engine}`);
+function report(title, passes) {
+  console.log(`\n${title}`);
   for (const [index, part] of Object.keys(PARTS).entries()) {
     const ratios = passes.map(({ flaky, healthy }) => flaky[index] / healthy[index]);
     const verdict = median(ratios) >= GOAL ? 'PASS' : 'falls short';

@@ -43,7 +43,7 @@ export const erasureScenarios = [
   },
   {
     name: 'erasures-redis-two',
-    what: 'Redis; a list of users anonymised by two apps on one Redis, both killed in the same way',
+    what: 'Redis; a list of users anonymized by two apps on one Redis, both killed in the same way',
     engine: 'redis',
     mode: 'anonymize',
     apps: 2,

@@ -44,8 +44,8 @@ const postgres = (trial) => onServer(trial, new PostgresServer());
 
 /** So many logouts of one app may be under way when it is killed: the default of `logout.concurrency`. */
 const UNDER_WAY = 8;
-/** Leases last 30 s; the rest is for the start of an app, a look at the queue and a busy machine. */
-const TAKEN_UP_WITHIN_SECONDS = 30 + 10;
+/** Leases last 30 s; the other 5 s are for the start of an app, the poll of the runner and a busy machine. */
+const TAKEN_UP_WITHIN_SECONDS = 30 + 5;
 const ofDurable = {
   repeatsPerKill: UNDER_WAY,
   takenUpWithinSeconds: TAKEN_UP_WITHIN_SECONDS,

@@ -1,5 +1,5 @@
-/** Lets so many works go on at the same time; the others wait for their turn, in order. */
-export function places(count) {
+/** Runs `count` works at the same time; the others wait, in order. */
+export function semaphore(count) {
   let free = count;
   const waiting = [];
   return async (work) => {
