@@ -18,6 +18,7 @@ export class WorkLoop {
   #running = false;
   #working = false;
   #again = false;
+  #run: Promise<void> = Promise.resolve();
 
   /** @param where names the work in the event of a fault */
   constructor(work: () => Promise<void>, containment: Containment, where: string) {
@@ -30,6 +31,11 @@ export class WorkLoop {
     return this.#running;
   }
 
+  /** Whether `work` is under way. */
+  get isWorking(): boolean {
+    return this.#working;
+  }
+
   start(): void {
     this.#running = true;
     this.wake();
@@ -40,7 +46,7 @@ export class WorkLoop {
     if (this.#working || !this.#running) return;
     this.#working = true;
     this.#context.runInAsyncScope(() => {
-      void this.#run();
+      this.#run = this.#workAndRetry();
     });
   }
 
@@ -56,7 +62,12 @@ export class WorkLoop {
     clearTimeout(this.#timer);
   }
 
-  async #run(): Promise<void> {
+  /** Resolves when `work` is not under way. */
+  async idle(): Promise<void> {
+    await this.#run;
+  }
+
+  async #workAndRetry(): Promise<void> {
     const done = await this.#containment.run(this.#where, () => this.#workOff(), false);
     if (!done) this.wakeIn(RETRY_MS);
   }
