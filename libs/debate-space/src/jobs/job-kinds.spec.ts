@@ -219,6 +219,19 @@ describe('the job runner', () => {
     expect(queue.givenBack).toEqual([3, 4]);
   });
 
+  it('lets a later kind go after five seconds, however busy the earlier one is', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    jest.spyOn(first, 'nextDueMs').mockImplementation(() => sleep(10).then(() => 0) as never);
+    first.add(1, 2);
+    second.add(1);
+    runner.start();
+    for (let ms = 0; ms < 5_500; ms += 7) {
+      first.add(3); // wakes the runner
+      await jest.advanceTimersByTimeAsync(7);
+    }
+    expect(begun).toEqual(['first 1', 'second 1']);
+  });
+
   it('soon claims what became due in the moment after a claim', async () => {
     const queue = add('a', 1, 4);
     jest.spyOn(queue, 'claim').mockReturnValueOnce([]);

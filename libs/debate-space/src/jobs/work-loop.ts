@@ -18,7 +18,8 @@ export class WorkLoop {
   #running = false;
   #working = false;
   #again = false;
-  #run: Promise<void> = Promise.resolve();
+  /** The last time that `work` was called. */
+  #last: Promise<void> = Promise.resolve();
 
   /** @param where names the work in the event of a fault */
   constructor(work: () => Promise<void>, containment: Containment, where: string) {
@@ -46,7 +47,7 @@ export class WorkLoop {
     if (this.#working || !this.#running) return;
     this.#working = true;
     this.#context.runInAsyncScope(() => {
-      this.#run = this.#workAndRetry();
+      void this.#run();
     });
   }
 
@@ -62,12 +63,12 @@ export class WorkLoop {
     clearTimeout(this.#timer);
   }
 
-  /** Resolves when `work` is not under way. */
+  /** Resolves when the `work` that is under way is over. Never rejects. */
   async idle(): Promise<void> {
-    await this.#run;
+    await this.#last.catch(() => undefined);
   }
 
-  async #workAndRetry(): Promise<void> {
+  async #run(): Promise<void> {
     const done = await this.#containment.run(this.#where, () => this.#workOff(), false);
     if (!done) this.wakeIn(RETRY_MS);
   }
@@ -76,7 +77,8 @@ export class WorkLoop {
     try {
       while (this.#again && this.#running) {
         this.#again = false;
-        await this.#work();
+        this.#last = this.#work();
+        await this.#last;
       }
       return true;
     } finally {
