@@ -1,14 +1,28 @@
 // Plays every row of the table of endings (test/support/ending-stacks.ts) on every stack under NestJS 10, 11 and 12:
 // in hosts that have the packed tarballs and the versions of the session libraries that belong to that NestJS.
+// Options: `--storage` memory (default), lmdb, redis or postgres; `--nest` 10, 11 or 12 for that one alone.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
 import ts from 'typescript';
 import { install, packages, packInto, root } from './packed.mjs';
+import { PostgresServer } from './test-crash/postgres.mjs';
+import { RedisServer } from './test-crash/redis.mjs';
 import { report } from './test-matrix/report.mjs';
 
+const { values } = parseArgs({
+  options: { storage: { type: 'string', default: 'memory' }, nest: { type: 'string' } },
+});
+/** The package of each one's client, and its server. */
+const storages = {
+  memory: {},
+  lmdb: { client: 'lmdb' },
+  redis: { client: 'redis', server: () => new RedisServer('always') },
+  postgres: { client: 'pg', server: () => new PostgresServer() },
+};
 const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
   (name) => `@nestjs/${name}`,
 );
@@ -28,11 +42,23 @@ const hosts = [
 const others = ['@codegenie/serverless-express', '@fastify/aws-lambda', 'bson', 'cookie-session', 'express-session', 'express-ws', 'iron-session', 'keygrip', 'passport', 'reflect-metadata', 'rxjs', 'socket.io', 'socket.io-client', 'tough-cookie', 'ws']; // prettier-ignore
 const RUN_TIMEOUT_MS = 900_000;
 
+const chosenHosts = hosts.filter(({ nest }) => (values.nest ?? nest) === nest);
+const chosenStorage = storages[values.storage];
+if (chosenHosts.length === 0 || chosenStorage === undefined) {
+  console.error(`--nest is one of ${hosts.map(({ nest }) => nest).join(', ')}; --storage is one of ${Object.keys(storages).join(', ')}`); // prettier-ignore
+  process.exit(1);
+}
+const { client, server } = chosenStorage;
+const clients = client === undefined ? [] : [client];
+
+const runningServer = server?.();
+await runningServer?.start();
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-matrix-'));
 try {
+  console.log(`storage: ${runningServer?.version ?? values.storage}`);
   const tarballs = packInto(folder).map(({ tarball }) => tarball);
   const columns = [];
-  for (const host of hosts) {
+  for (const host of chosenHosts) {
     const place = installHost(host, tarballs);
     transpile(place, host.type, 'scripts/test-matrix/run-cells.ts');
     const { cells, trouble } = await play(place);
@@ -43,6 +69,7 @@ try {
   console.log(`\n${text}`);
   if (failed > 0) process.exitCode = 1;
 } finally {
+  await runningServer?.kill();
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -51,7 +78,7 @@ function installHost({ nest, type, fastify }, tarballs) {
   mkdirSync(place);
   const dependencies = Object.fromEntries([
     ...nestPackages.map((name) => [name, `^${nest}`]),
-    ...others.map((name) => [name, devDependencies[name]]),
+    ...[...others, ...clients].map((name) => [name, devDependencies[name]]),
     ...Object.entries(fastify),
   ]);
   const manifest = { name: 'host', private: true, type, dependencies };
@@ -82,7 +109,8 @@ function transpile(place, type, file, done = new Set()) {
 /** Every result that came, and what brought the run down if something did. */
 async function play(place) {
   const cells = [];
-  const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), {
+  const where = runningServer?.url ?? join(place, `${values.storage}-`);
+  const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), [values.storage, where], {
     cwd: place,
     execArgv: ['--disable-warning=ExperimentalWarning'], // Node 20 says it of the ESM packages that it requires
     timeout: RUN_TIMEOUT_MS,
@@ -94,7 +122,7 @@ async function play(place) {
 }
 
 function versionsIn(place, { fastify }) {
-  const names = [...packages, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others, 'jose']; // prettier-ignore
+  const names = [...packages, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others, ...clients, 'jose']; // prettier-ignore
   const version = (name) =>
     JSON.parse(readFileSync(join(place, 'node_modules', name, 'package.json'), 'utf8')).version;
   return new Map([['node', process.versions.node], ...names.map((name) => [name, version(name)])]);

@@ -4,13 +4,42 @@ import type { Browser, Page } from 'playwright-core';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
 import { chromium, launchChromium } from './support/chromium.js';
 import { SampleAppInChromium } from './support/sample-app-in-chromium.js';
+import { chosenStorage, sampleAppStorages, type SampleAppStorage } from './support/sample-app-storages.js';
 
 const MEMBERS = 60;
-const leavers = [
-  'uid',
-  ...Array.from({ length: MEMBERS }, (_, n) => `member-${String(n + 1).padStart(3, '0')}`),
-];
-const list = { name: 'leavers.csv', mimeType: 'text/csv', buffer: Buffer.from(leavers.join('\n')) };
+const leavers = Array.from({ length: MEMBERS }, (_, n) => `member-${String(n + 1).padStart(3, '0')}`);
+const fileOf = (uids: readonly string[]) => ({
+  name: 'leavers.csv',
+  mimeType: 'text/csv',
+  buffer: Buffer.from(['uid', ...uids].join('\n')),
+});
+const list = fileOf(leavers);
+
+const textOf = (page: Page, show: string): Promise<string> =>
+  page.locator(`[data-show="${show}"]`).innerText();
+
+async function confirm(page: Page, wish: 'Anonymise me' | 'Delete me', typed: string): Promise<void> {
+  await page.goto('/me');
+  const details = page.locator('details', { hasText: wish });
+  await details.locator('summary').click();
+  await details.getByLabel('To confirm').fill(typed);
+  await details.getByRole('button').click();
+}
+
+async function download(page: Page, link: string): Promise<string> {
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: link }).click(),
+  ]);
+  return readFile(await file.path(), 'utf8');
+}
+
+async function fillIn(page: Page, reference: string, file = list): Promise<void> {
+  await page.goto('/admin/erasures');
+  await page.getByLabel('File with the users').setInputFiles(file);
+  await page.getByLabel('Delete: the users go').check();
+  await page.getByLabel('Reference').fill(reference);
+}
 
 chromium.describe('the sample app in a browser', () => {
   let browser: Browser;
@@ -33,25 +62,6 @@ chromium.describe('the sample app in a browser', () => {
   /** A page that is loaded again forgets it. */
   const MARKED = `globalThis.marked === true`;
   const mark = (page: Page): Promise<void> => page.evaluate('void (globalThis.marked = true)');
-
-  const textOf = (page: Page, show: string): Promise<string> =>
-    page.locator(`[data-show="${show}"]`).innerText();
-
-  async function download(page: Page, link: string): Promise<string> {
-    const [file] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('link', { name: link }).click(),
-    ]);
-    return readFile(await file.path(), 'utf8');
-  }
-
-  async function confirm(page: Page, wish: 'Anonymise me' | 'Delete me', typed: string): Promise<void> {
-    await page.goto('/me');
-    const details = page.locator('details', { hasText: wish });
-    await details.locator('summary').click();
-    await details.getByLabel('To confirm').fill(typed);
-    await details.getByRole('button').click();
-  }
 
   it('shows the debate session alive, and that it goes with the logout here, without a reload', async () => {
     const page = await host.loggedIn('ada');
@@ -116,13 +126,6 @@ chromium.describe('the sample app in a browser', () => {
     while ((await textOf(page, 'sentence')) !== 'Done.') await again.click();
     expect(host.sim.users.has('ben')).toBe(false);
   });
-
-  async function fillIn(page: Page, reference: string): Promise<void> {
-    await page.goto('/admin/erasures');
-    await page.getByLabel('File with the users').setInputFiles(list);
-    await page.getByLabel('Delete: the users go').check();
-    await page.getByLabel('Reference').fill(reference);
-  }
 
   it('deletes the users of a file, with a bar that moves, a pause, and receipts', async () => {
     host.sim.faults.add({ operation: 'delete', kind: 'latency', ms: 150 });
@@ -192,3 +195,47 @@ chromium.describe('the sample app in a browser', () => {
     expect(host.sim.received.logouts).toEqual(['ada']);
   });
 });
+
+const FEW = 5;
+const otherStorages = (Object.keys(sampleAppStorages) as SampleAppStorage[]).filter(
+  (storage) => storage !== chosenStorage,
+);
+for (const storage of otherStorages)
+  sampleAppStorages[storage].describe(`with the storage ${storage}`, () => {
+    chromium.describe('the sample app in a browser', () => {
+      let browser: Browser;
+      let host: SampleAppInChromium;
+
+      beforeAll(async () => {
+        browser = await launchChromium();
+      });
+      afterAll(async () => {
+        await browser.close();
+      });
+      beforeEach(async () => {
+        host = await SampleAppInChromium.start(browser, FEW, storage);
+      });
+      afterEach(async () => {
+        await host.close();
+        expect(host.complaints).toEqual([]);
+      });
+
+      it('sends a parked logout again, and deletes the users of a file', async () => {
+        await host.parkedLogout('ada');
+        const page = await host.loggedIn('admin');
+        await page.goto('/admin/outbox');
+        await page.getByRole('button', { name: 'Send again: ada' }).click();
+        await page.getByText('It is sent again.').waitFor();
+        await host.sim.received.waitFor('logout', { count: 2 });
+        expect(host.sim.received.logouts).toEqual(['ada']);
+
+        await fillIn(page, 'leavers', fileOf(leavers.slice(0, FEW)));
+        await page.getByLabel('To confirm').fill('delete');
+        await page.getByRole('button', { name: 'Erase them all for good' }).click();
+        await page.getByText('Done.', { exact: true }).waitFor();
+        expect(host.sim.users.count).toBe(4);
+        const receipts = (await download(page, 'Download the receipts')).trimEnd().split('\n');
+        expect(receipts).toHaveLength(FEW);
+      });
+    });
+  });

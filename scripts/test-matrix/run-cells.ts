@@ -1,14 +1,17 @@
 // Plays every cell of the table on the NestJS that is installed here, one after another, and sends each result to the
-// parent process. In plain Node: a host has no test runner around it.
+// parent process. In plain Node: a host has no test runner around it. Arguments: the storage, and where its server is.
 import { endingCells } from '../../test/support/ending-stacks.js';
 import type { EndingCell, Observed } from '../../test/support/endings.js';
 import { startService } from '../../test/support/service.js';
+import { connectStorage, type StorageOptions } from './storages.js';
 
 const CELL_TIMEOUT_MS = 60_000; // an end that is reported by its lease only takes half of it
 
 async function main(): Promise<void> {
+  const [storage = 'memory', where = ''] = process.argv.slice(2);
+  const emptyStorage = await connectStorage(storage, where);
   for (const { observe, ...cell } of endingCells) {
-    const result = await undisturbed(() => withService(observe)).catch((error: unknown) => ({
+    const result = await undisturbed(() => withService(observe, emptyStorage())).catch((error: unknown) => ({
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     }));
     await new Promise((sent) => process.send?.({ ...cell, ...result }, undefined, undefined, sent));
@@ -17,10 +20,10 @@ async function main(): Promise<void> {
 }
 
 /** With a service of its own, so that what comes late does not count for the next cell. */
-async function withService(observe: EndingCell['observe']): Promise<Observed> {
+async function withService(observe: EndingCell['observe'], storage: StorageOptions): Promise<Observed> {
   const service = await startService();
   try {
-    return await observe(service);
+    return await observe(service, storage);
   } finally {
     await service.stop();
   }

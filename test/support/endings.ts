@@ -56,7 +56,11 @@ export interface EndingStack<Context> {
 
 export interface EndingCell extends Pick<Ending<never>, 'name' | 'ends' | 'endsOn'> {
   readonly stack: string;
-  readonly observe: (service: DebateSpaceSimulator) => Promise<Observed>;
+  /** @param options what the host gives the plugin besides the service */
+  readonly observe: (
+    service: DebateSpaceSimulator,
+    options?: Partial<DebateSpaceModuleOptions>,
+  ) => Promise<Observed>;
 }
 
 export interface Observed {
@@ -71,7 +75,7 @@ export function cellsOf<Context>(stack: EndingStack<Context>): EndingCell[] {
     name: ending.name,
     ends: ending.ends,
     endsOn: ending.endsOn,
-    observe: (service) => observe(stack, ending, service),
+    observe: (service, options) => observe(stack, ending, service, options),
   }));
 }
 
@@ -79,6 +83,7 @@ async function observe<Context>(
   stack: EndingStack<Context>,
   ending: Ending<Context>,
   service: DebateSpaceSimulator,
+  options?: Partial<DebateSpaceModuleOptions>,
 ): Promise<Observed> {
   const [entered, left] = [new Gate(), new Gate()];
   const act = async (context: Context): Promise<void> => {
@@ -89,7 +94,7 @@ async function observe<Context>(
       left.open();
     }
   };
-  const host = await stack.start(act, ending, using(service));
+  const host = await stack.start(act, ending, using(service, options));
   const browser = new Browser(host.url, host.fetch);
   await browser.post('/login', { uid: 'alice' });
   if ((await browser.get('/whoami')) !== 'alice') throw new Error('alice could not log in');

@@ -5,6 +5,7 @@ import { filter, firstValueFrom } from 'rxjs';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { DEMO_PASSWORD } from '../../sample-app/src/login/demo-users.js';
 import { RunningSampleApp } from './running-sample-app.js';
+import type { SampleAppStorage } from './sample-app-storages.js';
 
 /** Chromium says this of answers that tests ask for: a refused login or form, a page that is not there. */
 const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a status of (401|404|422)/;
@@ -28,9 +29,16 @@ export class SampleAppInChromium {
     return this.host.sim;
   }
 
-  /** @param members how many users the debate space has besides the demo ones */
-  static async start(chromium: Browser, members = 0): Promise<SampleAppInChromium> {
-    return new SampleAppInChromium(await RunningSampleApp.start(members), chromium);
+  /**
+   * @param members how many users the debate space has besides the demo ones
+   * @param storage default: as `SAMPLE_APP_STORAGE` says
+   */
+  static async start(
+    chromium: Browser,
+    members = 0,
+    storage?: SampleAppStorage,
+  ): Promise<SampleAppInChromium> {
+    return new SampleAppInChromium(await RunningSampleApp.start(members, storage), chromium);
   }
 
   /** A visitor with cookies of their own, on an empty page. Paths lead to the app. */

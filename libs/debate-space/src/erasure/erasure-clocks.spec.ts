@@ -62,6 +62,18 @@ describe('erasures under clocks that jump by years', () => {
     expect(await erasureRows(shared)).toEqual([]);
   });
 
+  it('a jump of all clocks, which lasts for less than ten minutes, removes no receipt', async () => {
+    await ask('alice');
+    await one.queue.finish(await claim(one), erased);
+    await run(20 * MINUTE_MS, [one]);
+    for (const jump of [4 * YEAR_MS, -4 * YEAR_MS]) {
+      clocks.setDate(jump);
+      clocks.storage += jump;
+      await run(9 * MINUTE_MS, [one, erasureProcess(shared, clocks)]);
+    }
+    expect(await receiptCount()).toBe(1);
+  });
+
   it.each(YEARS)('a receipt that was written during a jump by %d ms is kept for its time', async (jump) => {
     await ask('alice');
     one.setClock(jump);

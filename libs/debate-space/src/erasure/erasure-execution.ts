@@ -48,12 +48,13 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
 
   async execute(claim: ErasureClaim): Promise<void> {
     const { attempt } = this.#parts;
+    const begun = performance.now();
     const id = `${claim.mode} ${claim.uidHash}`;
     if (this.#underWay.has(id)) return;
     this.#underWay.add(id);
     const result = await attempt.make(claim, () => this.queue.markSending(claim)).finally(() => this.#underWay.delete(id)); // prettier-ignore
     if (result.end) await this.#finish(claim, result.end);
-    else await this.#tryAgain(claim, result);
+    else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - begun);
   }
 
   async #finish(claim: ErasureClaim, end: ErasureEnd): Promise<void> {
@@ -75,7 +76,7 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     }
   }
 
-  async #tryAgain(claim: ErasureClaim, result: FailedAttempt): Promise<void> {
+  async #tryAgain(claim: ErasureClaim, result: FailedAttempt, ageMs: number): Promise<void> {
     const { queue, breaker, emit, giveUpAfterMs } = this.#parts;
     const { setback, others, brokenOff, delayMs, hint } = result;
     if (brokenOff) {
@@ -88,7 +89,7 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     const { uidHash, mode, uid } = claim;
     const [reference = ''] = claim.references;
     const which = { reference, mode, uidHash, attempts: claim.attempts + Number(sent), cause };
-    const isLate = claim.ageMs >= giveUpAfterMs;
+    const isLate = ageMs >= giveUpAfterMs;
     if (uid === undefined || (isLate && claim.failures >= LATE_FAILURES)) {
       await queue.park(claim, setback, hint);
       emit({ type: 'erasure-parked', ...which, hint });

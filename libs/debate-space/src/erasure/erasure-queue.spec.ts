@@ -318,6 +318,16 @@ describe('the queue of erasures', () => {
     expect(await status('after')).toMatchObject({ total: 1, done: 1 });
   });
 
+  it('parks a record that was copied to the key of another user', async () => {
+    await ask('r', 'alice', 'bob');
+    const entryOf = (uid: string): string => `erasureentry:${one.uids.hash(uid)}:delete`;
+    const [alice] = await shared.get([entryOf('alice')]);
+    await shared.commit(new Map(), new Map([[entryOf('bob'), alice]]));
+    const claims = await one.queue.claim(2);
+    expect(claims.map(({ uid }) => uid)).toEqual(expect.arrayContaining(['alice', undefined]));
+    expect(await status('r')).toMatchObject({ failed: 1, waiting: 1 });
+  });
+
   it("does not open a uid that was copied from another user's erasure", async () => {
     await ask('r', 'alice', 'bob');
     const entryOf = (uid: string): string => `erasureentry:${one.uids.hash(uid)}:delete`;

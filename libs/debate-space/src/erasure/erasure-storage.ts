@@ -12,8 +12,10 @@ type ChangeListener = (isMoreDue: boolean) => void;
 export class ErasureStorage {
   readonly view: StorageView;
   readonly #storage: DebateSpaceStorage;
-  readonly #isHosts: boolean;
-  /** Changes of one reference by this process would only be in each other's way. */
+  /**
+   * Changes of one reference by this process would only be in each other's way. Each transaction of the host's has a mutex
+   * of its own: it may be what the next change waits for.
+   */
   readonly #mutex = new KeyedMutex();
   readonly #listeners = new Set<ChangeListener>();
 
@@ -25,7 +27,6 @@ export class ErasureStorage {
   ) {
     this.#storage = storage;
     this.view = hosts ?? storage;
-    this.#isHosts = hosts !== undefined;
   }
 
   /** By the storage's clock: milliseconds. */
@@ -63,8 +64,7 @@ export class ErasureStorage {
         await change.save();
         return result;
       });
-    // A transaction of the host's may be what the next one in order waits for.
-    const result = this.#isHosts ? await make() : await this.#mutex.run(reference, make);
+    const result = await this.#mutex.run(reference, make);
     for (const listener of this.#listeners) listener(last?.isMoreDue ?? false);
     return result;
   }

@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { DebateSpaceStorage } from './storage.js';
 
 const STEADY_MS = 600_000;
