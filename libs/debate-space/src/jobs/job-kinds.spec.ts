@@ -287,6 +287,17 @@ describe('the job runner', () => {
     expect(nextDueMs.mock.calls.length).toBeLessThanOrEqual(60);
   });
 
+  it('drains for no longer than it may with a queue that never answers', async () => {
+    const queue = add('a', 1, 4);
+    jest.spyOn(queue, 'claim').mockReturnValue(sleep(3_000).then(() => []) as never);
+    jest.spyOn(queue, 'nextDueMs').mockReturnValue(new Promise(() => undefined) as never);
+    runner.start();
+    const drained = jest.fn();
+    void runner.drain(5_000).then(drained);
+    await jest.advanceTimersByTimeAsync(5_100);
+    expect(drained).toHaveBeenCalled();
+  });
+
   it('drains the first kind only', async () => {
     const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
     runner.start();

@@ -76,14 +76,16 @@ export class JobRunner {
   /** Goes on with the first kind until none of its jobs is due within the time, or the time has passed; then stops. */
   async drain(ms: number): Promise<void> {
     const deadline = performance.now() + ms;
+    const leftMs = (): number => Math.max(0, deadline - performance.now());
     const [first] = this.#places;
     this.#isDraining = true;
-    for (let leftMs = ms; first && leftMs > 0; leftMs = deadline - performance.now()) {
-      await withTimeout(first.loop.idle(), leftMs, undefined); // what is being claimed counts
-      const dueMs = await this.#nextDueMs(first, leftMs);
+    while (first && leftMs() > 0) {
+      await withTimeout(first.loop.idle(), leftMs(), undefined); // what is being claimed counts
+      const dueMs = await this.#nextDueMs(first, leftMs());
       if (first.loop.isWorking) continue;
-      if (first.lane.size === 0 && dueMs > leftMs) break;
-      await this.#progress(first.lane.size > 0 ? leftMs : Math.max(LOOK_AGAIN_MS, dueMs));
+      if (first.lane.size === 0 && dueMs > leftMs()) break;
+      const waitMs = first.lane.size > 0 ? Infinity : Math.max(LOOK_AGAIN_MS, dueMs);
+      await this.#progress(Math.min(waitMs, leftMs()));
     }
     this.stop();
   }
