@@ -5,6 +5,8 @@ import type { JobKind } from './job-kind.js';
 import { LEASE_MS, type JobQueue } from './job-queue.js';
 import { JobRunner } from './job-runner.js';
 
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 /** A queue whose jobs are numbers that are due now. */
 class Numbers implements JobQueue<number> {
   readonly due: number[] = [];
@@ -54,6 +56,7 @@ describe('the job runner', () => {
   });
   afterEach(() => {
     runner.stop();
+    jest.restoreAllMocks();
     jest.useRealTimers();
   });
 
@@ -163,6 +166,19 @@ describe('the job runner', () => {
     expect(idle).toHaveBeenCalled();
   });
 
+  it('gives back what it was claiming when it stopped, and begins none of it', async () => {
+    const queue = add('a', 2, 4);
+    jest.spyOn(queue, 'claim').mockReturnValue(sleep(1_000).then(() => [1, 2, 3]) as never);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(500);
+    runner.stop();
+    const idle = runner.idle(60_000);
+    await jest.advanceTimersByTimeAsync(500);
+    await idle;
+    expect(begun).toEqual([]);
+    expect(queue.givenBack).toEqual([1, 2, 3]);
+  });
+
   it('gives back what has not begun when the service asks for a pause', async () => {
     const queue = add('a', 1, 4);
     queue.add(1, 2, 3);
@@ -173,6 +189,113 @@ describe('the job runner', () => {
     await jest.advanceTimersByTimeAsync(0);
     expect(begun).toEqual(['a 1']);
     expect(queue.givenBack).toEqual([2, 3]);
+  });
+
+  it.each([
+    ['could not be renewed', LEASE_MS],
+    ['ran out while the process hung', 0],
+  ])('begins nothing whose lease %s', async (_what, ms) => {
+    const queue = add('a', 1, 4);
+    jest.spyOn(queue, 'renew').mockImplementation(() => {
+      throw new TypeError('the network is down');
+    });
+    queue.add(1, 2, 3);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(ms);
+    if (ms === 0) jest.spyOn(performance, 'now').mockReturnValue(performance.now() + LEASE_MS);
+    await finishNext();
+    expect(begun).toEqual(['a 1']);
+    expect(queue.givenBack).toEqual([2, 3]);
+  });
+
+  it('gives back what has not begun while others are under way for longer', async () => {
+    const queue = add('a', 2, 4);
+    queue.add(1, 2, 3, 4);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    pauseMs = 60_000;
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(queue.givenBack).toEqual([3, 4]);
+  });
+
+  it('lets a later kind go after five seconds, however busy the earlier one is', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    jest.spyOn(first, 'nextDueMs').mockImplementation(() => sleep(10).then(() => 0) as never);
+    first.add(1, 2);
+    second.add(1);
+    runner.start();
+    for (let ms = 0; ms < 5_500; ms += 7) {
+      first.add(3); // wakes the runner
+      await jest.advanceTimersByTimeAsync(7);
+    }
+    expect(begun).toEqual(['first 1', 'second 1']);
+  });
+
+  it('soon claims what became due in the moment after a claim', async () => {
+    const queue = add('a', 1, 4);
+    jest.spyOn(queue, 'claim').mockReturnValueOnce([]);
+    queue.add(1);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(100);
+    expect(begun).toEqual(['a 1']);
+  });
+
+  it('goes on with the first kind although the queue of a later one never answers', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    jest.spyOn(second, 'claim').mockReturnValue(new Promise(() => undefined) as never);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(10_000);
+    first.add(1);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(begun).toEqual(['first 1']);
+    const drained = jest.fn();
+    void runner.drain(60_000).then(drained);
+    await finishNext();
+    expect(drained).toHaveBeenCalled();
+    void runner.idle(60_000);
+    await jest.advanceTimersByTimeAsync(0);
+  });
+
+  it('goes on with a later kind although the queue of the first one never answers', async () => {
+    const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
+    jest.spyOn(first, 'claim').mockReturnValue(new Promise(() => undefined) as never);
+    second.add(1);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(begun).toEqual(['second 1']);
+  });
+
+  it('does not begin maintenance again while it goes on', async () => {
+    const queue = add('a', 1, 1);
+    const maintain = jest.spyOn(queue, 'maintain').mockImplementation(() => sleep(10_000) as never);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(9_000);
+    expect(maintain).toHaveBeenCalledTimes(1);
+    await jest.advanceTimersByTimeAsync(9_000);
+    expect(maintain).toHaveBeenCalledTimes(2);
+  });
+
+  it('asks seldom what is due while it drains and may send nothing', async () => {
+    const queue = add('a', 1, 4);
+    queue.add(1);
+    pauseMs = 60_000;
+    runner.start();
+    const nextDueMs = jest.spyOn(queue, 'nextDueMs');
+    const drained = runner.drain(5_000);
+    await jest.advanceTimersByTimeAsync(5_000);
+    await drained;
+    expect(nextDueMs.mock.calls.length).toBeLessThanOrEqual(60);
+  });
+
+  it('drains for no longer than it may with a queue that never answers', async () => {
+    const queue = add('a', 1, 4);
+    jest.spyOn(queue, 'claim').mockReturnValue(sleep(3_000).then(() => []) as never);
+    jest.spyOn(queue, 'nextDueMs').mockReturnValue(new Promise(() => undefined) as never);
+    runner.start();
+    const drained = jest.fn();
+    void runner.drain(5_000).then(drained);
+    await jest.advanceTimersByTimeAsync(5_100);
+    expect(drained).toHaveBeenCalled();
   });
 
   it('drains the first kind only', async () => {

@@ -23,6 +23,7 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
   underWay = 0;
   mostUnderWay = 0;
   readonly runner: JobRunner;
+  readonly queue: FallbackQueue;
 
   constructor(
     readonly outbox: LogoutQueue,
@@ -45,7 +46,7 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
         this.underWay -= 1;
       }
     };
-    const queue = new FallbackQueue(outbox, 250, emit);
+    const queue = (this.queue = new FallbackQueue(outbox, 250, emit));
     const breaker = new CircuitBreaker(concurrency, emit);
     this.runner = new JobRunner(emit);
     this.runner.add(new LogoutDelivery({ queue, sender: { send }, breaker, giveUpAfterMs, emit }));
@@ -250,12 +251,12 @@ describe('the job runner', () => {
     let answer = (): void => undefined;
     const answered = new Promise<void>((resolve) => (answer = resolve));
     const slow = (_: number, { uid }: LogoutEntry) => (uid === 'slow' ? answered.then(() => ok) : ok);
-    const quick = broken((working) => ({ claim: (limit) => working.claim(limit, 1) }));
+    const quick = broken((working) => ({ claim: (limit) => working.claim(limit, 20) }));
     const bench = new Bench(quick, slow);
     await bench.add('slow');
     bench.runner.start();
     for (let n = 1; n < 5; n += 1) {
-      await sleep(5); // the lease runs out
+      await sleep(30); // the lease runs out
       await bench.add(`quick-${n}`);
       await bench.until('logout-delivered', n);
     }
@@ -334,6 +335,23 @@ describe('the job runner', () => {
       expect(bench.of('fault')).toEqual([fault]);
       expect(bench.calls.map(({ uid }) => uid).sort()).toEqual(['a', 'b']);
     });
+
+    it.each([0, 1])(
+      'delivers what is in memory before it stops, after %d failed attempts',
+      async (failures) => {
+        const reject = () => Promise.reject(new TypeError('the disk is full'));
+        const outbox = broken(() => ({ hold: fail, release: reject, claim: reject, nextDueMs: reject }));
+        const bench = new Bench(outbox, (call) => (call < failures ? { status: 425 } : ok));
+        jest.spyOn(Math, 'random').mockReturnValue(0.1);
+        bench.runner.start();
+        await bench.until('fault');
+        await bench.queue.hold({ id: 'a', uid: 'a', reason: 'destroyed', endedAt: Date.now() });
+        await bench.queue.release('a');
+        await bench.runner.drain(LONG);
+        expect(bench.of('logout-delivered')).toHaveLength(1);
+        expect(bench.queue.unpersistedCount).toBe(0);
+      },
+    );
 
     it('says so when it cannot see what is due, and does not hold up the shutdown', async () => {
       const bench = new Bench(

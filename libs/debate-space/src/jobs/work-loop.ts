@@ -18,6 +18,8 @@ export class WorkLoop {
   #running = false;
   #working = false;
   #again = false;
+  /** The last time that `work` was called. */
+  #last: Promise<void> = Promise.resolve();
 
   /** @param where names the work in the event of a fault */
   constructor(work: () => Promise<void>, containment: Containment, where: string) {
@@ -28,6 +30,11 @@ export class WorkLoop {
 
   get running(): boolean {
     return this.#running;
+  }
+
+  /** Whether `work` is under way. */
+  get isWorking(): boolean {
+    return this.#working;
   }
 
   start(): void {
@@ -56,6 +63,11 @@ export class WorkLoop {
     clearTimeout(this.#timer);
   }
 
+  /** Resolves when the `work` that is under way is over. Never rejects. */
+  async idle(): Promise<void> {
+    await this.#last.catch(() => undefined);
+  }
+
   async #run(): Promise<void> {
     const done = await this.#containment.run(this.#where, () => this.#workOff(), false);
     if (!done) this.wakeIn(RETRY_MS);
@@ -65,7 +77,8 @@ export class WorkLoop {
     try {
       while (this.#again && this.#running) {
         this.#again = false;
-        await this.#work();
+        this.#last = this.#work();
+        await this.#last;
       }
       return true;
     } finally {

@@ -279,4 +279,71 @@ describe('the fallback queue', () => {
     expect((await outbox.ofUser('user of a')).finished).toHaveLength(1);
     expect(events).toHaveLength(2);
   });
+
+  const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `l-${n}`);
+  const slowDown = (ms: number): void => {
+    jest.spyOn(engine, 'commit').mockImplementation(async (checks, changes) => {
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      return engine.working.commit(checks, changes);
+    });
+  };
+  const keptInMemory = async (count: number): Promise<void> => {
+    engine.state = 'failing';
+    for (const id of names(count)) {
+      await held(id);
+      await outbox.release(id);
+    }
+  };
+
+  it.each([0, 5, 15])('tells a slow storage once of what was delivered from memory, although it is asked for work %d ms later', async (ms) => {
+    await keptInMemory(5);
+    await outbox.claim(5);
+    for (const id of names(5)) await outbox.finish(id, 1);
+    await jest.advanceTimersByTimeAsync(10);
+    engine.state = 'up';
+    slowDown(10);
+    const flushing = outbox.flush();
+    await jest.advanceTimersByTimeAsync(ms);
+    const claiming = outbox.claim(5);
+    await jest.advanceTimersByTimeAsync(1_000);
+    await flushing;
+    expect(await claiming).toEqual([]);
+    for (const id of names(5)) expect((await outbox.ofUser(`user of ${id}`)).finished).toHaveLength(1);
+    expect(stored.counts()).toEqual(none);
+  }); // prettier-ignore
+
+  it.each(['waits', 'was delivered'])('has a slow storage take what %s in memory before a shutdown ends', async (what) => {
+    await keptInMemory(300);
+    if (what === 'was delivered') {
+      await outbox.claim(300);
+      for (const id of names(300)) await outbox.finish(id, 1);
+    }
+    await jest.advanceTimersByTimeAsync(10);
+    engine.state = 'up';
+    slowDown(50);
+    const done = jest.fn();
+    void outbox.flush().then(done);
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(done).toHaveBeenCalled();
+    expect(stored.counts()).toEqual({ ...none, pending: what === 'waits' ? 300 : 0 });
+  }); // prettier-ignore
+
+  it('knows when what is in memory is due although the storage cannot be asked', async () => {
+    await keptInMemory(1);
+    expect(await outbox.nextDueMs()).toBe(0);
+    await outbox.claim(1);
+    await outbox.retry('l-0', { attempts: 1, rejections: 0 }, 700);
+    expect(await outbox.nextDueMs()).toBe(700);
+  });
+
+  it('keeps nothing of an erased user in memory', async () => {
+    await keptInMemory(2);
+    await outbox.claim(1);
+    await outbox.park('l-0', { attempts: 1, rejections: 0 }, 'a hint');
+    for (const id of names(2)) await outbox.forget(`user of ${id}`).catch(() => undefined); // the storage is away
+    expect(outbox.unpersistedCount).toBe(0);
+    engine.state = 'up';
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(stored.counts()).toEqual(none);
+  });
 });

@@ -5,7 +5,7 @@ import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
 import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
 import type { LogoutQueue } from './logout-queue.js';
 import { MemoryLogouts } from './memory-logouts.js';
-import { PendingWrites, WRITE_TIMEOUT_MS } from './pending-writes.js';
+import { inBatches, PendingWrites, WRITE_TIMEOUT_MS } from './pending-writes.js';
 import type { DeliveryProgress, LogoutCounts, LogoutEntry, LogoutJob, UserHistory } from './logout.js';
 
 type MaybePromise<T> = T | Promise<T>;
@@ -157,8 +157,15 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     return earliest(await inTime(this.#queue.oldestPending()), this.#memory.oldestPending);
   }
 
+  /** What is in memory is due although the storage cannot be asked. */
   async nextDueMs(): Promise<number | undefined> {
-    return earliest(await inTime(this.#queue.nextDueMs()), this.#memory.nextDueMs);
+    if (this.#memory.nextDueMs === 0) return 0;
+    try {
+      return earliest(await inTime(this.#queue.nextDueMs()), this.#memory.nextDueMs);
+    } catch (error) {
+      if (this.#memory.nextDueMs === undefined) throw error;
+      return this.#memory.nextDueMs;
+    }
   }
 
   async maintain(): Promise<void> {
@@ -189,6 +196,8 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
 
   /** Removes what waits for a user who is erased: the service could only refuse it, and the uid would stay. */
   async forget(uid: string): Promise<void> {
+    for (const { entry, state } of this.#memory.ofUser(uid))
+      if (state === 'parked') void this.cancel(entry.id);
     await this.supersede(uid, Date.now());
     const { waiting } = await inTime(this.#queue.ofUser(uid));
     for (const { entry, state } of waiting)
@@ -212,7 +221,8 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   async #flush(): Promise<void> {
     try {
       await this.#writes.flush();
-      for (const { entry } of this.#memory.idle) if (!this.#open.has(entry.id)) await this.#move(entry.id);
+      const idle = this.#memory.idle.map(({ entry: { id } }) => id).filter((id) => !this.#open.has(id));
+      await inBatches(idle, (id) => this.#move(id));
     } catch {
       // The event storage-degraded says so already.
     }

@@ -73,7 +73,10 @@ export class ServiceClient {
   ): Promise<Slot | NoSlot> {
     const slot = await this.#parts.limiters.jobs.acquire(signal, slotWithinMs);
     if ('retryAfterMs' in slot) return slot;
-    const token = await this.#token(scope, signal, this.totalTimeoutMs);
+    const token = await this.#token(scope, signal, this.totalTimeoutMs).catch((error: unknown) => {
+      slot.release(false);
+      throw error;
+    });
     if (typeof token !== 'object') return slot;
     slot.release(false);
     const { error: RequestError, message, status, retryable = false, retryAfterMs } = token.failure;

@@ -26,6 +26,18 @@ describe('a rate limit over all instances', () => {
     expect(await third).toHaveProperty('release');
   });
 
+  it('keeps the limit of its own process when the storage does not answer, and does not ask for each call', async () => {
+    let asked = 0;
+    const silent = (): Promise<number> => {
+      asked += 1;
+      return new Promise(() => undefined);
+    };
+    const shared = new SharedRateLimiter(new RateLimiter(limit), silent, limit);
+    const slots = await Promise.all([shared.acquire(never), shared.acquire(never)]);
+    expect(slots).toEqual([{ release: expect.any(Function) }, { release: expect.any(Function) }]);
+    expect(asked).toBe(1);
+  });
+
   it('gives its place back when the caller gives up', async () => {
     const own = new RateLimiter({ requests: 1, perMs: 60_000 });
     const aborting = new AbortController();

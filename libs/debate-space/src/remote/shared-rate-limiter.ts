@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { orAborted } from '../linked-signal.js';
+import { withTimeout } from '../with-timeout.js';
 import type { NoSlot, RateLimit, Slot } from './rate-limiter.js';
 import type { Limiter } from './rate-limiters.js';
 
@@ -11,6 +12,10 @@ export type TryAcquire = (requests: number, perMs: number) => Promise<number>;
 
 /** Places are counted from when they are taken; the service sees a request a little later. */
 const ON_ITS_WAY_MS = 1_000;
+/** How long the storage may take: a call of the host's waits for it. */
+const ANSWER_TIMEOUT_MS = 1_000;
+/** For how long the storage is not asked again when it has not answered. */
+const ALONE_MS = 5_000;
 
 interface Waiting {
   readonly settle: (refused: NoSlot | undefined) => void;
@@ -29,6 +34,8 @@ export class SharedRateLimiter implements Limiter {
   #isServing = false;
   /** Before this moment, no slot is free. */
   #freeAt = 0;
+  /** Until then, the limit of this process alone counts. */
+  #aloneUntil = 0;
   #pause = new AbortController();
 
   constructor(own: Limiter, tryAcquire: TryAcquire, limit: RateLimit) {
@@ -100,8 +107,12 @@ export class SharedRateLimiter implements Limiter {
 
   async #ask(): Promise<number> {
     const { requests, perMs } = this.#limit;
+    if (performance.now() < this.#aloneUntil) return 0;
     try {
-      return await this.#tryAcquire(requests, perMs + ON_ITS_WAY_MS);
+      const answer = this.#tryAcquire(requests, perMs + ON_ITS_WAY_MS);
+      const waitMs = await withTimeout(answer, ANSWER_TIMEOUT_MS, undefined);
+      if (waitMs === undefined) this.#aloneUntil = performance.now() + ALONE_MS;
+      return waitMs ?? 0;
     } catch {
       return 0;
     }
