@@ -22,7 +22,7 @@ import {
   UserNotFoundError,
   type ErasureProgress,
 } from 'nestjs-debate-space';
-import { filter, firstValueFrom, lastValueFrom } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, switchMap, timer } from 'rxjs';
 import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
 import { UploadedLists } from '../sample-app/src/admin/uploaded-lists.js';
 import type { Browser } from '../sample-app/src/demo/browser.js';
@@ -409,6 +409,15 @@ describe('the erasure of many', () => {
     for (const query of ['', '?reference=', '?reference=x&reference=y']) {
       expect((await admin.request(`/admin/erasure${query}`)).status).toBe(404);
     }
+  });
+
+  it('has no stream for an unknown reference, when the storage takes its time', async () => {
+    const admin = await loggedIn('admin');
+    const erasures = app.get(DebateSpaceErasures);
+    const { progress } = erasures;
+    const later = (reference: string) => timer(50).pipe(switchMap(() => progress.call(erasures, reference)));
+    jest.spyOn(erasures, 'progress').mockImplementation(later);
+    expect((await admin.request(erasurePath('nothing', 'events'))).status).toBe(404);
   });
 });
 

@@ -46,10 +46,11 @@ export class RunningErasureController {
 
   /** The same, about once a second until the erasure or the session ends; then `end`. */
   @Sse('events')
-  events(
+  async events(
     @Query('reference', ReferencePipe) reference: string,
     @Req() { sessionID }: Request,
-  ): Observable<MessageEvent> {
+  ): Promise<Observable<MessageEvent>> {
+    await this.erasures.status(reference); // an unknown one is a 404: the stream would fail behind its 200
     return this.erasures.progress(reference).pipe(
       map((progress) => ({ data: erasureView(progress) })),
       takeUntil(this.sessions.whenEnded(sessionID)),
