@@ -225,7 +225,7 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
       await process.queue.maintain();
       expect(await claimAll()).toEqual([]);
     }
-    expect(await process.health.overdueMs()).toBe(10 * DAY_MS);
+    expect(await process.register.overdueMs()).toBe(10 * DAY_MS);
     await repair();
     clocks.advance(DAY_MS);
     await process.queue.maintain();
@@ -263,8 +263,8 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await claimAll();
     await spoil(`erasurereceipt:r:${process.uids.hash('alice')}`);
     const receipts = [];
-    for await (const receipt of process.receipts.of('r')) receipts.push(receipt.uidHash);
-    for await (const receipt of process.receipts.ofUser('alice')) receipts.push(receipt.uidHash);
+    for await (const receipt of process.register.receipts('r')) receipts.push(receipt.uidHash);
+    for await (const receipt of process.register.receiptsOf('alice')) receipts.push(receipt.uidHash);
     expect(receipts).toEqual([process.uids.hash('bob')]);
     await ask('r', 'alice');
     expect(await status('r')).toMatchObject({ state: 'done', total: 2, done: 2 });
