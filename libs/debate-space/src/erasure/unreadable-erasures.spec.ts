@@ -24,6 +24,18 @@ const damages: readonly { readonly name: string; readonly damage: (text: string)
   { name: 'of a newer version', damage: (text) => text.replace('"v":1', '"v":99') },
 ];
 
+it('a damaged index row stops nothing', async () => {
+  const shared = openMemory();
+  const process = erasureProcess(shared, new Clocks());
+  await process.requests.add({ reference: 'r', mode: 'delete' }, 'alice');
+  const rows = ['erasureschedule', 'erasureoverdue', 'erasurelist', 'erasurefinished'].map((family) => `${family}:000000000000001:%E0`); // prettier-ignore
+  await shared.commit(new Map(), new Map(rows.map((row) => [row, ''])));
+  expect(await process.queue.claim(1)).toMatchObject([{ uid: 'alice' }]);
+  await process.queue.maintain();
+  for await (const { reference } of process.register.list()) expect(reference).toBe('r');
+  jest.restoreAllMocks();
+});
+
 describe.each(damages)('a record that is $name', ({ damage }) => {
   let clocks: Clocks;
   let shared: DebateSpaceStorage;
