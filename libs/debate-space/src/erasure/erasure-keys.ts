@@ -80,8 +80,6 @@ export function lastPart(key: string): string {
   }
 }
 
-export const referenceOfParked = (key: string): string => decodeURIComponent(key.split(':')[1] ?? '');
-
 export function entryOfWait(key: string): { readonly uidHash: string; readonly mode: ErasureMode } {
   const [, , uidHash = '', mode] = key.split(':');
   return { uidHash, mode: mode as ErasureMode };
