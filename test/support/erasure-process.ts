@@ -2,11 +2,9 @@ import { jest } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
 import type { DebateSpaceEvent } from '../../libs/debate-space/src/debate-space-event.js';
 import { ErasureControl } from '../../libs/debate-space/src/erasure/erasure-control.js';
-import { ErasureHealth } from '../../libs/debate-space/src/erasure/erasure-health.js';
 import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-keys.js';
 import { ErasureMaintenance } from '../../libs/debate-space/src/erasure/erasure-maintenance.js';
 import { ErasureQueue } from '../../libs/debate-space/src/erasure/erasure-queue.js';
-import { ErasureReceipts } from '../../libs/debate-space/src/erasure/erasure-receipts.js';
 import { ErasureRequests } from '../../libs/debate-space/src/erasure/erasure-requests.js';
 import { ErasureStorage } from '../../libs/debate-space/src/erasure/erasure-storage.js';
 import { Secret } from '../../libs/debate-space/src/secret.js';
@@ -69,9 +67,7 @@ export function erasureProcess(shared: DebateSpaceStorage, clocks: Clocks, stora
     requests,
     register: requests.register,
     queue: new ErasureQueue(storage, maintenance),
-    receipts: new ErasureReceipts(storage),
     control: new ErasureControl(storage, requests.register),
-    health: new ErasureHealth(requests.register, storage),
     setClock: (ms: number): void => {
       aheadMs = ms;
     },

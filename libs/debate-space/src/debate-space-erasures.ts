@@ -14,7 +14,6 @@ import type {
 } from './erasure/erasure.js';
 import { watchProgress } from './erasure/erasure-progress.js';
 import type { ErasureControl } from './erasure/erasure-control.js';
-import type { ErasureReceipts } from './erasure/erasure-receipts.js';
 import type { BatchRequest } from './erasure/erasure-batch.js';
 import { USERS_PER_COMMIT, type ErasureRequests } from './erasure/erasure-requests.js';
 import type { ErasureStorage } from './erasure/erasure-storage.js';
@@ -40,7 +39,6 @@ export interface DryRunOptions {
 export interface ErasuresParts {
   readonly requests: ErasureRequests;
   readonly control: ErasureControl;
-  readonly receipts: ErasureReceipts;
   readonly storage: ErasureStorage;
   readonly users: (signal: AbortSignal | undefined) => AsyncIterable<DebateSpaceUser>;
   /** Aborted when the app shuts down. */
@@ -178,9 +176,9 @@ export class DebateSpaceErasures {
    * @throws {@link ErasureError} from the loop
    */
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
-    const { requests, receipts } = this.#parts;
-    await requests.register.status(reference);
-    yield* receipts.of(reference);
+    const { register } = this.#parts.requests;
+    await register.status(reference);
+    yield* register.receipts(reference);
   }
 
   /**
@@ -189,7 +187,7 @@ export class DebateSpaceErasures {
    */
   receiptsOf(uid: string): AsyncIterable<ErasureReceipt> {
     assertUid(uid, 'requestErasure');
-    return this.#parts.receipts.ofUser(uid);
+    return this.#parts.requests.register.receiptsOf(uid);
   }
 
   /** Begins no further one, on no instance; those under way are finished. @throws {@link ErasureError} */

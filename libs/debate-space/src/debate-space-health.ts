@@ -1,4 +1,4 @@
-import type { ErasureHealth } from './erasure/erasure-health.js';
+import type { ErasureRegister } from './erasure/erasure-register.js';
 import type { ServicePause } from './remote/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
@@ -30,10 +30,10 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
-  readonly #erasures: ErasureHealth;
+  readonly #erasures: ErasureRegister;
   readonly #pause: ServicePause;
 
-  constructor(outbox: DebateSpaceOutbox, erasures: ErasureHealth, pause: ServicePause) {
+  constructor(outbox: DebateSpaceOutbox, erasures: ErasureRegister, pause: ServicePause) {
     this.#outbox = outbox;
     this.#erasures = erasures;
     this.#pause = pause;

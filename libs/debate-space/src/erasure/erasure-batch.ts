@@ -58,23 +58,12 @@ export function settleEnd(batch: StoredBatch, now: number): boolean {
 
 /** @param overdueAfterMs the age at which a reference that is not finished is overdue */
 export function statusOf(batch: StoredBatch, overdueAfterMs: number, now: number): ErasureStatus {
-  const { reference, mode, requestedBy, complete, askedAt, finishedAt, since } = batch;
-  const { total, done, notFound, vetoed, cancelled, failed } = batch;
+  const { reference, mode, requestedBy, complete, total, done, notFound, vetoed, cancelled, failed } = batch;
   return {
-    reference,
-    mode,
-    ...(requestedBy === undefined ? {} : { requestedBy }),
-    state: stateOf(batch, now - since > overdueAfterMs),
-    complete,
-    askedAt: new Date(askedAt),
-    ...(finishedAt === undefined ? {} : { finishedAt: new Date(finishedAt) }),
-    total,
-    done,
-    notFound,
-    vetoed,
-    cancelled,
-    failed,
-    waiting: waitingOf(batch),
+    ...{ reference, mode, ...(requestedBy === undefined ? {} : { requestedBy }) },
+    ...{ state: stateOf(batch, now - batch.since > overdueAfterMs), complete, askedAt: new Date(batch.askedAt) }, // prettier-ignore
+    ...(batch.finishedAt === undefined ? {} : { finishedAt: new Date(batch.finishedAt) }),
+    ...{ total, done, notFound, vetoed, cancelled, failed, waiting: waitingOf(batch) },
   };
 }
 

@@ -17,10 +17,6 @@ const UNREADABLE_HINT =
   'the record of this user cannot be read: it is damaged, or was written by a newer version of nestjs-debate-space or ' +
   'with another storageKey. Run that version or restore that key and retry the reference, or cancel it';
 
-type ClaimedEntry = Omit<StoredEntry, 'sealed' | 'since' | 'dueAt' | 'parked'> & {
-  requestedBy?: string | undefined;
-};
-
 /** Takes what is due. */
 export class ErasureClaims {
   readonly #storage: ErasureStorage;
@@ -85,7 +81,7 @@ export class ErasureClaims {
           change.transaction.set(keys.waitKey(one.at, one.uidHash, batch.mode), undefined);
         // What cannot be read cannot be claimed either. One that was replaced by another, which was counted as well, is not.
         if (isOurs || !(await change.park(batch, one.uidHash))) batch.total -= 1;
-        else claims.push(unreadable(batch, one.uidHash));
+        else claims.push(claimOf({ ...UNREAD, uidHash: one.uidHash, mode: batch.mode, references: [batch.reference] }, { requestedBy: batch.requestedBy, ageMs: 0 })); // prettier-ignore
         continue;
       }
       await change.unpark(batch, one.uidHash); // its record was repaired
@@ -102,6 +98,7 @@ export class ErasureClaims {
     batch: StoredBatch,
     entry: StoredEntry,
   ): Promise<ErasureClaim | undefined> {
+    // prettier-ignore
     const { now } = change;
     const uid = this.#storage.uids.open(entry.sealed, 'erasure', entry.uidHash);
     if (batch.cancelling && !entry.unknown) {
@@ -113,22 +110,17 @@ export class ErasureClaims {
     if (this.#storage.isSteady()) entry.since = since;
     // Its process may be alive, by a clock that is years off.
     const isHeld = entry.lease !== undefined && Math.abs(entry.dueAt - now) > MAX_WAIT_MS;
-    const waitMs = isHeld
-      ? LEASE_MS
-      : (await this.#isToBeDeleted(change, entry, uid))
-        ? AFTER_THE_DELETION_MS
-        : 0;
-    entry.dueAt = now + (waitMs || LEASE_MS);
-    if (waitMs === 0) entry.lease = randomId();
-    else if (!isHeld) entry.lease = undefined;
+    const isBehind = !isHeld && (await this.#isToBeDeleted(change, entry, uid));
+    entry.dueAt = now + (isBehind ? AFTER_THE_DELETION_MS : LEASE_MS);
+    if (!isHeld) entry.lease = isBehind ? undefined : randomId();
     await change.put(entry);
-    if (waitMs > 0) return undefined;
+    if (isHeld || isBehind) return undefined;
 
     batch.started = true;
     const [earliest = ''] = entry.references;
     const requestedBy = (await change.findBatch(earliest))?.requestedBy;
     const begun = [since, batch.resumedSince ?? 0].filter((moment) => moment <= now);
-    return { ...claimOf({ ...entry, requestedBy }, uid), ageMs: now - Math.max(...begun) };
+    return claimOf(entry, { uid, requestedBy, ageMs: now - Math.max(...begun) });
   }
 
   /** Anonymized first, nobody could delete the contributions any more: the service would not know the uid. */
@@ -137,6 +129,7 @@ export class ErasureClaims {
     { mode, uidHash }: StoredEntry,
     uid?: string,
   ): Promise<boolean> {
+    // prettier-ignore
     if (mode === 'delete') return false;
     const hashes = uid === undefined ? [uidHash] : this.#storage.uids.hashes(uid);
     for (const deletion of await change.readEntries(hashes, 'delete'))
@@ -145,38 +138,13 @@ export class ErasureClaims {
   }
 }
 
-const UNREAD = { id: '', lease: '', attempts: 0, failures: 0, unknown: false, rejections: 0 } as const;
-
-function unreadable({ reference, mode, requestedBy }: StoredBatch, uidHash: string): ErasureClaim {
-  return { ...claimOf({ ...UNREAD, uidHash, mode, references: [reference], requestedBy }), ageMs: 0 };
-}
+const UNREAD = { id: '', attempts: 0, failures: 0, unknown: false, rejections: 0 } as const;
 
 function claimOf(
-  {
-    id,
-    uidHash,
-    mode,
-    lease = '',
-    references,
-    requestedBy,
-    attempts,
-    failures,
-    unknown,
-    rejections,
-  }: ClaimedEntry,
-  uid?: string,
-): Omit<ErasureClaim, 'ageMs'> {
-  return {
-    id,
-    uidHash,
-    ...(uid === undefined ? { hint: UNREADABLE_HINT } : { uid }),
-    lease,
-    mode,
-    references,
-    ...(requestedBy === undefined ? {} : { requestedBy }),
-    attempts,
-    failures,
-    unknownBefore: unknown,
-    rejections,
-  };
+  entry: Omit<StoredEntry, 'sealed' | 'since' | 'dueAt' | 'parked'>,
+  rest: Pick<ErasureClaim, 'uid' | 'requestedBy' | 'ageMs'>,
+): ErasureClaim {
+  const { id, uidHash, mode, lease = '', references, attempts, failures, unknown: unknownBefore, rejections } = entry; // prettier-ignore
+  const claim = { id, uidHash, mode, lease, references, attempts, failures, unknownBefore, rejections, ...rest }; // prettier-ignore
+  return rest.uid === undefined ? { ...claim, hint: UNREADABLE_HINT } : claim;
 }

@@ -78,9 +78,13 @@ export class ErasureControl {
   }
 }
 
-async function retryUser(change: ErasureChange, { mode }: StoredBatch, row: string): Promise<void> {
+async function retryUser(
+  change: ErasureChange,
+  { reference, mode }: StoredBatch,
+  row: string,
+): Promise<void> {
   const { now, transaction } = change;
-  const [reference, uidHash] = [keys.referenceOfParked(row), keys.lastPart(row)];
+  const uidHash = keys.lastPart(row);
   const entry = await change.findEntry(uidHash, mode);
   if (!entry || (await transaction.get(row)) === undefined) return;
   await transaction.getAll(ENTRY.indexes(entry)); // some went when it was parked

@@ -70,10 +70,15 @@ export function momentOf(key: string): number {
   return Number(family === 'erasuredue' ? second : first);
 }
 
-/** The last part of a key: a hash, or a reference. */
-export const lastPart = (key: string): string => decodeURIComponent(key.slice(key.lastIndexOf(':') + 1));
-
-export const referenceOfParked = (key: string): string => decodeURIComponent(key.split(':')[1] ?? '');
+/** The last part of a key: a hash, or a reference. One that is damaged leads nowhere. */
+export function lastPart(key: string): string {
+  const last = key.slice(key.lastIndexOf(':') + 1);
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
+  }
+}
 
 export function entryOfWait(key: string): { readonly uidHash: string; readonly mode: ErasureMode } {
   const [, , uidHash = '', mode] = key.split(':');

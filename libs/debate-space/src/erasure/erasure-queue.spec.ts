@@ -43,7 +43,7 @@ async function claim(process = one): Promise<ErasureClaim> {
 }
 async function outcomesOf(reference: string): Promise<readonly unknown[]> {
   const found: unknown[] = [];
-  for await (const { outcome, attempts, uncertain } of one.receipts.of(reference)) {
+  for await (const { outcome, attempts, uncertain } of one.register.receipts(reference)) {
     found.push({ outcome, attempts, ...(uncertain ? { uncertain } : {}) });
   }
   return found;
@@ -290,7 +290,7 @@ describe('the queue of erasures', () => {
     clocks.advance(7 * DAY_MS + 1);
     await Promise.all([one.queue.maintain(), other.queue.maintain()]);
     expect(reported()).toEqual([{ type: 'erasure-overdue', reference: 'r', mode: 'delete', waiting: 1, days: 7 }]); // prettier-ignore
-    expect(await one.health.overdueMs()).toBe(7 * DAY_MS + 1);
+    expect(await one.register.overdueMs()).toBe(7 * DAY_MS + 1);
     clocks.advance(DAY_MS);
     await one.queue.maintain();
     expect(reported()).toHaveLength(1);
@@ -306,13 +306,13 @@ describe('the queue of erasures', () => {
     expect(await rotated.requests.underWay('alice', 'delete')).toBe('before');
     expect(await rotated.requests.countUnderWay(['alice', 'bob'], ['delete'])).toBe(1);
     expect(await rotated.requests.add(request, 'alice')).toBe(true);
-    expect(await rotated.health.count()).toBe(1);
+    expect(await rotated.register.count()).toBe(1);
     await rotated.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
     const claims = await rotated.queue.claim(10);
     expect(claims).toMatchObject([{ uid: 'alice', mode: 'delete', references: ['before', 'after'], uidHash: one.uids.hash('alice') }]); // prettier-ignore
     for (const found of claims) await rotated.queue.finish(found, erased);
     const receipts = [];
-    for await (const { reference } of rotated.receipts.ofUser('alice')) receipts.push(reference);
+    for await (const { reference } of rotated.register.receiptsOf('alice')) receipts.push(reference);
     expect(receipts).toEqual(['after', 'before']);
     await rotated.requests.add(request, 'alice');
     expect(await status('after')).toMatchObject({ total: 1, done: 1 });

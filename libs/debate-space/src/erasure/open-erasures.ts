@@ -15,10 +15,9 @@ import type { UidCipher } from '../uid-cipher.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import { ErasureControl } from './erasure-control.js';
 import { ErasureExecution } from './erasure-execution.js';
-import { ErasureHealth } from './erasure-health.js';
 import { ErasureMaintenance } from './erasure-maintenance.js';
 import { ErasureQueue } from './erasure-queue.js';
-import { ErasureReceipts } from './erasure-receipts.js';
+import type { ErasureRegister } from './erasure-register.js';
 import { ErasureRequests } from './erasure-requests.js';
 import { ErasureStorage } from './erasure-storage.js';
 import { ServicePresence } from './service-presence.js';
@@ -40,7 +39,7 @@ export interface ErasuresAround {
 
 export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
-  readonly health: ErasureHealth;
+  readonly register: ErasureRegister;
 }
 
 const PER_PAGE = 100;
@@ -56,7 +55,6 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const requests = new ErasureRequests(storage, overdueAfterMs);
   const { register } = requests;
   const control = new ErasureControl(storage, register);
-  const receipts = new ErasureReceipts(storage);
   const maintenance = new ErasureMaintenance(storage, { overdueAfterMs: agesMs, receiptRetentionMs }, emit);
   const queue = new ErasureQueue(storage, maintenance);
   // The window of the rate limit may be full of the calls of others.
@@ -88,6 +86,6 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   runner.add(new ErasureExecution({ queue, attempt, breaker, pause, giveUpAfterMs, forget, emit }));
   const walk = (signal: AbortSignal | undefined) =>
     iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, { slotWithinMs: Infinity }));
-  const parts = { requests, control, receipts, storage, users: walk, durable, closing, emit };
-  return { erasures: new DebateSpaceErasures(parts), health: new ErasureHealth(register, storage) };
+  const parts = { requests, control, storage, users: walk, durable, closing, emit };
+  return { erasures: new DebateSpaceErasures(parts), register };
 }

@@ -91,6 +91,9 @@ export interface StoredReceipt {
   readonly uncertain?: true;
 }
 
+/** `total` is the sum of the others and of those that wait. */
+const COUNTS = ['total', 'done', 'notFound', 'vetoed', 'cancelled', 'failed'] as const;
+
 export const BATCH: RecordType<StoredBatch> = {
   version: 1,
   key: ({ reference }) => batchKey(reference),
@@ -105,17 +108,7 @@ export const BATCH: RecordType<StoredBatch> = {
   isRecord: (value): value is StoredBatch =>
     isErasure(value) &&
     has(value, 'string', ['reference']) &&
-    has(value, 'number', [
-      'revision',
-      'askedAt',
-      'since',
-      'total',
-      'done',
-      'notFound',
-      'vetoed',
-      'cancelled',
-      'failed',
-    ]) && // prettier-ignore
+    has(value, 'number', ['revision', 'askedAt', 'since', ...COUNTS]) &&
     has(value, 'boolean', ['complete', 'paused', 'cancelling', 'started']) &&
     mayHave(value, 'number', ['resumedSince', 'finishedAt', 'finishedSince', 'dueAt', 'overdueAt']) &&
     mayHave(value, 'string', ['requestedBy', 'reader']),

@@ -1,5 +1,5 @@
-import { InvalidArgumentError } from '../errors.js';
 import { uidProblem } from '../remote/uid.js';
+import { invalid } from './batch-request.js';
 
 /** Uids: an array, another iterable, or an async iterable such as a database cursor. */
 export type UidSource = Iterable<string> | AsyncIterable<string>;
@@ -62,9 +62,4 @@ function isStreamOfText(source: unknown): boolean {
 /** Such as a piece of a stream of the web. */
 function isText(uid: unknown): boolean {
   return typeof uid === 'string' && /[\r\n]/.test(uid);
-}
-
-function invalid(problem: string): InvalidArgumentError {
-  const notSent = { retryable: false, outcome: 'not-sent', attempts: 0 } as const;
-  return new InvalidArgumentError(problem, { operation: 'requestErasure', ...notSent });
 }

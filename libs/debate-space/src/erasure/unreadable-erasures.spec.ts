@@ -24,6 +24,18 @@ const damages: readonly { readonly name: string; readonly damage: (text: string)
   { name: 'of a newer version', damage: (text) => text.replace('"v":1', '"v":99') },
 ];
 
+it('a damaged index row stops nothing', async () => {
+  const shared = openMemory();
+  const process = erasureProcess(shared, new Clocks());
+  await process.requests.add({ reference: 'r', mode: 'delete' }, 'alice');
+  const rows = ['erasureschedule', 'erasureoverdue', 'erasurelist', 'erasurefinished'].map((family) => `${family}:000000000000001:%E0`); // prettier-ignore
+  await shared.commit(new Map(), new Map(rows.map((row) => [row, ''])));
+  expect(await process.queue.claim(1)).toMatchObject([{ uid: 'alice' }]);
+  await process.queue.maintain();
+  for await (const { reference } of process.register.list()) expect(reference).toBe('r');
+  jest.restoreAllMocks();
+});
+
 describe.each(damages)('a record that is $name', ({ damage }) => {
   let clocks: Clocks;
   let shared: DebateSpaceStorage;
@@ -225,7 +237,7 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
       await process.queue.maintain();
       expect(await claimAll()).toEqual([]);
     }
-    expect(await process.health.overdueMs()).toBe(10 * DAY_MS);
+    expect(await process.register.overdueMs()).toBe(10 * DAY_MS);
     await repair();
     clocks.advance(DAY_MS);
     await process.queue.maintain();
@@ -263,8 +275,8 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await claimAll();
     await spoil(`erasurereceipt:r:${process.uids.hash('alice')}`);
     const receipts = [];
-    for await (const receipt of process.receipts.of('r')) receipts.push(receipt.uidHash);
-    for await (const receipt of process.receipts.ofUser('alice')) receipts.push(receipt.uidHash);
+    for await (const receipt of process.register.receipts('r')) receipts.push(receipt.uidHash);
+    for await (const receipt of process.register.receiptsOf('alice')) receipts.push(receipt.uidHash);
     expect(receipts).toEqual([process.uids.hash('bob')]);
     await ask('r', 'alice');
     expect(await status('r')).toMatchObject({ state: 'done', total: 2, done: 2 });
