@@ -414,8 +414,8 @@ describe('the erasure of many', () => {
   it('has no stream for an unknown reference, when the storage takes its time', async () => {
     const admin = await loggedIn('admin');
     const erasures = app.get(DebateSpaceErasures);
-    const { progress } = erasures;
-    const later = (reference: string) => timer(50).pipe(switchMap(() => progress.call(erasures, reference)));
+    const progress = erasures.progress.bind(erasures);
+    const later = (reference: string) => timer(50).pipe(switchMap(() => progress(reference)));
     jest.spyOn(erasures, 'progress').mockImplementation(later);
     expect((await admin.request(erasurePath('nothing', 'events'))).status).toBe(404);
   });
