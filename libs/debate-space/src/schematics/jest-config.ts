@@ -3,8 +3,7 @@ import type { Tree } from '@angular-devkit/schematics';
 import { overwriteJson } from './overwrite.js';
 
 /** Jest in CommonJS mode transforms these packages, which are ESM only. `.pnpm` is the folder where pnpm keeps packages. */
-export const ESM_PACKAGES =
-  '/node_modules/(?!(.pnpm|nestjs-debate-space|debate-space-simulator|jose|tinyqueue)/)';
+export const ESM_PACKAGES = '/node_modules/(?!(.pnpm|nestjs-debate-space|debate-space-simulator|jose)/)';
 
 interface JestConfig {
   transformIgnorePatterns?: string[];
