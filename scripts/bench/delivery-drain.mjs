@@ -6,7 +6,8 @@ import { ask, kill, start, storagePlaces } from './outbox-places.mjs';
 
 const GOAL = 0.6;
 const KINDS = ['healthy', 'flaky'];
-/** The last few only wait for the end of their backoff: seconds, however long the backlog is. */
+/** The goal is one for the rate. The last few only wait for the end of their backoff, however long the backlog is. */
+const JUDGED = 'its first 99 %';
 const PARTS = { 'the whole backlog': 1, 'its first 99 %': 0.99, 'its first 80 %': 0.8 };
 /** Of the backlog that is given: what drains faster needs a larger one, or the backoff of the last few is most of the time. */
 const SHARES = { memory: 5, lmdb: 1, redis: 2, postgres: 0.5 };
@@ -53,7 +54,8 @@ function report(title, passes) {
   for (const [index, part] of Object.keys(PARTS).entries()) {
     const ratios = passes.map(({ flaky, healthy }) => flaky[index] / healthy[index]);
     const verdict = median(ratios) >= GOAL ? 'PASS' : 'falls short';
-    console.log(`  ${`flaky ÷ healthy, ${part}`.padEnd(40)} ${spread(ratios)}   ${verdict}, ≥ ${GOAL}`);
+    const judged = part === JUDGED ? `   ${verdict}, ≥ ${GOAL}` : '';
+    console.log(`  ${`flaky ÷ healthy, ${part}`.padEnd(40)} ${spread(ratios)}${judged}`);
   }
   for (const kind of KINDS) {
     for (const [index, part] of Object.keys(PARTS).entries()) {
