@@ -4,11 +4,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { root } from '../packed.mjs';
+import { root, runAsync } from '../packed.mjs';
 
-const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env/;
+const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env|\.png/;
+const MAX_KIB = 250;
 
-export async function checkContents({ name, files, version, size }, needed) {
+export async function checkContents({ name, files, version, size, tarball }, needed) {
   const paths = files.map(({ path }) => path);
   for (const wanted of ['README.md', 'LICENSE', 'CHANGELOG.md', ...needed]) {
     if (!paths.includes(wanted)) throw new Error(`${name}: the package has no ${wanted}`);
@@ -16,11 +17,15 @@ export async function checkContents({ name, files, version, size }, needed) {
   const stray = paths.filter((path) => NOT_FOR_USERS.test(path));
   if (stray.length > 0) throw new Error(`${name}: the package has ${stray.join(', ')}`);
   const pkgDir = join(root, 'node_modules', name);
-  checkSubpaths(JSON.parse(readFileSync(join(pkgDir, 'package.json'), 'utf8')));
+  const manifest = JSON.parse(readFileSync(join(pkgDir, 'package.json'), 'utf8'));
+  checkSubpaths(manifest);
+  checkRepository(manifest);
   await lint(name, pkgDir);
-  console.log(
-    `✓ ${name}@${version}: ${paths.length} files, ${Math.round(size / 1024)} KiB, publint has nothing to say`,
-  );
+  const hasTypes = paths.some((path) => path.endsWith('.d.ts'));
+  if (hasTypes) await runAsync('npx', ['attw', tarball, '--profile', 'esm-only'], root);
+  const kib = Math.round(size / 1024);
+  if (kib > MAX_KIB) throw new Error(`${name}: the package has ${kib} KiB, and may have ${MAX_KIB}`);
+  console.log(`✓ ${name}@${version}: ${paths.length} files, ${kib} KiB; publint and attw find nothing`);
 }
 
 /** TypeScript with `"module": "commonjs"` does not read `exports`: it finds the types of a subpath in `typesVersions`. */
@@ -28,6 +33,18 @@ function checkSubpaths({ name, exports = {}, typesVersions = {} }) {
   const subpaths = Object.entries(exports).filter(([path, { types }]) => path !== '.' && types !== undefined);
   const types = Object.fromEntries(subpaths.map(([path, target]) => [path.slice(2), [target.types]]));
   assert.deepEqual(typesVersions['*'] ?? {}, types, `${name}: exports and typesVersions differ`);
+}
+
+/** The owner of the repository stands in the root's manifest; the others repeat it. */
+function checkRepository({ name, repository, homepage, bugs }) {
+  const workspace = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const found = { repository: { type: repository.type, url: repository.url }, homepage, bugs };
+  const { repository: expected, homepage: home, bugs: issues } = workspace;
+  assert.deepEqual(
+    found,
+    { repository: expected, homepage: home, bugs: issues },
+    `${name}: another repository`,
+  );
 }
 
 async function lint(name, pkgDir) {
