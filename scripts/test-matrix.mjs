@@ -1,6 +1,8 @@
-// Plays every row of the table of endings (test/support/ending-stacks.ts) on every stack under NestJS 10, 11 and 12:
-// in hosts that have the packed tarballs and the versions of the session libraries that belong to that NestJS.
-// Options: `--storage` memory (default), lmdb, redis or postgres; `--nest` 10, 11 or 12 for that one alone.
+// Plays every row of the table of endings (test/support/ending-stacks.ts) on every stack under NestJS 10, 11 and 12 and
+// Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
+// to that NestJS. By default each NestJS and each Node.js has at least one column.
+// Options: `--storage` memory (default), lmdb, redis or postgres; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
+// these alone; `--full` for each NestJS on each Node.js.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,13 +10,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import ts from 'typescript';
-import { install, packages, packInto, root } from './packed.mjs';
+import { NODE_MAJORS, nodeBinary } from './node-binaries.mjs';
+import { install, packages, packInto, root, run } from './packed.mjs';
 import { PostgresServer } from './test-crash/postgres.mjs';
 import { RedisServer } from './test-crash/redis.mjs';
 import { report } from './test-matrix/report.mjs';
 
 const { values } = parseArgs({
-  options: { storage: { type: 'string', default: 'memory' }, nest: { type: 'string' } },
+  options: {
+    storage: { type: 'string', default: 'memory' },
+    nest: { type: 'string' },
+    node: { type: 'string' },
+    full: { type: 'boolean' },
+  },
 });
 /** The package of each one's client, and its server. */
 const storages = {
@@ -34,18 +42,22 @@ const fastify4 = {
   '@fastify/session': '^10', // leaves the old session alive in `regenerate`
 };
 const fastify5 = Object.fromEntries(Object.keys(fastify4).map((name) => [name, devDependencies[name]]));
+/** `nodes`: those that it runs on unless all are wanted. */
 const hosts = [
-  { nest: '10', type: 'commonjs', fastify: fastify4 },
-  { nest: '11', type: 'commonjs', fastify: fastify5 },
-  { nest: '12', type: 'module', fastify: fastify5 },
+  { nest: '10', type: 'commonjs', fastify: fastify4, nodes: ['20'] },
+  { nest: '11', type: 'commonjs', fastify: fastify5, nodes: ['22'] },
+  { nest: '12', type: 'module', fastify: fastify5, nodes: ['24', '26'] },
 ];
 const others = ['@codegenie/serverless-express', '@fastify/aws-lambda', 'bson', 'cookie-session', 'express-session', 'express-ws', 'iron-session', 'keygrip', 'passport', 'reflect-metadata', 'rxjs', 'socket.io', 'socket.io-client', 'tough-cookie', 'ws']; // prettier-ignore
 const RUN_TIMEOUT_MS = 900_000;
 
 const chosenHosts = hosts.filter(({ nest }) => (values.nest ?? nest) === nest);
 const chosenStorage = storages[values.storage];
-if (chosenHosts.length === 0 || chosenStorage === undefined) {
-  console.error(`--nest is one of ${hosts.map(({ nest }) => nest).join(', ')}; --storage is one of ${Object.keys(storages).join(', ')}`); // prettier-ignore
+const isNode = values.node === undefined || NODE_MAJORS.includes(values.node);
+if (chosenHosts.length === 0 || chosenStorage === undefined || !isNode) {
+  console.error(`--nest is one of ${hosts.map(({ nest }) => nest).join(', ')}`);
+  console.error(`--node is one of ${NODE_MAJORS.join(', ')}`);
+  console.error(`--storage is one of ${Object.keys(storages).join(', ')}`);
   process.exit(1);
 }
 const { client, server } = chosenStorage;
@@ -61,9 +73,14 @@ try {
   for (const host of chosenHosts) {
     const place = installHost(host, tarballs);
     transpile(place, host.type, 'scripts/test-matrix/run-cells.ts');
-    const { cells, trouble } = await play(place);
-    console.log(`NestJS ${host.nest}: ${cells.length} cells played`);
-    columns.push({ nest: host.nest, versions: versionsIn(place, host), cells, trouble });
+    for (const node of nodesOf(host)) {
+      const binary = nodeBinary(node, folder);
+      const { cells, trouble } = await play(place, binary);
+      console.log(`NestJS ${host.nest}, Node.js ${node}: ${cells.length} cells played`);
+      const version = run(binary, ['--version']).trim();
+      const versions = new Map([['node', version], ...versionsIn(place, host)]);
+      columns.push({ nest: host.nest, node, versions, cells, trouble });
+    }
   }
   const { text, failed } = report(columns);
   console.log(`\n${text}`);
@@ -71,6 +88,13 @@ try {
 } finally {
   await runningServer?.kill();
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** One that is chosen alone runs on the Node.js that runs this, unless another is chosen as well. */
+function nodesOf({ nodes }) {
+  if (values.full) return NODE_MAJORS;
+  if (values.node !== undefined) return [values.node];
+  return values.nest === undefined ? nodes : [process.versions.node.split('.', 1)[0]];
 }
 
 function installHost({ nest, type, fastify }, tarballs) {
@@ -107,11 +131,12 @@ function transpile(place, type, file, done = new Set()) {
 }
 
 /** Every result that came, and what brought the run down if something did. */
-async function play(place) {
+async function play(place, execPath) {
   const cells = [];
-  const where = runningServer?.url ?? join(place, `${values.storage}-`);
+  const where = runningServer?.url ?? join(mkdtempSync(join(place, 'storage-')), `${values.storage}-`);
   const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), [values.storage, where], {
     cwd: place,
+    execPath,
     execArgv: ['--disable-warning=ExperimentalWarning'], // Node 20 says it of the ESM packages that it requires
     timeout: RUN_TIMEOUT_MS,
   });
@@ -125,5 +150,5 @@ function versionsIn(place, { fastify }) {
   const names = [...packages, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others, ...clients, 'jose']; // prettier-ignore
   const version = (name) =>
     JSON.parse(readFileSync(join(place, 'node_modules', name, 'package.json'), 'utf8')).version;
-  return new Map([['node', process.versions.node], ...names.map((name) => [name, version(name)])]);
+  return names.map((name) => [name, version(name)]);
 }

@@ -1,4 +1,4 @@
-// The table of the matrix: rows are endings and look-alikes, columns are session stacks under each NestJS.
+// The table of the matrix: rows are endings and look-alikes, columns are session stacks under each NestJS and Node.js.
 
 const LETTERS = 'ABCDEFGH';
 const MARKS = ['MISSED', 'INVENTED', 'TWICE', 'ROW?', 'ERROR'];
@@ -6,11 +6,15 @@ const LEGEND = `once: the browser is logged out, and that was reported once; sil
 With a *, the row says that this version behaves unlike the others. ${MARKS.join(', ')} are wrong; ROW? is a row
 that expects another thing than the browser gets.`;
 
-/** @param columns by NestJS: its number, the versions that are installed with it, and the results of its cells */
+/** @param columns by NestJS and Node.js: their majors, the versions that are installed with it, and the results of its cells */
 export function report(columns) {
-  const results = columns.flatMap(({ nest, cells }) => cells.map((cell) => ({ ...cell, nest, mark: markOf(cell, nest) }))); // prettier-ignore
+  const results = columns.flatMap(({ nest, node, cells }) =>
+    cells.map((cell) => ({ ...cell, column: nameOf({ nest, node }), mark: markOf(cell, nest) })),
+  );
   const wrong = results.filter(({ mark }) => MARKS.includes(mark));
-  const lost = columns.flatMap(({ nest, trouble }) => (trouble ? [`NestJS ${nest}: ${trouble}`] : []));
+  const lost = columns.flatMap(({ trouble, ...column }) =>
+    trouble ? [`${nameOf(column)}: ${trouble}`] : [],
+  );
   const count = (mark) => wrong.filter((result) => result.mark === mark).length;
   const failed = wrong.length + lost.length;
   const text = [
@@ -23,6 +27,10 @@ export function report(columns) {
 ${results.length - wrong.length} passed, ${failed} failed`,
   ].join('\n\n');
   return { text, failed };
+}
+
+function nameOf({ nest, node }) {
+  return `NestJS ${nest}, Node.js ${node}`;
 }
 
 /** What was told is held against the truth – what the browser gets afterwards – and then the truth against the row. */
@@ -49,11 +57,11 @@ function blocksOf(results) {
 }
 
 function tableOf({ platform, libraries, results }, columns) {
-  const title = `${platform}: ${libraries.map((library, index) => `${LETTERS[index]} = ${library}`).join('; ')}; with the NestJS`;
+  const title = `${platform}: ${libraries.map((library, index) => `${LETTERS[index]} = ${library}`).join('; ')}; with NestJS/Node.js`;
   const across = results.flatMap((stack, index) =>
-    columns.map(({ nest }) => ({
-      heading: `${LETTERS[index]} ${nest}`,
-      cells: stack.filter((cell) => cell.nest === nest),
+    columns.map((column) => ({
+      heading: `${LETTERS[index]} ${column.nest}/${column.node}`,
+      cells: stack.filter((cell) => cell.column === nameOf(column)),
     })),
   );
   const rows = [...new Set(results.flat().map(({ name }) => name))].map((name) => [
@@ -66,7 +74,7 @@ function tableOf({ platform, libraries, results }, columns) {
 function versionsOf(columns) {
   const names = [...columns[0].versions.keys()];
   const rows = names.map((name) => [name, ...columns.map(({ versions }) => versions.get(name))]);
-  return grid([['', ...columns.map(({ nest }) => `NestJS ${nest}`)], ...rows]);
+  return grid([['', ...columns.map(nameOf)], ...rows]);
 }
 
 function grid(rows) {
@@ -75,6 +83,6 @@ function grid(rows) {
   return rows.map((row) => padded(row).join('  ').trimEnd()).join('\n');
 }
 
-function explained({ mark, nest, stack, name, loggedOut, told, error }) {
-  return `${mark}: NestJS ${nest}, ${stack}: ${name}\n${error ?? `logged out: ${loggedOut}; told: ${told.join(', ') || 'nobody'}`}`;
+function explained({ mark, column, stack, name, loggedOut, told, error }) {
+  return `${mark}: ${column}, ${stack}: ${name}\n${error ?? `logged out: ${loggedOut}; told: ${told.join(', ') || 'nobody'}`}`;
 }
