@@ -1,6 +1,6 @@
 // Packs the libraries and the command line, and uses the tarballs as strangers would: in apps of `nest new` 10, 11 and 12.
-// One app of each with npm, and one with pnpm. `--full`: each with npm, pnpm and yarn, and with every builder. `--nest 11`
-// and `--manager yarn` run the apps of this NestJS and this package manager only, and nothing else.
+// One app of each with npm, and one with pnpm. `--full`: each with npm, pnpm and yarn, with every builder, and on every
+// Node.js. `--nest 11` and `--manager yarn` run the apps of this NestJS and this package manager only, and nothing else.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { checkContents } from './check-package/package-contents.mjs';
 import { npm, otherPackageManagers } from './check-package/package-managers.mjs';
 import { scaffold } from './check-package/scaffold.mjs';
 import { tryStrictHost } from './check-package/strict-host.mjs';
+import { NODE_MAJORS, nodeBinary } from './node-binaries.mjs';
 import { packages, packInto, runAsync } from './packed.mjs';
 
 const { values } = parseArgs({
@@ -19,6 +20,8 @@ const { values } = parseArgs({
 /** One for each CPU of the smallest machine that runs this. */
 const CONCURRENCY = 2;
 const nests = ['10', '11', '12'];
+/** The versions of Node.js that the built apps of each NestJS run on, unless `--full` wants all. */
+const NODES = { 10: ['20'], 11: ['22'], 12: ['24', '26'] };
 const NEEDED = {
   'nestjs-debate-space': ['dist/index.js', 'dist/index.d.ts', 'schematics/collection.json'],
   'debate-space-simulator': ['dist/index.js', 'dist/index.d.ts'],
@@ -70,17 +73,20 @@ function adoptions(managers) {
 async function tryAdoption({ nest, manager }, scaffolds, packed) {
   const startedAt = Date.now();
   const builders = values.full ? buildersOf(nest) : ['tsc'];
+  const nodes = values.full ? NODE_MAJORS : NODES[nest];
+  const binaries = nodes.map((major) => nodeBinary(major, folder));
   const place = join(folder, `nest-${nest}-${manager.name}`);
   const name = `an app of nest new ${nest} with ${manager.name}`;
   try {
-    await adopt({ scaffold: scaffolds.get(nest), place, manager, builders, packed });
+    await adopt({ scaffold: scaffolds.get(nest), place, manager, builders, binaries, packed });
   } catch (error) {
     throw new Error(`${name}: ${error.message}`, { cause: error });
   }
   const seconds = Math.round((Date.now() - startedAt) / 1000);
   console.log(
     `✓ ${name} adopts the plugin by nest add: unit and e2e tests pass, ` +
-      `the command line runs, and a build with ${builders.join(', ')} reports one logout (${seconds} s)`,
+      `the command line runs, and a build with ${builders.join(', ')} reports one logout on Node.js ` +
+      `${nodes.join(', ')} (${seconds} s)`,
   );
 }
 

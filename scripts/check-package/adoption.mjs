@@ -38,9 +38,10 @@ export function buildersOf(nest) {
 /**
  * @param scaffold the app's folder as `nest new` left it
  * @param place where this adoption happens
+ * @param binaries of Node.js, on which the built app runs one after the other
  * @param packed the plugin, the simulator and the command line
  */
-export async function adopt({ scaffold, place, manager, builders, packed }) {
+export async function adopt({ scaffold, place, manager, builders, binaries, packed }) {
   const [plugin] = packed;
   copyScaffold(scaffold, place, plugin.tarball);
   const tarballs = packed.map(({ tarball }) => `file:${tarball}`);
@@ -62,7 +63,7 @@ export async function adopt({ scaffold, place, manager, builders, packed }) {
       await manager.exec(place, 'nest', ['build', '--builder', builder]);
       const main = ['dist/main.js', 'dist/src/main.js'].find((path) => existsSync(join(place, path)));
       assert.ok(main, `nest build --builder ${builder} has built no main.js`);
-      await logOutOnce(place, main, authUrl);
+      for (const node of binaries) await logOutOnce(node, place, main, authUrl);
     }
   });
 }

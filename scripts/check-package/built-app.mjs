@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { URLSearchParams } from 'node:url';
 
-/** Starts `main` in `place`, logs alice in and out there, and waits until she has left the debate space. */
-export async function logOutOnce(place, main, authUrl) {
+/** Starts `main` in `place` with this binary of Node.js, logs alice in and out there, and waits until she has left the debate space. */
+export async function logOutOnce(node, place, main, authUrl) {
   await fetch(`${authUrl}/simulator/sign-in`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -16,7 +16,7 @@ export async function logOutOnce(place, main, authUrl) {
 
   const PORT = String(await freePort());
   const env = { ...process.env, PORT, DEBATE_SPACE_AUTH_URL: authUrl };
-  const app = spawn(process.execPath, [main], { cwd: place, env });
+  const app = spawn(node, [main], { cwd: place, env });
   let printed = '';
   for (const stream of [app.stdout, app.stderr]) stream.on('data', (text) => (printed += text));
   const url = `http://127.0.0.1:${PORT}`;
