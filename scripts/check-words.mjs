@@ -1,0 +1,41 @@
+// `npm run lint`: words that a reader has to learn first, or that are not American English, and what to write instead.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+const WORDS = [
+  [/\bcures?\b/i, 'hint'],
+  [/\b(told|tells?|telling) of\b/i, 'reported, reports'],
+  [/\basked for\b/i, 'requested'],
+  [/\bmend(s|ed|ing)?\b/i, 'fix, correct'],
+  [/\bat once\b/i, 'immediately; or: at the same time'],
+  [/\bby itself\b/i, 'automatically'],
+  [/\bis over\b/i, 'is finished, has expired'],
+  [/\bover there\b/i, 'in the debate space'],
+  [/\bwhoever\b/i, 'name who does it'],
+  [/\bso long\b/i, 'for this time'],
+  [/\b(MOST|LEAST)_/, 'MAX_, MIN_'],
+  [/cancell(ed|ing)/i, 'canceled, canceling'],
+  [/(authori|anonymi|recogni|organi|initiali|seriali)s(e|ed|es|ing|ation)\b/i, '-ize, -ization'],
+  [/\b(behaviou?r|favou?r|colou?r)(?<=our)/i, '-or'],
+];
+const CHECKED = ['*.ts', '*.mjs', '*.md', '*.eta', '*.yml'];
+const EXEMPT = new Set(['scripts/check-words.mjs']);
+
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...CHECKED], {
+  encoding: 'utf8',
+});
+let found = 0;
+for (const file of files.split('\n').filter((name) => name !== '' && !EXEMPT.has(name))) {
+  for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
+    for (const [word, better] of WORDS) {
+      const match = word.exec(line);
+      if (!match) continue;
+      found += 1;
+      console.error(`${file}:${index + 1}: "${match[0]}"; write: ${better}`);
+    }
+  }
+}
+if (found > 0) {
+  console.error(`${found} words of the list in scripts/check-words.mjs`);
+  process.exitCode = 1;
+}
