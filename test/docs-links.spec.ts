@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pageOf, pages } from './support/docs-snippets.js';
@@ -46,5 +46,50 @@ describe.each([...pages, ...others])('%s', (page) => {
       return anchor !== undefined && !anchorsOf(file).has(anchor);
     });
     expect(broken).toEqual([]);
+  });
+});
+
+/** The TypeScript and JavaScript of these folders, by their paths. */
+function sourcesIn(...folders: string[]): (readonly [path: string, text: string])[] {
+  const all = folders.flatMap((folder) =>
+    readdirSync(root + folder, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+  );
+  const sources = all.filter(
+    (path) => /(?<!\.d)\.(ts|mjs|cjs)$/.test(path) && !/node_modules|\/dist\//.test(path),
+  );
+  return sources.map((path) => [path, readFileSync(root + path, 'utf8')]);
+}
+
+describe('the sources', () => {
+  const sources = sourcesIn('libs', 'sample-app', 'scripts', 'test');
+
+  it('name pages that there are', () => {
+    const renamed = ['docs/gdpr.md', 'docs/session-stacks.md']; // the sources of the library name them as before
+    const missing = sources.flatMap(([path, text]) =>
+      [...text.matchAll(/\bdocs\/[\w/-]+\.md/g)]
+        .filter(([page]) => !existsSync(root + page) && !renamed.includes(page))
+        .map(([page]) => `${path}: ${page}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it.each([
+    ['service-interface.md', /service-interface\.md, sections? ([\d., andto]+\d|\d)/g, /^#{2,3} ([\d.]+) /gm],
+    ['session-endings.md', /session-endings\.md, rules? ([\d, andto]+\d|\d)/g, /^(\d+)\. \*\*/gm],
+  ])('cite sections and rules of %s that there are', (name, citation, numbering) => {
+    const numbers = new Set(
+      [...pageOf(`docs/spec/${name}`).matchAll(numbering)].map(([, number = '']) =>
+        number.replace(/\.$/, ''),
+      ),
+    );
+    const cited = sources
+      .filter(([path]) => !path.startsWith('test/docs-'))
+      .flatMap(([path, text]) =>
+        [...text.replaceAll(/\n \* /g, ' ').matchAll(citation)].flatMap(([, list = '']) =>
+          [...list.matchAll(/\d+(?:\.\d+)?/g)].map(([number]) => [path, number] as const),
+        ),
+      );
+    expect(cited.length).toBeGreaterThan(3);
+    expect(cited.filter(([, number]) => !numbers.has(number))).toEqual([]);
   });
 });
