@@ -62,10 +62,11 @@ function sourcesIn(...folders: string[]): (readonly [path: string, text: string]
 
 describe('the sources', () => {
   const sources = sourcesIn('libs', 'sample-app', 'scripts', 'test');
+  const changes = ['CHANGELOG.md', pageOf('CHANGELOG.md')] as const;
 
   it('name pages that there are', () => {
     const renamed = ['docs/gdpr.md', 'docs/session-stacks.md']; // the sources of the library name them as before
-    const missing = sources.flatMap(([path, text]) =>
+    const missing = [...sources, changes].flatMap(([path, text]) =>
       [...text.matchAll(/\bdocs\/[\w/-]+\.md/g)]
         .filter(([page]) => !existsSync(root + page) && !renamed.includes(page))
         .map(([page]) => `${path}: ${page}`),

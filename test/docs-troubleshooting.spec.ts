@@ -31,10 +31,10 @@ const entries = [
 const headings = new Set([...page.matchAll(/^### `(.*)`$/gm)].map(([, line = '']) => line));
 const isCode = (entry: string): boolean => /^[\w-]+$/.test(entry);
 
-/** `…` stands for anything. */
+/** `…` stands for anything, or nothing. */
 const patternOf = (text: string): RegExp => {
   const parts = text.split('…').map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, '\\$&'));
-  return new RegExp(`^${parts.join('[^]+')}$`);
+  return new RegExp(`^${parts.join('[^]*')}$`);
 };
 const lines = entries.filter((entry) => !isCode(entry));
 /** The entry for a line, which may have `…` itself where it is not known before it runs. */
@@ -154,6 +154,9 @@ function loggedOf(all: readonly DebateSpaceEvent[]): string[] {
 /** Stands for what a template puts in. */
 const VARIABLE = '…';
 
+const isSum = (node: ts.Node): boolean =>
+  ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.PlusToken;
+
 /** The text of an expression of strings, such as `'a ' + b`, with {@link VARIABLE} for what is not known before it runs. */
 function textsOf(node: ts.Expression): string[] {
   if (ts.isStringLiteralLike(node)) return [node.text];
@@ -162,14 +165,14 @@ function textsOf(node: ts.Expression): string[] {
   if (ts.isTemplateExpression(node)) {
     return [node.head.text + node.templateSpans.map(({ literal }) => VARIABLE + literal.text).join('')];
   }
-  if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.PlusToken) {
+  if (ts.isBinaryExpression(node) && isSum(node)) {
     return textsOf(node.left).flatMap((left) => textsOf(node.right).map((right) => left + right));
   }
   return [VARIABLE];
 }
 
-const isWhole = (node: ts.Node): boolean =>
-  !(ts.isBinaryExpression(node.parent) || ts.isParenthesizedExpression(node.parent));
+/** Not a part of a longer text. */
+const isWhole = ({ parent }: ts.Node): boolean => !(isSum(parent) || ts.isParenthesizedExpression(parent));
 
 /** All texts in the sources; and of these, the lines for a logger, messages of a `StorageError`, and texts with a hint. */
 function textsInSources(): { readonly all: ReadonlySet<string>; readonly lines: ReadonlySet<string> } {
