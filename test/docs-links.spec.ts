@@ -7,6 +7,8 @@ import { pageOf, pages } from './support/docs-snippets.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const others = [
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
   'sample-app/README.md',
   'libs/debate-space-cli/README.md',
   'libs/debate-space-simulator/README.md',
