@@ -18,7 +18,7 @@ try {
   const recipes = join(root, 'scripts/check-recipes');
   cpSync(join(recipes, 'auth-options.mjs'), join(place, 'auth-options.js'));
   writeFileSync(join(place, 'auth.ts'), snippet('docs/stateless-logins.md', 'better-auth'));
-  writeFileSync(join(place, 'delete-account.ts'), snippet('docs/storage.md', 'typeorm'));
+  writeFileSync(join(place, 'delete-account.ts'), snippet('docs/erasures-in-your-transaction.md', 'typeorm'));
   const options = { module: 'nodenext', target: 'es2022', strict: true, allowJs: true, outDir: 'dist' };
   const compilerOptions = { ...options, skipLibCheck: true, types: ['node'] };
   writeFileSync(

@@ -16,13 +16,15 @@ import { redisClient, redisServer, startRedis, type RunningRedis } from './suppo
 import { startService, using } from './support/service.js';
 import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
 
-const page = pageOf('docs/storage.md');
+const page = pageOf('docs/choosing-a-storage.md');
+const transactionPage = pageOf('docs/erasures-in-your-transaction.md');
+const customPage = pageOf('docs/custom-storage.md');
 const { memoryStorage } = plugin;
 
 /** The code in the row of a table that begins with these words. */
 function codeOf(row: string): string {
   const [, code] = new RegExp(`^\\| ${row} +\\| \`(.*?)\` +\\|$`, 'm').exec(page) ?? [];
-  if (code === undefined) throw new Error(`docs/storage.md has no row ${row}`);
+  if (code === undefined) throw new Error(`docs/choosing-a-storage.md has no row ${row}`);
   return code;
 }
 
@@ -146,7 +148,7 @@ describe('the page about storages', () => {
       }),
     };
     it.each(Object.keys(transactions))('takes an erasure in the transaction of %s', async (path) => {
-      const { deleteAccount } = runSnippet(page, path, {}) as {
+      const { deleteAccount } = runSnippet(transactionPage, path, {}) as {
         deleteAccount: (uid: string, connection: unknown, erasures: unknown) => Promise<void>;
       };
       const connection = (transactions[path] as () => unknown)();
@@ -176,13 +178,23 @@ describe('the page about storages', () => {
       expect(await rowsOf('SELECT uid FROM account WHERE uid LIKE $1', [`%${path}`])).toHaveLength(1);
     });
 
+    it('is set up by the migration that the command prints', () => {
+      const [, code = ''] = /^node --input-type=module -e "\n(.*?)"$/ms.exec(page) ?? [];
+      let printed = '';
+      runCode(code.replace(/import (.*?) from '(.*?)';/, "const $1 = require('$2');"), {
+        require: (name: string) => ({ 'nestjs-debate-space/postgres': postgres })[name],
+        console: { log: (text: string) => (printed += text) },
+      });
+      expect(printed).toBe(`${postgres.postgresMigration({ table })};`);
+    });
+
     it('is open, after the migration and the grants, to a role that may not create tables', async () => {
       const { DebateSpace1760000000000: Migration } = runSnippet(
         page,
         'src/migrations/1760000000000-debate-space.ts',
         { 'nestjs-debate-space/postgres': postgres },
       ) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
-      if (!Migration) throw new Error('docs/storage.md has no migration');
+      if (!Migration) throw new Error('docs/choosing-a-storage.md has no migration');
       const [, grants = ''] = /^```sql\n(.*?)^```/ms.exec(page) ?? [];
       await new Migration().up(pool);
       await pool.query('ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC');
@@ -198,8 +210,8 @@ describe('the page about storages', () => {
   });
 });
 
-const example = runSnippet(page, 'src/my-storage.ts', { 'nestjs-debate-space': plugin });
-runSnippet(page, 'test/my-storage.spec.ts', {
+const example = runSnippet(customPage, 'src/my-storage.ts', { 'nestjs-debate-space': plugin });
+runSnippet(customPage, 'test/my-storage.spec.ts', {
   '../src/my-storage.js': example,
   'nestjs-debate-space/storage-contract': contract,
 });

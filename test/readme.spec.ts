@@ -1,14 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import * as errors from 'nestjs-debate-space';
 import ts from 'typescript';
 import { optionsSchema } from '../libs/debate-space/src/options-schema.js';
+import { fencesOf, pageOf, pages } from './support/docs-snippets.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const readme = readFileSync(`${root}/README.md`, 'utf8');
+const MAX_README_LINES = 150;
+const MAX_PAGE_LINES = 250;
 
-const pages = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'));
+/** Pages that are looked up, and not read from their beginning. */
+const references = ['docs/cli.md', 'docs/troubleshooting.md'];
+
+/** Every language of a snippet, and the test that reads it. */
+const readers: Record<string, string> = {
+  ts: 'readme.spec.ts compiles it',
+  typescript: 'scripts/check-recipes.mjs compiles and runs it',
+  sh: 'docs-commands.spec.ts',
+  text: 'docs-troubleshooting.spec.ts',
+  json: 'nest-add.spec.ts',
+  yaml: 'docs-commands.spec.ts',
+  sql: 'docs-storage.spec.ts',
+  mermaid: 'a picture',
+};
 
 /**
  * The code that a page fences as `ts`, each under the name of a file: the one in its first line, so that it can import
@@ -16,9 +29,9 @@ const pages = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'))
  * scripts/check-recipes.mjs compiles and runs that.
  */
 function snippets(page: string): (readonly [path: string, code: string])[] {
-  const fences = readFileSync(`${root}/${page}`, 'utf8').matchAll(/^```ts\n(.*?)^```/gms);
   const name = page.replaceAll(/\W/g, '-');
-  return [...fences].map(([, code = ''], index) => {
+  const codes = fencesOf(page).filter(({ language }) => language === 'ts');
+  return codes.map(({ code }, index) => {
     const [, path = `${index}.ts`] = /^\/\/ (\S+\.ts)\n/.exec(code) ?? [];
     return [`${root}test/${name}/${path}`, code] as const;
   });
@@ -33,6 +46,10 @@ declare global {
   const expect: typeof jest.expect;
   const it: typeof jest.it;
 }
+`;
+
+/** The module of an app, which its tests on other pages import. */
+const appModule = `export class AppModule {}
 `;
 
 /** What the compiler has to say about files that exist in memory only, as part of this workspace. */
@@ -59,43 +76,55 @@ function problemsOf(sources: ReadonlyMap<string, string>): string[] {
 }
 
 describe('the README', () => {
+  it('is short', () => {
+    expect(pageOf('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(MAX_README_LINES);
+  });
+
   it('has snippets that compile, and so have the pages of docs/', () => {
-    const own = snippets('README.md');
-    expect(own.length).toBeGreaterThan(5);
-    const sources = new Map([...own, ...pages.flatMap((page) => snippets(`docs/${page}`))]);
+    expect(snippets('README.md').length).toBeGreaterThan(1);
+    const sources = new Map(pages.flatMap(snippets));
+    expect(sources.size).toBeGreaterThan(40);
     sources.set(`${root}test/test-globals.ts`, testGlobals);
+    sources.set(`${root}test/docs-testing-your-app-md/src/app.module.ts`, appModule);
     expect(problemsOf(sources)).toEqual([]);
   });
 
-  it('names every option in its table, and no other', () => {
+  it('shows erasures behind a guard only', () => {
+    const controllers = fencesOf('README.md').filter(({ code }) => code.includes('@Controller('));
+    expect(controllers.length).toBeGreaterThan(0);
+    for (const { code } of controllers) expect(code).toMatch(/@UseGuards\(\w+\)\nexport class/);
+  });
+});
+
+describe('the pages of docs/', () => {
+  it.each(pages.filter((page) => !references.includes(page)))('%s is not long', (page) => {
+    expect(pageOf(page).trimEnd().split('\n').length).toBeLessThanOrEqual(MAX_PAGE_LINES);
+  });
+
+  it('have snippets only in languages that a test reads', () => {
+    const languages = new Set(pages.flatMap((page) => fencesOf(page).map(({ language }) => language)));
+    for (const language of languages) expect(readers).toHaveProperty([language]);
+  });
+
+  it('stand in the index, each of them', () => {
+    const index = pageOf('docs/README.md');
+    const missing = pages.filter((page) => page.startsWith('docs/') && !index.includes(`(${page.slice(5)}`));
+    expect(missing).toEqual(['docs/README.md']);
+  });
+
+  it('docs/options.md names every option, and no other', () => {
     const groups = Object.entries(optionsSchema.shape).flatMap(([name, schema]) => {
       const inner = 'unwrap' in schema ? schema.unwrap() : schema;
       return 'shape' in inner ? Object.keys(inner.shape).map((key) => `${name}.${key}`) : [name];
     });
-    const table = readme.slice(readme.indexOf('## Options'), readme.indexOf('## Test your own app'));
+    const [table = ''] = pageOf('docs/options.md').split('\n## ');
     const named = [...table.matchAll(/^\| `([\w.]+)`/gm)].map(([, name]) => name);
     expect(named.toSorted()).toEqual(groups.toSorted());
   });
 
-  it('names every error with its code', () => {
-    const classes = Object.values(errors).filter((each): each is typeof errors.NetworkError =>
-      Object.prototype.isPrototypeOf.call(errors.DebateSpaceRequestError, each as object),
-    );
-    expect(classes.length).toBeGreaterThan(10);
-    const details = { operation: 'token', retryable: false, outcome: 'not-sent', attempts: 0 } as const;
-    for (const Kind of classes)
-      expect(readme).toMatch(new RegExp(`\`${Kind.name}\` +\\| \`${new Kind('', details).code}\``));
-    expect(readme).toMatch(new RegExp(`\`StorageError\` +\\| \`${new errors.StorageError('').code}\``));
-  });
-
-  it('has shell commands that are scripts of this workspace', () => {
-    const { scripts } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8')) as {
-      scripts: Record<string, string>;
-    };
-    const commands = [...readme.matchAll(/npm (?:run ([\w:]+)|(start|test))\b/g)].map(
-      ([, run, short]) => run ?? short ?? '',
-    );
-    expect(commands.length).toBeGreaterThan(5);
-    for (const command of commands) expect(scripts).toHaveProperty([command]);
+  it('docs/glossary.md has at most twenty words', () => {
+    const words = [...pageOf('docs/glossary.md').matchAll(/^\| \*\*/gm)];
+    expect(words.length).toBeGreaterThan(10);
+    expect(words.length).toBeLessThanOrEqual(20);
   });
 });

@@ -162,7 +162,7 @@ it.each([
     const browser = new Browser(await apps.listen(create));
     await post(browser, '/login?uid=alice');
     expect(await browser.get('/whoami')).toBe('alice');
-    const isOwn = !isOurs; // docs/session-stacks.md says so
+    const isOwn = !isOurs; // docs/sessions.md says so
     expect(seen).toEqual([[isOwn, isOwn, isOwn]]);
   },
 );

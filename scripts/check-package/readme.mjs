@@ -1,15 +1,22 @@
-// The README's snippets as files of an app.
+// The snippets of the README and of the pages for beginners as files of an app.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../packed.mjs';
 
+const pages = ['README.md', 'docs/getting-started.md', 'docs/direct-calls.md', 'docs/testing-your-app.md'];
+
 /** The snippets whose first line names a file. `nest add` writes the one that edits the app's own module. */
 export function readmeFiles() {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const fences = [...readme.matchAll(/^```ts\n\/\/ (\S+\.ts)\n(.*?)^```/gms)];
+  const text = pages.map((page) => readFileSync(join(root, page), 'utf8')).join('\n');
+  const fences = [...text.matchAll(/^```ts\n\/\/ (\S+\.ts)\n(.*?)^```/gms)];
   const files = new Map(fences.map(([, path, code]) => [path, code]));
-  if (!files.delete('src/app.module.ts')) throw new Error('the README shows no src/app.module.ts');
-  if (!files.has('test/debate-space.e2e-spec.ts')) throw new Error('the README shows no end-to-end test');
+  // The app has a main.ts of its own; `nest add` edits its module.
+  for (const own of ['src/main.ts', 'src/main-fastify.ts', 'src/app.module.ts']) {
+    if (!files.delete(own)) throw new Error(`docs/getting-started.md shows no ${own}`);
+  }
+  for (const path of ['src/debate-erasure.controller.ts', 'test/debate-space.e2e-spec.ts']) {
+    if (!files.has(path)) throw new Error(`no page shows ${path}`);
+  }
   return files;
 }
 

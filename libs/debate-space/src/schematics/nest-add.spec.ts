@@ -10,7 +10,8 @@ import { nestAdd } from './nest-add.js';
 declare const nativeRequire: NodeJS.Require;
 const { HostTree } = nativeRequire('@angular-devkit/schematics') as typeof Schematics;
 
-const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+const pageOf = (name: string): string =>
+  readFileSync(new URL(`../../../../docs/${name}`, import.meta.url), 'utf8');
 const scaffoldModule = `import { Module } from '@nestjs/common';
 import { AppController } from './app.controller';
 
@@ -54,10 +55,11 @@ function contents(tree: Tree): Record<string, string> {
 }
 
 describe('nest add nestjs-debate-space', () => {
-  it('imports the module as the README shows', async () => {
+  it('imports the module as docs/getting-started.md shows', async () => {
     const tree = project();
     await add(tree);
-    const fence = /^```ts\n\/\/ src\/app\.module\.ts\n(.*?)^```/ms.exec(readme)?.[1] ?? '';
+    const fence =
+      /^```ts\n\/\/ src\/app\.module\.ts\n(.*?)^```/ms.exec(pageOf('getting-started.md'))?.[1] ?? '';
     const [, imports] = /( {2}imports: \[\n.*?^ {2}\],\n)/ms.exec(fence) ?? [];
     expect(imports).toContain('DebateSpaceModule');
     expect(tree.readText('src/app.module.ts')).toBe(
@@ -114,10 +116,10 @@ export class AppModule {}
     expect(lines).not.toContain(`DEBATE_SPACE_APPLICATION_NAME=${DEMO_CREDENTIALS.applicationName}`);
   });
 
-  it('writes the jest line of the README into both files that configure jest', async () => {
+  it('writes the jest line of docs/testing-your-app.md into both files that configure jest', async () => {
     const tree = project({ 'test/jest-e2e.json': { rootDir: '.' } });
     await add(tree);
-    const [line] = /"transformIgnorePatterns": \[".*"\]/.exec(readme) ?? [];
+    const [line] = /"transformIgnorePatterns": \[".*"\]/.exec(pageOf('testing-your-app.md')) ?? [];
     const { transformIgnorePatterns } = JSON.parse(`{${line}}`) as { transformIgnorePatterns: string[] };
     expect(tree.readJson('package.json')).toMatchObject({
       jest: { rootDir: 'src', transformIgnorePatterns },

@@ -20,7 +20,7 @@ import { errorOf } from './support/service-clients.js';
 
 type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
 
-const page = pageOf('docs/gdpr.md');
+const page = pageOf('docs/lists-of-users.md');
 /** Lets everybody in. */
 class NoGuard {
   canActivate = (): boolean => true;
@@ -40,7 +40,7 @@ const modules = {
   rxjs,
 };
 const { uidsOfCsv, uidsOfNdjson, linesOf } = uidsOfFile as Record<string, UidsOf>;
-if (!uidsOfCsv || !uidsOfNdjson || !linesOf) throw new Error('docs/gdpr.md has other names');
+if (!uidsOfCsv || !uidsOfNdjson || !linesOf) throw new Error('docs/lists-of-users.md has other names');
 
 /** Bytes in pieces of this size. */
 function fileOf(content: string | Buffer, size = 3): Readable {
