@@ -15,7 +15,7 @@ export type EndReason =
   | 'requested'
   | 'erasure';
 
-/** A setup in which ends are missed; docs/session-stacks.md has an entry for each. */
+/** A setup in which ends are missed; docs/troubleshooting.md has an entry for each. */
 export type SetupWarningCode =
   | 'uid-not-found'
   | 'session-without-store'

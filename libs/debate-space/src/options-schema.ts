@@ -30,7 +30,7 @@ const long = (least: number) => whole(least, 1000 * 365 * DAY_MS, ' of milliseco
 const EXPIRY = 'must be true, false or { sweepMs }, a whole number of milliseconds';
 const ADAPTER = "must be 'http', 'fetch' or a function that is an axios adapter; leave it out for ours";
 const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
-const GROUP = 'must be an object; see the table of options in the README';
+const GROUP = 'must be an object; see docs/options.md';
 /** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
 const text = (hint: string) =>
   z

@@ -98,7 +98,7 @@ function sentence(issue: z.core.$ZodIssue, options: Readonly<Record<string, unkn
     const names = issue.keys.map((key) => [...issue.path, shown(key, options)].join('.'));
     if (names.every((name) => ['name', 'isGlobal'].includes(name)))
       return `${names.join(', ')}: not for the factory to give; put it beside useFactory, useClass or useExisting`;
-    return `${names.join(', ')}: no such option; see the table of options in the README`;
+    return `${names.join(', ')}: no such option; see docs/options.md`;
   }
   const hidden = keysOf(options).includes(issue.input);
   return `${issue.path.join('.') || 'options'} ${issue.message} (found ${found(issue.input, hidden)})`;

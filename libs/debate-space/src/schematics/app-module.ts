@@ -4,7 +4,7 @@ import { overwrite } from './overwrite.js';
 
 const CONFIG_IMPORT = 'ConfigModule.forRoot(),\n    ';
 
-/** The import of the README. */
+/** The import of docs/getting-started.md. */
 const DEBATE_SPACE_IMPORT = `DebateSpaceModule.forRootAsync({
       imports: [ConfigModule],
       inject: [ConfigService],
@@ -19,7 +19,7 @@ const DEBATE_SPACE_IMPORT = `DebateSpaceModule.forRootAsync({
 /** Imports DebateSpaceModule, and ConfigModule where the module has none. */
 export function importDebateSpaceModule(tree: Tree, file: string): string[] {
   const byHand = [
-    `Import DebateSpaceModule in your root module, as the README of nestjs-debate-space shows.`,
+    `Import DebateSpaceModule in your root module, as docs/getting-started.md of nestjs-debate-space shows.`,
   ];
   if (!tree.exists(file)) return byHand;
   const content = tree.readText(file).replaceAll('\r\n', '\n');

@@ -219,7 +219,7 @@ export class AppModule {}
   it('says what is left to do', async () => {
     const { printed } = await add(project());
     expect(printed).toMatch(/1\. Copy the DEBATE_SPACE_ variables of \.env\.example to \.env\./);
-    expect(printed).toContain('docs/session-stacks.md');
+    expect(printed).toContain('docs/getting-started.md');
   });
 
   it('names each step that it cannot do', async () => {

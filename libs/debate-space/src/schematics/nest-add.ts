@@ -11,8 +11,8 @@ interface NestAddOptions {
 }
 
 /**
- * `nest add nestjs-debate-space`: the installation steps of the README. Each step changes nothing where it is already
- * done, and returns what is left for the developer.
+ * `nest add nestjs-debate-space`: the installation steps of docs/getting-started.md. Each step changes nothing where it is
+ * already done, and returns what is left for the developer.
  *
  * @internal
  */
@@ -28,7 +28,7 @@ export function nestAdd({ sourceRoot = 'src' }: NestAddOptions): Rule {
         'test/jest-e2e.json',
         `${sourceRoot}/../test/jest-e2e.json`,
       ]),
-      'See that it works, with one login and one logout: node_modules/nestjs-debate-space/docs/session-stacks.md.',
+      'See that it works, with one login and one logout: node_modules/nestjs-debate-space/docs/getting-started.md.',
     ];
     context.logger.info('DebateSpaceModule is added. What is left to do:');
     for (const [index, step] of remaining.entries()) context.logger.info(`${index + 1}. ${step}`);
