@@ -6,10 +6,10 @@ import type { LogoutSender } from '../logout/logout-sender.js';
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
 import type { NoSlot, Slot } from '../remote/rate-limiter.js';
 import { timeoutOrThrow } from '../with-timeout.js';
+import type { ErasureCalls } from './erasure-calls.js';
 import type { ErasureEnd } from './erasure-change.js';
 import type { ErasureClaim } from './erasure-claims.js';
 import type { Setback } from './erasure-queue.js';
-import type { ErasureCalls } from './erasure-calls.js';
 import type { BeforeErase } from './erasure.js';
 
 /** What came of an attempt. */
@@ -29,30 +29,16 @@ export interface FailedAttempt extends Setback {
 
 /** Where it says no more, nothing was sent, and the failure concerns this erasure only. */
 type Failure = Pick<FailedAttempt, 'cause' | 'hint'> & Partial<FailedAttempt>;
+const USUAL = { sent: false, unknown: false, others: 'unaffected', brokenOff: false } as const;
+const BROKEN_OFF = { cause: 'broken off', hint: '', brokenOff: true, delayMs: 0 } as const;
 
-const FAILURES = {
-  unreadable: {
-    cause: 'unreadable',
-    hint: 'the record of this erasure cannot be read; cancel it, and request the erasure again',
-  },
-  noWord: {
-    cause: 'beforeErase failed',
-    hint: 'see why erasure.beforeErase fails; without its answer nothing is erased',
-  },
-  noSlot: {
-    cause: 'no slot of the rate limit',
-    hint: 'raise http.rateLimit if the service permits more requests',
-    others: 'slower',
-  },
-  /** A 404 of something that is not the service. */
-  noService: {
-    cause: '404',
-    hint: 'the address answers 404 to everything, and is not the service; check baseUrl',
-    others: 'held-up',
-    sent: true,
-  },
-  brokenOff: { cause: 'broken off', hint: '', brokenOff: true, delayMs: 0 },
-} as const satisfies Record<string, Failure>;
+const HINTS = {
+  noSlot: 'raise http.rateLimit if the service permits more requests',
+  noWord: 'see why erasure.beforeErase fails; without its answer nothing is erased',
+  noService: 'the address answers 404 to everything, and is not the service; check baseUrl',
+  noLogout: 'see that the service is up, and run `npx debate-space doctor`',
+  refused: 'the service refuses to erase this user; ask its operator',
+};
 
 /** What errors say of all the other erasures, if not that they are held up. */
 const OTHERS: Partial<Record<DebateSpaceErrorCode, FailedAttempt['others']>> = {
@@ -89,27 +75,25 @@ export class ErasureAttempt {
   async make(claim: ErasureClaim, markSending: () => Promise<boolean>): Promise<AttemptResult> {
     const result = await this.#make(claim, markSending);
     if ('outcome' in result) return { end: result };
-    const { rejections } = claim;
-    const usual = {
-      rejections,
-      sent: false,
-      unknown: false,
-      others: 'unaffected',
-      brokenOff: false,
-    } as const;
-    return { ...usual, delayMs: delayOf(claim), ...result };
+    return { ...USUAL, rejections: claim.rejections, delayMs: delayOf(claim), ...result };
   }
 
   async #make(claim: ErasureClaim, markSending: () => Promise<boolean>): Promise<ErasureEnd | Failure> {
-    const { uid, mode, hint = FAILURES.unreadable.hint } = claim;
-    if (uid === undefined) return { ...FAILURES.unreadable, hint };
+    const { uid, mode, hint = '' } = claim;
+    if (uid === undefined) return { cause: 'unreadable', hint };
     let slot: Slot | NoSlot;
     try {
       slot = await this.calls.prepare(mode);
     } catch (error) {
-      return this.closing.aborted ? FAILURES.brokenOff : failureOf(claim, error);
+      return this.closing.aborted ? BROKEN_OFF : failureOf(claim, error);
     }
-    if ('retryAfterMs' in slot) return { ...FAILURES.noSlot, delayMs: slot.retryAfterMs };
+    if ('retryAfterMs' in slot)
+      return {
+        cause: 'no slot of the rate limit',
+        hint: HINTS.noSlot,
+        others: 'slower',
+        delayMs: slot.retryAfterMs,
+      };
     try {
       return (await this.#veto(claim, uid)) ?? (await this.#erase(claim, uid, slot, markSending));
     } finally {
@@ -131,10 +115,10 @@ export class ErasureAttempt {
       if (typeof veto !== 'string') throw new TypeError('neither nothing nor a veto');
       return { outcome: 'vetoed', loggedOut: false, reason: veto.slice(0, MAX_REASON_LENGTH) };
     } catch (error) {
-      if (this.closing.aborted) return FAILURES.brokenOff;
+      if (this.closing.aborted) return BROKEN_OFF;
       const name = error instanceof Error ? error.name : typeof error;
       this.emit({ type: 'fault', where: 'erasure.beforeErase', error: name });
-      return FAILURES.noWord;
+      return { cause: 'beforeErase failed', hint: HINTS.noWord };
     }
   }
 
@@ -146,10 +130,11 @@ export class ErasureAttempt {
   ): Promise<ErasureEnd | Failure> {
     const loggedOut = await this.#logOut(claim, uid);
     if (typeof loggedOut === 'object') return loggedOut;
-    if (!(await markSending())) return FAILURES.brokenOff;
+    if (!(await markSending())) return BROKEN_OFF;
     try {
       const status = await this.calls.erase(uid, claim.mode, slot);
-      if (status === 404 && !(await this.calls.isServiceThere())) return FAILURES.noService;
+      if (status === 404 && !(await this.calls.isServiceThere()))
+        return { cause: '404', hint: HINTS.noService, others: 'held-up', sent: true };
       // Gone already – unless an earlier attempt, whose answer nobody has heard, was what did it.
       const outcome = status === 404 && !claim.unknown ? 'not-found' : 'erased';
       return { outcome, status, loggedOut };
@@ -164,14 +149,14 @@ export class ErasureAttempt {
     const { uidHash: id, attempts, rejections } = claim;
     const entry = { id, uid, reason: 'erasure', endedAt: Date.now() } as const;
     const answer = await this.logouts.send(entry);
-    if (answer.aborted) return FAILURES.brokenOff;
+    if (answer.aborted) return BROKEN_OFF;
     const decision = decide(answer, { entry, attempts, rejections }, Infinity);
     // Refused for good: the erasure, which the law asks for, does not wait for it. The receipt tells.
     if (decision.action !== 'retry') return decision.action === 'finish';
     const { local = false, status, retryAfterMs } = answer;
     return {
       cause: `logout: ${causeOf(answer)}`,
-      hint: 'see that the service is up, and run `npx debate-space doctor`',
+      hint: HINTS.noLogout,
       rejections: decision.rejections,
       others: local || status === 400 ? 'unaffected' : status === 429 ? 'slower' : 'held-up',
       delayMs: delayOf(claim, retryAfterMs),
@@ -188,13 +173,11 @@ function failureOf(claim: ErasureClaim, error: unknown, isClosing = false): Fail
   const { outcome, status, code, message, retryAfterMs } = error;
   const cause = String(status ?? code);
   const known = { cause, unknown: outcome === 'unknown', sent: outcome !== 'not-sent' };
-  if (isClosing && code === 'ERR_DEBATE_SPACE_ABORTED') return { ...FAILURES.brokenOff, ...known };
+  if (isClosing && code === 'ERR_DEBATE_SPACE_ABORTED') return { ...BROKEN_OFF, ...known };
   const isRefused = code === 'ERR_DEBATE_SPACE_REFUSED';
   return {
     ...known,
-    hint: isRefused
-      ? 'the service refuses to erase this user; ask its operator'
-      : message.replace(/^\w+: /, ''),
+    hint: isRefused ? HINTS.refused : message.replace(/^\w+: /, ''),
     others: OTHERS[code] ?? 'held-up',
     delayMs: delayOf(claim, retryAfterMs, isRefused),
   };

@@ -9,14 +9,11 @@ import type { ErasureMode } from './erasure.js';
 
 const PER_PAGE = 100;
 const BELIEVED_FOR_MS = 10 * 60_000;
-/** Whoever says these may not be the service, or is not there. */
-const NO_ANSWER: ReadonlySet<DebateSpaceErrorCode> = new Set([
-  'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE',
-  'ERR_DEBATE_SPACE_UNAVAILABLE',
-  'ERR_DEBATE_SPACE_NETWORK',
-  'ERR_DEBATE_SPACE_TIMEOUT',
-  'ERR_DEBATE_SPACE_RATE_LIMITED',
-  'ERR_DEBATE_SPACE_ABORTED',
+/** Only the service says these. */
+const ANSWERS: ReadonlySet<DebateSpaceErrorCode> = new Set([
+  'ERR_DEBATE_SPACE_AUTHENTICATION',
+  'ERR_DEBATE_SPACE_PERMISSION',
+  'ERR_DEBATE_SPACE_REFUSED',
 ]);
 
 /** What erasures ask the service. */
@@ -59,7 +56,7 @@ export class ErasureCalls {
     try {
       await this.users.list({ perPage: 1 }, this.closing, { slotWithinMs: this.#slotWithinMs, isJob: true });
     } catch (error) {
-      if (!(error instanceof DebateSpaceError) || NO_ANSWER.has(error.code)) return false;
+      if (!(error instanceof DebateSpaceError && ANSWERS.has(error.code))) return false;
     }
     this.#believedUntil = performance.now() + BELIEVED_FOR_MS;
     return true;

@@ -6,6 +6,7 @@ import type { Transaction } from '../storage/transaction.js';
 import type { ErasureMode } from './erasure.js';
 import * as records from './erasure-records.js';
 import type { BatchRequest } from './erasure-requests.js';
+import type { ErasureStorage } from './erasure-storage.js';
 import {
   BATCH,
   ENTRY,
@@ -37,27 +38,37 @@ export class ErasureChange {
   /** Whether a reference is due earlier than before. */
   isMoreDue = false;
 
-  /** @param now by the storage's clock, in milliseconds */
+  /** By the storage's clock, in milliseconds. */
+  readonly now: number;
+
   constructor(
+    readonly storage: ErasureStorage,
     readonly transaction: Transaction,
-    readonly now: number,
-  ) {}
+  ) {
+    this.now = storage.now();
+  }
+
+  async readBatch(reference: string): Promise<ReadRecord<StoredBatch>> {
+    if (!this.#batches.has(reference) && records.isText(reference, records.MAX_REFERENCE_LENGTH))
+      this.#batches.set(reference, await this.transaction.read(BATCH, records.batchKey(reference)));
+    return this.#batches.get(reference);
+  }
 
   /** @returns `undefined` when there is none that can be read: its users wait until there is */
   async findBatch(reference: string): Promise<StoredBatch | undefined> {
-    const found = await this.#read(reference);
+    const found = await this.readBatch(reference);
     return isReadable(found) ? found : undefined;
   }
 
   /** A batch to be changed. @throws {@link ErasureError} when there is none, or none that can be read */
   async batch(reference: string): Promise<StoredBatch> {
-    return this.edit(readable(await this.#read(reference)));
+    return this.edit(readable(await this.readBatch(reference)));
   }
 
   /** Like {@link batch}, or a new one. @throws {@link ErasureError} when there is one that cannot be read */
   async batchFor(request: BatchRequest): Promise<StoredBatch> {
     const { reference } = request;
-    if (!(await this.#read(reference))) this.#batches.set(reference, newBatch(request, this.now));
+    if (!(await this.readBatch(reference))) this.#batches.set(reference, newBatch(request, this.now));
     return this.batch(reference);
   }
 
@@ -166,12 +177,6 @@ export class ErasureChange {
     }
     this.#changed.clear();
     return finished;
-  }
-
-  async #read(reference: string): Promise<ReadRecord<StoredBatch>> {
-    if (!this.#batches.has(reference) && records.isText(reference, records.MAX_REFERENCE_LENGTH))
-      this.#batches.set(reference, await this.transaction.read(BATCH, records.batchKey(reference)));
-    return this.#batches.get(reference);
   }
 }
 

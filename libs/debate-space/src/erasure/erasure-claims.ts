@@ -2,7 +2,7 @@ import { LEASE_MS } from '../jobs/job-queue.js';
 import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
-import { BATCH, type StoredBatch, type StoredEntry } from './erasure-records.js';
+import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
 
 /** Nothing waits longer: a moment that is farther ahead, or a lease that ended longer ago, is of a clock that was wrong. */
@@ -45,7 +45,7 @@ export async function claimErasures(
   const claims: ErasureClaim[] = [];
   for (let round = 0; round < MAX_ROUNDS && claims.length < limit; round += 1) {
     const left = Math.min(limit - claims.length, MAX_USERS);
-    const due = records.until('erasureschedule', storage.now());
+    const due = records.timesOf('due', 0, storage.now() + 1);
     const rows = await storage.view.range(...due, { limit: left });
     if (rows.length === 0) break;
     const share = (n: number) => Math.floor(left / rows.length) + Number(n < left % rows.length);
@@ -63,30 +63,26 @@ function claimOf(storage: ErasureStorage, row: string, limit: number): Promise<r
   const reference = records.lastPart(row);
   return storage.change(reference, async (change) => {
     const { transaction, now } = change;
-    const batchKey = records.batchKey(reference);
-    const [isThere] = await transaction.getAll([row, batchKey]);
+    const [isThere] = await transaction.getAll([row, records.batchKey(reference)]);
     if (isThere === undefined) return []; // another process was faster
     transaction.set(row, undefined);
-    const found = await transaction.read(BATCH, batchKey);
-    if (found instanceof UnreadableRecord)
-      transaction.set(records.momentKey('erasureschedule', now + UNREADABLE_BATCH_MS, reference), '');
-    const batch = await change.findBatch(reference);
-    if (!batch) return [];
+    const batch = await change.readBatch(reference);
+    if (batch instanceof UnreadableRecord)
+      transaction.set(records.timeKey('due', now + UNREADABLE_BATCH_MS, reference), '');
+    if (!isReadable(batch)) return [];
     // The row may be one that was left while the batch could not be read: then its own may be missing.
-    if (batch.dueAt !== undefined)
-      await transaction.get(records.momentKey('erasureschedule', batch.dueAt, reference));
+    if (batch.dueAt !== undefined) await transaction.get(records.timeKey('due', batch.dueAt, reference));
     change.edit(batch);
-    return isRunning(batch) ? claimUsers(storage, change, batch, limit) : [];
+    return isRunning(batch) ? claimUsers(change, batch, limit) : [];
   });
 }
 
 async function claimUsers(
-  storage: ErasureStorage,
   change: ErasureChange,
   batch: StoredBatch,
   limit: number,
 ): Promise<readonly ErasureClaim[]> {
-  const { now, transaction } = change;
+  const { now, transaction, storage } = change;
   const { reference, mode, requestedBy } = batch;
   const latest = now + MAX_WAIT_MS;
   const [soon, wrong] = await Promise.all([
@@ -102,10 +98,8 @@ async function claimUsers(
   const isDue = ({ at }: { at: number }) => at <= now || at >= latest;
   const due = waiting.filter(isDue).slice(0, limit);
   const next = waiting.filter((one) => !due.includes(one)).map((one) => (isDue(one) ? now : one.at));
-  const entries = await change.readEntries(
-    due.map(({ uidHash }) => uidHash),
-    mode,
-  );
+  const hashes = due.map(({ uidHash }) => uidHash);
+  const entries = await change.readEntries(hashes, mode);
   const claims: ErasureClaim[] = [];
   for (const [n, { row, uidHash, at }] of due.entries()) {
     const entry = entries[n];
@@ -119,7 +113,7 @@ async function claimUsers(
       continue;
     }
     await change.unpark(batch, uidHash); // its record was repaired
-    const claim = await claimUser(storage, change, batch, entry);
+    const claim = await claimUser(change, batch, entry);
     if (claim) claims.push(claim);
     if (entry.references.includes(reference)) next.push(entry.dueAt);
   }
@@ -128,12 +122,11 @@ async function claimUsers(
 }
 
 async function claimUser(
-  storage: ErasureStorage,
   change: ErasureChange,
   batch: StoredBatch,
   entry: StoredEntry,
 ): Promise<ErasureClaim | undefined> {
-  const { now } = change;
+  const { now, storage } = change;
   if (batch.cancelling && !entry.unknown) {
     batch.cancelled += 1;
     await change.leave(entry, batch.reference);

@@ -7,19 +7,21 @@ import { USERS_PER_COMMIT } from './erasure-requests.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureStatus } from './erasure.js';
 
+type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
+
 /** Stops the work on a reference, and continues it. Rejects with an `ErasureError` when there is no such reference. */
 export class ErasureControl {
   constructor(private readonly storage: ErasureStorage) {}
 
   pause(reference: string): Promise<ErasureStatus> {
-    return this.#change(reference, (_, batch) => {
+    return this.storage.changeBatch(reference, (batch) => {
       batch.paused = batch.finishedSince === undefined;
     });
   }
 
   /** After a pause; the parked ones stay parked. */
   resume(reference: string): Promise<ErasureStatus> {
-    return this.#change(reference, (change, batch) => {
+    return this.storage.changeBatch(reference, (batch, change) => {
       if (batch.paused) batch.resumedSince = change.now;
       batch.paused = false;
       change.dueBy(batch, change.now);
@@ -28,45 +30,35 @@ export class ErasureControl {
 
   /** Makes the parked ones due again, as far as their records can be read. */
   async retry(reference: string): Promise<ErasureStatus> {
-    await this.storage.status(reference); // or it rejects
-    return this.#changeUsers(reference, records.parkedOf(reference), retryUser);
+    const status = await this.storage.status(reference); // or it rejects
+    return this.#changeUsers(status, records.parkedOf(reference), retryUser);
   }
 
   /**
    * Gives up those of which nothing was sent, and the parked ones; what else may have been carried out is finished.
    */
   async cancel(reference: string): Promise<ErasureStatus> {
-    await this.#change(reference, (change, batch) => {
+    const status = await this.storage.changeBatch(reference, (batch, change) => {
       if (batch.finishedSince !== undefined) return;
       Object.assign(batch, { cancelling: true, paused: false });
       change.dueBy(batch, change.now); // what may have been carried out
     });
-    return this.#changeUsers(reference, records.unfinishedOf(reference), cancelUser);
+    return this.#changeUsers(status, records.entriesOf(reference), cancelUser);
   }
 
-  async #change(
-    reference: string,
-    work: (change: ErasureChange, batch: StoredBatch) => void,
-  ): Promise<ErasureStatus> {
-    await this.storage.change(reference, async (change) => {
-      work(change, await change.batch(reference));
-    });
-    return this.storage.status(reference);
-  }
-
-  /** Changes the users that the index rows of a range lead to. */
+  /** @returns the status after the changes of all users that the index rows of a range lead to */
   async #changeUsers(
-    reference: string,
+    status: ErasureStatus,
     range: records.KeyRange,
-    work: (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>,
+    work: ChangeUser,
   ): Promise<ErasureStatus> {
+    let last = status;
     for await (const rows of rangePages(this.storage.view, ...range, { size: USERS_PER_COMMIT })) {
-      await this.storage.change(reference, async (change) => {
-        const batch = await change.batch(reference);
+      last = await this.storage.changeBatch(status.reference, async (batch, change) => {
         for (const [row] of rows) await work(change, batch, row);
       });
     }
-    return this.storage.status(reference);
+    return last;
   }
 }
 

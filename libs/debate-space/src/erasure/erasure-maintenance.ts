@@ -34,7 +34,7 @@ export class ErasureMaintenance {
   /** Over all processes, each reference is reported once for each age. */
   async #reportOverdue(): Promise<void> {
     if (!this.storage.isSteady(this.overdueAfterMs[0])) return;
-    for await (const row of this.#rowsOf(records.until('erasureoverdue', this.storage.now()))) {
+    for await (const row of this.#rowsOf('overdue', this.storage.now())) {
       const late = await this.#change(row, (change, batch) => {
         if (batch.overdueAt !== records.momentOf(row)) return undefined; // another process was faster
         const { reference, mode, since, failed } = batch;
@@ -49,9 +49,8 @@ export class ErasureMaintenance {
 
   async #prune(): Promise<void> {
     if (!this.storage.isSteady(this.receiptRetentionMs)) return;
-    const outdated = records.until('erasurefinished', this.storage.now() - this.receiptRetentionMs);
     let commits = 0;
-    for await (const row of this.#rowsOf(outdated)) {
+    for await (const row of this.#rowsOf('finished', this.storage.now() - this.receiptRetentionMs)) {
       for (let isMore: boolean | undefined = true; isMore; commits += 1) {
         if (commits === MAX_COMMITS) return; // the rest next time
         isMore = await this.#pruneSome(row);
@@ -86,27 +85,28 @@ export class ErasureMaintenance {
   async #pullBack(): Promise<void> {
     const isSteady = this.storage.isSteady();
     const latest = this.storage.now() + MAX_WAIT_MS;
-    const ranges = [records.after('erasureschedule', latest)];
+    const ranges = [records.timesOf('due', latest)];
     if (isSteady) {
       const overdueBy = latest + (this.overdueAfterMs.at(-1) ?? 0);
       ranges.push(
-        records.after('erasureopen', latest),
-        records.after('erasurefinished', latest),
-        records.after('erasureoverdue', overdueBy),
+        records.timesOf('open', latest),
+        records.timesOf('finished', latest),
+        records.timesOf('overdue', overdueBy),
       );
     }
     for (const range of ranges) {
       for (const [row] of await this.storage.view.range(...range, { limit: PER_COMMIT, reverse: true }))
-        await this.#change(row, (change, batch) => pullBack(change, batch, isSteady, this.overdueAfterMs[0]));
+        await this.#change(row, (change, batch) => {
+          pullBack(change, batch, isSteady, this.overdueAfterMs[0]);
+        });
     }
   }
 
-  /** The rows of batches that can be read: the others stay until they can. */
-  async *#rowsOf(range: records.KeyRange): AsyncGenerator<string> {
+  /** The rows until a moment of batches that can be read: the others stay until they can. */
+  async *#rowsOf(kind: 'overdue' | 'finished', until: number): AsyncGenerator<string> {
     const { view } = this.storage;
-    for await (const rows of rangePages(view, ...range)) {
-      const keys = rows.map(([row]) => records.batchKey(records.lastPart(row)));
-      const found = await new Transaction(view).readAll(BATCH, keys);
+    for await (const rows of rangePages(view, ...records.timesOf(kind, 0, until + 1))) {
+      const found = await new Transaction(view).readAll(BATCH, rows.map(records.batchOf));
       for (const [n, [row]] of rows.entries()) if (isReadable(found[n])) yield row;
     }
   }

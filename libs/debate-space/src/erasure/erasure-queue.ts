@@ -2,14 +2,8 @@ import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
 import type { ErasureChange, ErasureEnd } from './erasure-change.js';
 import { claimErasures, type ErasureClaim } from './erasure-claims.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';
-import {
-  allOf,
-  batchKey,
-  entryKey,
-  momentOf,
-  type StoredBatch,
-  type StoredEntry,
-} from './erasure-records.js';
+import * as records from './erasure-records.js';
+import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
 
 /** What became of an attempt that did not bring the end. */
@@ -23,13 +17,9 @@ export interface Setback {
   readonly rejections: number;
 }
 
-/** What an end has settled. */
 export interface FinishedErasure {
-  /** The references that have a receipt now. */
-  readonly references: readonly string[];
-  /** How many requests were sent. */
   readonly attempts: number;
-  /** The references that are finished by it. */
+  readonly references: readonly string[];
   readonly finished: readonly StoredBatch[];
 }
 
@@ -55,8 +45,8 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   }
 
   async nextDueMs(): Promise<number | undefined> {
-    const [first] = await this.storage.view.range(...allOf('erasureschedule'), { limit: 1 });
-    return first && momentOf(first[0]) - this.storage.now();
+    const [first] = await this.storage.view.range(...records.timesOf('due'), { limit: 1 });
+    return first && records.momentOf(first[0]) - this.storage.now();
   }
 
   maintain(): Promise<void> {
@@ -81,6 +71,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
    */
   markSending(claim: ErasureClaim): Promise<boolean> {
     return this.storage.change(referenceOf(claim), async (change) => {
+      await preload(change, claim);
       const entry = await claimedEntry(change, claim);
       if (!entry || !(await change.isWanted(entry))) return false;
       await change.put({ ...entry, attempts: entry.attempts + 1, unknown: true });
@@ -108,23 +99,25 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   /**
    * Ends it, with a receipt for each of its references – also when the lease was lost: what is done is done. A veto holds
    * for the references of the claim only.
+   * @returns how many requests were sent, the references that have a receipt now, and the batches that are finished by it
    */
   finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure> {
     return this.storage.change(referenceOf(claim), async (change) => {
-      const entry = await entryOf(change, claim);
-      if (entry?.id !== claim.id) return { references: [], attempts: 0, finished: [] };
-      const batches = await change.batchesOf(entry);
-      const settled = batches.filter(
-        ({ reference }) => end.outcome !== 'vetoed' || claim.references.includes(reference),
-      );
-      for (const batch of settled) await change.settle(entry, batch, end);
+      await preload(change, claim);
+      const entry = await change.findEntry(claim.uidHash, claim.mode);
+      if (entry?.id !== claim.id) return { attempts: 0, references: [], finished: [] };
+      const references: string[] = [];
+      for (const batch of await change.batchesOf(entry)) {
+        if (end.outcome === 'vetoed' && !claim.references.includes(batch.reference)) continue;
+        await change.settle(entry, batch, end);
+        references.push(batch.reference);
+      }
       // A reference that joined after the veto, or one whose record cannot be read now.
       if (entry.references.length > 0) {
         await release(change, entry, 0);
         await change.put(entry);
       }
-      const references = settled.map(({ reference }) => reference);
-      return { references, attempts: entry.attempts, finished: await change.save() };
+      return { attempts: entry.attempts, references, finished: await change.save() };
     });
   }
 
@@ -148,16 +141,14 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
 
 const referenceOf = ({ references: [reference = ''] }: ErasureClaim): string => reference;
 
-/** Reads the entry and its batches in one round trip. @returns `undefined` when it is finished */
-async function entryOf(change: ErasureChange, claim: ErasureClaim): Promise<StoredEntry | undefined> {
-  const { uidHash, mode, references } = claim;
-  await change.transaction.getAll([entryKey(uidHash, mode), ...references.map(batchKey)]);
-  return change.findEntry(uidHash, mode);
+/** Reads the entry and its batches in one round trip. */
+async function preload(change: ErasureChange, { uidHash, mode, references }: ErasureClaim): Promise<void> {
+  await change.transaction.getAll([records.entryKey(uidHash, mode), ...references.map(records.batchKey)]);
 }
 
 /** @returns `undefined` when it is finished, or when the lease was lost */
 async function claimedEntry(change: ErasureChange, claim: ErasureClaim): Promise<StoredEntry | undefined> {
-  const entry = await entryOf(change, claim);
+  const entry = await change.findEntry(claim.uidHash, claim.mode);
   return entry?.lease === claim.lease ? entry : undefined;
 }
 

@@ -1,26 +1,20 @@
 import { z } from 'zod';
 import type { RecordType } from '../storage/record-type.js';
+import type { StorageRow } from '../storage/storage.js';
 import type { ErasureMode } from './erasure.js';
 
-/** Records: `erasurebatch`, `erasureentry`, `erasurereceipt`. The others are indexes. */
-export const ERASURE_FAMILIES = [
-  'erasurebatch',
-  'erasureentry',
-  'erasurereceipt',
-  'erasuredue',
-  'erasureschedule',
-  'erasureoverdue',
-  'erasureopen',
-  'erasurefinished',
-  'erasurelist',
-  'erasureuser',
-] as const;
+/** The last three are indexes. */
+export const ERASURE_FAMILIES: readonly string[] = [
+  ...['erasurebatch', 'erasureentry', 'erasurereceipt'],
+  ...['erasuredue', 'erasuretime', 'erasureuser'],
+];
 
-/** Indexes of the references: by the moment when a reference is due, is overdue, was asked for or finished. */
-type MomentFamily = 'erasureschedule' | 'erasureoverdue' | 'erasureopen' | 'erasurefinished' | 'erasurelist';
 export type KeyRange = readonly [from: string, to: string];
+/** References are listed by these moments. */
+type TimeKind = 'asked' | 'open' | 'due' | 'overdue' | 'finished';
 
 export const MAX_REFERENCE_LENGTH = 128;
+const LAST_MOMENT = 999_999_999_999_999;
 
 /** Whether a value is text of this length, without control characters or lone surrogates. */
 export function isText(value: unknown, maxLength: number): value is string {
@@ -32,46 +26,46 @@ export function isText(value: unknown, maxLength: number): value is string {
 /** A reference as part of a key: ASCII, at most 1,152 characters, and no colon. */
 const part = (reference: string): string => encodeURIComponent(reference.toWellFormed());
 /** The order of the texts is the order of the moments. */
-const digits = (moment: number): string => String(Math.max(0, Math.floor(moment))).padStart(15, '0');
+const digits = (moment: number): string =>
+  String(Math.min(Math.max(0, Math.floor(moment)), LAST_MOMENT)).padStart(15, '0');
 /** All keys that begin with the prefix. */
 const startingWith = (prefix: `${string}:`): KeyRange => [prefix, `${prefix.slice(0, -1)};`]; // ';' follows ':'
 
 export const batchKey = (reference: string): string => `erasurebatch:${part(reference)}`;
 export const entryKey = (uidHash: string, mode: ErasureMode): string => `erasureentry:${uidHash}:${mode}`;
+
 export const receiptKey = (reference: string, uidHash: string): string =>
   `erasurereceipt:${part(reference)}:${uidHash}`;
+export const receiptsOf = (reference: string): KeyRange => startingWith(`erasurereceipt:${part(reference)}:`);
+
 /** Leads from a user to the receipts. */
 export const userKey = (uidHash: string, reference: string): string =>
   `erasureuser:${uidHash}:${part(reference)}`;
-export const momentKey = (family: MomentFamily, at: number, reference: string): string =>
-  `${family}:${digits(at)}:${part(reference)}`;
+export const referencesOf = (uidHash: string): KeyRange => startingWith(`erasureuser:${uidHash}:`);
+
+export const timeKey = (kind: TimeKind, at: number, reference: string): string =>
+  `erasuretime:${kind}:${digits(at)}:${part(reference)}`;
+/** From one moment, inclusive, to another, exclusive. */
+export const timesOf = (kind: TimeKind, from = 0, to = Infinity): KeyRange => [
+  timeKey(kind, from, ''),
+  timeKey(kind, to, ''),
+];
 
 /** When an entry is due, for one of its references. */
 const dueKey = (reference: string, at: number, uidHash: string): string =>
   `erasuredue:${part(reference)}:${digits(at)}:${uidHash}`;
-/** There as long as the batch of the reference counts the entry as failed. Behind all that are due. */
+/** From one moment, inclusive, to another, exclusive. */
+export const dueOf = (reference: string, from = 0, to = Infinity): KeyRange => [
+  dueKey(reference, from, ''),
+  dueKey(reference, to, ''),
+];
+/** There as long as the batch of the reference counts the entry as failed. */
 export const parkedKey = (reference: string, uidHash: string): string =>
   `erasuredue:${part(reference)}:parked:${uidHash}`;
-
-/** The entries of a reference that are due from one moment, inclusive, to another, exclusive. */
-export const dueOf = (reference: string, from: number, to = Infinity): KeyRange => [
-  dueKey(reference, from, ''),
-  to === Infinity ? parkedKey(reference, '') : dueKey(reference, to, ''),
-];
 export const parkedOf = (reference: string): KeyRange =>
   startingWith(`erasuredue:${part(reference)}:parked:`);
-export const unfinishedOf = (reference: string): KeyRange => startingWith(`erasuredue:${part(reference)}:`);
-export const receiptsOf = (reference: string): KeyRange => startingWith(`erasurereceipt:${part(reference)}:`);
-export const referencesOf = (uidHash: string): KeyRange => startingWith(`erasureuser:${uidHash}:`);
-export const allOf = (family: MomentFamily): KeyRange => [`${family}:`, `${family}:~`];
-export const until = (family: MomentFamily, at: number): KeyRange => [
-  `${family}:`,
-  `${family}:${digits(at + 1)}`,
-];
-export const after = (family: MomentFamily, at: number): KeyRange => [
-  `${family}:${digits(at + 1)}`,
-  `${family}:~`,
-];
+/** All entries of a reference, due or parked. */
+export const entriesOf = (reference: string): KeyRange => startingWith(`erasuredue:${part(reference)}:`);
 
 /** The moment in the key of an index. */
 export const momentOf = (key: string): number => Number(key.split(':').at(-2));
@@ -85,6 +79,9 @@ export function lastPart(key: string): string {
     return last;
   }
 }
+
+/** The key of the batch to which an index row leads. */
+export const batchOf = ([row]: StorageRow): string => batchKey(lastPart(row));
 
 const MODE = z.enum(['anonymize', 'delete']);
 
@@ -177,12 +174,12 @@ export const BATCH: RecordType<StoredBatch> = {
   version: 1,
   key: ({ reference }) => batchKey(reference),
   indexes: ({ reference, since, finishedSince, dueAt, overdueAt }) => [
-    momentKey('erasurelist', since, reference),
+    timeKey('asked', since, reference),
     finishedSince === undefined
-      ? momentKey('erasureopen', since, reference)
-      : momentKey('erasurefinished', finishedSince, reference),
-    ...(dueAt === undefined ? [] : [momentKey('erasureschedule', dueAt, reference)]),
-    ...(overdueAt === undefined ? [] : [momentKey('erasureoverdue', overdueAt, reference)]),
+      ? timeKey('open', since, reference)
+      : timeKey('finished', finishedSince, reference),
+    ...(dueAt === undefined ? [] : [timeKey('due', dueAt, reference)]),
+    ...(overdueAt === undefined ? [] : [timeKey('overdue', overdueAt, reference)]),
   ],
   isRecord: (value): value is StoredBatch => STORED_BATCH.safeParse(value).success,
 };

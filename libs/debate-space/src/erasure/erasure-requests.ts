@@ -1,19 +1,9 @@
 import { z } from 'zod';
 import { ErasureError, invalidArgument } from '../errors.js';
 import { isReadable, UnreadableRecord } from '../storage/record-type.js';
-import { Transaction } from '../storage/transaction.js';
 import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
-import {
-  BATCH,
-  batchKey,
-  ENTRY,
-  entryKey,
-  isText,
-  MAX_REFERENCE_LENGTH,
-  receiptKey,
-  type StoredBatch,
-  type StoredEntry,
-} from './erasure-records.js';
+import * as records from './erasure-records.js';
+import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureMode } from './erasure.js';
 import { chunksOf } from './uid-source.js';
@@ -23,12 +13,12 @@ export const USERS_PER_COMMIT = 250;
 
 const text = (name: string, max: number): z.ZodType<string> =>
   z.custom<string>(
-    (value) => isText(value, max),
+    (value) => records.isText(value, max),
     `${name} must be a text of 1 to ${max} characters, without control characters or lone surrogates`,
   );
 const BATCH_REQUEST = z.object({
   mode: z.enum(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
-  reference: text('reference', MAX_REFERENCE_LENGTH),
+  reference: text('reference', records.MAX_REFERENCE_LENGTH),
   requestedBy: text('requestedBy', 256).optional(),
 });
 
@@ -73,29 +63,26 @@ export class ErasureRequests {
 
   /** The reference for which this erasure is under way and needs nobody's help. */
   async underWay(uid: string, mode: ErasureMode): Promise<string | undefined> {
-    const transaction = new Transaction(this.storage.view);
-    for (const entry of await transaction.readAll(ENTRY, this.#entryKeys(uid, [mode]))) {
-      if (!isReadable(entry) || entry.parked) continue;
-      const batches = await transaction.readAll(BATCH, entry.references.map(batchKey));
-      const running = batches
-        .filter(isReadable<StoredBatch>)
-        .find((batch) => isRunning(batch) && !batch.cancelling);
-      if (running) return running.reference;
+    const change = this.storage.look();
+    for (const entry of await change.readEntries(this.storage.uids.hashes(uid), mode)) {
+      for (const reference of isReadable(entry) && !entry.parked ? entry.references : []) {
+        const batch = await change.findBatch(reference);
+        if (batch && isRunning(batch) && !batch.cancelling) return reference;
+      }
     }
     return undefined;
   }
 
   /** How many of these users' erasures are under way. */
   async countUnderWay(uids: readonly string[], modes: readonly ErasureMode[]): Promise<number> {
-    const keysOf = uids.map((uid) => this.#entryKeys(uid, modes));
+    const { uids: cipher, view } = this.storage;
+    const keysOf = uids.map((uid) =>
+      cipher.hashes(uid).flatMap((hash) => modes.map((mode) => records.entryKey(hash, mode))),
+    );
     const keys = keysOf.flat();
-    const texts = await this.storage.view.get(keys);
+    const texts = await view.get(keys);
     const found = new Set(keys.filter((_, n) => texts[n] !== undefined));
     return keysOf.filter((some) => some.some((key) => found.has(key))).length;
-  }
-
-  #entryKeys(uid: string, modes: readonly ErasureMode[]): readonly string[] {
-    return this.storage.uids.hashes(uid).flatMap((hash) => modes.map((mode) => entryKey(hash, mode)));
   }
 
   /**
@@ -121,7 +108,7 @@ export class ErasureRequests {
       check(batch);
       await change.readEntries(hashes, mode); // all in one round trip
       // Not checked by the commit: whatever changes a receipt changes the batch, too.
-      const receipts = await this.storage.view.get(hashes.map((hash) => receiptKey(reference, hash)));
+      const receipts = await this.storage.view.get(hashes.map((hash) => records.receiptKey(reference, hash)));
       const finished = new Set(hashes.filter((_, n) => receipts[n] !== undefined));
       let underWay = 0;
       for (const user of users) {

@@ -17,6 +17,8 @@ const NO_TRANSACTIONS =
   "this storage cannot take part in the host's transactions; hint: use postgresStorage on the host's database, or " +
   'request the erasure without transaction after the commit';
 
+type ChangeBatch = (batch: StoredBatch, change: ErasureChange) => void | Promise<void>;
+
 /** Where the erasures of one application are kept: what they are like, and how they are changed. */
 export class ErasureStorage {
   readonly #clock: SteadyClock;
@@ -75,7 +77,7 @@ export class ErasureStorage {
   async change<T>(reference: string, work: (change: ErasureChange) => T | Promise<T>): Promise<T> {
     const [result, change] = await this.#mutex.run(reference, () =>
       transact(this.view, async (transaction) => {
-        const change = new ErasureChange(transaction, this.now());
+        const change = new ErasureChange(this, transaction);
         const result = await work(change);
         await change.save();
         return [result, change] as const;
@@ -85,33 +87,45 @@ export class ErasureStorage {
     return result;
   }
 
+  /** Changes a batch, like {@link change}. @returns its status afterwards */
+  async changeBatch(reference: string, work: ChangeBatch): Promise<ErasureStatus> {
+    const batch = await this.change(reference, async (change) => {
+      const batch = await change.batch(reference);
+      await work(batch, change);
+      return batch;
+    });
+    return this.#statusOf(batch);
+  }
+
   /** Calls `listener` after each change by this process. @returns how to stop */
   onChange(listener: (change: ErasureChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
-  async status(reference: string): Promise<ErasureStatus> {
-    return this.#statusOf(await new ErasureChange(new Transaction(this.view), this.now()).batch(reference));
+  /** To read erasures: a change that is not made. */
+  look(): ErasureChange {
+    return new ErasureChange(this, new Transaction(this.view));
   }
 
-  /** The newest first, without those that cannot be read. */
+  /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
+  async status(reference: string): Promise<ErasureStatus> {
+    return this.#statusOf(await this.look().batch(reference));
+  }
+
   async *list(): AsyncGenerator<ErasureStatus> {
-    for await (const rows of rangePages(this.view, ...records.allOf('erasurelist'), { reverse: true })) {
-      const keys = rows.map(([row]) => records.batchKey(records.lastPart(row)));
-      const batches = await new Transaction(this.view).readAll(BATCH, keys);
+    for await (const rows of rangePages(this.view, ...records.timesOf('asked'), { reverse: true })) {
+      const batches = await new Transaction(this.view).readAll(BATCH, rows.map(records.batchOf));
       for (const batch of batches.filter(isReadable<StoredBatch>)) yield this.#statusOf(batch);
     }
   }
 
-  /** The receipts of a reference, a page at a time, without those that cannot be read. */
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
     for await (const rows of rangePages(this.view, ...records.receiptsOf(reference)))
       yield* readable(rows.map(([key, text]) => readRecord(RECEIPT, key, text)));
   }
 
-  /** The receipts of a user, under all storage keys. */
+  /** Under all storage keys. */
   async *receiptsOf(uid: string): AsyncGenerator<ErasureReceipt> {
     for (const uidHash of this.uids.hashes(uid)) {
       for await (const rows of rangePages(this.view, ...records.referencesOf(uidHash))) {
@@ -124,7 +138,7 @@ export class ErasureStorage {
   /** @returns the age of the oldest reference that is not finished, in milliseconds, when it is overdue; never rejects */
   async overdueMs(): Promise<number | undefined> {
     try {
-      const [oldest] = await this.view.range(...records.allOf('erasureopen'), { limit: 1 });
+      const [oldest] = await this.view.range(...records.timesOf('open'), { limit: 1 });
       const ageMs = oldest ? this.now() - records.momentOf(oldest[0]) : 0;
       return ageMs > this.overdueAfterMs ? ageMs : undefined;
     } catch {
@@ -145,18 +159,12 @@ function readable(found: readonly ReadRecord<StoredReceipt>[]): readonly Erasure
 
 /** @param isLate whether it is older than the first of `erasure.overdueAfterMs` */
 function statusOf(batch: StoredBatch, isLate: boolean): ErasureStatus {
-  const { reference, mode, requestedBy, complete, askedAt, finishedAt, ...rest } = batch;
-  const { total, done, notFound, vetoed, cancelled, failed } = rest;
-  return {
-    reference,
-    mode,
-    ...(requestedBy === undefined ? {} : { requestedBy }),
-    state: stateOf(batch, isLate),
-    complete,
-    askedAt: new Date(askedAt),
-    ...(finishedAt === undefined ? {} : { finishedAt: new Date(finishedAt) }),
-    ...{ total, done, notFound, vetoed, cancelled, failed, waiting: waitingOf(batch) },
-  };
+  const { reference, mode, requestedBy, complete, total, done, notFound, vetoed, cancelled, failed } = batch;
+  const asked = requestedBy === undefined ? {} : { requestedBy };
+  const state = { state: stateOf(batch, isLate), complete, askedAt: new Date(batch.askedAt) };
+  const finished = batch.finishedAt === undefined ? {} : { finishedAt: new Date(batch.finishedAt) };
+  const counts = { total, done, notFound, vetoed, cancelled, failed, waiting: waitingOf(batch) };
+  return { reference, mode, ...asked, ...state, ...finished, ...counts };
 }
 
 function stateOf(batch: StoredBatch, isLate: boolean): ErasureState {

@@ -28,7 +28,9 @@ it('a damaged index row stops nothing', async () => {
   const shared = openMemory();
   const process = erasureProcess(shared, new Clocks());
   await process.requests.add({ reference: 'r', mode: 'delete' }, 'alice');
-  const rows = ['erasureschedule', 'erasureoverdue', 'erasurelist', 'erasurefinished'].map((family) => `${family}:000000000000001:%E0`); // prettier-ignore
+  const rows = ['due', 'overdue', 'asked', 'finished'].map(
+    (kind) => `erasuretime:${kind}:000000000000001:%E0`,
+  );
   await shared.commit(new Map(), new Map(rows.map((row) => [row, ''])));
   expect(await process.queue.claim(1)).toMatchObject([{ uid: 'alice' }]);
   await process.queue.maintain();
@@ -184,7 +186,7 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
       else await ask('r', 'alice');
       while ((await claimAll()).length > 0);
       expect(await status('r')).toMatchObject({ waiting: 0, failed: 0, total: 1 });
-      const kept = /^erasure(batch|finished|list|receipt|user):/;
+      const kept = /^erasure(batch|time:finished|time:asked|receipt|user):/;
       expect((await erasureRows(shared)).filter(([key]) => !kept.test(key))).toEqual([]);
     },
   );
