@@ -5,16 +5,9 @@ import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record
 import type { Transaction } from '../storage/transaction.js';
 import type { ErasureMode } from './erasure.js';
 import * as records from './erasure-records.js';
+import { BATCH, ENTRY, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
 import type { BatchRequest } from './erasure-requests.js';
 import type { ErasureStorage } from './erasure-storage.js';
-import {
-  BATCH,
-  ENTRY,
-  RECEIPT,
-  type StoredBatch,
-  type StoredEntry,
-  type StoredReceipt,
-} from './erasure-records.js';
 
 type FinishedEvent = Extract<DebateSpaceEvent, { readonly type: 'erasure-finished' }>;
 
@@ -92,10 +85,8 @@ export class ErasureChange {
   }
 
   readEntries(uidHashes: readonly string[], mode: ErasureMode): Promise<readonly ReadRecord<StoredEntry>[]> {
-    return this.transaction.readAll(
-      ENTRY,
-      uidHashes.map((uidHash) => records.entryKey(uidHash, mode)),
-    );
+    const keys = uidHashes.map((uidHash) => records.entryKey(uidHash, mode));
+    return this.transaction.readAll(ENTRY, keys);
   }
 
   /** @returns `undefined` when there is none that can be read */
@@ -149,8 +140,9 @@ export class ErasureChange {
     const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
     await this.unpark(batch, uidHash);
     this.edit(batch)[COUNTED[end.outcome]] += 1;
-    const about = { reference, uidHash, mode, requestedBy, askedAt, doneAt: Date.now(), attempts, ...end };
-    this.transaction.replace(RECEIPT, undefined, unknown && !isDone ? { ...about, uncertain: true } : about);
+    const uncertain = unknown && !isDone ? ({ uncertain: true } as const) : {};
+    const about = { reference, uidHash, mode, requestedBy, askedAt, doneAt: Date.now(), attempts };
+    this.transaction.replace(records.RECEIPT, undefined, { ...about, ...end, ...uncertain });
     await this.leave(entry, reference);
   }
 
