@@ -12,12 +12,8 @@ import type { ErasureClaim } from './erasure-claims.js';
 import type { Setback } from './erasure-queue.js';
 import type { BeforeErase } from './erasure.js';
 
-/** What came of an attempt. */
-export type AttemptResult = { readonly end: ErasureEnd } | FailedAttempt;
-
 /** An attempt that did not end the erasure. */
 export interface FailedAttempt extends Setback {
-  readonly end?: undefined;
   readonly hint: string;
   /** What it says of all the others: the service wants fewer requests, or it is away, or the keys are wrong. */
   readonly others: 'unaffected' | 'slower' | 'held-up';
@@ -72,9 +68,9 @@ export class ErasureAttempt {
   ) {}
 
   /** @param markSending called immediately before the request; `false` breaks the attempt off */
-  async make(claim: ErasureClaim, markSending: () => Promise<boolean>): Promise<AttemptResult> {
+  async make(claim: ErasureClaim, markSending: () => Promise<boolean>): Promise<ErasureEnd | FailedAttempt> {
     const result = await this.#make(claim, markSending);
-    if ('outcome' in result) return { end: result };
+    if ('outcome' in result) return result;
     return { ...USUAL, rejections: claim.rejections, delayMs: delayOf(claim), ...result };
   }
 
@@ -151,7 +147,7 @@ export class ErasureAttempt {
     const answer = await this.logouts.send(entry);
     if (answer.aborted) return BROKEN_OFF;
     const decision = decide(answer, { entry, attempts, rejections }, Infinity);
-    // Refused for good: the erasure, which the law asks for, does not wait for it. The receipt tells.
+    // Refused for good: the erasure, which the law demands, does not wait for it. The receipt says so.
     if (decision.action !== 'retry') return decision.action === 'finish';
     const { local = false, status, retryAfterMs } = answer;
     return {

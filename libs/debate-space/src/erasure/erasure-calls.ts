@@ -48,7 +48,7 @@ export class ErasureCalls {
 
   /**
    * Whether the service stands at {base_url}: a gateway that says 404 to everything would pass for a service that knows no
-   * user. Its user list (service-interface.md, section 4.4) is asked for, at most every ten minutes. Never rejects. A list
+   * user. Asks for its user list (service-interface.md, section 4.4), at most every ten minutes. Never rejects. A list
    * that is refused to this API key is there.
    */
   async isServiceThere(): Promise<boolean> {

@@ -33,7 +33,7 @@ export interface ErasureClaim extends Readonly<ClaimedEntry> {
   readonly uid?: string | undefined;
   /** Who asked, of the earliest reference. */
   readonly requestedBy?: string | undefined;
-  /** Milliseconds since it was asked for, retried or resumed, by the clock of the storage; `erasure.giveUpAfterMs` bounds it. */
+  /** Milliseconds since it was requested, retried or resumed, by the clock of the storage; `erasure.giveUpAfterMs` bounds it. */
   readonly ageMs: number;
 }
 

@@ -40,7 +40,7 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     this.#underWay.add(id);
     const markSending = () => this.queue.markSending(claim);
     const result = await this.attempt.make(claim, markSending).finally(() => this.#underWay.delete(id));
-    if (result.end) await this.#finish(claim, result.end);
+    if ('outcome' in result) await this.#finish(claim, result);
     else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - begun);
   }
 

@@ -22,7 +22,7 @@ const AT_MOST_EVERY_MS = 200;
 /** The time over which the rate is measured. */
 const WINDOW_MS = 60_000;
 
-/** How the work on a reference goes, also when another process does it; ends when nothing more will happen by itself. */
+/** How the work on a reference goes, also when another process does it; ends when nothing more happens automatically. */
 export function watchProgress(
   storage: ErasureStorage,
   reference: string,

@@ -3,11 +3,9 @@ import type { RecordType } from '../storage/record-type.js';
 import type { StorageRow } from '../storage/storage.js';
 import type { ErasureMode } from './erasure.js';
 
-/** The last three are indexes. */
-export const ERASURE_FAMILIES: readonly string[] = [
-  ...['erasurebatch', 'erasureentry', 'erasurereceipt'],
-  ...['erasuredue', 'erasuretime', 'erasureuser'],
-];
+const RECORDS = ['erasurebatch', 'erasureentry', 'erasurereceipt'] as const;
+const INDEXES = ['erasuredue', 'erasuretime', 'erasureuser'] as const;
+export const ERASURE_FAMILIES = [...RECORDS, ...INDEXES];
 
 export type KeyRange = readonly [from: string, to: string];
 /** References are listed by these moments. */
@@ -97,7 +95,7 @@ const STORED_BATCH = z.object({
   /** Raised by every change, so that none goes unnoticed by another. */
   revision: z.number(),
   askedAt: z.number(),
-  /** When it was asked for. */
+  /** When it was requested. */
   since: z.number(),
   complete: z.boolean(),
   /** Which call reads the list; none for a single user. */
@@ -133,7 +131,7 @@ const STORED_ENTRY = z.object({
   sealed: z.string(),
   /** All references that ask for it, the earliest first; it is done once. */
   references: z.array(z.string()),
-  /** When it was asked for, or retried: `erasure.giveUpAfterMs` counts from then on. */
+  /** When it was requested, or retried: `erasure.giveUpAfterMs` counts from then on. */
   since: z.number(),
   /** When it is due; while it is claimed, when the lease ends. */
   dueAt: z.number(),
@@ -141,7 +139,7 @@ const STORED_ENTRY = z.object({
   lease: z.string().optional(),
   /** How many requests were sent. */
   attempts: z.number(),
-  /** How often in a row it failed, since it was asked for or retried. */
+  /** How often in a row it failed, since it was requested or retried. */
   failures: z.number(),
   /** Whether one of the attempts may have been carried out. */
   unknown: z.boolean(),
