@@ -14,6 +14,8 @@ type FinishedEvent = Extract<DebateSpaceEvent, { readonly type: 'erasure-finishe
 /** How one user's erasure ends. */
 export type ErasureEnd = Readonly<Pick<StoredReceipt, 'outcome' | 'status' | 'loggedOut' | 'reason'>>;
 
+/** Nothing waits longer: a moment that is farther ahead, or a lease that ended longer ago, is of a clock that was wrong. */
+export const MAX_WAIT_MS = 86_400_000;
 const COUNTED = {
   erased: 'done',
   'not-found': 'notFound',
@@ -75,7 +77,8 @@ export class ErasureChange {
   dueBy(batch: StoredBatch, at: number): void {
     const { dueAt = Infinity } = this.edit(batch);
     this.isMoreDue ||= at < dueAt;
-    batch.dueAt = Math.min(at, dueAt);
+    // Nothing waits that long: this clock may be years ahead. Maintenance finds the batch there, and makes it due.
+    batch.dueAt = at - dueAt > MAX_WAIT_MS ? at : Math.min(at, dueAt);
   }
 
   /** Removes a batch, whose users are finished. */

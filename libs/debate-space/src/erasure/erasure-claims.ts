@@ -1,12 +1,10 @@
 import { LEASE_MS } from '../jobs/job-queue.js';
 import { isReadable, UnreadableRecord } from '../storage/record-type.js';
-import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
+import { isRunning, MAX_WAIT_MS, randomId, type ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
 
-/** Nothing waits longer: a moment that is farther ahead, or a lease that ended longer ago, is of a clock that was wrong. */
-export const MAX_WAIT_MS = 86_400_000;
 const AFTER_THE_DELETION_MS = 60_000;
 const UNREADABLE_BATCH_MS = 60_000;
 const MAX_ROUNDS = 100;

@@ -162,6 +162,16 @@ describe('erasures under clocks that jump by years', () => {
     expect(other.events).toMatchObject([{ type: 'erasure-overdue', days: 8 }]);
   });
 
+  it('what a clock years ahead adds to a reference that waits is due within seconds', async () => {
+    await ask('alice', 'both');
+    await one.queue.retry(await claim(one), failure, 6 * 60 * MINUTE_MS);
+    one.setClock(4 * YEAR_MS);
+    await ask('bob', 'both');
+    await run(10_000, [other]);
+    expect((await other.queue.claim(10)).map(({ uid }) => uid)).toEqual(['bob']);
+    expect(await other.queue.claim(10)).toEqual([]);
+  });
+
   it.each(YEARS)('a jump by %d ms reports nothing as overdue, and loses no warning', async (jump) => {
     await ask('alice');
     await run(20 * MINUTE_MS, [one]);
