@@ -15,7 +15,7 @@ describe('a request whose outcome is unknown', () => {
     const process = erasureProcess(storage, new Clocks());
     const calls = { allUsers: () => Readable.from([]) };
     const closing = new AbortController().signal;
-    erasures = new DebateSpaceErasures(process.storage, calls, closing, true, () => undefined);
+    erasures = new DebateSpaceErasures(process.storage, calls, closing, () => undefined);
   });
   afterEach(() => {
     jest.restoreAllMocks();

@@ -46,23 +46,19 @@ export class DebateSpaceErasures {
   readonly #control: ErasureControl;
   readonly #calls: Pick<ErasureCalls, 'allUsers'>;
   readonly #closing: AbortSignal;
-  readonly #durable: boolean;
   readonly #emit: Emit;
-  #warned = false;
 
   /** @internal */
   constructor(
     storage: ErasureStorage,
     calls: Pick<ErasureCalls, 'allUsers'>,
     closing: AbortSignal,
-    durable: boolean,
     emit: Emit,
   ) {
     this.#storage = storage;
     this.#control = new ErasureControl(storage);
     this.#calls = calls;
     this.#closing = closing;
-    this.#durable = durable;
     this.#emit = emit;
   }
 
@@ -91,7 +87,6 @@ export class DebateSpaceErasures {
     const asked = batchRequest({ ...request, reference: request.reference ?? randomUUID() });
     const storage = this.#storage.within(transaction);
     const requests = new ErasureRequests(storage);
-    this.#warnOfMemory();
     let { reference } = asked;
     try {
       const earlier = request.reference === undefined ? await requests.underWay(uid, asked.mode) : undefined;
@@ -123,7 +118,6 @@ export class DebateSpaceErasures {
   async requestMany(source: UidSource, request: BulkErasureRequest): Promise<ErasureStatus> {
     const asked = batchRequest(request);
     const storage = this.#storage.within(request.transaction);
-    this.#warnOfMemory();
     const uids = uidsOf(source, request.signal);
     request.signal?.throwIfAborted();
     try {
@@ -231,11 +225,6 @@ export class DebateSpaceErasures {
     this.#emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
     if (total === 0) this.#emit(finishedEvent(status));
     return status;
-  }
-
-  #warnOfMemory(): void {
-    if (!this.#durable && !this.#warned) this.#emit({ type: 'erasures-in-memory' });
-    this.#warned = true;
   }
 }
 

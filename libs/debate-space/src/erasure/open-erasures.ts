@@ -57,5 +57,11 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const forget = async (uid: string) =>
     containment.run('logouts of an erased user', () => logouts.forget(uid), undefined);
   around.runner.add(new ErasureExecution(queue, breaker, attempt, around.pause, giveUpAfterMs, forget, emit));
-  return { erasures: new DebateSpaceErasures(storage, calls, closing, around.durable, emit), storage };
+  if (!around.durable) {
+    const stop = storage.onChange(() => {
+      stop(); // the first erasure is requested
+      emit({ type: 'erasures-in-memory' });
+    });
+  }
+  return { erasures: new DebateSpaceErasures(storage, calls, closing, emit), storage };
 }
