@@ -21,7 +21,7 @@ export const ERASURE_FAULTS = {
     );
     const whole = parts.map(([key, batch]) => [key, { ...batch, complete: true, dueAt }]);
     const moment = String(dueAt).padStart(15, '0');
-    const scheduled = parts.map(([key]) => [`erasureschedule:${moment}:${key.split(':')[1]}`, '']);
+    const scheduled = parts.map(([key]) => [`erasuretime:due:${moment}:${key.split(':')[1]}`, '']);
     return storage.commit(checks, withAll(changes, [...whole, ...scheduled]));
   },
   /** What may have been carried out is not told from what was never sent. */

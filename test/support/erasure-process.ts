@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
 import type { DebateSpaceEvent } from '../../libs/debate-space/src/debate-space-event.js';
 import { ErasureControl } from '../../libs/debate-space/src/erasure/erasure-control.js';
-import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-keys.js';
+import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-records.js';
 import { ErasureMaintenance } from '../../libs/debate-space/src/erasure/erasure-maintenance.js';
 import { ErasureQueue } from '../../libs/debate-space/src/erasure/erasure-queue.js';
 import { ErasureRequests } from '../../libs/debate-space/src/erasure/erasure-requests.js';
@@ -56,18 +56,16 @@ export function erasureProcess(shared: DebateSpaceStorage, clocks: Clocks, stora
     'app',
   );
   const events: DebateSpaceEvent[] = [];
-  const storage = new ErasureStorage(own, uids);
-  const requests = new ErasureRequests(storage, 7 * DAY_MS);
-  const options = { overdueAfterMs: [7 * DAY_MS, 21 * DAY_MS], receiptRetentionMs: RETENTION_MS };
-  const maintenance = new ErasureMaintenance(storage, options, (event) => void events.push(event));
+  const storage = new ErasureStorage(own, uids, 7 * DAY_MS);
+  const ages = [7 * DAY_MS, 21 * DAY_MS];
+  const maintenance = new ErasureMaintenance(storage, ages, RETENTION_MS, (event) => void events.push(event));
   return {
     storage,
     uids,
     events,
-    requests,
-    register: requests.register,
+    requests: new ErasureRequests(storage),
     queue: new ErasureQueue(storage, maintenance),
-    control: new ErasureControl(storage, requests.register),
+    control: new ErasureControl(storage),
     setClock: (ms: number): void => {
       aheadMs = ms;
     },

@@ -1,4 +1,4 @@
-import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-keys.js';
+import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-records.js';
 import { LogoutQueue } from '../../libs/debate-space/src/logout/logout-queue.js';
 import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
 import type { LogoutContext } from '../../libs/debate-space/src/logout/logout.js';

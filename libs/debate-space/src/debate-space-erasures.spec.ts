@@ -13,8 +13,9 @@ describe('a request whose outcome is unknown', () => {
   beforeEach(() => {
     storage = openMemory();
     const process = erasureProcess(storage, new Clocks());
+    const calls = { allUsers: () => Readable.from([]) };
     const closing = new AbortController().signal;
-    erasures = new DebateSpaceErasures({ ...process, users: () => Readable.from([]), closing, durable: true, emit: () => undefined }); // prettier-ignore
+    erasures = new DebateSpaceErasures(process.storage, calls, closing, () => undefined);
   });
   afterEach(() => {
     jest.restoreAllMocks();

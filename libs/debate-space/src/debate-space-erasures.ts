@@ -2,8 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import type { Emit } from './debate-space-event.js';
 import { StorageError } from './errors.js';
-import { batchRequest } from './erasure/batch-request.js';
-import { dryRun, type ErasureDryRun } from './erasure/dry-run.js';
+import type { ErasureCalls } from './erasure/erasure-calls.js';
+import { finishedEvent } from './erasure/erasure-change.js';
+import { ErasureControl } from './erasure/erasure-control.js';
+import { watchProgress } from './erasure/erasure-progress.js';
+import { batchRequest, ErasureRequests } from './erasure/erasure-requests.js';
+import type { ErasureStorage } from './erasure/erasure-storage.js';
 import type {
   ErasureMode,
   ErasureProgress,
@@ -12,15 +16,8 @@ import type {
   ErasureStatus,
   RequestedErasure,
 } from './erasure/erasure.js';
-import { watchProgress } from './erasure/erasure-progress.js';
-import type { ErasureControl } from './erasure/erasure-control.js';
-import type { BatchRequest } from './erasure/erasure-batch.js';
-import { USERS_PER_COMMIT, type ErasureRequests } from './erasure/erasure-requests.js';
-import type { ErasureStorage } from './erasure/erasure-storage.js';
-import { untilAborted } from './erasure/until-aborted.js';
-import { uidItems, uidsOf, type UidSource } from './erasure/uid-source.js';
+import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from './erasure/uid-source.js';
 import { assertUid } from './remote/uid.js';
-import type { DebateSpaceUser } from './remote/user-page.js';
 
 /** Many users to be erased under one reference. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
@@ -36,18 +33,6 @@ export interface DryRunOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ErasuresParts {
-  readonly requests: ErasureRequests;
-  readonly control: ErasureControl;
-  readonly storage: ErasureStorage;
-  readonly users: (signal: AbortSignal | undefined) => AsyncIterable<DebateSpaceUser>;
-  /** Aborted when the app shuts down. */
-  readonly closing: AbortSignal;
-  /** Whether what is asked for outlives the process. */
-  readonly durable: boolean;
-  readonly emit: Emit;
-}
-
 /**
  * Durable, idempotent erasures with receipts. An accepted request is stored and carried out in the background: log out,
  * then anonymize or delete (service-interface.md, sections 4.2 and 4.3). Injectable.
@@ -57,11 +42,24 @@ export interface ErasuresParts {
  * none. See `status(reference)`, or repeat the call.
  */
 export class DebateSpaceErasures {
-  readonly #parts: ErasuresParts;
-  #warned = false;
+  readonly #storage: ErasureStorage;
+  readonly #control: ErasureControl;
+  readonly #calls: Pick<ErasureCalls, 'allUsers'>;
+  readonly #closing: AbortSignal;
+  readonly #emit: Emit;
 
-  constructor(parts: ErasuresParts) {
-    this.#parts = parts;
+  /** @internal */
+  constructor(
+    storage: ErasureStorage,
+    calls: Pick<ErasureCalls, 'allUsers'>,
+    closing: AbortSignal,
+    emit: Emit,
+  ) {
+    this.#storage = storage;
+    this.#control = new ErasureControl(storage);
+    this.#calls = calls;
+    this.#closing = closing;
+    this.#emit = emit;
   }
 
   /**
@@ -87,17 +85,17 @@ export class DebateSpaceErasures {
     const { uid, transaction } = request;
     assertUid(uid, 'requestErasure');
     const asked = batchRequest({ ...request, reference: request.reference ?? randomUUID() });
-    const requests = this.#parts.requests.within(transaction);
-    this.#warnOfMemory();
+    const storage = this.#storage.within(transaction);
+    const requests = new ErasureRequests(storage);
     let { reference } = asked;
     try {
       const earlier = request.reference === undefined ? await requests.underWay(uid, asked.mode) : undefined;
       if (earlier !== undefined) {
         reference = earlier;
-        return { ...(await requests.register.status(earlier)), alreadyUnderWay: true };
+        return { ...(await storage.status(earlier)), alreadyUnderWay: true };
       }
       const alreadyUnderWay = await requests.add(asked, uid);
-      return { ...(await this.#requested(asked, requests)), alreadyUnderWay };
+      return { ...(await this.#requested(storage, reference)), alreadyUnderWay };
     } catch (error) {
       throw named(error, reference);
     }
@@ -119,17 +117,12 @@ export class DebateSpaceErasures {
    */
   async requestMany(source: UidSource, request: BulkErasureRequest): Promise<ErasureStatus> {
     const asked = batchRequest(request);
-    const requests = this.#parts.requests.within(request.transaction);
-    this.#warnOfMemory();
-    const { signal } = request;
-    const all = untilAborted(uidsOf(source), signal);
-    signal?.throwIfAborted();
-    const reader = randomUUID();
+    const storage = this.#storage.within(request.transaction);
+    const uids = uidsOf(source, request.signal);
+    request.signal?.throwIfAborted();
     try {
-      await requests.beginList(asked, reader);
-      for await (const uids of chunksOf(all)) await requests.addSome(asked, reader, uids);
-      await requests.endList(asked, reader);
-      return await this.#requested(asked, requests);
+      await new ErasureRequests(storage).addList(asked, uids);
+      return await this.#requested(storage, asked.reference);
     } catch (error) {
       throw named(error, asked.reference);
     }
@@ -143,15 +136,17 @@ export class DebateSpaceErasures {
    * @throws {@link DebateSpaceRequestError} when the user list cannot be read
    */
   async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
-    const { requests, users } = this.#parts;
-    const modes = options.mode === undefined ? (['anonymize', 'delete'] as const) : [options.mode];
-    const items = untilAborted(uidItems(source), options.signal);
-    return dryRun(items, users(options.signal), (uids) => requests.countUnderWay(uids, modes));
+    const { mode, signal } = options;
+    const modes = mode === undefined ? (['anonymize', 'delete'] as const) : [mode];
+    const requests = new ErasureRequests(this.#storage);
+    return dryRun(uidItems(source, signal), this.#calls.allUsers(signal), (uids) =>
+      requests.countUnderWay(uids, modes),
+    );
   }
 
   /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
   async status(reference: string): Promise<ErasureStatus> {
-    return this.#parts.requests.register.status(reference);
+    return this.#storage.status(reference);
   }
 
   /**
@@ -159,7 +154,7 @@ export class DebateSpaceErasures {
    * skipped; `status` says why.
    */
   list(): AsyncIterable<ErasureStatus> {
-    return this.#parts.requests.register.list();
+    return this.#storage.list();
   }
 
   /**
@@ -167,8 +162,7 @@ export class DebateSpaceErasures {
    * Completes with the work – when all users are finished or parked – or with the app.
    */
   progress(reference: string): Observable<ErasureProgress> {
-    const { requests, storage, closing } = this.#parts;
-    return watchProgress(requests.register, storage, reference, closing);
+    return watchProgress(this.#storage, reference, this.#closing);
   }
 
   /**
@@ -176,9 +170,8 @@ export class DebateSpaceErasures {
    * @throws {@link ErasureError} from the loop
    */
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
-    const { register } = this.#parts.requests;
-    await register.status(reference);
-    yield* register.receipts(reference);
+    await this.#storage.status(reference);
+    yield* this.#storage.receipts(reference);
   }
 
   /**
@@ -187,20 +180,20 @@ export class DebateSpaceErasures {
    */
   receiptsOf(uid: string): AsyncIterable<ErasureReceipt> {
     assertUid(uid, 'requestErasure');
-    return this.#parts.requests.register.receiptsOf(uid);
+    return this.#storage.receiptsOf(uid);
   }
 
   /** Begins no further one, on no instance; those under way are finished. @throws {@link ErasureError} */
   async pause(reference: string): Promise<ErasureStatus> {
-    const status = await this.#parts.control.pause(reference);
-    this.#parts.emit({ type: 'erasure-paused', reference, mode: status.mode });
+    const status = await this.#control.pause(reference);
+    this.#emit({ type: 'erasure-paused', reference, mode: status.mode });
     return status;
   }
 
   /** Continues after a pause. Parked users stay parked; see {@link retry}. @throws {@link ErasureError} */
   async resume(reference: string): Promise<ErasureStatus> {
-    const status = await this.#parts.control.resume(reference);
-    this.#parts.emit({ type: 'erasure-resumed', reference, mode: status.mode });
+    const status = await this.#control.resume(reference);
+    this.#emit({ type: 'erasure-resumed', reference, mode: status.mode });
     return status;
   }
 
@@ -210,7 +203,7 @@ export class DebateSpaceErasures {
    * @throws {@link ErasureError}
    */
   retry(reference: string): Promise<ErasureStatus> {
-    return this.#parts.control.retry(reference);
+    return this.#control.retry(reference);
   }
 
   /**
@@ -219,47 +212,24 @@ export class DebateSpaceErasures {
    * @throws {@link ErasureError}
    */
   async cancel(reference: string): Promise<ErasureStatus> {
-    const { control, emit } = this.#parts;
-    const status = await control.cancel(reference);
-    emit({ type: 'erasure-cancelled', reference, mode: status.mode, count: status.cancelled });
-    if (status.finishedAt) this.#finished(status);
+    const status = await this.#control.cancel(reference);
+    this.#emit({ type: 'erasure-cancelled', reference, mode: status.mode, count: status.cancelled });
+    if (status.finishedAt) this.#emit(finishedEvent(status));
     return status;
   }
 
-  async #requested({ reference }: BatchRequest, { register }: ErasureRequests): Promise<ErasureStatus> {
-    const { requests, emit } = this.#parts;
-    const status = await register.status(reference);
-    if (register !== requests.register) return status; // whether the host commits is not known
+  async #requested(storage: ErasureStorage, reference: string): Promise<ErasureStatus> {
+    const status = await storage.status(reference);
+    if (storage !== this.#storage) return status; // whether the host commits is not known
     const { mode, requestedBy, total } = status;
-    emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
-    if (total === 0) this.#finished(status);
+    this.#emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
+    if (total === 0) this.#emit(finishedEvent(status));
     return status;
-  }
-
-  #finished({ reference, mode, total, done, notFound, vetoed, cancelled }: ErasureStatus): void {
-    this.#parts.emit({ type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, cancelled });
-  }
-
-  #warnOfMemory(): void {
-    const { durable, emit } = this.#parts;
-    if (!durable && !this.#warned) emit({ type: 'erasures-in-memory' });
-    this.#warned = true;
   }
 }
 
 /** A `StorageError` names the erasure, so that the caller can look whether it was stored. */
 function named(error: unknown, reference: string): unknown {
-  return error instanceof StorageError ? new StorageError(`Erasure ${reference}: ${error.message}`, reference) : error; // prettier-ignore
-}
-
-/** As many as are added in one commit. */
-async function* chunksOf(uids: AsyncIterable<string>): AsyncGenerator<readonly string[]> {
-  let chunk: string[] = [];
-  for await (const uid of uids) {
-    chunk.push(uid);
-    if (chunk.length < USERS_PER_COMMIT) continue;
-    yield chunk;
-    chunk = [];
-  }
-  if (chunk.length > 0) yield chunk;
+  if (!(error instanceof StorageError)) return error;
+  return new StorageError(`Erasure ${reference}: ${error.message}`, reference);
 }

@@ -1,4 +1,4 @@
-import type { ErasureRegister } from './erasure/erasure-register.js';
+import type { ErasureStorage } from './erasure/erasure-storage.js';
 import type { ServicePause } from './remote/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
@@ -30,10 +30,10 @@ const DAY_MS = 24 * 60 * 60 * 1000;
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
-  readonly #erasures: ErasureRegister;
+  readonly #erasures: ErasureStorage;
   readonly #pause: ServicePause;
 
-  constructor(outbox: DebateSpaceOutbox, erasures: ErasureRegister, pause: ServicePause) {
+  constructor(outbox: DebateSpaceOutbox, erasures: ErasureStorage, pause: ServicePause) {
     this.#outbox = outbox;
     this.#erasures = erasures;
     this.#pause = pause;

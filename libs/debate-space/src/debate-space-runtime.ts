@@ -8,7 +8,7 @@ import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceHealth } from './debate-space-health.js';
 import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
-import type { ErasureRegister } from './erasure/erasure-register.js';
+import type { ErasureStorage } from './erasure/erasure-storage.js';
 import { openErasures } from './erasure/open-erasures.js';
 import { withTimeout } from './with-timeout.js';
 import { LogoutTokenSigner } from './logout-token/logout-token-signer.js';
@@ -66,7 +66,7 @@ export class DebateSpaceRuntime {
   readonly #isDurable: boolean;
   readonly #logouts: FallbackQueue;
   readonly #runner: JobRunner;
-  readonly #erasureRegister: ErasureRegister;
+  readonly #erasureStorage: ErasureStorage;
   readonly #registry: SessionRegistry | undefined;
   #closed: Promise<void> | undefined;
 
@@ -139,7 +139,7 @@ export class DebateSpaceRuntime {
     const { giveUpAfterMs } = logout;
     this.#runner = new JobRunner(emit);
     this.#runner.add(new LogoutDelivery({ queue: logouts, sender, breaker, pause, giveUpAfterMs, emit }));
-    const { erasures, register } = openErasures({
+    const { erasures, storage: erasureStorage } = openErasures({
       storage,
       durable: engine.durable,
       uids,
@@ -169,9 +169,9 @@ export class DebateSpaceRuntime {
     this.#isDurable = engine.durable;
     this.#logouts = logouts;
     this.erasures = erasures;
-    this.#erasureRegister = register;
+    this.#erasureStorage = erasureStorage;
     this.operators = new DebateSpaceOutbox({ queue, logouts, engine, warnings, breaker });
-    this.health = new DebateSpaceHealth(this.operators, register, pause);
+    this.health = new DebateSpaceHealth(this.operators, erasureStorage, pause);
   }
 
   start(): void {
@@ -207,7 +207,7 @@ export class DebateSpaceRuntime {
     const pending = Math.max(counts?.pending ?? 0, unpersistedCount);
     const lost = !this.#isDurable || unpersistedCount > 0;
     if (pending > 0) this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
-    const count = this.#isDurable ? 0 : ((await this.#ask(async () => this.#erasureRegister.count())) ?? 0);
+    const count = this.#isDurable ? 0 : ((await this.#ask(async () => this.#erasureStorage.count())) ?? 0);
     if (count > 0) this.#subject.next({ type: 'erasures-dropped', count });
   }
 

@@ -61,8 +61,7 @@ export type {
   StorageValues,
   StorageView,
 } from './storage/storage.js';
-export type { ErasureDryRun } from './erasure/dry-run.js';
-export type { UidSource } from './erasure/uid-source.js';
+export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 export type { HttpAdapter } from './remote/transport.js';
 export type { ListUsersQuery, UserFilters } from './remote/user-query.js';

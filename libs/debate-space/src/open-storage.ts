@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { DebateSpaceOptionsError } from './errors.js';
-import { ERASURE_FAMILIES } from './erasure/erasure-keys.js';
+import { ERASURE_FAMILIES } from './erasure/erasure-records.js';
 import { keyedHash } from './keyed-hash.js';
 import { QUEUE_FAMILIES } from './logout/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';

@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceUser } from '../remote/user-page.js';
-import { dryRun } from './dry-run.js';
-import { uidItems, type UidSource } from './uid-source.js';
+import { dryRun, uidItems, type UidSource } from './uid-source.js';
 
 /** Users that count how many of them were asked for. */
 class Listed {

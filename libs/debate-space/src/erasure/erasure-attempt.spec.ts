@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
-import type { ErasureClaim } from './erasure-claim.js';
-import { ErasureAttempt, type ErasureAttemptParts } from './erasure-attempt.js';
+import type { ErasureClaim } from './erasure-claims.js';
+import type { LogoutSender } from '../logout/logout-sender.js';
+import { ErasureAttempt } from './erasure-attempt.js';
+import type { ErasureCalls } from './erasure-calls.js';
+import type { BeforeErase } from './erasure.js';
 
 const HOOK_TIMEOUT_MS = 30_000;
 const claim: ErasureClaim = {
@@ -13,7 +16,7 @@ const claim: ErasureClaim = {
   references: ['r'],
   attempts: 0,
   failures: 0,
-  unknownBefore: false,
+  unknown: false,
   rejections: 0,
   ageMs: 0,
 };
@@ -22,16 +25,22 @@ const yes = (): Promise<boolean> => Promise.resolve(true);
 
 const slot = () => ({ release: () => undefined });
 
-async function attempt(parts: Partial<ErasureAttemptParts>, claimed = claim, markSending = yes) {
-  const whole: ErasureAttemptParts = {
+interface Parts extends Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere'> {
+  readonly beforeErase?: BeforeErase;
+  readonly logouts?: Pick<LogoutSender, 'send'>;
+  readonly closing: AbortSignal;
+}
+
+async function attempt(parts: Partial<Parts>, claimed = claim, markSending = yes) {
+  const { beforeErase, logouts, closing, ...calls }: Parts = {
     prepare: () => Promise.resolve(slot()),
     erase: () => Promise.resolve(200),
     isServiceThere: yes,
     closing: new AbortController().signal,
-    emit: () => undefined,
     ...parts,
   };
-  return new ErasureAttempt(whole).make(claimed, markSending);
+  const attempting = new ErasureAttempt(calls, logouts, beforeErase, closing, () => undefined);
+  return attempting.make(claimed, markSending);
 }
 const failing = (error: Error) => ({ erase: () => Promise.reject(error) });
 
@@ -42,20 +51,20 @@ describe('an attempt at an erasure', () => {
   });
 
   it('is over with the answer of the service', async () => {
-    expect(await attempt({})).toEqual({ end: { outcome: 'erased', status: 200, loggedOut: false } });
+    expect(await attempt({})).toEqual({ outcome: 'erased', status: 200, loggedOut: false });
   });
 
   it.each([
-    { unknownBefore: false, outcome: 'not-found' },
-    { unknownBefore: true, outcome: 'erased' },
-  ])('takes a 404 for $outcome', async ({ unknownBefore, outcome }) => {
-    const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claim, unknownBefore });
-    expect(result).toMatchObject({ end: { outcome, status: 404 } });
+    { unknown: false, outcome: 'not-found' },
+    { unknown: true, outcome: 'erased' },
+  ])('takes a 404 for $outcome', async ({ unknown, outcome }) => {
+    const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claim, unknown });
+    expect(result).toMatchObject({ outcome, status: 404 });
   });
 
   it('takes a 404 for nothing when the service is not there', async () => {
     const result = await attempt({ erase: () => Promise.resolve(404), isServiceThere: () => Promise.resolve(false) }); // prettier-ignore
-    expect(result).toMatchObject({ others: 'held-up', setback: { cause: '404', unknown: false }, hint: expect.stringContaining('baseUrl') }); // prettier-ignore
+    expect(result).toMatchObject({ others: 'held-up', cause: '404', unknown: false, hint: expect.stringContaining('baseUrl') }); // prettier-ignore
   });
 
   it('does not believe a service that asks for a year', async () => {
@@ -71,7 +80,7 @@ describe('an attempt at an erasure', () => {
     const refused = new RefusedError('no', { ...details, outcome: 'refused', status: 422 });
     expect(await attempt(failing(refused))).toMatchObject({ others: 'unaffected', delayMs: 60_000 });
     const away = new UnavailableError('away', { ...details, outcome: 'unknown', status: 503 });
-    expect(await attempt(failing(away))).toMatchObject({ others: 'held-up', delayMs: 1_000, setback: { unknown: true } }); // prettier-ignore
+    expect(await attempt(failing(away))).toMatchObject({ others: 'held-up', delayMs: 1_000, unknown: true }); // prettier-ignore
   });
 
   it('is broken off by a shutdown, and not by its own limit of time', async () => {
@@ -119,10 +128,10 @@ describe('an attempt at an erasure', () => {
   it('asks nobody when no slot comes in time, or no access token', async () => {
     const beforeErase = jest.fn(() => undefined);
     const noSlot = await attempt({ beforeErase, prepare: () => Promise.resolve({ retryAfterMs: 42_000 }) });
-    expect(noSlot).toMatchObject({ others: 'slower', delayMs: 42_000, setback: { sent: false } });
+    expect(noSlot).toMatchObject({ others: 'slower', delayMs: 42_000, sent: false });
     const error = new UnavailableError('no access token', { ...details, outcome: 'not-sent', status: 503 });
     const noToken = await attempt({ beforeErase, prepare: () => Promise.reject(error) });
-    expect(noToken).toMatchObject({ others: 'held-up', setback: { sent: false, unknown: false } });
+    expect(noToken).toMatchObject({ others: 'held-up', sent: false, unknown: false });
     expect(beforeErase).not.toHaveBeenCalled();
   });
 
@@ -130,11 +139,11 @@ describe('an attempt at an erasure', () => {
     jest.useFakeTimers();
     const attempting = attempt({ beforeErase: () => new Promise(() => undefined) });
     await jest.advanceTimersByTimeAsync(HOOK_TIMEOUT_MS);
-    expect(await attempting).toMatchObject({ setback: { cause: 'beforeErase failed', sent: false } });
+    expect(await attempting).toMatchObject({ cause: 'beforeErase failed', sent: false });
   });
 
   it('keeps no more of a reason than it should', async () => {
     const result = await attempt({ beforeErase: () => ({ veto: 'x'.repeat(5000) }) });
-    expect(result.end?.reason).toHaveLength(1000);
+    expect('outcome' in result && result.reason).toHaveLength(1000);
   });
 });

@@ -1,13 +1,21 @@
 import { randomBytes } from 'node:crypto';
+import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { ErasureError } from '../errors.js';
 import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
 import type { Transaction } from '../storage/transaction.js';
-import { isRunning, newBatch, settleEnd, type BatchRequest } from './erasure-batch.js';
-import type { ErasureEnd } from './erasure-claim.js';
 import type { ErasureMode } from './erasure.js';
-import { batchKey, entryKey, parkedKey } from './erasure-keys.js';
-import { BATCH, ENTRY, RECEIPT, type StoredBatch, type StoredEntry } from './stored-erasure.js';
+import * as records from './erasure-records.js';
+import { BATCH, ENTRY, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
+import type { BatchRequest } from './erasure-requests.js';
+import type { ErasureStorage } from './erasure-storage.js';
 
+type FinishedEvent = Extract<DebateSpaceEvent, { readonly type: 'erasure-finished' }>;
+
+/** How one user's erasure ends. */
+export type ErasureEnd = Readonly<Pick<StoredReceipt, 'outcome' | 'status' | 'loggedOut' | 'reason'>>;
+
+/** Nothing waits longer: a moment that is farther ahead, or a lease that ended longer ago, is of a clock that was wrong. */
+export const MAX_WAIT_MS = 86_400_000;
 const COUNTED = {
   erased: 'done',
   'not-found': 'notFound',
@@ -21,52 +29,56 @@ export const randomId = (): string => randomBytes(ID_BYTES).toString('base64url'
 /** One atomic change of erasures: entries, together with the counts and the schedule of their references. */
 export class ErasureChange {
   readonly #batches = new Map<string, ReadRecord<StoredBatch>>();
-  /** Batches that are changed, and when they were due before. */
-  readonly #changed = new Map<StoredBatch, number | undefined>();
-  #isMoreDue = false;
-
-  /** @param now by the storage's clock, in milliseconds */
-  constructor(
-    readonly transaction: Transaction,
-    readonly now: number,
-  ) {}
-
+  readonly #changed = new Set<StoredBatch>();
   /** Whether a reference is due earlier than before. */
-  get isMoreDue(): boolean {
-    return this.#isMoreDue;
+  isMoreDue = false;
+
+  /** By the storage's clock, in milliseconds. */
+  readonly now: number;
+
+  constructor(
+    readonly storage: ErasureStorage,
+    readonly transaction: Transaction,
+  ) {
+    this.now = storage.now();
+  }
+
+  async readBatch(reference: string): Promise<ReadRecord<StoredBatch>> {
+    if (!this.#batches.has(reference) && records.isText(reference, records.MAX_REFERENCE_LENGTH))
+      this.#batches.set(reference, await this.transaction.read(BATCH, records.batchKey(reference)));
+    return this.#batches.get(reference);
   }
 
   /** @returns `undefined` when there is none that can be read: its users wait until there is */
   async findBatch(reference: string): Promise<StoredBatch | undefined> {
-    const found = await this.#read(reference);
+    const found = await this.readBatch(reference);
     return isReadable(found) ? found : undefined;
   }
 
-  /** @throws {@link ErasureError} when there is none, or none that can be read */
+  /** A batch to be changed. @throws {@link ErasureError} when there is none, or none that can be read */
   async batch(reference: string): Promise<StoredBatch> {
-    return readable(await this.#read(reference));
+    return this.edit(readable(await this.readBatch(reference)));
   }
 
-  /** @throws {@link ErasureError} when there is one that cannot be read */
+  /** Like {@link batch}, or a new one. @throws {@link ErasureError} when there is one that cannot be read */
   async batchFor(request: BatchRequest): Promise<StoredBatch> {
     const { reference } = request;
-    const found = await this.#read(reference);
-    if (found) return readable(found);
-    const batch = newBatch(request, this.now);
-    this.#batches.set(reference, batch);
-    this.edit(batch);
-    return batch;
+    if (!(await this.readBatch(reference))) this.#batches.set(reference, newBatch(request, this.now));
+    return this.batch(reference);
   }
 
-  /** The batch is saved with this change. To be called before it is changed. */
+  /** The batch is saved with this change. */
   edit(batch: StoredBatch): StoredBatch {
-    if (!this.#changed.has(batch)) this.#changed.set(batch, batch.dueAt);
+    this.#changed.add(batch);
     return batch;
   }
 
   /** The batch has something to do no later than this. */
   dueBy(batch: StoredBatch, at: number): void {
-    this.edit(batch).dueAt = Math.min(at, batch.dueAt ?? Infinity);
+    const { dueAt = Infinity } = this.edit(batch);
+    this.isMoreDue ||= at < dueAt;
+    // Nothing waits that long: this clock may be years ahead. Maintenance finds the batch there, and makes it due.
+    batch.dueAt = at - dueAt > MAX_WAIT_MS ? at : Math.min(at, dueAt);
   }
 
   /** Removes a batch, whose users are finished. */
@@ -76,16 +88,13 @@ export class ErasureChange {
   }
 
   readEntries(uidHashes: readonly string[], mode: ErasureMode): Promise<readonly ReadRecord<StoredEntry>[]> {
-    return this.transaction.readAll(
-      ENTRY,
-      uidHashes.map((uidHash) => entryKey(uidHash, mode)),
-    );
+    const keys = uidHashes.map((uidHash) => records.entryKey(uidHash, mode));
+    return this.transaction.readAll(ENTRY, keys);
   }
 
   /** @returns `undefined` when there is none that can be read */
   async findEntry(uidHash: string, mode: ErasureMode): Promise<StoredEntry | undefined> {
-    const [found] = await this.readEntries([uidHash], mode);
-    return isReadable(found) ? found : undefined;
+    return (await this.readEntries([uidHash], mode)).find(isReadable<StoredEntry>);
   }
 
   put(entry: StoredEntry): Promise<void> {
@@ -111,7 +120,7 @@ export class ErasureChange {
 
   /** Counts a user as failed, once. @returns whether it was not counted before */
   async park(batch: StoredBatch, uidHash: string): Promise<boolean> {
-    const key = parkedKey(batch.reference, uidHash);
+    const key = records.parkedKey(batch.reference, uidHash);
     if ((await this.transaction.get(key)) !== undefined) return false;
     this.edit(batch).failed += 1;
     this.transaction.set(key, '');
@@ -120,7 +129,7 @@ export class ErasureChange {
 
   /** Counts a user as failed no more. To be called before the entry is changed. @returns whether it was counted */
   async unpark(batch: StoredBatch, uidHash: string): Promise<boolean> {
-    const key = parkedKey(batch.reference, uidHash);
+    const key = records.parkedKey(batch.reference, uidHash);
     if (batch.failed === 0 || (await this.transaction.get(key)) === undefined) return false;
     this.edit(batch).failed -= 1;
     this.transaction.set(key, undefined);
@@ -134,17 +143,9 @@ export class ErasureChange {
     const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
     await this.unpark(batch, uidHash);
     this.edit(batch)[COUNTED[end.outcome]] += 1;
-    this.transaction.replace(RECEIPT, undefined, {
-      reference,
-      uidHash,
-      mode,
-      requestedBy,
-      askedAt,
-      doneAt: Date.now(),
-      attempts,
-      ...end,
-      ...(unknown && !isDone ? { uncertain: true } : {}),
-    });
+    const uncertain = unknown && !isDone ? ({ uncertain: true } as const) : {};
+    const about = { reference, uidHash, mode, requestedBy, askedAt, doneAt: Date.now(), attempts };
+    this.transaction.replace(records.RECEIPT, undefined, { ...about, ...end, ...uncertain });
     await this.leave(entry, reference);
   }
 
@@ -164,25 +165,18 @@ export class ErasureChange {
   /** Saves the batches that were changed. @returns those that are finished by it */
   async save(): Promise<readonly StoredBatch[]> {
     const finished: StoredBatch[] = [];
-    for (const [batch, dueBefore = Infinity] of this.#changed) {
+    for (const batch of this.#changed) {
       if (settleEnd(batch, this.now)) finished.push(batch);
-      if ((batch.dueAt ?? Infinity) < dueBefore) this.#isMoreDue = true;
       batch.revision += 1;
       await this.transaction.put(BATCH, batch);
     }
     this.#changed.clear();
     return finished;
   }
-
-  async #read(reference: string): Promise<ReadRecord<StoredBatch>> {
-    if (!this.#batches.has(reference))
-      this.#batches.set(reference, await this.transaction.read(BATCH, batchKey(reference)));
-    return this.#batches.get(reference);
-  }
 }
 
 /** @throws {@link ErasureError} */
-export function readable(found: ReadRecord<StoredBatch>): StoredBatch {
+function readable(found: ReadRecord<StoredBatch>): StoredBatch {
   if (found === undefined)
     throw new ErasureError(
       'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
@@ -195,4 +189,42 @@ export function readable(found: ReadRecord<StoredBatch>): StoredBatch {
     'ERR_DEBATE_SPACE_UNREADABLE_ERASURE',
     `the record of this reference ${why}; hint: ${hint}, or request the erasures again under another reference`,
   );
+}
+
+/** @param now by the storage's clock */
+function newBatch(request: BatchRequest, now: number): StoredBatch {
+  const counts = { total: 0, done: 0, notFound: 0, vetoed: 0, cancelled: 0, failed: 0 };
+  const state = { complete: false, paused: false, cancelling: false, started: false };
+  return { ...request, revision: 0, askedAt: Date.now(), since: now, ...state, ...counts };
+}
+
+export function finishedEvent(batch: Omit<FinishedEvent, 'type'>): FinishedEvent {
+  const { reference, mode, total, done, notFound, vetoed, cancelled } = batch;
+  return { type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, cancelled };
+}
+
+/** How many are neither finished nor parked. */
+export function waitingOf({ total, done, notFound, vetoed, cancelled, failed }: StoredBatch): number {
+  return total - done - notFound - vetoed - cancelled - failed;
+}
+
+/** Whether something may be carried out. */
+export function isRunning(batch: StoredBatch): boolean {
+  return (batch.complete || batch.cancelling) && !batch.paused && waitingOf(batch) > 0;
+}
+
+/**
+ * Notes that a batch is finished, or that it is not any more.
+ * @returns whether it is finished by this change
+ */
+function settleEnd(batch: StoredBatch, now: number): boolean {
+  const isFinished = (batch.complete || batch.cancelling) && waitingOf(batch) === 0 && batch.failed === 0;
+  const isChange = isFinished !== (batch.finishedSince !== undefined);
+  if (isChange) {
+    batch.finishedAt = isFinished ? Date.now() : undefined;
+    batch.finishedSince = isFinished ? now : undefined;
+  }
+  if (isFinished) batch.overdueAt = undefined;
+  if (!isRunning(batch)) batch.dueAt = undefined;
+  return isFinished && isChange;
 }

@@ -1,34 +1,27 @@
-import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import { rangePages } from '../storage/range-pages.js';
+import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import type { ErasureChange } from './erasure-change.js';
-import * as keys from './erasure-keys.js';
-import type { ErasureRegister } from './erasure-register.js';
+import * as records from './erasure-records.js';
+import { ENTRY, type StoredBatch } from './erasure-records.js';
 import { USERS_PER_COMMIT } from './erasure-requests.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureStatus } from './erasure.js';
-import { ENTRY, type StoredBatch } from './stored-erasure.js';
 
 type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
 
 /** Stops the work on a reference, and continues it. Rejects with an `ErasureError` when there is no such reference. */
 export class ErasureControl {
-  readonly #storage: ErasureStorage;
-  readonly #register: ErasureRegister;
+  constructor(private readonly storage: ErasureStorage) {}
 
-  constructor(storage: ErasureStorage, register: ErasureRegister) {
-    this.#storage = storage;
-    this.#register = register;
-  }
-
-  async pause(reference: string): Promise<ErasureStatus> {
-    return this.#change(reference, (_, batch) => {
+  pause(reference: string): Promise<ErasureStatus> {
+    return this.storage.changeBatch(reference, (batch) => {
       batch.paused = batch.finishedSince === undefined;
     });
   }
 
   /** After a pause; the parked ones stay parked. */
-  async resume(reference: string): Promise<ErasureStatus> {
-    return this.#change(reference, (change, batch) => {
+  resume(reference: string): Promise<ErasureStatus> {
+    return this.storage.changeBatch(reference, (batch, change) => {
       if (batch.paused) batch.resumedSince = change.now;
       batch.paused = false;
       change.dueBy(batch, change.now);
@@ -37,44 +30,35 @@ export class ErasureControl {
 
   /** Makes the parked ones due again, as far as their records can be read. */
   async retry(reference: string): Promise<ErasureStatus> {
-    await this.#register.status(reference); // or it rejects
-    await this.#forEach(reference, keys.parkedOf(reference), retryUser);
-    return this.#register.status(reference);
+    const status = await this.storage.status(reference); // or it rejects
+    return this.#changeUsers(status, records.parkedOf(reference), retryUser);
   }
 
   /**
    * Gives up those of which nothing was sent, and the parked ones; what else may have been carried out is finished.
    */
   async cancel(reference: string): Promise<ErasureStatus> {
-    const { finishedAt } = await this.#register.status(reference);
-    if (!finishedAt)
-      await this.#change(reference, (change, batch) => {
-        Object.assign(batch, { cancelling: true, paused: false });
-        change.dueBy(batch, change.now); // what may have been carried out
-      });
-    await this.#forEach(reference, keys.dueOf(reference), cancelUser);
-    await this.#forEach(reference, keys.parkedOf(reference), cancelUser);
-    return this.#register.status(reference);
-  }
-
-  async #change(
-    reference: string,
-    work: (change: ErasureChange, batch: StoredBatch) => void,
-  ): Promise<ErasureStatus> {
-    await this.#register.status(reference); // or it rejects
-    await this.#storage.change(reference, async (change) => {
-      work(change, change.edit(await change.batch(reference)));
+    const status = await this.storage.changeBatch(reference, (batch, change) => {
+      if (batch.finishedSince !== undefined) return;
+      Object.assign(batch, { cancelling: true, paused: false });
+      change.dueBy(batch, change.now); // what may have been carried out
     });
-    return this.#register.status(reference);
+    return this.#changeUsers(status, records.entriesOf(reference), cancelUser);
   }
 
-  async #forEach(reference: string, range: keys.KeyRange, work: ChangeUser): Promise<void> {
-    for await (const rows of rangePages(this.#storage.view, ...range, { size: USERS_PER_COMMIT })) {
-      await this.#storage.change(reference, async (change) => {
-        const batch = change.edit(await change.batch(reference));
+  /** @returns the status after the changes of all users that the index rows of a range lead to */
+  async #changeUsers(
+    status: ErasureStatus,
+    range: records.KeyRange,
+    work: ChangeUser,
+  ): Promise<ErasureStatus> {
+    let last = status;
+    for await (const rows of rangePages(this.storage.view, ...range, { size: USERS_PER_COMMIT })) {
+      last = await this.storage.changeBatch(status.reference, async (batch, change) => {
         for (const [row] of rows) await work(change, batch, row);
       });
     }
+    return last;
   }
 }
 
@@ -84,31 +68,29 @@ async function retryUser(
   row: string,
 ): Promise<void> {
   const { now, transaction } = change;
-  const uidHash = keys.lastPart(row);
+  const uidHash = records.lastPart(row);
   const entry = await change.findEntry(uidHash, mode);
   if (!entry || (await transaction.get(row)) === undefined) return;
   await transaction.getAll(ENTRY.indexes(entry)); // some went when it was parked
   // The one that could not be read may have been replaced by another reference's.
   if (!entry.references.includes(reference)) entry.references = [...entry.references, reference];
-  const batches = await change.batchesOf(entry);
-  for (const batch of batches) {
+  for (const batch of await change.batchesOf(entry)) {
     if (await change.unpark(batch, uidHash)) change.dueBy(batch, now);
   }
   // The one that has replaced it may be under way.
-  const again = { parked: false, dueAt: now, lease: undefined, since: now, failures: 0, cause: undefined, hint: undefined }; // prettier-ignore
-  await change.put(entry.parked ? { ...entry, ...again } : entry);
+  const again = { parked: false, dueAt: now, since: now, failures: 0 };
+  const forgotten = { lease: undefined, cause: undefined, hint: undefined };
+  await change.put(entry.parked ? { ...entry, ...again, ...forgotten } : entry);
 }
 
 /** A user of whom nothing was sent – what is claimed but not sent among them –, or, with a receipt, who is parked. */
 async function cancelUser(change: ErasureChange, batch: StoredBatch, row: string): Promise<void> {
   const { transaction } = change;
-  const uidHash = keys.lastPart(row);
+  const uidHash = records.lastPart(row);
   const [entry] = await change.readEntries([uidHash], batch.mode);
-  if (entry instanceof UnreadableRecord || !entry?.references.includes(batch.reference)) {
+  if (!isReadable(entry) || !entry.references.includes(batch.reference)) {
     if ((await transaction.get(row)) === undefined) return; // finished meanwhile
-    if (row.startsWith('erasureparked:')) await change.unpark(batch, uidHash);
-    else if (!isReadable(entry))
-      transaction.set(keys.waitKey(keys.momentOf(row), uidHash, batch.mode), undefined);
+    await change.unpark(batch, uidHash);
     transaction.set(row, undefined);
     if (entry instanceof UnreadableRecord) transaction.set(entry.key, undefined);
     batch.cancelled += 1;

@@ -1,39 +1,28 @@
 import type { Emit } from '../debate-space-event.js';
-import { LEASE_MS } from '../jobs/job-queue.js';
-import { isReadable } from '../storage/record-type.js';
 import { rangePages } from '../storage/range-pages.js';
+import { isReadable } from '../storage/record-type.js';
 import { Transaction } from '../storage/transaction.js';
-import { statusOf } from './erasure-batch.js';
-import type { ErasureChange } from './erasure-change.js';
-import { MAX_WAIT_MS } from './erasure-claims.js';
-import * as keys from './erasure-keys.js';
+import { MAX_WAIT_MS, waitingOf, type ErasureChange } from './erasure-change.js';
+import * as records from './erasure-records.js';
+import { BATCH, type StoredBatch } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
-import type { ErasureStatus } from './erasure.js';
-import { BATCH, type StoredBatch } from './stored-erasure.js';
 
 const DAY_MS = 86_400_000;
 const PER_COMMIT = 250;
 const MAX_COMMITS = 20;
-const DATED = ['erasureschedule', 'erasureoverdue', 'erasureopen', 'erasurefinished'] as const;
-
-export interface MaintenanceOptions {
-  /** Ages in ms at which a reference that is not finished emits `erasure-overdue`, ascending. */
-  readonly overdueAfterMs: readonly number[];
-  /** How long the receipts of a finished reference are kept, in ms. */
-  readonly receiptRetentionMs: number;
-}
 
 /** Does what time brings: reports what is overdue, removes old receipts, corrects moments that a wrong clock wrote. */
 export class ErasureMaintenance {
-  readonly #storage: ErasureStorage;
-  readonly #options: MaintenanceOptions;
-  readonly #emit: Emit;
-
-  constructor(storage: ErasureStorage, options: MaintenanceOptions, emit: Emit) {
-    this.#storage = storage;
-    this.#options = options;
-    this.#emit = emit;
-  }
+  /**
+   * @param overdueAfterMs ages in ms at which a reference that is not finished emits `erasure-overdue`, ascending
+   * @param receiptRetentionMs how long the receipts of a finished reference are kept, in ms
+   */
+  constructor(
+    private readonly storage: ErasureStorage,
+    private readonly overdueAfterMs: readonly number[],
+    private readonly receiptRetentionMs: number,
+    private readonly emit: Emit,
+  ) {}
 
   async run(): Promise<void> {
     await this.#reportOverdue();
@@ -43,36 +32,25 @@ export class ErasureMaintenance {
 
   /** Over all processes, each reference is reported once for each age. */
   async #reportOverdue(): Promise<void> {
-    if (!this.#storage.isSteady(this.#options.overdueAfterMs[0])) return;
-    for await (const row of this.#rowsOf(keys.until('erasureoverdue', this.#storage.now()))) {
-      const late = await this.#change(row, (change, batch) => this.#overdue(change, row, batch));
-      if (!late) continue;
-      const { reference, mode, waiting, failed } = late.status;
-      const days = Math.floor(late.ageMs / DAY_MS);
-      this.#emit({ type: 'erasure-overdue', reference, mode, waiting: waiting + failed, days });
+    if (!this.storage.isSteady(this.overdueAfterMs[0])) return;
+    for await (const row of this.#rowsOf('overdue', this.storage.now())) {
+      const late = await this.#change(row, (change, batch) => {
+        if (batch.overdueAt !== records.momentOf(row)) return undefined; // another process was faster
+        const { reference, mode, since, failed } = batch;
+        const next = this.overdueAfterMs.find((ms) => since + ms > change.now); // what was missed is reported once
+        change.edit(batch).overdueAt = next === undefined ? undefined : since + next;
+        const days = Math.floor((change.now - since) / DAY_MS);
+        return { reference, mode, waiting: waitingOf(batch) + failed, days };
+      });
+      if (late) this.emit({ type: 'erasure-overdue', ...late });
     }
   }
 
-  #overdue(
-    change: ErasureChange,
-    row: string,
-    batch: StoredBatch | undefined,
-  ): { readonly status: ErasureStatus; readonly ageMs: number } | undefined {
-    if (batch?.overdueAt !== keys.momentOf(row)) return undefined; // another process was faster
-    const { since } = batch;
-    const next = this.#options.overdueAfterMs.find((ms) => since + ms > change.now); // what was missed is reported once
-    change.edit(batch).overdueAt = next === undefined ? undefined : since + next;
-    return { status: statusOf(batch, 0, change.now), ageMs: change.now - since };
-  }
-
   async #prune(): Promise<void> {
-    const { receiptRetentionMs } = this.#options;
-    if (!this.#storage.isSteady(receiptRetentionMs)) return;
+    if (!this.storage.isSteady(this.receiptRetentionMs)) return;
     let commits = 0;
-    for await (const row of this.#rowsOf(
-      keys.until('erasurefinished', this.#storage.now() - receiptRetentionMs),
-    )) {
-      for (let isMore = true; isMore; commits += 1) {
+    for await (const row of this.#rowsOf('finished', this.storage.now() - this.receiptRetentionMs)) {
+      for (let isMore: boolean | undefined = true; isMore; commits += 1) {
         if (commits === MAX_COMMITS) return; // the rest next time
         isMore = await this.#pruneSome(row);
       }
@@ -80,19 +58,18 @@ export class ErasureMaintenance {
   }
 
   /** @returns whether there is more to remove */
-  async #pruneSome(row: string): Promise<boolean> {
-    const reference = keys.lastPart(row);
-    const receipts = await this.#storage.view.range(...keys.receiptsOf(reference), { limit: PER_COMMIT });
+  async #pruneSome(row: string): Promise<boolean | undefined> {
+    const reference = records.lastPart(row);
+    const receipts = await this.storage.view.range(...records.receiptsOf(reference), { limit: PER_COMMIT });
     return this.#change(row, async (change, batch) => {
-      const { transaction } = change;
       // The date of the machine can only object: it may be the storage's clock that was wrong when this was finished.
-      const { finishedAt = Infinity, finishedSince } = batch ?? {};
-      const isOutdated = finishedAt <= Date.now() - this.#options.receiptRetentionMs;
-      if (!batch || finishedSince !== keys.momentOf(row) || !isOutdated) return false;
+      const { finishedAt = Infinity, finishedSince } = batch;
+      const isOutdated = finishedAt <= Date.now() - this.receiptRetentionMs;
+      if (finishedSince !== records.momentOf(row) || !isOutdated) return false;
       change.edit(batch); // or the last of its receipts could come meanwhile
       for (const [key] of receipts) {
-        transaction.set(key, undefined);
-        transaction.set(keys.userKey(keys.lastPart(key), reference), undefined);
+        change.transaction.set(key, undefined);
+        change.transaction.set(records.userKey(records.lastPart(key), reference), undefined);
       }
       if (receipts.length === PER_COMMIT) return true;
       await change.remove(batch);
@@ -105,64 +82,51 @@ export class ErasureMaintenance {
    * another may be the one that is wrong.
    */
   async #pullBack(): Promise<void> {
-    const now = this.#storage.now();
-    const { overdueAfterMs } = this.#options;
-    const isSteady = this.#storage.isSteady();
-    const last = { limit: PER_COMMIT, reverse: true };
-    const waiting = await this.#storage.view.range(...keys.after('erasurewait', now + MAX_WAIT_MS), last);
-    if (waiting.length > 0) await this.#storage.change('', (change) => pullBackEntries(change, waiting.map(([row]) => row), isSteady)); // prettier-ignore
-    for (const family of isSteady ? DATED : (['erasureschedule'] as const)) {
-      const aheadMs = MAX_WAIT_MS + (family === 'erasureoverdue' ? Math.max(0, ...overdueAfterMs) : 0);
-      const rows = await this.#storage.view.range(...keys.after(family, now + aheadMs), last);
-      for (const [row] of rows) {
+    const isSteady = this.storage.isSteady();
+    const latest = this.storage.now() + MAX_WAIT_MS;
+    const ranges = [records.timesOf('due', latest)];
+    if (isSteady) {
+      const overdueBy = latest + (this.overdueAfterMs.at(-1) ?? 0);
+      ranges.push(
+        records.timesOf('open', latest),
+        records.timesOf('finished', latest),
+        records.timesOf('overdue', overdueBy),
+      );
+    }
+    for (const range of ranges) {
+      for (const [row] of await this.storage.view.range(...range, { limit: PER_COMMIT, reverse: true }))
         await this.#change(row, (change, batch) => {
-          if (batch) pullBackBatch(change.edit(batch), change.now, isSteady, overdueAfterMs[0]);
+          pullBack(change, batch, isSteady, this.overdueAfterMs[0]);
         });
-      }
     }
   }
 
-  /** The rows of batches that can be read: the others stay until they can. */
-  async *#rowsOf(range: keys.KeyRange): AsyncGenerator<string> {
-    const { view } = this.#storage;
-    for await (const rows of rangePages(view, ...range)) {
-      const batches = rows.map(([row]) => keys.batchKey(keys.lastPart(row)));
-      const found = await new Transaction(view).readAll(BATCH, batches);
+  /** The rows until a moment of batches that can be read: the others stay until they can. */
+  async *#rowsOf(kind: 'overdue' | 'finished', until: number): AsyncGenerator<string> {
+    const { view } = this.storage;
+    for await (const rows of rangePages(view, ...records.timesOf(kind, 0, until + 1))) {
+      const found = await new Transaction(view).readAll(BATCH, rows.map(records.batchOf));
       for (const [n, [row]] of rows.entries()) if (isReadable(found[n])) yield row;
     }
   }
 
-  /** @param row leads to the batch. The work gets `undefined` when it cannot be read or found. */
+  /** Changes the batch that the row leads to, if it can be read. */
   #change<T>(
     row: string,
-    work: (change: ErasureChange, batch: StoredBatch | undefined) => T | Promise<T>,
-  ): Promise<T> {
-    const reference = keys.lastPart(row);
-    return this.#storage.change(reference, async (change) => work(change, await change.findBatch(reference)));
+    work: (change: ErasureChange, batch: StoredBatch) => T | Promise<T>,
+  ): Promise<T | undefined> {
+    const reference = records.lastPart(row);
+    return this.storage.change(reference, async (change) => {
+      const batch = await change.findBatch(reference);
+      return batch && work(change, batch);
+    });
   }
 }
 
-async function pullBackEntries(
-  change: ErasureChange,
-  rows: readonly string[],
-  isSteady: boolean,
-): Promise<void> {
-  for (const row of rows) {
-    const { uidHash, mode } = keys.entryOfWait(row);
-    const [entry] = await change.readEntries([uidHash], mode);
-    if (!isReadable(entry) || entry.dueAt !== keys.momentOf(row)) {
-      change.transaction.set(row, undefined); // leads nowhere
-      continue;
-    }
-    if (isSteady) entry.since = Math.min(entry.since, change.now);
-    entry.dueAt = change.now + (entry.lease === undefined ? 0 : LEASE_MS); // its process may be alive
-    await change.put(entry);
-    for (const batch of await change.batchesOf(entry)) change.dueBy(batch, entry.dueAt);
-  }
-}
-
-function pullBackBatch(batch: StoredBatch, now: number, isSteady: boolean, overdueAfterMs = 0): void {
-  if (batch.dueAt !== undefined) batch.dueAt = Math.min(batch.dueAt, now);
+function pullBack(change: ErasureChange, batch: StoredBatch, isSteady: boolean, overdueAfterMs = 0): void {
+  const { now } = change;
+  change.edit(batch);
+  if (batch.dueAt !== undefined) change.dueBy(batch, now);
   if (!isSteady) return;
   for (const moment of ['since', 'resumedSince', 'finishedSince'] as const)
     if ((batch[moment] ?? 0) > now) batch[moment] = now;

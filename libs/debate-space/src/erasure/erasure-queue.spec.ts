@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Readable } from 'node:stream';
 import {
   Clocks,
   DAY_MS,
@@ -11,7 +12,8 @@ import { openMemory } from '../../../../test/support/outbox-engines.js';
 import { seeded } from '../../../../test/support/seeded.js';
 import { LEASE_MS } from '../jobs/job-queue.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
-import type { ErasureClaim, Setback } from './erasure-claim.js';
+import type { ErasureClaim } from './erasure-claims.js';
+import type { Setback } from './erasure-queue.js';
 
 const failure: Setback = { cause: '503', unknown: true, sent: true, rejections: 0 };
 const notSent: Setback = { cause: 'ECONNREFUSED', unknown: false, sent: false, rejections: 0 };
@@ -43,17 +45,17 @@ async function claim(process = one): Promise<ErasureClaim> {
 }
 async function outcomesOf(reference: string): Promise<readonly unknown[]> {
   const found: unknown[] = [];
-  for await (const { outcome, attempts, uncertain } of one.register.receipts(reference)) {
+  for await (const { outcome, attempts, uncertain } of one.storage.receipts(reference)) {
     found.push({ outcome, attempts, ...(uncertain ? { uncertain } : {}) });
   }
   return found;
 }
-const status = (reference: string) => one.register.status(reference);
+const status = (reference: string) => one.storage.status(reference);
 
 describe('the queue of erasures', () => {
   it('gives each out once, until its lease ends', async () => {
     await ask('r', 'alice');
-    expect(await claim()).toMatchObject({ uid: 'alice', attempts: 0, unknownBefore: false });
+    expect(await claim()).toMatchObject({ uid: 'alice', attempts: 0, unknown: false });
     expect(await other.queue.claim(1)).toEqual([]);
     clocks.advance(LEASE_MS);
     expect(await claim(other)).toMatchObject({ uid: 'alice' });
@@ -88,10 +90,7 @@ describe('the queue of erasures', () => {
   });
 
   it('claims up to the limit in one commit for each reference', async () => {
-    const request = { reference: 'list', mode: 'delete' } as const;
-    await one.requests.beginList(request, 'reader');
-    await one.requests.addSome(request, 'reader', uidsOf(40));
-    await one.requests.endList(request, 'reader');
+    await one.requests.addList({ reference: 'list', mode: 'delete' }, Readable.from(uidsOf(40)));
     await ask('single', 'z');
     const commits = jest.spyOn(shared, 'commit');
     const claims = await one.queue.claim(10);
@@ -126,16 +125,16 @@ describe('the queue of erasures', () => {
     expect(await one.queue.markSending(first)).toBe(true);
     await one.queue.retry(first, failure, 0);
     const second = await claim();
-    expect(second).toMatchObject({ attempts: 1, unknownBefore: true, failures: 1 });
+    expect(second).toMatchObject({ attempts: 1, unknown: true, failures: 1 });
     await one.queue.retry(second, notSent, 0);
-    expect(await claim()).toMatchObject({ attempts: 1, unknownBefore: true, failures: 2 });
+    expect(await claim()).toMatchObject({ attempts: 1, unknown: true, failures: 2 });
   });
 
   it('does not take for sent what a process that died had only claimed', async () => {
     await ask('r', 'alice');
     await claim();
     clocks.advance(LEASE_MS);
-    expect(await claim()).toMatchObject({ attempts: 0, unknownBefore: false });
+    expect(await claim()).toMatchObject({ attempts: 0, unknown: false });
   });
 
   it('sends nothing of a claim that another process has taken over', async () => {
@@ -290,7 +289,7 @@ describe('the queue of erasures', () => {
     clocks.advance(7 * DAY_MS + 1);
     await Promise.all([one.queue.maintain(), other.queue.maintain()]);
     expect(reported()).toEqual([{ type: 'erasure-overdue', reference: 'r', mode: 'delete', waiting: 1, days: 7 }]); // prettier-ignore
-    expect(await one.register.overdueMs()).toBe(7 * DAY_MS + 1);
+    expect(await one.storage.overdueMs()).toBe(7 * DAY_MS + 1);
     clocks.advance(DAY_MS);
     await one.queue.maintain();
     expect(reported()).toHaveLength(1);
@@ -306,13 +305,13 @@ describe('the queue of erasures', () => {
     expect(await rotated.requests.underWay('alice', 'delete')).toBe('before');
     expect(await rotated.requests.countUnderWay(['alice', 'bob'], ['delete'])).toBe(1);
     expect(await rotated.requests.add(request, 'alice')).toBe(true);
-    expect(await rotated.register.count()).toBe(1);
+    expect(await rotated.storage.count()).toBe(1);
     await rotated.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
     const claims = await rotated.queue.claim(10);
     expect(claims).toMatchObject([{ uid: 'alice', mode: 'delete', references: ['before', 'after'], uidHash: one.uids.hash('alice') }]); // prettier-ignore
     for (const found of claims) await rotated.queue.finish(found, erased);
     const receipts = [];
-    for await (const { reference } of rotated.register.receiptsOf('alice')) receipts.push(reference);
+    for await (const { reference } of rotated.storage.receiptsOf('alice')) receipts.push(reference);
     expect(receipts).toEqual(['after', 'before']);
     await rotated.requests.add(request, 'alice');
     expect(await status('after')).toMatchObject({ total: 1, done: 1 });
@@ -377,7 +376,7 @@ describe('the queue of erasures', () => {
       for (let step = 0; step < 600; step += 1) {
         const both = [pick(steps)(one), pick(steps)(other)].map((work) => work.catch(refused));
         await Promise.all(both);
-        for await (const found of one.register.list()) {
+        for await (const found of one.storage.list()) {
           const { total, done, notFound, vetoed: forbidden, cancelled, failed, waiting } = found;
           expect(Math.min(done, notFound, forbidden, cancelled, failed, waiting)).toBeGreaterThanOrEqual(0);
           expect(done + notFound + forbidden + cancelled + failed + waiting).toBe(total);
@@ -393,12 +392,20 @@ describe('the queue of erasures', () => {
         for (const claimed of claims) await one.queue.finish(claimed, erased);
         if (claims.length === 0) idle += 1;
       }
-      for await (const { reference, state, waiting, failed, total, cancelled } of one.register.list()) {
+      for await (const { reference, state, waiting, failed, total, cancelled } of one.storage.list()) {
         expect({ reference, over: ['done', 'cancelled'].includes(state), waiting, failed }).toEqual({ reference, over: true, waiting: 0, failed: 0 }); // prettier-ignore
         expect((await outcomesOf(reference)).length).toBeGreaterThanOrEqual(total - cancelled);
       }
-      const left = (await erasureRows(shared)).map(([key]) => key.split(':')[0]);
-      expect(new Set(left)).toEqual(new Set(['erasurebatch', 'erasurefinished', 'erasurelist', 'erasurereceipt', 'erasureuser'])); // prettier-ignore
+      const left = (await erasureRows(shared)).map(([key]) => /^erasure(time:)?[a-z]+/.exec(key)?.[0]);
+      expect(new Set(left)).toEqual(
+        new Set([
+          'erasurebatch',
+          'erasuretime:finished',
+          'erasuretime:asked',
+          'erasurereceipt',
+          'erasureuser',
+        ]),
+      );
       clocks.advance(RETENTION_MS + DAY_MS);
       await one.queue.maintain();
       expect(await erasureRows(shared)).toEqual([]);

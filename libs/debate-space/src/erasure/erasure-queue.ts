@@ -1,27 +1,37 @@
 import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
-import { statusOf } from './erasure-batch.js';
-import type { ErasureChange } from './erasure-change.js';
-import type { ErasureClaim, ErasureEnd, FinishedErasure, Setback } from './erasure-claim.js';
-import { ErasureClaims } from './erasure-claims.js';
-import { allOf, batchKey, entryKey, momentOf } from './erasure-keys.js';
+import type { ErasureChange, ErasureEnd } from './erasure-change.js';
+import { claimErasures, type ErasureClaim } from './erasure-claims.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';
+import * as records from './erasure-records.js';
+import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
-import type { StoredBatch, StoredEntry } from './stored-erasure.js';
+
+/** What became of an attempt that did not bring the end. */
+export interface Setback {
+  readonly cause: string;
+  /** Whether this attempt may have been carried out. */
+  readonly unknown: boolean;
+  /** Whether the operation was sent. */
+  readonly sent: boolean;
+  /** How many of the logouts before it the service has answered with 400. */
+  readonly rejections: number;
+}
+
+export interface FinishedErasure {
+  readonly attempts: number;
+  readonly references: readonly string[];
+  readonly finished: readonly StoredBatch[];
+}
 
 /** The erasures to carry out. A claim whose lease was lost changes nothing – except by {@link finish}. */
 export class ErasureQueue implements JobQueue<ErasureClaim> {
-  readonly #storage: ErasureStorage;
-  readonly #maintenance: ErasureMaintenance;
-  readonly #claims: ErasureClaims;
-
-  constructor(storage: ErasureStorage, maintenance: ErasureMaintenance) {
-    this.#storage = storage;
-    this.#maintenance = maintenance;
-    this.#claims = new ErasureClaims(storage);
-  }
+  constructor(
+    private readonly storage: ErasureStorage,
+    private readonly maintenance: ErasureMaintenance,
+  ) {}
 
   claim(limit: number): Promise<readonly ErasureClaim[]> {
-    return this.#claims.claim(limit);
+    return claimErasures(this.storage, limit);
   }
 
   renew(claims: readonly ErasureClaim[]): Promise<void> {
@@ -35,23 +45,23 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   }
 
   async nextDueMs(): Promise<number | undefined> {
-    const [first] = await this.#storage.view.range(...allOf('erasureschedule'), { limit: 1 });
-    return first && momentOf(first[0]) - this.#storage.now();
+    const [first] = await this.storage.view.range(...records.timesOf('due'), { limit: 1 });
+    return first && records.momentOf(first[0]) - this.storage.now();
   }
 
   maintain(): Promise<void> {
-    return this.#maintenance.run();
+    return this.maintenance.run();
   }
 
   onChange(listener: () => void): () => void {
-    return this.#storage.onChange((isMoreDue) => {
+    return this.storage.onChange(({ isMoreDue }) => {
       if (isMoreDue) listener();
     });
   }
 
   /** Whether a claim is as old, by a clock that can be trusted. */
   isLate(ageMs: number, limitMs: number): boolean {
-    return ageMs >= limitMs && this.#storage.isSteady(limitMs);
+    return ageMs >= limitMs && this.storage.isSteady(limitMs);
   }
 
   /**
@@ -60,13 +70,11 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
    * @returns whether it may be sent; `false` when it was cancelled or paused meanwhile, or when the lease was lost
    */
   markSending(claim: ErasureClaim): Promise<boolean> {
-    return this.#storage.change(referenceOf(claim), async (change) => {
+    return this.storage.change(referenceOf(claim), async (change) => {
       await preload(change, claim);
       const entry = await claimedEntry(change, claim);
       if (!entry || !(await change.isWanted(entry))) return false;
-      entry.attempts += 1;
-      entry.unknown = true;
-      await change.put(entry);
+      await change.put({ ...entry, attempts: entry.attempts + 1, unknown: true });
       return true;
     });
   }
@@ -91,27 +99,25 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   /**
    * Ends it, with a receipt for each of its references – also when the lease was lost: what is done is done. A veto holds
    * for the references of the claim only.
+   * @returns how many requests were sent, the references that have a receipt now, and the batches that are finished by it
    */
   finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure> {
-    return this.#storage.change(referenceOf(claim), async (change) => {
+    return this.storage.change(referenceOf(claim), async (change) => {
       await preload(change, claim);
       const entry = await change.findEntry(claim.uidHash, claim.mode);
-      if (entry?.id !== claim.id) return { references: [], attempts: 0, finished: [] };
-      const isMeant = (batch: StoredBatch): boolean =>
-        end.outcome !== 'vetoed' || claim.references.includes(batch.reference);
-      const settled = (await change.batchesOf(entry)).filter(isMeant);
-      for (const batch of settled) await change.settle(entry, batch, end);
+      if (entry?.id !== claim.id) return { attempts: 0, references: [], finished: [] };
+      const references: string[] = [];
+      for (const batch of await change.batchesOf(entry)) {
+        if (end.outcome === 'vetoed' && !claim.references.includes(batch.reference)) continue;
+        await change.settle(entry, batch, end);
+        references.push(batch.reference);
+      }
       // A reference that joined after the veto, or one whose record cannot be read now.
       if (entry.references.length > 0) {
         await release(change, entry, 0);
         await change.put(entry);
       }
-      const finished = await change.save();
-      return {
-        references: settled.map(({ reference }) => reference),
-        attempts: entry.attempts,
-        finished: finished.map((batch) => statusOf(batch, Infinity, change.now)),
-      };
+      return { attempts: entry.attempts, references, finished: await change.save() };
     });
   }
 
@@ -122,7 +128,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   ): Promise<void> {
     const [first] = claims;
     if (!first) return;
-    await this.#storage.change(referenceOf(first), async (change) => {
+    await this.storage.change(referenceOf(first), async (change) => {
       for (const claim of claims) {
         const entry = await claimedEntry(change, claim);
         if (!entry) continue;
@@ -137,7 +143,7 @@ const referenceOf = ({ references: [reference = ''] }: ErasureClaim): string => 
 
 /** Reads the entry and its batches in one round trip. */
 async function preload(change: ErasureChange, { uidHash, mode, references }: ErasureClaim): Promise<void> {
-  await change.transaction.getAll([entryKey(uidHash, mode), ...references.map(batchKey)]);
+  await change.transaction.getAll([records.entryKey(uidHash, mode), ...references.map(records.batchKey)]);
 }
 
 /** @returns `undefined` when it is finished, or when the lease was lost */
@@ -156,7 +162,7 @@ async function release(change: ErasureChange, entry: StoredEntry, delayMs: numbe
 function note(entry: StoredEntry, claim: ErasureClaim, { cause, unknown, sent, rejections }: Setback): void {
   if (!sent) entry.attempts = claim.attempts;
   entry.failures = claim.failures + 1;
-  entry.unknown = claim.unknownBefore || unknown;
+  entry.unknown = claim.unknown || unknown;
   entry.rejections = rejections;
   entry.cause = cause;
 }

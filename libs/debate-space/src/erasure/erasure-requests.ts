@@ -1,38 +1,42 @@
-import { ErasureError } from '../errors.js';
+import { z } from 'zod';
+import { ErasureError, invalidArgument } from '../errors.js';
 import { isReadable, UnreadableRecord } from '../storage/record-type.js';
-import type { HostTransaction } from '../storage/storage.js';
-import { Transaction } from '../storage/transaction.js';
-import { isRunning, type BatchRequest } from './erasure-batch.js';
-import { randomId, type ErasureChange } from './erasure-change.js';
-import { batchKey, entryKey, receiptKey } from './erasure-keys.js';
-import { ErasureRegister } from './erasure-register.js';
+import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
+import * as records from './erasure-records.js';
+import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureMode } from './erasure.js';
-import { BATCH, ENTRY, type StoredBatch, type StoredEntry } from './stored-erasure.js';
+import { chunksOf } from './uid-source.js';
 
 /** The number of users that are added, cancelled or retried in one commit. */
 export const USERS_PER_COMMIT = 250;
+
+const text = (name: string, max: number): z.ZodType<string> =>
+  z.custom<string>(
+    (value) => records.isText(value, max),
+    `${name} must be a text of 1 to ${max} characters, without control characters or lone surrogates`,
+  );
+const BATCH_REQUEST = z.object({
+  mode: z.enum(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
+  reference: text('reference', records.MAX_REFERENCE_LENGTH),
+  requestedBy: text('requestedBy', 256).optional(),
+});
+
+/** What a request says beside the uids. */
+export type BatchRequest = z.infer<typeof BATCH_REQUEST>;
+
+/** Checks what a request says beside the uids. @throws {@link InvalidArgumentError} */
+export function batchRequest(request: BatchRequest): BatchRequest {
+  const { data, error } = BATCH_REQUEST.safeParse(request);
+  if (error) throw invalidArgument('requestErasure', error.issues[0]?.message ?? '');
+  return data;
+}
 
 const UNTRIED = { attempts: 0, failures: 0, rejections: 0, parked: false } as const;
 
 /** Adds the users to be erased. */
 export class ErasureRequests {
-  readonly register: ErasureRegister;
-  readonly #storage: ErasureStorage;
-  readonly #overdueAfterMs: number;
-
-  /** @param overdueAfterMs the age at which a reference that is not finished is overdue */
-  constructor(storage: ErasureStorage, overdueAfterMs: number) {
-    this.register = new ErasureRegister(storage, overdueAfterMs);
-    this.#storage = storage;
-    this.#overdueAfterMs = overdueAfterMs;
-  }
-
-  /** The same in a transaction that the host has open. @throws {@link InvalidArgumentError} */
-  within(transaction: HostTransaction | undefined): ErasureRequests {
-    if (transaction === undefined) return this;
-    return new ErasureRequests(this.#storage.within(transaction), this.#overdueAfterMs);
-  }
+  constructor(private readonly storage: ErasureStorage) {}
 
   /** One user. @returns whether the same was under way for another reference: it is done once */
   async add(request: BatchRequest, uid: string): Promise<boolean> {
@@ -43,44 +47,40 @@ export class ErasureRequests {
     return underWay > 0;
   }
 
-  /** From now on `reader` reads the list of the reference, and nobody else. */
-  async beginList(request: BatchRequest, reader: string): Promise<void> {
+  /** A list, of which nothing is carried out before all is durable. The last of several calls reads it to its end. */
+  async addList(request: BatchRequest, uids: AsyncIterable<string>): Promise<void> {
+    const reader = randomId();
+    const readByOther = (batch: StoredBatch): void => {
+      if (batch.reader !== reader) throw conflict('another call has begun to read a list for this reference');
+    };
     await this.#add(request, [], false, (batch) => {
       batch.reader = reader;
     });
-  }
-
-  /** Some of a list; nothing of it is carried out before {@link endList}. */
-  async addSome(request: BatchRequest, reader: string, uids: readonly string[]): Promise<void> {
-    await this.#add(request, uids, false, readBy(reader));
-  }
-
-  async endList(request: BatchRequest, reader: string): Promise<void> {
-    await this.#add(request, [], true, readBy(reader));
+    for await (const some of chunksOf(uids, USERS_PER_COMMIT))
+      await this.#add(request, some, false, readByOther);
+    await this.#add(request, [], true, readByOther);
   }
 
   /** The reference for which this erasure is under way and needs nobody's help. */
   async underWay(uid: string, mode: ErasureMode): Promise<string | undefined> {
-    const transaction = new Transaction(this.#storage.view);
-    const entryKeys = this.#storage.uids.hashes(uid).map((hash) => entryKey(hash, mode));
-    for (const entry of await transaction.readAll(ENTRY, entryKeys)) {
-      if (!isReadable(entry) || entry.parked) continue;
-      const batches = await transaction.readAll(BATCH, entry.references.map(batchKey));
-      const running = batches
-        .filter(isReadable<StoredBatch>)
-        .find((batch) => isRunning(batch) && !batch.cancelling);
-      if (running) return running.reference;
+    const change = this.storage.look();
+    for (const entry of await change.readEntries(this.storage.uids.hashes(uid), mode)) {
+      for (const reference of isReadable(entry) && !entry.parked ? entry.references : []) {
+        const batch = await change.findBatch(reference);
+        if (batch && isRunning(batch) && !batch.cancelling) return reference;
+      }
     }
     return undefined;
   }
 
   /** How many of these users' erasures are under way. */
   async countUnderWay(uids: readonly string[], modes: readonly ErasureMode[]): Promise<number> {
+    const { uids: cipher, view } = this.storage;
     const keysOf = uids.map((uid) =>
-      this.#storage.uids.hashes(uid).flatMap((hash) => modes.map((mode) => entryKey(hash, mode))),
+      cipher.hashes(uid).flatMap((hash) => modes.map((mode) => records.entryKey(hash, mode))),
     );
     const keys = keysOf.flat();
-    const texts = await this.#storage.view.get(keys);
+    const texts = await view.get(keys);
     const found = new Set(keys.filter((_, n) => texts[n] !== undefined));
     return keysOf.filter((some) => some.some((key) => found.has(key))).length;
   }
@@ -97,16 +97,18 @@ export class ErasureRequests {
     isLast: boolean,
     check: (batch: StoredBatch) => void,
   ): Promise<number> {
-    const users = [...new Set(uids)].map((uid) => ({ uid, hashes: this.#storage.uids.hashes(uid) }));
+    const users = [...new Set(uids)].map((uid) => ({ uid, hashes: this.storage.uids.hashes(uid) }));
     const hashes = users.flatMap((user) => user.hashes);
     const { reference, mode } = request;
-    return this.#storage.change(reference, async (change) => {
-      const batch = change.edit(await change.batchFor(request));
-      assertFits(batch, mode);
+    return this.storage.change(reference, async (change) => {
+      const batch = await change.batchFor(request);
+      if (batch.mode !== mode)
+        throw conflict(`this reference stands for another mode (${batch.mode}); give another reference`);
+      if (batch.cancelling) throw conflict('this reference was cancelled; give another reference');
       check(batch);
       await change.readEntries(hashes, mode); // all in one round trip
       // Not checked by the commit: whatever changes a receipt changes the batch, too.
-      const receipts = await this.#storage.view.get(hashes.map((hash) => receiptKey(reference, hash)));
+      const receipts = await this.storage.view.get(hashes.map((hash) => records.receiptKey(reference, hash)));
       const finished = new Set(hashes.filter((_, n) => receipts[n] !== undefined));
       let underWay = 0;
       for (const user of users) {
@@ -137,37 +139,22 @@ export class ErasureRequests {
     const uidHash = known?.uidHash ?? hashes[Math.max(0, at)] ?? '';
     const wasParked = await change.unpark(batch, uidHash);
     if (!wasParked) batch.total += 1;
-    batch.overdueAt ??= change.now + this.#overdueAfterMs; // it may have been finished
+    batch.overdueAt ??= change.now + this.storage.overdueAfterMs; // it may have been finished
     if (known?.parked) await change.park(batch, uidHash);
-    await change.put(
-      known
-        ? { ...known, references: [...known.references, reference] }
-        : {
-            ...UNTRIED,
-            uidHash,
-            mode,
-            id: randomId(),
-            sealed: this.#storage.uids.seal(uid, 'erasure', uidHash),
-            references: [reference],
-            since: change.now,
-            dueAt: change.now,
-            unknown: at >= 0,
-          },
-    );
+    const added = known ?? {
+      ...UNTRIED,
+      uidHash,
+      mode,
+      id: randomId(),
+      sealed: this.storage.uids.seal(uid, 'erasure', uidHash),
+      references: [],
+      since: change.now,
+      dueAt: change.now,
+      unknown: at >= 0,
+    };
+    await change.put({ ...added, references: [...added.references, reference] });
     return known ? 'joined' : 'new';
   }
-}
-
-function readBy(reader: string): (batch: StoredBatch) => void {
-  return (batch) => {
-    if (batch.reader !== reader) throw conflict('another call has begun to read a list for this reference');
-  };
-}
-
-function assertFits(batch: StoredBatch, mode: ErasureMode): void {
-  if (batch.mode !== mode)
-    throw conflict(`this reference stands for another mode (${batch.mode}); give another reference`);
-  if (batch.cancelling) throw conflict('this reference was cancelled; give another reference');
 }
 
 function conflict(problem: string): ErasureError {

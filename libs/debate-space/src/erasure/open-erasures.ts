@@ -1,26 +1,21 @@
-import { DebateSpaceErasures } from '../debate-space-erasures.js';
 import { Containment } from '../containment.js';
+import { DebateSpaceErasures } from '../debate-space-erasures.js';
 import type { Emit } from '../debate-space-event.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobRunner } from '../jobs/job-runner.js';
-import { withLinkedSignal } from '../linked-signal.js';
 import type { FallbackQueue } from '../logout/fallback-queue.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
-import { iterateUsers } from '../remote/paginate-users.js';
 import type { ServicePause } from '../remote/service-pause.js';
 import type { UsersApi } from '../remote/users-api.js';
 import type { ResolvedOptions } from '../resolve-options.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import type { UidCipher } from '../uid-cipher.js';
 import { ErasureAttempt } from './erasure-attempt.js';
-import { ErasureControl } from './erasure-control.js';
+import { ErasureCalls } from './erasure-calls.js';
 import { ErasureExecution } from './erasure-execution.js';
 import { ErasureMaintenance } from './erasure-maintenance.js';
 import { ErasureQueue } from './erasure-queue.js';
-import type { ErasureRegister } from './erasure-register.js';
-import { ErasureRequests } from './erasure-requests.js';
 import { ErasureStorage } from './erasure-storage.js';
-import { ServicePresence } from './service-presence.js';
 
 export interface ErasuresAround {
   readonly storage: DebateSpaceStorage;
@@ -39,41 +34,19 @@ export interface ErasuresAround {
 
 export interface OpenErasures {
   readonly erasures: DebateSpaceErasures;
-  readonly register: ErasureRegister;
+  readonly storage: ErasureStorage;
 }
-
-const PER_PAGE = 100;
 
 /** The erasures of one application, put together. */
 export function openErasures(around: ErasuresAround): OpenErasures {
-  const { durable, uids, options, users, closing, logouts, sender, runner, pause, emit } = around;
-  const { erasure, http, logout } = options;
-  const storage = new ErasureStorage(around.storage, uids);
-  const { concurrency, giveUpAfterMs, receiptRetentionMs, beforeErase } = erasure;
-  const agesMs = [...erasure.overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
-  const [overdueAfterMs = giveUpAfterMs] = agesMs;
-  const requests = new ErasureRequests(storage, overdueAfterMs);
-  const { register } = requests;
-  const control = new ErasureControl(storage, register);
-  const maintenance = new ErasureMaintenance(storage, { overdueAfterMs: agesMs, receiptRetentionMs }, emit);
-  const queue = new ErasureQueue(storage, maintenance);
-  // The window of the rate limit may be full of the calls of others.
-  const slotWithinMs = http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
-  const presence = new ServicePresence(() =>
-    users.list({ perPage: 1 }, closing, { slotWithinMs, isJob: true }),
-  );
-  const attempt = new ErasureAttempt({
-    beforeErase,
-    logouts: logout.mode === 'direct' ? sender : undefined,
-    prepare: (mode) => users.prepareErasure(mode, closing, slotWithinMs),
-    erase: (uid, mode, slot) =>
-      withLinkedSignal([closing], 2 * http.totalTimeoutMs + slotWithinMs, ({ signal }) =>
-        users.eraseIfExists(uid, mode, { slot, slotWithinMs }, signal),
-      ),
-    isServiceThere: () => presence.isThere(),
-    closing,
-    emit,
-  });
+  const { options, closing, logouts, emit } = around;
+  const { concurrency, giveUpAfterMs, overdueAfterMs, receiptRetentionMs, beforeErase } = options.erasure;
+  const agesMs = [...overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
+  const storage = new ErasureStorage(around.storage, around.uids, agesMs[0] ?? giveUpAfterMs);
+  const queue = new ErasureQueue(storage, new ErasureMaintenance(storage, agesMs, receiptRetentionMs, emit));
+  const calls = new ErasureCalls(around.users, options.http, closing);
+  const sender = options.logout.mode === 'direct' ? around.sender : undefined;
+  const attempt = new ErasureAttempt(calls, sender, beforeErase, closing, emit);
   const report: Emit = (event) => {
     if (event.type === 'service-down') emit({ type: 'erasure-service-down', cause: event.cause });
     if (event.type === 'service-up') emit({ type: 'erasure-service-up' });
@@ -83,9 +56,12 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const containment = new Containment(emit);
   const forget = async (uid: string) =>
     containment.run('logouts of an erased user', () => logouts.forget(uid), undefined);
-  runner.add(new ErasureExecution({ queue, attempt, breaker, pause, giveUpAfterMs, forget, emit }));
-  const walk = (signal: AbortSignal | undefined) =>
-    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, { slotWithinMs: Infinity }));
-  const parts = { requests, control, storage, users: walk, durable, closing, emit };
-  return { erasures: new DebateSpaceErasures(parts), register };
+  around.runner.add(new ErasureExecution(queue, breaker, attempt, around.pause, giveUpAfterMs, forget, emit));
+  if (!around.durable) {
+    const stop = storage.onChange(() => {
+      stop(); // the first erasure is requested
+      emit({ type: 'erasures-in-memory' });
+    });
+  }
+  return { erasures: new DebateSpaceErasures(storage, calls, closing, emit), storage };
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../../test/support/erasure-process.js';
 import { openMemory } from '../../../../test/support/outbox-engines.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
-import type { ErasureClaim } from './erasure-claim.js';
+import type { ErasureClaim } from './erasure-claims.js';
 
 const failure = { cause: 'unreadable', unknown: false, sent: false, rejections: 0 };
 const erased = { outcome: 'erased', status: 200, loggedOut: true } as const;
@@ -28,11 +28,13 @@ it('a damaged index row stops nothing', async () => {
   const shared = openMemory();
   const process = erasureProcess(shared, new Clocks());
   await process.requests.add({ reference: 'r', mode: 'delete' }, 'alice');
-  const rows = ['erasureschedule', 'erasureoverdue', 'erasurelist', 'erasurefinished'].map((family) => `${family}:000000000000001:%E0`); // prettier-ignore
+  const rows = ['due', 'overdue', 'asked', 'finished'].map(
+    (kind) => `erasuretime:${kind}:000000000000001:%E0`,
+  );
   await shared.commit(new Map(), new Map(rows.map((row) => [row, ''])));
   expect(await process.queue.claim(1)).toMatchObject([{ uid: 'alice' }]);
   await process.queue.maintain();
-  for await (const { reference } of process.register.list()) expect(reference).toBe('r');
+  for await (const { reference } of process.storage.list()) expect(reference).toBe('r');
   jest.restoreAllMocks();
 });
 
@@ -69,10 +71,10 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
   }
   async function listed(): Promise<readonly string[]> {
     const found: string[] = [];
-    for await (const { reference } of process.register.list()) found.push(reference);
+    for await (const { reference } of process.storage.list()) found.push(reference);
     return found;
   }
-  const status = (reference: string) => process.register.status(reference);
+  const status = (reference: string) => process.storage.status(reference);
 
   it('as an entry is parked with a hint, and stops no other user', async () => {
     await ask('r', 'alice');
@@ -145,7 +147,7 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await claimAll();
     await ask('again', 'alice');
     await ask('before', 'alice');
-    expect(await claimAll()).toMatchObject([{ uid: 'alice', unknownBefore: true }]);
+    expect(await claimAll()).toMatchObject([{ uid: 'alice', unknown: true }]);
     expect(await status('again')).toMatchObject({ state: 'done', done: 1 });
     expect(await status('before')).toMatchObject({ state: 'done', total: 1, done: 1, failed: 0 });
   });
@@ -184,7 +186,7 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
       else await ask('r', 'alice');
       while ((await claimAll()).length > 0);
       expect(await status('r')).toMatchObject({ waiting: 0, failed: 0, total: 1 });
-      const kept = /^erasure(batch|finished|list|receipt|user):/;
+      const kept = /^erasure(batch|time:finished|time:asked|receipt|user):/;
       expect((await erasureRows(shared)).filter(([key]) => !kept.test(key))).toEqual([]);
     },
   );
@@ -237,7 +239,7 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
       await process.queue.maintain();
       expect(await claimAll()).toEqual([]);
     }
-    expect(await process.register.overdueMs()).toBe(10 * DAY_MS);
+    expect(await process.storage.overdueMs()).toBe(10 * DAY_MS);
     await repair();
     clocks.advance(DAY_MS);
     await process.queue.maintain();
@@ -275,8 +277,8 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await claimAll();
     await spoil(`erasurereceipt:r:${process.uids.hash('alice')}`);
     const receipts = [];
-    for await (const receipt of process.register.receipts('r')) receipts.push(receipt.uidHash);
-    for await (const receipt of process.register.receiptsOf('alice')) receipts.push(receipt.uidHash);
+    for await (const receipt of process.storage.receipts('r')) receipts.push(receipt.uidHash);
+    for await (const receipt of process.storage.receiptsOf('alice')) receipts.push(receipt.uidHash);
     expect(receipts).toEqual([process.uids.hash('bob')]);
     await ask('r', 'alice');
     expect(await status('r')).toMatchObject({ state: 'done', total: 2, done: 2 });
