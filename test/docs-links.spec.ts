@@ -67,10 +67,9 @@ describe('the sources', () => {
   const changes = ['CHANGELOG.md', pageOf('CHANGELOG.md')] as const;
 
   it('name pages that there are', () => {
-    const renamed = ['docs/gdpr.md', 'docs/session-stacks.md']; // the sources of the library name them as before
     const missing = [...sources, changes].flatMap(([path, text]) =>
       [...text.matchAll(/\bdocs\/[\w/-]+\.md/g)]
-        .filter(([page]) => !existsSync(root + page) && !renamed.includes(page))
+        .filter(([page]) => !existsSync(root + page))
         .map(([page]) => `${path}: ${page}`),
     );
     expect(missing).toEqual([]);
