@@ -20,7 +20,7 @@ import type { ErasureStorage } from './erasure/erasure-storage.js';
 import { untilAborted } from './erasure/until-aborted.js';
 import { uidItems, uidsOf, type UidSource } from './erasure/uid-source.js';
 import { assertUid } from './remote/uid.js';
-import type { DebateSpaceUser } from './remote/user-page.js';
+import type { DebateSpaceUser } from './remote/user-list.js';
 
 /** Many users to be erased under one reference. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {

@@ -63,9 +63,8 @@ export type {
 } from './storage/storage.js';
 export type { ErasureDryRun } from './erasure/dry-run.js';
 export type { UidSource } from './erasure/uid-source.js';
-export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
+export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './remote/user-list.js';
 export type { HttpAdapter } from './remote/transport.js';
-export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
 export {
   AbortedError,
   AuthenticationError,

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { DebateSpaceUser } from '../remote/user-page.js';
+import type { DebateSpaceUser } from '../remote/user-list.js';
 import type { UidItem } from './uid-source.js';
 
 /** What an erasure of a list would come to. Nothing was asked for, and nothing is kept. Items are counted from 1. */

@@ -3,7 +3,6 @@ import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobRunner } from '../jobs/job-runner.js';
-import { withLinkedSignal } from '../linked-signal.js';
 import type { FallbackQueue } from '../logout/fallback-queue.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import { iterateUsers } from '../remote/paginate-users.js';
@@ -47,7 +46,7 @@ const PER_PAGE = 100;
 /** The erasures of one application, put together. */
 export function openErasures(around: ErasuresAround): OpenErasures {
   const { durable, uids, options, users, closing, logouts, sender, runner, pause, emit } = around;
-  const { erasure, http, logout } = options;
+  const { erasure, logout } = options;
   const storage = new ErasureStorage(around.storage, uids);
   const { concurrency, giveUpAfterMs, receiptRetentionMs, beforeErase } = erasure;
   const agesMs = [...erasure.overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
@@ -57,19 +56,12 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const control = new ErasureControl(storage, register);
   const maintenance = new ErasureMaintenance(storage, { overdueAfterMs: agesMs, receiptRetentionMs }, emit);
   const queue = new ErasureQueue(storage, maintenance);
-  // The window of the rate limit may be full of the calls of others.
-  const slotWithinMs = http.totalTimeoutMs + 2 * (http.rateLimit === false ? 0 : http.rateLimit.perMs);
-  const presence = new ServicePresence(() =>
-    users.list({ perPage: 1 }, closing, { slotWithinMs, isJob: true }),
-  );
+  const presence = new ServicePresence(() => users.list({ perPage: 1 }, closing, 'job'));
   const attempt = new ErasureAttempt({
     beforeErase,
     logouts: logout.mode === 'direct' ? sender : undefined,
-    prepare: (mode) => users.prepareErasure(mode, closing, slotWithinMs),
-    erase: (uid, mode, slot) =>
-      withLinkedSignal([closing], 2 * http.totalTimeoutMs + slotWithinMs, ({ signal }) =>
-        users.eraseIfExists(uid, mode, { slot, slotWithinMs }, signal),
-      ),
+    prepare: (mode) => users.prepareErasure(mode, closing),
+    erase: (uid, mode, slot) => users.eraseIfExists(uid, mode, slot, closing),
     isServiceThere: () => presence.isThere(),
     closing,
     emit,
@@ -85,7 +77,7 @@ export function openErasures(around: ErasuresAround): OpenErasures {
     containment.run('logouts of an erased user', () => logouts.forget(uid), undefined);
   runner.add(new ErasureExecution({ queue, attempt, breaker, pause, giveUpAfterMs, forget, emit }));
   const walk = (signal: AbortSignal | undefined) =>
-    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, { slotWithinMs: Infinity }));
+    iterateUsers((page) => users.list({ page, perPage: PER_PAGE }, signal, 'walk'));
   const parts = { requests, control, storage, users: walk, durable, closing, emit };
   return { erasures: new DebateSpaceErasures(parts), register };
 }

@@ -1,4 +1,6 @@
+import { NetworkError, TimeoutError, UnexpectedResponseError } from '../errors.js';
 import type { LinkedSignal } from '../linked-signal.js';
+import { Failure, type Meaning } from './answer.js';
 
 /** No whole answer came: why, and whether the service can have seen the request. */
 export interface TransportFailure {
@@ -60,4 +62,22 @@ function innermost(error: unknown): ErrorDetails {
 
 function isCode(code: unknown): code is string {
   return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code);
+}
+
+const MEANINGS: Readonly<Record<TransportFailure['kind'], Pick<Meaning, 'error' | 'text' | 'retry'>>> = {
+  network: { error: NetworkError, text: 'no connection, or it broke', retry: 'later' },
+  timeout: { error: TimeoutError, text: 'no whole answer in time', retry: 'later' },
+  aborted: { error: TimeoutError, text: 'aborted' },
+  'too-large': { error: UnexpectedResponseError, text: 'the answer is larger than 10 MiB' },
+  proxy: {
+    error: NetworkError,
+    text: 'no connection, the proxy of the environment is not a URL; hint: correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, such as http://proxy.example.org:3128',
+  },
+};
+
+/** What it means for a call. */
+export function failureOf({ kind, reason, sent }: TransportFailure): Failure {
+  const { error, text, retry } = MEANINGS[kind];
+  const message = kind === 'network' ? `${text} (${reason})` : text;
+  return new Failure(error, message, { outcome: sent ? 'unknown' : 'not-sent', retry });
 }

@@ -2,7 +2,7 @@ import { Axios, AxiosHeaders, type AxiosAdapter, type AxiosResponse } from 'axio
 import { withLinkedSignal, type LinkedSignal } from '../linked-signal.js';
 import { isLoopback } from '../service-url.js';
 import { retryAfterMs } from './backoff.js';
-import { proxyFor } from './proxy-for.js';
+import { proxyFor } from './proxy.js';
 import type { ServicePause } from './service-pause.js';
 import { transportFailureOf, type TransportFailure } from './transport-failure.js';
 import { UndiciAdapter } from './undici-adapter.js';
@@ -22,6 +22,10 @@ export interface HttpReply {
   readonly body: string;
   /** Repeated headers are joined with commas (RFC 9110, section 5.3). */
   header(name: string): string | undefined;
+  /** What `Retry-After` says. */
+  readonly retryAfterMs?: number;
+  /** The service's clock minus this one's, in milliseconds, by the `Date` of the answer. */
+  readonly clockSkewMs?: number;
 }
 
 export type Exchange = { readonly reply: HttpReply } | { readonly failure: TransportFailure };
@@ -67,22 +71,23 @@ export class Transport {
       try {
         return this.#answer(await this.#send(request, linked));
       } catch (error) {
-        const answered = (error as { response?: AxiosResponse<unknown> }).response;
-        if (answered && !linked.signal.aborted) return this.#answer(answered);
+        const { response } = error as { response?: AxiosResponse<unknown> };
+        if (response && !linked.signal.aborted) return this.#answer(response);
         return { failure: transportFailureOf(error, linked, this.#own !== undefined) };
       }
     });
   }
 
   async #send(request: HttpRequest, { signal }: LinkedSignal): Promise<AxiosResponse<unknown>> {
-    const url = new URL(request.url);
-    if (!this.#own) proxyFor(url); // its error says what is wrong, and shows no password
+    const { method, url, headers, body: data } = request;
+    const address = new URL(url);
+    if (!this.#own) proxyFor(address); // its error says what is wrong, and shows no password
     const response = this.#axios.request<unknown>({
-      method: request.method,
-      url: request.url,
-      headers: { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers },
-      data: request.body,
-      proxy: isLoopback(url.hostname) ? false : undefined,
+      method,
+      url,
+      headers: { Accept: 'application/json', 'User-Agent': USER_AGENT, ...headers },
+      data,
+      proxy: isLoopback(address.hostname) ? false : undefined,
       signal,
     });
     return Promise.race([response, abandoned(signal)]);
@@ -90,7 +95,7 @@ export class Transport {
 
   #answer(response: AxiosResponse<unknown>): Exchange {
     const reply = replyOf(response);
-    this.#pause?.heard(reply.status, retryAfterMs(reply.header('retry-after'), reply.header('date')));
+    this.#pause?.heard(reply.status, reply.retryAfterMs);
     // An adapter of the host's may not know maxContentLength.
     if (reply.body.length > MAX_RESPONSE_BYTES)
       return { failure: { kind: 'too-large', reason: 'TOO_LARGE', sent: true } };
@@ -113,13 +118,18 @@ function abandoned(signal: AbortSignal): Promise<never> {
 
 function replyOf({ status, data, headers }: AxiosResponse<unknown>): HttpReply {
   const read = AxiosHeaders.from(headers as AxiosHeaders);
+  const header = (name: string): string | undefined => {
+    const value = read.get(name) ?? undefined;
+    return value === undefined ? undefined : [value].flat().join(', ');
+  };
+  const date = header('date');
+  const serverNow = Date.parse(date ?? '');
   return {
     status,
     body: textOf(data),
-    header: (name) => {
-      const value = read.get(name) ?? undefined;
-      return value === undefined ? undefined : [value].flat().join(', ');
-    },
+    header,
+    retryAfterMs: retryAfterMs(header('retry-after'), date),
+    clockSkewMs: Number.isNaN(serverNow) ? undefined : serverNow - Date.now(),
   };
 }
 
