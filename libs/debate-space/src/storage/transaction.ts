@@ -31,7 +31,7 @@ export class Transaction {
     keys: readonly string[],
   ): Promise<readonly ReadRecord<T>[]> {
     const texts = await this.getAll(keys);
-    return keys.map((key, n) => readRecord(type, key, texts[n]));
+    return texts.map((text, n) => (text === undefined ? text : readRecord(type, keys[n] ?? '', text)));
   }
 
   async read<T extends object>(type: RecordType<T>, key: string): Promise<ReadRecord<T>> {
