@@ -6,7 +6,6 @@ import type { ResolvedOptions } from '../resolve-options.js';
 import type { KeySource, Secret } from '../secret.js';
 import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from './answer.js';
 import { retry, type RetryPolicy } from './retry.js';
-import { failureOf } from './transport-failure.js';
 import type { HttpReply, Transport } from './transport.js';
 
 /** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
@@ -135,9 +134,7 @@ export async function fetchToken(
     }).toString();
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const request = { method: 'POST', url: `${authUrl}/oauth/token`, headers, body } as const;
-    const exchange = await transport.exchange(request, signal, leftMs());
-    if ('failure' in exchange) throw failureOf(exchange.failure);
-    return issuedToken(exchange.reply);
+    return issuedToken(await transport.exchange(request, signal, leftMs()));
   });
 }
 

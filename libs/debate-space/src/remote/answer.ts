@@ -24,6 +24,8 @@ export interface FailureDetails extends Partial<Omit<RequestErrorDetails, 'opera
    * call has no time for a request. @defaultValue `no`
    */
   readonly retry?: 'no' | 'later' | 'immediately' | 'too-late';
+  /** The system's error code, when there was no whole answer. */
+  readonly reason?: string;
   /** How many requests were made. @defaultValue 1 */
   readonly requests?: number;
 }
@@ -49,7 +51,7 @@ export class Failure extends Error {
   }
 }
 
-export interface Meaning {
+interface Meaning {
   readonly error: ErrorClass;
   readonly text: string;
   readonly hint?: string;

@@ -1,3 +1,5 @@
+import { AbortedError } from '../errors.js';
+import { Failure } from './answer.js';
 import type { HttpReply, Transport } from './transport.js';
 
 /** What came of one logout notification. */
@@ -27,12 +29,13 @@ export class LogoutRoute {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const body = new URLSearchParams({ logout_token: logoutToken }).toString();
     const request = { method: 'POST', url: this.#url, headers, body } as const;
-    const exchange = await this.#transport.exchange(request, signal);
-    if ('failure' in exchange) {
-      const { reason, kind } = exchange.failure;
-      return kind === 'aborted' ? { reason, aborted: true } : { reason };
+    try {
+      const { status, retryAfterMs, clockSkewMs } = await this.#transport.exchange(request, signal);
+      return { status, retryAfterMs, clockSkewMs };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { reason } = error.details;
+      return error.error === AbortedError ? { reason, aborted: true } : { reason };
     }
-    const { status, retryAfterMs, clockSkewMs } = exchange.reply;
-    return { status, retryAfterMs, clockSkewMs };
   }
 }

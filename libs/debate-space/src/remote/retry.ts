@@ -19,10 +19,13 @@ export interface RetryPolicy {
 export type Caller = 'call' | 'walk' | 'job';
 
 export interface AttemptContext {
+  readonly signal: AbortSignal;
   /** Milliseconds until the end of the call, from now. */
   readonly leftMs: () => number;
+  /** Does what is part of a request, until the end of the call. */
+  readonly inTime: <T>(work: (limited: AbortSignal) => Promise<T>) => Promise<T>;
   /** Waits for what is no request, for as long as the caller can. */
-  readonly wait: <T>(work: (inTime: AbortSignal) => Promise<T>) => Promise<T>;
+  readonly wait: <T>(work: (limited: AbortSignal) => Promise<T>) => Promise<T>;
   /** Whether an earlier attempt of this call may have been carried out. */
   readonly unknownBefore: boolean;
 }
@@ -49,9 +52,9 @@ export async function retry<T>(
   let delayMs = 0;
   for (;;) {
     try {
-      if (delayMs > 0) await wait((inTime) => sleep(delayMs, undefined, { signal: inTime }));
+      if (delayMs > 0) await wait((limited) => sleep(delayMs, undefined, { signal: limited }));
       if (leftMs() <= 0) throw tooLate();
-      return await once({ leftMs, wait, unknownBefore: outcome === 'unknown' });
+      return await once({ signal, leftMs, inTime, wait, unknownBefore: outcome === 'unknown' });
     } catch (error) {
       if (error instanceof Failure) {
         attempts += error.details.requests ?? 1;
@@ -76,27 +79,21 @@ export async function retry<T>(
     return end - performance.now();
   }
 
-  async function wait<W>(work: (inTime: AbortSignal) => Promise<W>): Promise<W> {
-    if (caller === 'call') return within(leftMs(), signal, tooLate, work);
+  function inTime<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
+    return withLinkedSignal([signal], leftMs(), (linked) =>
+      work(linked.signal).catch((error: unknown) => {
+        throw linked.timedOut ? tooLate() : error;
+      }),
+    );
+  }
+
+  async function wait<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
+    if (caller === 'call') return inTime(work);
     const start = performance.now();
     const result = await work(signal);
     end += performance.now() - start;
     return result;
   }
-}
-
-/** Does work under the signal, for `ms` at most; then it fails with `late`. */
-export async function within<T>(
-  ms: number,
-  signal: AbortSignal,
-  late: () => Failure,
-  work: (inTime: AbortSignal) => Promise<T>,
-): Promise<T> {
-  return withLinkedSignal([signal], ms, (inTime) =>
-    work(inTime.signal).catch((error: unknown) => {
-      throw inTime.timedOut ? late() : error;
-    }),
-  );
 }
 
 /** There is no time for a request. After an attempt, its failure says more than this one. */

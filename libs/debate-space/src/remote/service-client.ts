@@ -1,15 +1,9 @@
-import {
-  DebateSpaceRequestError,
-  RateLimitedError,
-  TimeoutError,
-  type DebateSpaceOperation,
-} from '../errors.js';
+import { DebateSpaceRequestError, RateLimitedError, type DebateSpaceOperation } from '../errors.js';
 import { withLinkedSignal } from '../linked-signal.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { Failure } from './answer.js';
 import type { NoSlot, RateLimiter, Slot } from './rate-limiter.js';
-import { retry, within, type Caller, type RetryPolicy } from './retry.js';
-import { failureOf } from './transport-failure.js';
+import { retry, type AttemptContext, type Caller, type RetryPolicy } from './retry.js';
 import type { HttpReply, HttpRequest, Transport } from './transport.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
@@ -67,56 +61,51 @@ export class ServiceClient {
     scope: Scope,
     signal: AbortSignal,
   ): Promise<Slot | NoSlot> {
-    const slot = await this.#parts.limiter.acquire(signal, this.#jobWaitMs, true);
-    if ('retryAfterMs' in slot) return slot;
-    try {
-      await this.#token(scope, signal, this.totalTimeoutMs);
-      return slot;
-    } catch (error) {
-      slot.release(false);
-      throw error instanceof Failure ? error.asError(operation, 0, 'not-sent') : error;
-    }
+    const { limiter, policy } = this.#parts;
+    return retry(operation, policy, 'job', signal, async ({ wait, inTime }) => {
+      const slot = await wait((limited) => limiter.acquire(limited, this.#jobWaitMs, true));
+      if ('retryAfterMs' in slot) return slot;
+      try {
+        await inTime((limited) => this.#token(scope, limited));
+        return slot;
+      } catch (error) {
+        slot.release(false);
+        throw error;
+      }
+    });
   }
 
   /** @throws `DebateSpaceRequestError` */
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
     const { transport, tokens, limiter, policy, closing } = this.#parts;
     const { operation, scope, caller, totalTimeoutMs = policy.totalTimeoutMs } = call;
-    const { maxAttempts } = policy;
     let { slot: given } = call;
     let isRenewed = false;
+    const once = async ({ signal, leftMs, wait, inTime, unknownBefore }: AttemptContext): Promise<T> => {
+      const slot = given ?? (await wait((limited) => this.#slot(caller, totalTimeoutMs, leftMs(), limited)));
+      given = undefined;
+      let sent = false;
+      let token: string | undefined;
+      try {
+        token = scope && (await inTime((limited) => this.#token(scope, limited)));
+        const reply = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
+        sent = true;
+        if (reply.status === 429 && reply.retryAfterMs !== undefined) limiter.pause(reply.retryAfterMs);
+        return call.read(reply, unknownBefore);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        sent ||= error.details.outcome !== 'not-sent';
+        if (error.details.status !== 401 || scope === undefined || token === undefined) throw error;
+        tokens.drop(scope, token);
+        if (isRenewed) throw error;
+        isRenewed = true;
+        throw new Failure(error.error, error.message, { ...error.details, retry: 'immediately' });
+      } finally {
+        slot.release(sent);
+      }
+    };
     return withLinkedSignal([callerSignal, closing], undefined, ({ signal }) =>
-      retry(
-        operation,
-        { maxAttempts, totalTimeoutMs },
-        caller,
-        signal,
-        async ({ leftMs, wait, unknownBefore }) => {
-          const slot =
-            given ?? (await wait((inTime) => this.#slot(caller, totalTimeoutMs, leftMs(), inTime)));
-          given = undefined;
-          let sent = false;
-          let token: string | undefined;
-          try {
-            token = await this.#token(scope, signal, leftMs());
-            const exchange = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
-            sent = !('failure' in exchange) || exchange.failure.sent;
-            if ('failure' in exchange) throw failureOf(exchange.failure);
-            const { status, retryAfterMs } = exchange.reply;
-            if (status === 429 && retryAfterMs !== undefined) limiter.pause(retryAfterMs);
-            return call.read(exchange.reply, unknownBefore);
-          } catch (error) {
-            const isRefused = error instanceof Failure && error.details.status === 401;
-            if (!isRefused || scope === undefined || token === undefined) throw error;
-            tokens.drop(scope, token);
-            if (isRenewed) throw error;
-            isRenewed = true;
-            throw new Failure(error.error, error.message, { ...error.details, retry: 'immediately' });
-          } finally {
-            slot.release(sent);
-          }
-        },
-      ),
+      retry(operation, { ...policy, totalTimeoutMs }, caller, signal, once),
     );
   }
 
@@ -134,10 +123,9 @@ export class ServiceClient {
   }
 
   /** A failure to get a token is seen from the call that needs it: that call was not sent. */
-  async #token(scope: Scope | undefined, signal: AbortSignal, leftMs: number): Promise<string | undefined> {
-    if (scope === undefined) return undefined;
+  async #token(scope: Scope, signal: AbortSignal): Promise<string> {
     try {
-      return await within(leftMs, signal, noToken, (inTime) => this.#parts.tokens.get(scope, inTime));
+      return await this.#parts.tokens.get(scope, signal);
     } catch (error) {
       if (!(error instanceof DebateSpaceRequestError)) throw error;
       const { status, retryable, retryAfterMs, attempts: requests } = error;
@@ -146,11 +134,6 @@ export class ServiceClient {
       throw new Failure(error.constructor as Failure['error'], message, details);
     }
   }
-}
-
-function noToken(): Failure {
-  const details = { outcome: 'not-sent', requests: 0, retryable: true } as const;
-  return new Failure(TimeoutError, 'no access token in time', details);
 }
 
 function headers(token: string | undefined): Record<string, string> {
