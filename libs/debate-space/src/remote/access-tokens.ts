@@ -57,22 +57,18 @@ export class AccessTokens {
   }
 
   #renew(scope: Scope): Promise<string> {
-    const flight = this.#flights.get(scope) ?? this.#start(scope);
+    const flight = this.#flights.get(scope) ?? this.#start(scope).finally(() => this.#flights.delete(scope));
     this.#flights.set(scope, flight);
     return flight;
   }
 
   async #start(scope: Scope): Promise<string> {
-    try {
-      const token = await this.#fetch(scope);
-      const life = lifeMs(token, Date.now());
-      const goodUntil = performance.now() + life - Math.min(MARGIN_MS, life / 10);
-      const renewFrom = performance.now() + life - Math.min(RENEW_AHEAD_MS, life / 4);
-      this.#cached.set(scope, { value: token.value, goodUntil, renewFrom });
-      return token.value;
-    } finally {
-      this.#flights.delete(scope);
-    }
+    const token = await this.#fetch(scope);
+    const life = lifeMs(token, Date.now());
+    const goodUntil = performance.now() + life - Math.min(MARGIN_MS, life / 10);
+    const renewFrom = performance.now() + life - Math.min(RENEW_AHEAD_MS, life / 4);
+    this.#cached.set(scope, { value: token.value, goodUntil, renewFrom });
+    return token.value;
   }
 }
 
@@ -105,10 +101,7 @@ const STATUSES: StatusMeanings = {
 const tokenBody = z.object({
   // What a header can carry (RFC 6750, section 2.1, and a little more).
   access_token: z.string().regex(/^[\x21-\x7e]+$/),
-  token_type: z
-    .string()
-    .regex(/^bearer$/i)
-    .optional(),
+  token_type: z.optional(z.string().regex(/^bearer$/i)),
   expires_in: z.number().positive().default(7200),
   created_at: z.number().optional(),
 });
@@ -153,13 +146,11 @@ function issuedToken(reply: HttpReply): IssuedToken {
   const { success, data, error } = tokenBody.safeParse(jsonBody(reply));
   if (!success) {
     const fields = error.issues.map(({ path }) => path.join('.')).filter(Boolean);
-    throw unexpected(
-      reply,
-      fields.length > 0 ? `has no usable ${fields.join(', ')}` : 'is not an access token',
-    );
+    const isNone = fields.length === 0;
+    throw unexpected(reply, isNone ? 'is not an access token' : `has no usable ${fields.join(', ')}`);
   }
+  const { clockSkewMs = 0 } = reply;
   const { access_token: value, expires_in: expiresIn, created_at: createdAt } = data;
-  const expiresAt =
-    createdAt === undefined ? undefined : (createdAt + expiresIn) * 1000 - (reply.clockSkewMs ?? 0);
+  const expiresAt = createdAt && (createdAt + expiresIn) * 1000 - clockSkewMs;
   return { value, expiresInMs: expiresIn * 1000, expiresAt };
 }

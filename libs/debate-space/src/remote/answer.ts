@@ -41,11 +41,7 @@ export class Failure extends Error {
   }
 
   /** @param attempts of the whole call, whose outcome it is */
-  asError(
-    operation: DebateSpaceOperation,
-    attempts: number,
-    outcome: DebateSpaceOutcome,
-  ): DebateSpaceRequestError {
+  asError(operation: DebateSpaceOperation, attempts: number, outcome: DebateSpaceOutcome): Error {
     const { retry = 'no', retryable = retry !== 'no', status, retryAfterMs } = this.details;
     return new this.error(this.message, { operation, attempts, outcome, status, retryable, retryAfterMs });
   }
@@ -63,11 +59,13 @@ interface Meaning {
 
 export type StatusMeanings = Readonly<Partial<Record<number, Meaning>>>;
 
+const UNKNOWN = { outcome: 'unknown', retry: 'later' } as const;
+
 /** Section 7 of service-interface.md shows no error statuses: they have their meaning in RFC 9110. */
 const STATUSES: StatusMeanings = {
   401: { error: AuthenticationError, text: 'the service did not accept the access token or the API key' },
   403: { error: PermissionError, text: 'the service does not allow this to this API key' },
-  408: { error: TimeoutError, text: 'the service gave up waiting', outcome: 'unknown', retry: 'later' },
+  408: { error: TimeoutError, text: 'the service gave up waiting', ...UNKNOWN },
   425: { error: UnavailableError, text: 'the service is not ready for this', retry: 'later' },
   429: { error: RateLimitedError, text: 'the service asks for fewer requests', retry: 'later' },
 };
@@ -77,12 +75,7 @@ const REDIRECT: Meaning = {
   hint: ', which is never followed; check authUrl and baseUrl',
 };
 const REFUSED: Meaning = { error: RefusedError, text: 'the service refused the request' };
-const UNAVAILABLE: Meaning = {
-  error: UnavailableError,
-  text: 'the service is not available',
-  outcome: 'unknown',
-  retry: 'later',
-};
+const UNAVAILABLE: Meaning = { error: UnavailableError, text: 'the service is not available', ...UNKNOWN };
 
 /**
  * @param special what some statuses mean for this call
@@ -91,13 +84,8 @@ const UNAVAILABLE: Meaning = {
 export function assertSuccess({ status, retryAfterMs }: HttpReply, special: StatusMeanings = {}): void {
   if (status >= 200 && status < 300) return;
   const others = status < 400 ? REDIRECT : status < 500 ? REFUSED : UNAVAILABLE;
-  const {
-    error,
-    text,
-    hint = '',
-    outcome = 'refused',
-    retry,
-  } = special[status] ?? STATUSES[status] ?? others;
+  const meaning = special[status] ?? STATUSES[status] ?? others;
+  const { error, text, hint = '', outcome = 'refused', retry } = meaning;
   const message = `${text} (${status})${hint}`;
   throw new Failure(error, message, { outcome, retry, status, retryAfterMs: retry && retryAfterMs });
 }
@@ -105,7 +93,7 @@ export function assertSuccess({ status, retryAfterMs }: HttpReply, special: Stat
 /** A 2xx with a body that is not of the interface. Repeating may help: such pages come from whatever stands between. */
 export function unexpected({ status }: HttpReply, problem: string): Failure {
   const message = `the service answered ${status} and the body ${problem}`;
-  return new Failure(UnexpectedResponseError, message, { outcome: 'unknown', retry: 'later', status });
+  return new Failure(UnexpectedResponseError, message, { ...UNKNOWN, status });
 }
 
 /**
@@ -118,10 +106,8 @@ export function jsonBody(reply: HttpReply): unknown {
   try {
     value = JSON.parse(reply.body);
   } catch {
-    throw unexpected(
-      reply,
-      isWebPage(reply) ? 'is a web page; check authUrl and baseUrl' : 'is not whole JSON',
-    );
+    const isPage = isWebPage(reply);
+    throw unexpected(reply, isPage ? 'is a web page; check authUrl and baseUrl' : 'is not whole JSON');
   }
   if (isTooDeep(value)) throw unexpected(reply, `is nested deeper than ${MAX_DEPTH} levels`);
   return value;
@@ -133,10 +119,11 @@ export function jsonBody(reply: HttpReply): unknown {
  */
 export function acceptedBody(reply: HttpReply): unknown {
   const value = jsonBody(reply);
-  if ((Object(value) as { success?: unknown }).success !== false) return value;
-  const { status } = reply;
-  const message = `the service answered ${status} with success: false`;
-  throw new Failure(RefusedError, message, { outcome: 'refused', status });
+  const { success = true } = Object(value) as { success?: unknown };
+  if (success === true) return value;
+  if (success !== false) throw unexpected(reply, 'has no usable success');
+  const message = `the service answered ${reply.status} with success: false`;
+  throw new Failure(RefusedError, message, { outcome: 'refused', status: reply.status });
 }
 
 export function isWebPage(reply: HttpReply): boolean {

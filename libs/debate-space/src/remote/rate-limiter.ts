@@ -162,10 +162,8 @@ export class RateLimiter {
     if (this.#isAsking || !this.#limit || !this.#tryAcquire) return;
     this.#isAsking = true;
     const { requests, perMs } = this.#limit;
-    const answer = this.#tryAcquire(
-      kind === 'jobs' ? requests - this.#reserved : requests,
-      perMs + ON_ITS_WAY_MS,
-    );
+    const permitted = kind === 'jobs' ? requests - this.#reserved : requests;
+    const answer = this.#tryAcquire(permitted, perMs + ON_ITS_WAY_MS);
     const waitMs = await withTimeout(answer, ANSWER_TIMEOUT_MS, undefined).catch(() => 0);
     this.#isAsking = false;
     if (waitMs === undefined) this.#aloneUntil = performance.now() + ALONE_MS;

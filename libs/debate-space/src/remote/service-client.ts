@@ -56,11 +56,7 @@ export class ServiceClient {
    * Waits for all that the request of a job needs: a slot of the rate limit, which the job releases or passes on to a
    * call, and an access token. Rejects with a `DebateSpaceRequestError` when there is no token.
    */
-  async prepareJob(
-    operation: DebateSpaceOperation,
-    scope: Scope,
-    signal: AbortSignal,
-  ): Promise<Slot | NoSlot> {
+  prepareJob(operation: DebateSpaceOperation, scope: Scope, signal: AbortSignal): Promise<Slot | NoSlot> {
     const { limiter, policy } = this.#parts;
     return retry(operation, policy, 'job', signal, async ({ wait, inTime }) => {
       const slot = await wait((limited) => limiter.acquire(limited, this.#jobWaitMs, true));

@@ -38,10 +38,9 @@ export function transportFailure(error: unknown, { signal, timedOut }: LinkedSig
   const mayBeSent = !NO_CONNECTION.test(reason) && !NO_TRUST.test(reason);
   const sent = error instanceof Unanswered ? error.sent : mayBeSent;
   const outcome = sent ? 'unknown' : 'not-sent';
-  if (timedOut || (code === 'ECONNABORTED' && !signal.aborted)) {
-    const details = { outcome, retry: 'later', reason: 'TIMEOUT' } as const;
-    return new Failure(TimeoutError, 'no whole answer in time', details);
-  }
+  const details = { outcome, retry: 'later', reason } as const;
+  if (timedOut || (code === 'ECONNABORTED' && !signal.aborted))
+    return new Failure(TimeoutError, 'no whole answer in time', { ...details, reason: 'TIMEOUT' });
   if (signal.aborted) return new Failure(AbortedError, 'aborted', { outcome, reason: 'ABORTED' });
   if (reason === 'ERR_BUFFER_TOO_LARGE' || message?.startsWith('maxContentLength') === true)
     return tooLarge();
@@ -52,11 +51,7 @@ export function transportFailure(error: unknown, { signal, timedOut }: LinkedSig
   }
   // axios and fetch say TypeError, too, when there is no connection; the cause, or axios's own code, tells.
   if (MISTAKES.test(cause.name ?? '') && code !== 'ERR_NETWORK') throw cause as Error;
-  return new Failure(NetworkError, `no connection, or it broke (${reason})`, {
-    outcome,
-    retry: 'later',
-    reason,
-  });
+  return new Failure(NetworkError, `no connection, or it broke (${reason})`, details);
 }
 
 export function tooLarge(): Failure {

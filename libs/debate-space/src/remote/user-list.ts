@@ -87,10 +87,7 @@ export function positiveInteger(operation: DebateSpaceOperation, name: string, v
 }
 
 const records = z.array(z.record(z.string(), z.unknown()));
-const listBody = z.union([
-  records,
-  z.object({ success: z.boolean().optional(), data: records }).transform(({ data }) => data),
-]);
+const listBody = z.union([records, z.object({ data: records }).transform(({ data }) => data)]);
 const STATUSES: StatusMeanings = {
   404: {
     error: UnexpectedResponseError,

@@ -61,7 +61,7 @@ export class PostgresStorage extends PostgresRows implements DebateSpaceStorage 
   static async open(options: PostgresStorageOptions, context: StorageContext): Promise<PostgresStorage> {
     const hint =
       'check that it runs, that a connection of the pool is free, and that the role may read and write the table';
-    const calls = new ServerCalls({ server: 'Postgres', hint, timeoutMs: options.timeoutMs });
+    const calls = new ServerCalls('Postgres', hint, options.timeoutMs);
     const storage = new PostgresStorage(options, context.namespace, calls);
     if (!(await storage.exist())) await calls.run(() => setUp(options));
     await storage.commit(new Map([['open:', undefined]]), new Map()); // writes and removes a row: the role may

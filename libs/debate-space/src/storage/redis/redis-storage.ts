@@ -56,11 +56,9 @@ class RedisStorage implements DebateSpaceStorage {
     this.#prefix = prefix;
     // The braces put all keys into one slot of a Cluster.
     this.#keys = ['values', 'names', `commits:${randomUUID()}`].map((key) => `${prefix}:{${name}}:${key}`);
-    this.#calls = new ServerCalls({
-      server: 'Redis',
-      hint: 'check that it runs and accepts writes, and that sendCommand of redisStorage returns its replies',
-      timeoutMs,
-    });
+    const hint =
+      'check that it runs and accepts writes, and that sendCommand of redisStorage returns its replies';
+    this.#calls = new ServerCalls('Redis', hint, timeoutMs);
   }
 
   static async open(options: RedisStorageOptions, context: StorageContext): Promise<RedisStorage> {
