@@ -131,12 +131,10 @@ export class InvalidUidError extends DebateSpaceRequestError {
 export class InvalidArgumentError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_ARGUMENT';
 }
-
 /** @internal */
 export function invalidArgument(operation: DebateSpaceOperation, message: string): InvalidArgumentError {
   return new InvalidArgumentError(message, { operation, retryable: false, outcome: 'not-sent', attempts: 0 });
 }
-
 /** The API key, the secret key or the access token was not accepted. */
 export class AuthenticationError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_AUTHENTICATION';

@@ -53,13 +53,6 @@ export class Transaction {
     this.replace(type, await this.read(type, type.key(record)), record);
   }
 
-  /** Adds a record without reading: the commit fails if there is one under its key. */
-  insert<T extends object>(type: RecordType<T>, record: T): void {
-    const key = type.key(record);
-    if (!this.#checks.has(key) || this.#known(key) !== undefined) this.check(key, undefined);
-    this.replace(type, undefined, record);
-  }
-
   /** Removes the record under a key, readable or not, and its index rows. */
   async remove<T extends object>(type: RecordType<T>, key: string): Promise<void> {
     const before = await this.read(type, key);
