@@ -1,4 +1,4 @@
-import { Axios, AxiosHeaders, type AxiosAdapter, type AxiosResponse } from 'axios';
+import type { Axios, AxiosAdapter, AxiosHeaders, AxiosResponse } from 'axios';
 import { AbortedError } from '../errors.js';
 import { withLinkedSignal } from '../linked-signal.js';
 import { isLoopback } from '../service-url.js';
@@ -20,12 +20,16 @@ export interface HttpRequest {
 }
 
 /** An answer as it came. */
-export type RawReply = Pick<AxiosResponse<unknown>, 'status' | 'headers' | 'data'>;
+export interface RawReply {
+  readonly status: number;
+  readonly data: unknown;
+  header(name: string): string | string[] | undefined;
+}
 
 export interface HttpReply {
   readonly status: number;
   readonly body: string;
-  /** Repeated headers are joined with commas (RFC 9110, section 5.3). */
+  /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
   header(name: string): string | undefined;
   /** What `Retry-After` says. */
   readonly retryAfterMs?: number;
@@ -42,7 +46,7 @@ const USER_AGENT = 'nestjs-debate-space';
  */
 export class Transport {
   readonly #undici: UndiciSender;
-  readonly #send: (request: HttpRequest, signal: AbortSignal) => Promise<RawReply>;
+  readonly #send: UndiciSender['send'];
   readonly #timeoutMs: number;
   readonly #pause: ServicePause | undefined;
 
@@ -85,29 +89,40 @@ export class Transport {
   }
 }
 
-function senderThrough(
-  adapter: HttpAdapter,
-): (request: HttpRequest, signal: AbortSignal) => Promise<RawReply> {
+/** Loads axios with the first request: without an adapter of the host's, nobody needs it. */
+function senderThrough(adapter: HttpAdapter): UndiciSender['send'] {
+  let axios: Promise<Axios> | undefined;
+  return async ({ body: data, ...request }, signal) => {
+    const url = new URL(request.url);
+    proxyFor(url); // its error says what is wrong, and shows no password
+    const proxy = isLoopback(url.hostname) ? false : undefined;
+    axios ??= axiosWith(adapter);
+    const response = (await axios).request<unknown>({ ...request, data, proxy, signal });
+    try {
+      return rawReply(await Promise.race([response, abandoned(signal)]));
+    } catch (error) {
+      const { response: answered } = error as { response?: AxiosResponse<unknown> };
+      if (answered && !signal.aborted) return rawReply(answered);
+      throw error;
+    }
+  };
+}
+
+async function axiosWith(adapter: HttpAdapter): Promise<Axios> {
+  const { Axios: AxiosClass } = await import('axios');
   // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
-  const axios = new Axios({
+  return new AxiosClass({
     adapter,
     maxContentLength: MAX_RESPONSE_BYTES,
     maxRedirects: 0,
     responseType: 'text',
   });
-  return async ({ body: data, ...request }, signal) => {
-    const url = new URL(request.url);
-    proxyFor(url); // its error says what is wrong, and shows no password
-    const proxy = isLoopback(url.hostname) ? false : undefined;
-    const response = axios.request<unknown>({ ...request, data, proxy, signal });
-    try {
-      return await Promise.race([response, abandoned(signal)]);
-    } catch (error) {
-      const { response: answered } = error as { response?: RawReply };
-      if (answered && !signal.aborted) return answered;
-      throw error;
-    }
-  };
+}
+
+function rawReply({ status, data, headers }: AxiosResponse<unknown>): RawReply {
+  const valueOf = (name: string) =>
+    (headers as AxiosHeaders).get(name) as string | string[] | null | undefined;
+  return { status, data, header: (name) => valueOf(name) ?? undefined };
 }
 
 /** Rejects after an abort, and leaves an adapter that heeds the signal the time to say whether the request was sent. */
@@ -118,11 +133,10 @@ function abandoned(signal: AbortSignal): Promise<never> {
   });
 }
 
-function replyOf({ status, data, headers }: RawReply): HttpReply {
-  const read = AxiosHeaders.from(headers as AxiosHeaders);
+function replyOf({ status, data, ...raw }: RawReply): HttpReply {
   const header = (name: string): string | undefined => {
-    const value = read.get(name) ?? undefined;
-    return value === undefined ? undefined : [value].flat().join(', ');
+    const value = raw.header(name);
+    return Array.isArray(value) ? value.join(', ') : value;
   };
   const date = header('date');
   const serverNow = Date.parse(date ?? '');

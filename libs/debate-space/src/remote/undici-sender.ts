@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Dispatcher, Pool } from 'undici';
@@ -88,7 +89,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #settle!: { resolve: (reply: RawReply) => void; reject: (error: Unanswered) => void };
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
-  #headers: RawReply['headers'] = {};
+  #headers: IncomingHttpHeaders = {};
   #chunks: Buffer[] = [];
   #bytes = 0;
   #givenUp: Error | undefined;
@@ -111,7 +112,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#controller = controller; // there is a connection, and writing begins
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: RawReply['headers']): void {
+  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
     this.#status = status; // those of 1xx are overwritten
     this.#headers = headers;
   }
@@ -138,7 +139,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #complete(data: Buffer): void {
-    const reply = { status: this.#status, headers: this.#headers, data };
+    const headers = this.#headers;
+    const reply = { status: this.#status, data, header: (name: string) => headers[name] };
     // undici frees the connection in an immediate of its own, which it asks for next. A request made before that would
     // open another one.
     queueMicrotask(() => setImmediate(this.#settle.resolve, reply));
