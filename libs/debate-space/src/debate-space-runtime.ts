@@ -20,12 +20,11 @@ import { LogoutQueue } from './logout/logout-queue.js';
 import { LogoutSender } from './logout/logout-sender.js';
 import { tryAcquireSlot } from './remote/shared-slots.js';
 import { namespaceOf, openStorage } from './open-storage.js';
-import { AccessTokens } from './remote/access-tokens.js';
+import { AccessTokens, fetchToken } from './remote/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from './remote/logout-route.js';
-import { rateLimiters } from './remote/rate-limiters.js';
+import { RateLimiter } from './remote/rate-limiter.js';
 import { ServiceClient } from './remote/service-client.js';
 import { ServicePause } from './remote/service-pause.js';
-import { TokenRoute } from './remote/token-route.js';
 import { Transport } from './remote/transport.js';
 import { UsersApi } from './remote/users-api.js';
 import type { ResolvedOptions } from './resolve-options.js';
@@ -108,20 +107,15 @@ export class DebateSpaceRuntime {
     };
     const closing = this.#closing.signal;
     setMaxListeners(0, closing); // every call that is under way listens
-    const { maxAttempts, totalTimeoutMs, timeoutMs } = http;
-    const policy = { maxAttempts, totalTimeoutMs, timeoutMs };
+    const { timeoutMs } = http;
     const pause = new ServicePause(emit);
-    const transport = new Transport(http.timeoutMs, http.adapter, pause);
-    const tokenRoute = new TokenRoute(transport, { authUrl, apiKey, secretKey, policy });
-    const tokens = new AccessTokens((scope) => tokenRoute.fetch(scope, closing));
+    const transport = new Transport(timeoutMs, http.adapter, pause);
+    const tokens = new AccessTokens((scope) => fetchToken(transport, options, http, scope, closing));
     // What outlives a process may be shared by several.
     const shared = engine.durable ? tryAcquireSlot.bind(undefined, storage) : undefined;
-    const limiters = rateLimiters(http.rateLimit, shared);
-    const client = new ServiceClient({ transport, tokens, closing, limiters, policy });
-    const api = new UsersApi(client, {
-      baseUrl,
-      listApiKey: users.listAuth === 'apiKey' ? apiKey : undefined,
-    });
+    const limiter = new RateLimiter(http.rateLimit, shared);
+    const client = new ServiceClient({ transport, tokens, closing, limiter, policy: http });
+    const api = new UsersApi(client, baseUrl, users.listAuth === 'apiKey' ? apiKey : undefined);
 
     const logoutUrl = backchannelLogoutUrl(authUrl, options.applicationName);
     const signer = new LogoutTokenSigner({

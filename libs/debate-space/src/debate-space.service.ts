@@ -1,9 +1,7 @@
 import type { EndRecorder } from './session-end/end-recorder.js';
 import { assertUid } from './remote/uid.js';
-import type { DebateSpaceUser, UserPage } from './remote/user-page.js';
-import type { ListUsersQuery } from './remote/user-query.js';
-import { MAX_FIND_PAGES } from './remote/find-user.js';
-import { iterateUsers } from './remote/paginate-users.js';
+import { iterateUsers, MAX_FIND_PAGES } from './remote/paginate-users.js';
+import type { DebateSpaceUser, ListUsersQuery, UserPage } from './remote/user-list.js';
 import type { UsersApi } from './remote/users-api.js';
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
@@ -72,7 +70,7 @@ export class DebateSpaceService {
     query: Omit<ListUsersQuery, 'page'> = {},
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
-    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, { slotWithinMs: Infinity }));
+    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, 'walk'));
   }
 
   /**

@@ -62,9 +62,8 @@ export type {
   StorageView,
 } from './storage/storage.js';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
-export type { DebateSpaceUser, UserPage } from './remote/user-page.js';
+export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './remote/user-list.js';
 export type { HttpAdapter } from './remote/transport.js';
-export type { ListUsersQuery, UserFilters } from './remote/user-query.js';
 export {
   AbortedError,
   AuthenticationError,

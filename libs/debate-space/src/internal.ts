@@ -3,6 +3,5 @@
  *
  * @internal
  */
-export { proxyFor } from './remote/proxy-for.js';
-export { proxyAuthorization } from './remote/proxy-tunnel.js';
+export { proxyAuthorization, proxyFor } from './remote/proxy.js';
 export { uidProblem } from './remote/uid.js';

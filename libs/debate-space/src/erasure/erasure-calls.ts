@@ -1,10 +1,8 @@
 import { DebateSpaceError, type DebateSpaceErrorCode } from '../errors.js';
-import { withLinkedSignal } from '../linked-signal.js';
 import { iterateUsers } from '../remote/paginate-users.js';
 import type { NoSlot, Slot } from '../remote/rate-limiter.js';
-import type { DebateSpaceUser } from '../remote/user-page.js';
+import type { DebateSpaceUser } from '../remote/user-list.js';
 import type { UsersApi } from '../remote/users-api.js';
-import type { ResolvedOptions } from '../resolve-options.js';
 import type { ErasureMode } from './erasure.js';
 
 const PER_PAGE = 100;
@@ -18,32 +16,22 @@ const ANSWERS: ReadonlySet<DebateSpaceErrorCode> = new Set([
 
 /** What erasures ask the service. */
 export class ErasureCalls {
-  readonly #slotWithinMs: number;
-  readonly #timeoutMs: number;
   #believedUntil = 0;
 
   /** @param closing aborted when the app shuts down */
   constructor(
     private readonly users: UsersApi,
-    { rateLimit, totalTimeoutMs }: ResolvedOptions['http'],
     private readonly closing: AbortSignal,
-  ) {
-    // The window of the rate limit may be full of the calls of others.
-    this.#slotWithinMs = totalTimeoutMs + 2 * (rateLimit === false ? 0 : rateLimit.perMs);
-    this.#timeoutMs = 2 * totalTimeoutMs + this.#slotWithinMs;
-  }
+  ) {}
 
   /** Waits for a slot of the rate limit and for an access token. */
   prepare(mode: ErasureMode): Promise<Slot | NoSlot> {
-    return this.users.prepareErasure(mode, this.closing, this.#slotWithinMs);
+    return this.users.prepareErasure(mode, this.closing);
   }
 
   /** One request. @returns the status of the answer, 404 when the service does not know the user */
   erase(uid: string, mode: ErasureMode, slot: Slot): Promise<number> {
-    const limits = { slot, slotWithinMs: this.#slotWithinMs };
-    return withLinkedSignal([this.closing], this.#timeoutMs, ({ signal }) =>
-      this.users.eraseIfExists(uid, mode, limits, signal),
-    );
+    return this.users.eraseIfExists(uid, mode, slot, this.closing);
   }
 
   /**
@@ -54,7 +42,7 @@ export class ErasureCalls {
   async isServiceThere(): Promise<boolean> {
     if (performance.now() < this.#believedUntil) return true;
     try {
-      await this.users.list({ perPage: 1 }, this.closing, { slotWithinMs: this.#slotWithinMs, isJob: true });
+      await this.users.list({ perPage: 1 }, this.closing, 'job');
     } catch (error) {
       if (!(error instanceof DebateSpaceError && ANSWERS.has(error.code))) return false;
     }
@@ -64,8 +52,6 @@ export class ErasureCalls {
 
   /** All users of the service. Waits for the slots of the rate limit, without end. */
   allUsers(signal?: AbortSignal): AsyncIterable<DebateSpaceUser> {
-    return iterateUsers((page) =>
-      this.users.list({ page, perPage: PER_PAGE }, signal, { slotWithinMs: Infinity }),
-    );
+    return iterateUsers((page) => this.users.list({ page, perPage: PER_PAGE }, signal, 'walk'));
   }
 }

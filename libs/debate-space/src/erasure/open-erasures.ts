@@ -44,7 +44,7 @@ export function openErasures(around: ErasuresAround): OpenErasures {
   const agesMs = [...overdueAfterMs, giveUpAfterMs].toSorted((one, other) => one - other);
   const storage = new ErasureStorage(around.storage, around.uids, agesMs[0] ?? giveUpAfterMs);
   const queue = new ErasureQueue(storage, new ErasureMaintenance(storage, agesMs, receiptRetentionMs, emit));
-  const calls = new ErasureCalls(around.users, options.http, closing);
+  const calls = new ErasureCalls(around.users, closing);
   const sender = options.logout.mode === 'direct' ? around.sender : undefined;
   const attempt = new ErasureAttempt(calls, sender, beforeErase, closing, emit);
   const report: Emit = (event) => {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { invalidArgument } from '../errors.js';
 import { orAborted } from '../linked-signal.js';
 import { uidProblem } from '../remote/uid.js';
-import type { DebateSpaceUser } from '../remote/user-page.js';
+import type { DebateSpaceUser } from '../remote/user-list.js';
 
 /** Uids: an array, another iterable, or an async iterable such as a database cursor. */
 export type UidSource = Iterable<string> | AsyncIterable<string>;

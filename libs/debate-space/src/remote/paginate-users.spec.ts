@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { serviceClients } from '../../../../test/support/service-clients.js';
-import type { DebateSpaceUser, ListedPage, UserPage } from './user-page.js';
+import type { DebateSpaceUser, ListedPage, UserPage } from './user-list.js';
 import { iterateUsers } from './paginate-users.js';
 
 const { simulator, client } = serviceClients();

@@ -4,7 +4,6 @@ import { RateLimitedError } from '../errors.js';
 import type { ReceivedRequest } from 'debate-space-simulator';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
 import { RateLimiter, type NoSlot, type Slot } from './rate-limiter.js';
-import { rateLimiters } from './rate-limiters.js';
 
 const { simulator, client } = serviceClients();
 const never = new AbortController().signal;
@@ -231,10 +230,11 @@ describe('the rate limiter', () => {
   it('lets jobs have what it leaves to others, and hold up nobody', async () => {
     jest.useFakeTimers();
     const limit = { requests: 10, perMs: 1000 };
-    const { calls, jobs } = rateLimiters(limit, undefined);
+    const limiter = new RateLimiter(limit);
+    const [calls, jobs] = [false, true];
     const told: string[] = [];
-    const wait = async (name: string, limiter: typeof calls) => {
-      const slot = granted(await limiter.acquire(never));
+    const wait = async (name: string, isJob: boolean) => {
+      const slot = granted(await limiter.acquire(never, Infinity, isJob));
       told.push(name);
       return slot;
     };
@@ -252,18 +252,6 @@ describe('the rate limiter', () => {
     working[3]?.release(true);
     await jest.advanceTimersByTimeAsync(1010);
     expect(told.at(-1)).toBe('a job that waits');
-  });
-
-  it('shares what is left to others over all instances', async () => {
-    const asked: number[] = [];
-    const tryAcquire = (requests: number) => {
-      asked.push(requests);
-      return Promise.resolve(0);
-    };
-    const { calls, jobs } = rateLimiters({ requests: 100, perMs: 60_000 }, tryAcquire);
-    await jobs.acquire(never);
-    await calls.acquire(never);
-    expect(asked).toEqual([80, 100]);
   });
 
   it('refuses a signal that is aborted already', async () => {

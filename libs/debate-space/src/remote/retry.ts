@@ -1,25 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AbortedError, TimeoutError, type DebateSpaceOperation, type DebateSpaceOutcome } from '../errors.js';
-import type { Attempt, Failure } from './attempt.js';
-import { fullJitter } from './backoff.js';
 import { withLinkedSignal } from '../linked-signal.js';
+import { Failure } from './answer.js';
+import { fullJitter } from './backoff.js';
 
 export interface RetryPolicy {
   /** How many requests, the first included. */
   readonly maxAttempts: number;
   /** For all of them, in milliseconds. */
   readonly totalTimeoutMs: number;
-  /** For one of them, in milliseconds. Default: `totalTimeoutMs`. */
-  readonly timeoutMs?: number;
-  /**
-   * Whether only a request whose access token was refused is repeated: for jobs, which have a schedule of their own.
-   */
-  readonly onlyRefusedTokens?: boolean;
 }
 
+/**
+ * Who waits for the result. `call`: somebody, for `totalTimeoutMs` at most. `walk`: a loop over the users, for as long as
+ * necessary: only the requests count for `totalTimeoutMs`, and not the waits before and between them. `job`: like `walk`,
+ * but a job has a schedule of its own: only a request whose access token was refused is repeated.
+ */
+export type Caller = 'call' | 'walk' | 'job';
+
 export interface AttemptContext {
+  readonly signal: AbortSignal;
   /** Milliseconds until the end of the call, from now. */
   readonly leftMs: () => number;
+  /** Does what is part of a request, until the end of the call. */
+  readonly inTime: <T>(work: (limited: AbortSignal) => Promise<T>) => Promise<T>;
+  /** Waits for what is no request, for as long as the caller can. */
+  readonly wait: <T>(work: (limited: AbortSignal) => Promise<T>) => Promise<T>;
   /** Whether an earlier attempt of this call may have been carried out. */
   readonly unknownBefore: boolean;
 }
@@ -27,104 +33,81 @@ export interface AttemptContext {
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 
-const NOT_READY: Failure = {
-  error: TimeoutError,
-  message: 'no request could be made within http.totalTimeoutMs',
-  outcome: 'not-sent',
-  retry: 'no',
-  retryable: true,
-};
-
 /**
  * Makes one call out of several attempts.
- * @param isPatient whether only the requests count for `totalTimeoutMs`, and not the waits before and between them
- * @param ready waits for `withinMs` at most until an attempt may start, or its signal is aborted; a failure ends the call
+ * @param once one attempt; a {@link Failure} that it throws may be followed by another one
  * @throws the error of the last attempt, with the outcome of all of them; `AbortedError` when the signal was aborted
  */
-export async function retry<R, T>(
+export async function retry<T>(
   operation: DebateSpaceOperation,
-  policy: RetryPolicy,
-  isPatient: boolean,
+  { maxAttempts, totalTimeoutMs }: RetryPolicy,
+  caller: Caller,
   signal: AbortSignal,
-  ready: (signal: AbortSignal, withinMs: number) => Promise<Attempt<R>>,
-  once: (resource: R, context: AttemptContext) => Promise<Attempt<T>>,
+  once: (context: AttemptContext) => Promise<T>,
 ): Promise<T> {
-  const { totalTimeoutMs, timeoutMs = totalTimeoutMs } = policy;
-  // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
-  const reservedMs = Math.min(timeoutMs, totalTimeoutMs / 2);
   let attempts = 0;
   let outcome: DebateSpaceOutcome = 'not-sent';
   let end = performance.now() + totalTimeoutMs;
   let last: Failure | undefined;
-  try {
-    for (;;) {
-      const resource = await waitFor(readyInTime);
-      if ('failure' in resource) throw notReady(resource.failure);
-      const attempt = await once(resource.value, { leftMs, unknownBefore: outcome === 'unknown' });
-      if ('value' in attempt) return attempt.value;
-      last = attempt.failure;
-      attempts += last.requests ?? 1;
-      outcome = worse(outcome, last.outcome);
-      if (signal.aborted) break;
-      if (last.retry === 'no' || attempts >= policy.maxAttempts) throw errorOf(last);
-      if (last.retry === 'at-once') continue;
-      if (policy.onlyRefusedTokens) throw errorOf(last);
-      const delayMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MAX_DELAY_MS), last.retryAfterMs ?? 0);
-      if (!isPatient && delayMs >= leftMs()) throw errorOf(last);
-      await waitFor(() => sleep(delayMs, undefined, { signal }));
+  let delayMs = 0;
+  for (;;) {
+    try {
+      if (delayMs > 0) await wait((limited) => sleep(delayMs, undefined, { signal: limited }));
+      if (leftMs() <= 0) throw tooLate();
+      return await once({ signal, leftMs, inTime, wait, unknownBefore: outcome === 'unknown' });
+    } catch (error) {
+      if (error instanceof Failure) {
+        attempts += error.details.requests ?? 1;
+        outcome = worse(outcome, error.details.outcome);
+      }
+      if (signal.aborted)
+        throw new AbortedError('aborted', { operation, attempts, outcome, retryable: true });
+      if (!(error instanceof Failure)) throw error;
+      const isTooLate = error.details.retry === 'too-late';
+      const failure = isTooLate && last ? late(last, error.details.retryAfterMs) : error;
+      const { retry: when, retryAfterMs = 0 } = failure.details;
+      const mayRepeat = when === 'immediately' || (when === 'later' && caller !== 'job');
+      if (!mayRepeat || attempts >= maxAttempts) throw failure.asError(operation, attempts, outcome);
+      const backoffMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MAX_DELAY_MS), retryAfterMs);
+      delayMs = when === 'immediately' ? 0 : backoffMs;
+      if (caller === 'call' && delayMs >= leftMs()) throw late(failure).asError(operation, attempts, outcome);
+      last = failure;
     }
-  } catch (error) {
-    if (!signal.aborted) throw error;
   }
-  throw new AbortedError('aborted', { operation, attempts, outcome, retryable: true });
 
   function leftMs(): number {
     return end - performance.now();
   }
 
-  async function waitFor<W>(wait: () => Promise<W>): Promise<W> {
-    const start = performance.now();
-    const result = await wait();
-    if (isPatient) end += performance.now() - start;
-    return result;
-  }
-
-  async function readyInTime(): Promise<Attempt<R>> {
-    if (leftMs() <= 0) return { failure: NOT_READY };
-    return withLinkedSignal([signal], isPatient ? undefined : leftMs(), async (time) => {
-      try {
-        return await ready(time.signal, Math.max(0, leftMs() - reservedMs));
-      } catch (error) {
-        if (time.timedOut) return { failure: NOT_READY };
-        throw error;
-      }
-    });
-  }
-
-  /** After an attempt, its failure says more. */
-  function notReady(failure: Failure): Error {
-    const { retryAfterMs } = failure;
-    return errorOf(last ? { ...last, retryAfterMs: last.retryAfterMs ?? retryAfterMs } : failure);
-  }
-
-  function errorOf(failure: Failure): Error {
-    const late =
-      failure.retry === 'later' &&
-      attempts < policy.maxAttempts &&
-      policy.onlyRefusedTokens !== true &&
-      failure.error !== TimeoutError;
-    return new failure.error(
-      late ? `${failure.message}; http.totalTimeoutMs leaves no time to try again` : failure.message,
-      {
-        operation,
-        attempts,
-        outcome,
-        status: failure.status,
-        retryable: failure.retryable ?? failure.retry !== 'no',
-        retryAfterMs: failure.retryAfterMs,
-      },
+  function inTime<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
+    return withLinkedSignal([signal], leftMs(), (linked) =>
+      work(linked.signal).catch((error: unknown) => {
+        throw linked.timedOut ? tooLate() : error;
+      }),
     );
   }
+
+  async function wait<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
+    if (caller === 'call') return inTime(work);
+    const start = performance.now();
+    const result = await work(signal);
+    end += performance.now() - start;
+    return result;
+  }
+}
+
+/** There is no time for a request. After an attempt, its failure says more than this one. */
+function tooLate(): Failure {
+  const message = 'no request could be made within http.totalTimeoutMs';
+  return new Failure(TimeoutError, message, { outcome: 'not-sent', retry: 'too-late', requests: 0 });
+}
+
+/** @param retryAfterMs of what there was no time for */
+function late({ error, message, details }: Failure, retryAfterMs?: number): Failure {
+  const isTold = details.retry === 'later' && error !== TimeoutError;
+  const told = isTold ? `${message}; http.totalTimeoutMs leaves no time to try again` : message;
+  const waitMs = details.retryAfterMs ?? retryAfterMs;
+  return new Failure(error, told, { ...details, retry: 'too-late', retryAfterMs: waitMs });
 }
 
 function worse(one: DebateSpaceOutcome, other: DebateSpaceOutcome): DebateSpaceOutcome {

@@ -1,50 +1,35 @@
-import {
-  AuthenticationError,
-  DebateSpaceRequestError,
-  RateLimitedError,
-  TimeoutError,
-  type DebateSpaceOperation,
-} from '../errors.js';
-import type { AccessTokens, Scope } from './access-tokens.js';
-import { transportFailure, type Attempt, type Failure } from './attempt.js';
+import { DebateSpaceRequestError, RateLimitedError, type DebateSpaceOperation } from '../errors.js';
 import { withLinkedSignal } from '../linked-signal.js';
-import type { NoSlot, Slot } from './rate-limiter.js';
-import type { RateLimiters } from './rate-limiters.js';
-import { retry, type RetryPolicy } from './retry.js';
-import type { HttpReply, Transport } from './transport.js';
+import type { AccessTokens, Scope } from './access-tokens.js';
+import { Failure } from './answer.js';
+import type { NoSlot, RateLimiter, Slot } from './rate-limiter.js';
+import { retry, type AttemptContext, type Caller, type RetryPolicy } from './retry.js';
+import type { HttpReply, HttpRequest, Transport } from './transport.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
-export interface ServiceCall<T> {
+export interface ServiceCall<T> extends Pick<HttpRequest, 'method' | 'url'> {
   readonly operation: DebateSpaceOperation;
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  /** With its query, which may hold the API key. */
-  readonly url: string;
-  /** Absent when the API key in the query authorises the call. */
-  readonly scope?: Scope;
-  /**
-   * For how long the call waits for its slot of the rate limit, in milliseconds; that wait does not count for
-   * `totalTimeoutMs`. Absent: it counts, and the call is refused immediately when the slot cannot come in time, that
-   * is, with time left for the request.
-   */
-  readonly slotWithinMs?: number | undefined;
+  /** Absent when the API key in the query authorizes the call. */
+  readonly scope?: Scope | undefined;
+  readonly caller: Caller;
   /** In place of `http.totalTimeoutMs`, for a call that is one of several. */
   readonly totalTimeoutMs?: number | undefined;
   /** A slot that the caller has acquired; the first request takes it. */
   readonly slot?: Slot | undefined;
   /**
-   * Whether it is part of a job, which has a schedule of its own: only a request whose access token was refused is
-   * repeated, and it leaves slots of the rate limit to the calls that somebody waits for.
+   * Reads an answer.
+   * @param unknownBefore whether an earlier attempt of this call may have been carried out
+   * @throws {@link Failure}
    */
-  readonly isJob?: boolean | undefined;
-  /** Reads an answer. `unknownBefore`: an earlier attempt of this call may have been carried out. */
-  read(reply: HttpReply, unknownBefore: boolean): Attempt<T>;
+  read(reply: HttpReply, unknownBefore: boolean): T;
 }
 
 export interface ServiceClientParts {
   readonly transport: Transport;
   readonly tokens: AccessTokens;
-  readonly limiters: RateLimiters;
-  readonly policy: RetryPolicy;
+  readonly limiter: RateLimiter;
+  /** `timeoutMs`: for one request. */
+  readonly policy: RetryPolicy & { readonly timeoutMs: number };
   /** Aborted when the app shuts down. */
   readonly closing: AbortSignal;
 }
@@ -57,128 +42,97 @@ export class ServiceClient {
     this.#parts = parts;
   }
 
-  /** In milliseconds, for a call that waits for its slot no longer than it takes. */
+  /** For a call, in milliseconds. */
   get totalTimeoutMs(): number {
     return this.#parts.policy.totalTimeoutMs;
+  }
+
+  /** How long a job waits for a slot: the window of the rate limit may be full of the calls of others. */
+  get #jobWaitMs(): number {
+    return this.totalTimeoutMs + 2 * this.#parts.limiter.windowMs;
   }
 
   /**
    * Waits for all that the request of a job needs: a slot of the rate limit, which the job releases or passes on to a
    * call, and an access token. Rejects with a `DebateSpaceRequestError` when there is no token.
    */
-  async prepare(
-    { operation, scope }: Pick<ServiceCall<unknown>, 'operation' | 'scope'>,
-    signal: AbortSignal,
-    slotWithinMs: number,
-  ): Promise<Slot | NoSlot> {
-    const slot = await this.#parts.limiters.jobs.acquire(signal, slotWithinMs);
-    if ('retryAfterMs' in slot) return slot;
-    const token = await this.#token(scope, signal, this.totalTimeoutMs).catch((error: unknown) => {
-      slot.release(false);
-      throw error;
-    });
-    if (typeof token !== 'object') return slot;
-    slot.release(false);
-    const { error: RequestError, message, status, retryable = false, retryAfterMs } = token.failure;
-    throw new RequestError(message, { operation, attempts: 0, outcome: 'not-sent', status, retryable, retryAfterMs }); // prettier-ignore
-  }
-
-  async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
-    return withLinkedSignal([callerSignal, this.#parts.closing], undefined, ({ signal }) =>
-      this.#repeated(call, signal),
-    );
-  }
-
-  async #repeated<T>(call: ServiceCall<T>, signal: AbortSignal): Promise<T> {
-    const { transport, tokens, limiters } = this.#parts;
-    const limiter = call.isJob ? limiters.jobs : limiters.calls;
-    const policy = this.#policyOf(call);
-    let given = call.slot;
-    const { totalTimeoutMs = policy.totalTimeoutMs } = call;
-    let renewed = false;
-    return retry<Slot, T>(
-      call.operation,
-      { ...policy, totalTimeoutMs },
-      call.slotWithinMs !== undefined,
-      signal,
-      async (inTime, withinMs) => {
-        if (given) {
-          const slot = given;
-          given = undefined;
-          return { value: slot };
-        }
-        const slot = await limiter.acquire(inTime, call.slotWithinMs ?? withinMs);
-        return 'retryAfterMs' in slot ? { failure: noSlot(slot) } : { value: slot };
-      },
-      async (slot, { leftMs, unknownBefore }) => {
-        let sent = false;
-        try {
-          const token = await this.#token(call.scope, signal, leftMs());
-          if (typeof token === 'object') return token;
-          const exchange = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
-          sent = !('failure' in exchange) || exchange.failure.sent;
-          if ('failure' in exchange) return { failure: transportFailure(exchange.failure) };
-          const attempt = call.read(exchange.reply, unknownBefore);
-          if (!('failure' in attempt)) return attempt;
-          const { failure } = attempt;
-          if (failure.status === 429 && failure.retryAfterMs !== undefined)
-            limiter.pause(failure.retryAfterMs);
-          if (failure.error !== AuthenticationError || !call.scope || token === undefined) return attempt;
-          tokens.drop(call.scope, token);
-          const retry = renewed ? 'no' : 'at-once';
-          renewed = true;
-          return { failure: { ...failure, retry } };
-        } finally {
-          slot.release(sent);
-        }
-      },
-    );
-  }
-
-  #policyOf({ isJob }: Pick<ServiceCall<unknown>, 'isJob'>): RetryPolicy {
-    const { policy } = this.#parts;
-    return isJob
-      ? { ...policy, maxAttempts: Math.min(2, policy.maxAttempts), onlyRefusedTokens: true }
-      : policy;
-  }
-
-  /** A failure to get a token is seen from the call that needed it: that call was not sent. */
-  async #token(
-    scope: Scope | undefined,
-    signal: AbortSignal,
-    leftMs: number,
-  ): Promise<string | { readonly failure: Failure } | undefined> {
-    if (scope === undefined) return undefined;
-    return withLinkedSignal([signal], leftMs, async (budget) => {
+  prepareJob(operation: DebateSpaceOperation, scope: Scope, signal: AbortSignal): Promise<Slot | NoSlot> {
+    const { limiter, policy } = this.#parts;
+    return retry(operation, policy, 'job', signal, async ({ wait, inTime }) => {
+      const slot = await wait((limited) => limiter.acquire(limited, this.#jobWaitMs, true));
+      if ('retryAfterMs' in slot) return slot;
       try {
-        return await this.#parts.tokens.get(scope, budget.signal);
+        await inTime((limited) => this.#token(scope, limited));
+        return slot;
       } catch (error) {
-        if (budget.timedOut) return { failure: { error: TimeoutError, message: 'no access token in time', outcome: 'not-sent', requests: 0, retry: 'no', retryable: true } }; // prettier-ignore
-        if (!(error instanceof DebateSpaceRequestError)) throw error;
-        const { status, retryable, retryAfterMs, attempts: requests } = error;
-        const Kind = error.constructor as Failure['error'];
-        const message = `no access token: ${error.message.replace(/^token: /, '')}`;
-        return { failure: { error: Kind, message, outcome: 'not-sent', requests, retry: 'no', retryable, status, retryAfterMs } }; // prettier-ignore
+        slot.release(false);
+        throw error;
       }
     });
   }
-}
 
-function noSlot({ retryAfterMs }: NoSlot): Failure {
-  return {
-    error: RateLimitedError,
-    message: `http.rateLimit, or a pause that the service asked for, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`,
-    outcome: 'not-sent',
-    requests: 0,
-    retry: 'no',
-    retryable: true,
-    retryAfterMs,
-  };
+  /** @throws `DebateSpaceRequestError` */
+  async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
+    const { transport, tokens, limiter, policy, closing } = this.#parts;
+    const { operation, scope, caller, totalTimeoutMs = policy.totalTimeoutMs } = call;
+    let { slot: given } = call;
+    let isRenewed = false;
+    const once = async ({ signal, leftMs, wait, inTime, unknownBefore }: AttemptContext): Promise<T> => {
+      const slot = given ?? (await wait((limited) => this.#slot(caller, totalTimeoutMs, leftMs(), limited)));
+      given = undefined;
+      let sent = false;
+      let token: string | undefined;
+      try {
+        token = scope && (await inTime((limited) => this.#token(scope, limited)));
+        const reply = await transport.exchange({ ...call, headers: headers(token) }, signal, leftMs());
+        sent = true;
+        if (reply.status === 429 && reply.retryAfterMs !== undefined) limiter.pause(reply.retryAfterMs);
+        return call.read(reply, unknownBefore);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        sent ||= error.details.outcome !== 'not-sent';
+        if (error.details.status !== 401 || scope === undefined || token === undefined) throw error;
+        tokens.drop(scope, token);
+        if (isRenewed) throw error;
+        isRenewed = true;
+        throw new Failure(error.error, error.message, { ...error.details, retry: 'immediately' });
+      } finally {
+        slot.release(sent);
+      }
+    };
+    return withLinkedSignal([callerSignal, closing], undefined, ({ signal }) =>
+      retry(operation, { ...policy, totalTimeoutMs }, caller, signal, once),
+    );
+  }
+
+  async #slot(caller: Caller, totalMs: number, leftMs: number, signal: AbortSignal): Promise<Slot> {
+    const { limiter, policy } = this.#parts;
+    // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
+    const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
+    const withinMs = { call: leftMs - reservedMs, walk: Infinity, job: this.#jobWaitMs }[caller];
+    const slot = await limiter.acquire(signal, withinMs, caller === 'job');
+    if (!('retryAfterMs' in slot)) return slot;
+    const { retryAfterMs } = slot;
+    const message = `http.rateLimit, or a pause that the service asked for, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
+    const details = { outcome: 'not-sent', requests: 0, retry: 'too-late', retryAfterMs } as const;
+    throw new Failure(RateLimitedError, message, details);
+  }
+
+  /** A failure to get a token is seen from the call that needs it: that call was not sent. */
+  async #token(scope: Scope, signal: AbortSignal): Promise<string> {
+    try {
+      return await this.#parts.tokens.get(scope, signal);
+    } catch (error) {
+      if (!(error instanceof DebateSpaceRequestError)) throw error;
+      const { status, retryable, retryAfterMs, attempts: requests } = error;
+      const message = `no access token: ${error.message.replace(/^token: /, '')}`;
+      const details = { outcome: 'not-sent', requests, retryable, status, retryAfterMs } as const;
+      throw new Failure(error.constructor as Failure['error'], message, details);
+    }
+  }
 }
 
 function headers(token: string | undefined): Record<string, string> {
-  return {
-    'Content-Type': 'application/json',
-    ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-  };
+  const json = { 'Content-Type': 'application/json' };
+  return token === undefined ? json : { ...json, Authorization: `Bearer ${token}` };
 }

@@ -1,9 +1,6 @@
 import type { Emit } from '../debate-space-event.js';
 
-/**
- * The pause that the service asked for: a 429 or 503 with `Retry-After`, from any of its routes. Says so once for each
- * pause.
- */
+/** The pause that the service has asked for: a 429 or 503 with `Retry-After`, from any of its routes. One event each. */
 export class ServicePause {
   readonly #emit: Emit;
   #until = 0;

@@ -3,7 +3,7 @@ import { AuthenticationError, UnexpectedResponseError } from '../errors.js';
 import { Secret } from '../secret.js';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
 import { keys } from '../../../../test/support/service.js';
-import { TokenRoute } from './token-route.js';
+import { fetchToken as fetchFrom } from './access-tokens.js';
 import { Transport } from './transport.js';
 
 const { simulator, scripted, client } = serviceClients();
@@ -12,14 +12,9 @@ const never = new AbortController().signal;
 /** The token route alone. */
 async function fetchToken(authUrl: string, maxAttempts = 1) {
   const transport = new Transport(5000);
-  const route = new TokenRoute(transport, {
-    authUrl,
-    apiKey: new Secret(keys.apiKey),
-    secretKey: new Secret(keys.secretKey),
-    policy: { maxAttempts, totalTimeoutMs: 10_000 },
-  });
+  const options = { authUrl, apiKey: new Secret(keys.apiKey), secretKey: new Secret(keys.secretKey) };
   try {
-    return await route.fetch('public', never);
+    return await fetchFrom(transport, options, { maxAttempts, totalTimeoutMs: 10_000 }, 'public', never);
   } finally {
     transport.close();
   }

@@ -11,6 +11,7 @@ import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import axios from 'axios';
+import { outcomeOf } from '../../../../test/support/exchange.js';
 import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
 import { Transport } from './transport.js';
 
@@ -83,7 +84,7 @@ describe('the way to the service', () => {
     });
     const transport = new Transport(5000);
     const get = { method: 'GET', url: await listening(server), headers: {} } as const;
-    expect(await transport.exchange(get, never)).toMatchObject({ reply: { body: '["李🦊"]' } });
+    expect(await outcomeOf(transport.exchange(get, never))).toMatchObject({ reply: { body: '["李🦊"]' } });
     transport.close();
     server.close();
   });
@@ -112,9 +113,9 @@ describe('the way to the service', () => {
     server.on('connection', () => (connections += 1));
     const transport = new Transport(5000);
     const get = { method: 'GET', url: await listening(server), headers: {} } as const;
-    await transport.exchange(get, never);
+    await outcomeOf(transport.exchange(get, never));
     server.closeAllConnections(); // the next request goes out before the client knows
-    for (let call = 0; call < 10; call += 1) await transport.exchange(get, never);
+    for (let call = 0; call < 10; call += 1) await outcomeOf(transport.exchange(get, never));
     transport.close();
     server.close();
     expect(connections).toBe(2);
@@ -128,9 +129,9 @@ describe('the way to the service', () => {
     const post = { method: 'POST', url: await listening(server), headers: {}, body: 'a=b' } as const;
     const pairs = Array.from({ length: 40 }, async (_, n) => {
       const transport = new Transport(5000);
-      const first = await transport.exchange(post, never);
+      const first = await outcomeOf(transport.exchange(post, never));
       await setTimeoutAsync(900 + 5 * n); // the second comes just before, while or just after it does
-      const second = await transport.exchange(post, never);
+      const second = await outcomeOf(transport.exchange(post, never));
       transport.close();
       return [first, second];
     });
@@ -143,7 +144,7 @@ describe('the way to the service', () => {
     const service = await scripted(() => ({}));
     const transport = new Transport(5000);
     const request = { method: 'GET', url: service.url, headers: { 'X-Name': 'Zoë 李' } } as const;
-    expect(await transport.exchange(request, never)).toMatchObject({
+    expect(await outcomeOf(transport.exchange(request, never))).toMatchObject({
       failure: { kind: 'network', sent: false },
     });
     transport.close();

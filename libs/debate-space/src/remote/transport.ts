@@ -1,11 +1,13 @@
-import { Axios, AxiosHeaders, type AxiosAdapter, type AxiosResponse } from 'axios';
-import { withLinkedSignal, type LinkedSignal } from '../linked-signal.js';
+import type { Axios, AxiosAdapter, AxiosHeaders, AxiosResponse } from 'axios';
+import { AbortedError } from '../errors.js';
+import { withLinkedSignal } from '../linked-signal.js';
 import { isLoopback } from '../service-url.js';
+import { Failure } from './answer.js';
 import { retryAfterMs } from './backoff.js';
-import { proxyFor } from './proxy-for.js';
+import { proxyFor } from './proxy.js';
 import type { ServicePause } from './service-pause.js';
-import { transportFailureOf, type TransportFailure } from './transport-failure.js';
-import { UndiciAdapter } from './undici-adapter.js';
+import { MAX_RESPONSE_BYTES, tooLarge, transportFailure } from './transport-failure.js';
+import { UndiciSender } from './undici-sender.js';
 
 /** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
 export type HttpAdapter = 'http' | 'fetch' | AxiosAdapter;
@@ -17,90 +19,110 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
+/** An answer as it came. */
+export interface RawReply {
+  readonly status: number;
+  readonly data: unknown;
+  header(name: string): string | string[] | undefined;
+}
+
 export interface HttpReply {
   readonly status: number;
   readonly body: string;
-  /** Repeated headers are joined with commas (RFC 9110, section 5.3). */
+  /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
   header(name: string): string | undefined;
+  /** What `Retry-After` says. */
+  readonly retryAfterMs?: number;
+  /** The service's clock minus this one's, in milliseconds, by the `Date` of the answer. */
+  readonly clockSkewMs?: number;
 }
 
-export type Exchange = { readonly reply: HttpReply } | { readonly failure: TransportFailure };
-
-const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
 const USER_AGENT = 'nestjs-debate-space';
 
 /**
- * One HTTP exchange, once, with no retry and no redirect. An `AxiosError` holds the request with its keys and tokens,
- * so none leaves this file. The time-out and the abort work with every adapter, also with one that ignores its signal.
+ * One HTTP exchange, once, with no retry and no redirect. The error of an adapter holds the request with its keys and
+ * tokens, so none leaves this file. The time-out and the abort work with every adapter, also with one that ignores its
+ * signal.
  */
 export class Transport {
-  readonly #own: UndiciAdapter | undefined;
-  readonly #axios: Axios;
+  readonly #undici: UndiciSender;
+  readonly #send: UndiciSender['send'];
   readonly #timeoutMs: number;
   readonly #pause: ServicePause | undefined;
 
   /**
-   * @param adapter default: {@link UndiciAdapter}
+   * @param adapter default: ours, on undici
    * @param pause notes the pauses that the service asks for
    */
   constructor(timeoutMs: number, adapter?: HttpAdapter, pause?: ServicePause) {
     this.#timeoutMs = timeoutMs;
     this.#pause = pause;
-    this.#own = adapter === undefined ? new UndiciAdapter(timeoutMs) : undefined;
-    // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
-    this.#axios = new Axios({
-      adapter: this.#own?.send ?? adapter,
-      maxContentLength: MAX_RESPONSE_BYTES,
-      maxRedirects: 0,
-      responseType: 'text',
-    });
+    this.#undici = new UndiciSender(timeoutMs);
+    this.#send = adapter === undefined ? this.#undici.send.bind(this.#undici) : senderThrough(adapter);
   }
 
   /**
    * @param limitMs an earlier end than the time-out, in milliseconds
+   * @throws {@link Failure} when there is no whole answer
    * @throws what an adapter throws by mistake, such as a `TypeError`: that is no failure of the network
    */
-  async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<Exchange> {
-    if (signal.aborted) return { failure: { kind: 'aborted', reason: 'ABORTED', sent: false } };
+  async exchange(request: HttpRequest, signal: AbortSignal, limitMs = Infinity): Promise<HttpReply> {
+    if (signal.aborted)
+      throw new Failure(AbortedError, 'aborted', { outcome: 'not-sent', reason: 'ABORTED' });
     const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, limitMs));
+    const headers = { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers };
     return withLinkedSignal([signal], timeoutMs, async (linked) => {
-      try {
-        return this.#answer(await this.#send(request, linked));
-      } catch (error) {
-        const answered = (error as { response?: AxiosResponse<unknown> }).response;
-        if (answered && !linked.signal.aborted) return this.#answer(answered);
-        return { failure: transportFailureOf(error, linked, this.#own !== undefined) };
-      }
+      const raw = await this.#send({ ...request, headers }, linked.signal).catch((error: unknown) => {
+        throw transportFailure(error, linked);
+      });
+      const reply = replyOf(raw);
+      this.#pause?.heard(reply.status, reply.retryAfterMs);
+      // An adapter of the host's may not know maxContentLength.
+      if (reply.body.length > MAX_RESPONSE_BYTES) throw tooLarge();
+      return reply;
     });
-  }
-
-  async #send(request: HttpRequest, { signal }: LinkedSignal): Promise<AxiosResponse<unknown>> {
-    const url = new URL(request.url);
-    if (!this.#own) proxyFor(url); // its error says what is wrong, and shows no password
-    const response = this.#axios.request<unknown>({
-      method: request.method,
-      url: request.url,
-      headers: { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers },
-      data: request.body,
-      proxy: isLoopback(url.hostname) ? false : undefined,
-      signal,
-    });
-    return Promise.race([response, abandoned(signal)]);
-  }
-
-  #answer(response: AxiosResponse<unknown>): Exchange {
-    const reply = replyOf(response);
-    this.#pause?.heard(reply.status, retryAfterMs(reply.header('retry-after'), reply.header('date')));
-    // An adapter of the host's may not know maxContentLength.
-    if (reply.body.length > MAX_RESPONSE_BYTES)
-      return { failure: { kind: 'too-large', reason: 'TOO_LARGE', sent: true } };
-    return { reply };
   }
 
   /** Closes the connections. */
   close(): void {
-    this.#own?.close();
+    this.#undici.close();
   }
+}
+
+/** Loads axios with the first request: without an adapter of the host's, nobody needs it. */
+function senderThrough(adapter: HttpAdapter): UndiciSender['send'] {
+  let axios: Promise<Axios> | undefined;
+  return async ({ body: data, ...request }, signal) => {
+    const url = new URL(request.url);
+    proxyFor(url); // its error says what is wrong, and shows no password
+    const proxy = isLoopback(url.hostname) ? false : undefined;
+    axios ??= axiosWith(adapter);
+    const response = (await axios).request<unknown>({ ...request, data, proxy, signal });
+    try {
+      return rawReply(await Promise.race([response, abandoned(signal)]));
+    } catch (error) {
+      const { response: answered } = error as { response?: AxiosResponse<unknown> };
+      if (answered && !signal.aborted) return rawReply(answered);
+      throw error;
+    }
+  };
+}
+
+async function axiosWith(adapter: HttpAdapter): Promise<Axios> {
+  const { Axios: AxiosClass } = await import('axios');
+  // Not axios.create(): that would take over whatever defaults and headers the host has set for itself.
+  return new AxiosClass({
+    adapter,
+    maxContentLength: MAX_RESPONSE_BYTES,
+    maxRedirects: 0,
+    responseType: 'text',
+  });
+}
+
+function rawReply({ status, data, headers }: AxiosResponse<unknown>): RawReply {
+  const valueOf = (name: string) =>
+    (headers as AxiosHeaders).get(name) as string | string[] | null | undefined;
+  return { status, data, header: (name) => valueOf(name) ?? undefined };
 }
 
 /** Rejects after an abort, and leaves an adapter that heeds the signal the time to say whether the request was sent. */
@@ -111,15 +133,19 @@ function abandoned(signal: AbortSignal): Promise<never> {
   });
 }
 
-function replyOf({ status, data, headers }: AxiosResponse<unknown>): HttpReply {
-  const read = AxiosHeaders.from(headers as AxiosHeaders);
+function replyOf({ status, data, ...raw }: RawReply): HttpReply {
+  const header = (name: string): string | undefined => {
+    const value = raw.header(name);
+    return Array.isArray(value) ? value.join(', ') : value;
+  };
+  const date = header('date');
+  const serverNow = Date.parse(date ?? '');
   return {
     status,
     body: textOf(data),
-    header: (name) => {
-      const value = read.get(name) ?? undefined;
-      return value === undefined ? undefined : [value].flat().join(', ');
-    },
+    header,
+    retryAfterMs: retryAfterMs(header('retry-after'), date),
+    clockSkewMs: Number.isNaN(serverNow) ? undefined : serverNow - Date.now(),
   };
 }
 

@@ -1,14 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Attempt } from './attempt.js';
-import { listedPage, type ListedPage } from './user-page.js';
+import { Failure } from './answer.js';
+import { listedPage, type ListedPage } from './user-list.js';
 
 function read(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
   asked: { page: number; perPage?: number } = { page: 1 },
-): Attempt<ListedPage> {
+): { value: ListedPage } | { failure: Failure } {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return listedPage({ status: 200, body: text, header: (name) => headers[name] }, asked);
+  try {
+    return { value: listedPage({ status: 200, body: text, header: (name) => headers[name] }, asked) };
+  } catch (failure) {
+    if (failure instanceof Failure) return { failure };
+    throw failure;
+  }
 }
 
 const alice = { uid: 'alice', full_name: 'Alice', badges: [{ name: 'first' }], score: null };

@@ -32,20 +32,8 @@ export function readRecord<T extends object>(
   type: RecordType<T>,
   key: string,
   text: string,
-): T | UnreadableRecord;
-export function readRecord<T extends object>(
-  type: RecordType<T>,
-  key: string,
-  text: string | undefined,
-): ReadRecord<T>;
-export function readRecord<T extends object>(
-  type: RecordType<T>,
-  key: string,
-  text: string | undefined,
-): ReadRecord<T> {
-  if (text === undefined) return undefined;
-  const stored = objectOf(text);
-  const { v: version, ...record } = stored ?? {};
+): T | UnreadableRecord {
+  const { v: version, ...record } = objectOf(text);
   const isNewer = typeof version === 'number' && version > type.version;
   // A record that was copied to another key is damage, too.
   if (typeof version !== 'number' || isNewer || !type.isRecord(record) || type.key(record) !== key)
@@ -58,11 +46,10 @@ export function recordText<T extends object>(type: RecordType<T>, record: T): st
   return JSON.stringify({ ...record, v: type.version });
 }
 
-function objectOf(text: string): Partial<Record<string, unknown>> | undefined {
+function objectOf(text: string): Partial<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+    return Object(JSON.parse(text)) as Partial<Record<string, unknown>>;
   } catch {
-    return undefined;
+    return {};
   }
 }

@@ -2,28 +2,26 @@ import { performance } from 'node:perf_hooks';
 import { StorageError } from '../errors.js';
 import { timeoutOrThrow } from '../with-timeout.js';
 
-export interface ServerCallsOptions {
-  /** `Redis`, for messages. */
-  readonly server: string;
-  /** What to check when a call fails. */
-  readonly hint: string;
-  /** How long one call may take, in ms. @defaultValue 5000 */
-  readonly timeoutMs?: number;
-}
-
 /**
  * Calls through a connection of the host's, which may keep commands back for as long as the server is away: each call
  * has a time limit of our own. Errors name a cause and nothing more, because those of clients repeat what was sent.
  */
 export class ServerCalls {
-  readonly #options: ServerCallsOptions;
+  readonly #server: string;
+  readonly #hint: string;
   readonly #timeoutMs: number;
   readonly #open = new Set<Promise<unknown>>();
   #isClosed = false;
 
-  constructor(options: ServerCallsOptions) {
-    this.#options = options;
-    this.#timeoutMs = options.timeoutMs ?? 5_000;
+  /**
+   * @param server `Redis`, for messages
+   * @param hint what to check when a call fails
+   * @param timeoutMs how long one call may take
+   */
+  constructor(server: string, hint: string, timeoutMs = 5_000) {
+    this.#server = server;
+    this.#hint = hint;
+    this.#timeoutMs = timeoutMs;
   }
 
   /**
@@ -41,7 +39,8 @@ export class ServerCalls {
     try {
       return await call;
     } catch (error) {
-      throw error instanceof StorageError ? error : this.#failure(error);
+      if (error instanceof StorageError) throw error;
+      throw new StorageError(`${this.#server} failed (${reasonOf(error)}). hint: ${this.#hint}`);
     } finally {
       this.#open.delete(call);
     }
@@ -51,11 +50,6 @@ export class ServerCalls {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#open);
-  }
-
-  #failure(error: unknown): StorageError {
-    const { server, hint } = this.#options;
-    return new StorageError(`${server} failed (${reasonOf(error)}). hint: ${hint}`);
   }
 }
 

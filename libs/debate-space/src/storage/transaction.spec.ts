@@ -122,25 +122,6 @@ describe('a transaction', () => {
     expect(Object.keys(await rows())).toEqual(['parked:1', 'user:u:1']);
   });
 
-  it('inserts a record only where there is none', async () => {
-    const insert = (record: Job): unknown => {
-      const transaction = new Transaction(storage);
-      transaction.insert(jobs, record);
-      return transaction.commit();
-    };
-    expect(insert(job())).toBe(true);
-    expect(insert(job({ dueAt: 9 }))).toBe(false);
-    const known = new Transaction(storage);
-    await known.read(jobs, 'pending:1');
-    known.insert(jobs, job({ dueAt: 9 }));
-    expect(await known.commit()).toBe(false);
-    const removed = new Transaction(storage);
-    await removed.remove(jobs, 'pending:1');
-    removed.insert(jobs, job({ dueAt: 9 }));
-    expect(await removed.commit()).toBe(true);
-    expect(Object.keys(await rows())).toEqual(['pending:1', 'user:u:1', 'due:9:1']);
-  });
-
   it('checks what its caller knows without reading', async () => {
     await put(job());
     const finish = (token: string): unknown => {

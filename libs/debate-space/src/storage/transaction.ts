@@ -31,7 +31,7 @@ export class Transaction {
     keys: readonly string[],
   ): Promise<readonly ReadRecord<T>[]> {
     const texts = await this.getAll(keys);
-    return keys.map((key, n) => readRecord(type, key, texts[n]));
+    return texts.map((text, n) => (text === undefined ? text : readRecord(type, keys[n] ?? '', text)));
   }
 
   async read<T extends object>(type: RecordType<T>, key: string): Promise<ReadRecord<T>> {
@@ -51,13 +51,6 @@ export class Transaction {
   /** Puts a record in place of the one under its key, which is read first if it is not known. */
   async put<T extends object>(type: RecordType<T>, record: T): Promise<void> {
     this.replace(type, await this.read(type, type.key(record)), record);
-  }
-
-  /** Adds a record without reading: the commit fails if there is one under its key. */
-  insert<T extends object>(type: RecordType<T>, record: T): void {
-    const key = type.key(record);
-    if (!this.#checks.has(key) || this.#known(key) !== undefined) this.check(key, undefined);
-    this.replace(type, undefined, record);
   }
 
   /** Removes the record under a key, readable or not, and its index rows. */

@@ -4,8 +4,11 @@ import type { Families } from '../families.js';
 import { MonotonicClock } from '../monotonic-clock.js';
 import type { DebateSpaceStorage, RangeOptions, StorageRow, StorageValues } from '../storage.js';
 import { NOTE_MS, type StoredClock } from './lmdb-clock.js';
-import { causeOf, storageError } from './lmdb-errors.js';
-import { bytesFor, type ReservedSpace } from './reserved-space.js';
+import type { ReservedSpace } from './reserved-space.js';
+
+/** Of Linux and macOS; LMDB gives the number only. */
+const FULL = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 28, 122, 69, 27]);
+const FORBIDDEN = new Set<unknown>(['EACCES', 'EPERM', 'EROFS']);
 
 /** `rows`: a database per family, of which LMDB knows how many rows it has. `meta`: the format and the clock. */
 interface LmdbFile {
@@ -15,7 +18,6 @@ interface LmdbFile {
   readonly meta: Database<unknown, string>;
   readonly clock: StoredClock;
   readonly space: ReservedSpace;
-  readonly key: string;
   readonly close: () => Promise<void>;
 }
 
@@ -28,8 +30,8 @@ export class LmdbSpace implements DebateSpaceStorage {
   #seen: number;
   #closed: Promise<void> | undefined;
 
-  constructor(file: LmdbFile) {
-    this.key = file.key;
+  constructor(file: LmdbFile, key: string) {
+    this.key = key;
     this.#file = file;
     this.#clock = new MonotonicClock(file.clock.offset);
     this.#seen = file.clock.seen;
@@ -43,8 +45,8 @@ export class LmdbSpace implements DebateSpaceStorage {
     const bounds = reverse
       ? { start: to, end: from, exclusiveStart: true, inclusiveEnd: true, reverse }
       : { start: from, end: to };
-    const rows = this.#read((file) => [...file.rows.of(from).getRange({ ...bounds, limit })]);
-    return rows.map(({ key, value }) => [key, value]);
+    const found = this.#read(({ rows }) => [...rows.of(from).getRange({ ...bounds, limit })]);
+    return found.map(({ key, value }) => [key, value]);
   }
 
   count(family: string): number {
@@ -52,21 +54,31 @@ export class LmdbSpace implements DebateSpaceStorage {
   }
 
   async commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
-    const read = this.#located(checks);
-    const written = this.#located(changes);
-    const isNew = written.some(({ key, value }) => value !== undefined && checks.get(key) === undefined && checks.has(key)); // prettier-ignore
+    const { folder, root, rows, meta, clock, space } = this.#openFile();
+    for (const key of [...checks.keys(), ...changes.keys()]) assertKey(key, rows);
+    const absent = [...checks].filter(([, value]) => value === undefined);
+    const isNew = absent.some(([key]) => changes.get(key) !== undefined);
     const seen = this.now();
     const isNoted = seen < this.#seen + NOTE_MS;
-    const isMade = await this.#transact(bytesFor(changes), isNew, () => {
-      for (const { database, key, value } of read) if (database.get(key) !== value) return false;
-      for (const { database, key, value } of written) {
-        void (value === undefined ? database.remove(key) : database.put(key, value));
-      }
-      if (!isNoted) void this.#file.meta.put('clock', { ...this.#file.clock, seen }, 1);
+    const { lastPageNumber, pageSize } = root.getStats() as Record<'lastPageNumber' | 'pageSize', number>;
+    // Holds the lock of the file: it must be short.
+    const change = (): boolean => {
+      for (const [key, value] of checks) if (rows.of(key).get(key) !== value) return false;
+      for (const [key, value] of changes)
+        void (value === undefined ? rows.of(key).remove(key) : rows.of(key).put(key, value));
+      if (!isNoted) void meta.put('clock', { ...clock, seen }, 1);
       return true;
-    });
-    if (isMade && !isNoted) this.#seen = seen;
-    return isMade;
+    };
+    try {
+      const giveBack = space.take((lastPageNumber + 1) * pageSize, changes, isNew);
+      const commit = root.transaction(change).finally(giveBack);
+      this.#commits.add(commit);
+      const isMade = await commit.finally(() => this.#commits.delete(commit));
+      if (isMade && !isNoted) this.#seen = seen;
+      return isMade;
+    } catch (error) {
+      throw storageError(`The storage in ${folder} could not be written`, await causeOf(error));
+    }
   }
 
   now(): number {
@@ -77,43 +89,43 @@ export class LmdbSpace implements DebateSpaceStorage {
     return (this.#closed ??= Promise.allSettled(this.#commits).then(() => this.#file.close()));
   }
 
-  /** Throws before the transaction: LMDB would keep what came before a key that it refuses. */
-  #located(values: StorageValues) {
-    return [...values].map(([key, value]) => {
-      if (key.length > 1_500) throw new TypeError('A key of a storage has at most 1,500 characters');
-      return { database: this.#file.rows.of(key), key, value };
-    });
-  }
-
-  /** The change holds the lock of the file: it must be short. */
-  async #transact(bytes: number, isNew: boolean, change: () => boolean): Promise<boolean> {
-    this.#assertOpen();
-    const { folder, root, space } = this.#file;
-    const { lastPageNumber, pageSize } = root.getStats() as Record<'lastPageNumber' | 'pageSize', number>;
-    let commit: Promise<boolean> | undefined;
-    try {
-      const giveBack = space.take((lastPageNumber + 1) * pageSize, bytes, isNew);
-      commit = root.transaction(change).finally(giveBack);
-      this.#commits.add(commit);
-      return await commit;
-    } catch (error) {
-      throw storageError(`The storage in ${folder} could not be written`, await causeOf(error));
-    } finally {
-      if (commit) this.#commits.delete(commit);
-    }
-  }
-
   #read<T>(look: (file: LmdbFile) => T): T {
-    this.#assertOpen();
+    const file = this.#openFile();
     try {
-      this.#file.root.resetReadTxn(); // or this turn would not see what another process has committed
-      return look(this.#file);
+      file.root.resetReadTxn(); // or this turn would not see what another process has committed
+      return look(file);
     } catch (error) {
-      throw storageError(`The storage in ${this.#file.folder} could not be read`, error);
+      throw storageError(`The storage in ${file.folder} could not be read`, error);
     }
   }
 
-  #assertOpen(): void {
+  #openFile(): LmdbFile {
     if (this.#closed) throw new StorageError(`The storage in ${this.#file.folder} is closed`);
+    return this.#file;
   }
 }
+
+/** Before a transaction: LMDB would keep what came before a key that it refuses. */
+function assertKey(key: string, rows: LmdbFile['rows']): void {
+  if (key.length > 1_500) throw new TypeError('A key of a storage has at most 1,500 characters');
+  rows.of(key);
+}
+
+/** @param what happened, such as "The storage in /data could not be written" */
+export function storageError(what: string, error: unknown): unknown {
+  if (error instanceof StorageError || error instanceof TypeError) return error;
+  const { code, message = '' } = error as { code?: string | number; message?: string };
+  const reason = code ?? /MDB_\w+/.exec(message)?.[0] ?? 'no reason given';
+  return new StorageError(`${what} (${reason}); hint: ${hintFor(reason)}`);
+}
+
+function hintFor(reason: string | number): string {
+  if (FULL.has(reason)) return 'make room: the disk is full; no restart of the app is needed';
+  if (reason === 'ENOTDIR' || reason === 'EEXIST') return 'give another path: that is not a folder';
+  if (FORBIDDEN.has(reason)) return 'give the folder to the user that runs the app, or give another path';
+  return 'check the disk and restart the app; if the file is damaged, move the folder away, and an empty one is made';
+}
+
+/** LMDB's real reason comes in a promise of its own, whose rejection nobody may leave unhandled. */
+export const causeOf = async (error: unknown): Promise<unknown> =>
+  (await (error as { commitError?: Promise<never> }).commitError?.catch((cause: unknown) => cause)) ?? error;

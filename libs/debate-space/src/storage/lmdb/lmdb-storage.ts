@@ -1,5 +1,14 @@
-import type { StorageEngine } from '../storage.js';
-import { openLmdb } from './open-lmdb.js';
+import { existsSync } from 'node:fs';
+import { mkdir, open as openFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { RootDatabase } from 'lmdb';
+import { StorageError } from '../../errors.js';
+import { Families } from '../families.js';
+import type { StorageContext, StorageEngine } from '../storage.js';
+import { makeKeyFile, readKeyFile } from './key-file.js';
+import { bootId, continuedClock, type StoredClock } from './lmdb-clock.js';
+import { causeOf, LmdbSpace, storageError } from './lmdb-space.js';
+import { ReservedSpace } from './reserved-space.js';
 
 export interface LmdbStorageOptions {
   /**
@@ -9,6 +18,21 @@ export interface LmdbStorageOptions {
    */
   readonly path: string;
 }
+
+const FORMAT = 2;
+const PROBE_BYTES = 256 * 1024; // more than a new file takes
+const MAGIC = { at: 24, value: 0xbeefc0de }; // in LMDB's first page
+const SETTINGS = {
+  noSubdir: false,
+  maxDbs: 64,
+  permissionsMode: 0o600, // LMDB knows it, its types do not
+  overlappingSync: false, // with it LMDB would not report an error of the disk
+  eventTurnBatching: false, // with it a process that opens the file twice can wait for itself forever
+  txnStartThreshold: Infinity, // all commits of one turn of the event loop are one write
+};
+
+/** Open in this process, once each: a second opening would block the thread that the commits of the first need. */
+const shared = new Map<string, { root: RootDatabase; space: ReservedSpace; users: number }>();
 
 /**
  * Keeps everything in a file of this machine: commits survive a crash, kill -9 and power loss. Needs the package `lmdb`.
@@ -21,6 +45,70 @@ export function lmdbStorage({ path }: LmdbStorageOptions): StorageEngine {
     name: 'lmdb',
     guarantee: 'what is stored survives a crash, kill -9 and power loss of this machine',
     durable: true,
-    open: (context) => openLmdb(path, context),
+    open: (context) => openSpace(path, context),
   };
+}
+
+async function openSpace(path: string, context: StorageContext): Promise<LmdbSpace> {
+  const { namespace, formerNamespaces = [], families } = context;
+  const { open } = await import('lmdb').catch(() => {
+    throw new StorageError('The package lmdb is missing or does not load; hint: npm install lmdb');
+  });
+  const folder = resolve(path, namespace);
+  const former = formerNamespaces.map((name) => resolve(path, name)).filter((place) => place !== folder);
+  const outbox = former.find((place) => existsSync(join(place, 'data.mdb')));
+  if (outbox !== undefined) {
+    throw new StorageError(
+      `${outbox} has the outbox of an earlier version of nestjs-debate-space, which this version cannot read; hint: deliver what waits there with that version and delete that folder, or give another path`,
+    );
+  }
+  let close: (() => Promise<void>) | undefined;
+  try {
+    await prepare(folder);
+    const boot = await bootId();
+    const known = shared.get(folder);
+    const file = known ?? { root: open(folder, SETTINGS), space: new ReservedSpace(folder), users: 0 };
+    shared.set(folder, file);
+    file.users += 1;
+    close = async () => {
+      file.users -= 1;
+      if (file.users === 0 && shared.delete(folder)) await file.root.close();
+    };
+    file.space.take(0, new Map(), false);
+    const content = await file.root.transaction(() => {
+      const meta = file.root.openDB<unknown, string>('meta', { encoding: 'json', useVersions: true });
+      const format = meta.get('format');
+      if (format === undefined) makeKeyFile(folder);
+      else if (format !== FORMAT) {
+        throw new StorageError(
+          `${folder} was written by another version of nestjs-debate-space (format ${JSON.stringify(format)}, this version knows ${FORMAT}); hint: deliver what waits there with that version, or give another path`,
+        );
+      }
+      const openRows = (name: string) => file.root.openDB<string, string>(name, { encoding: 'string' });
+      const rows = new Families(families, openRows);
+      const stored = meta.get('clock') as StoredClock | undefined;
+      const clock = continuedClock(stored, boot);
+      if (clock !== stored) void meta.put('clock', clock, 1);
+      if (!stored) void meta.put('format', FORMAT, 1);
+      return { meta, rows, clock };
+    });
+    return new LmdbSpace({ folder, ...file, ...content, close }, readKeyFile(folder));
+  } catch (error) {
+    await close?.();
+    throw storageError(`lmdbStorage() cannot use ${folder}`, await causeOf(error));
+  }
+}
+
+/** Finds what LMDB reports in riddles, or does not survive: a full disk, a file that is none of its own. */
+async function prepare(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const data = join(folder, 'data.mdb');
+  if (!existsSync(data)) {
+    const probe = join(folder, `probe-${process.pid}`);
+    await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
+    return;
+  }
+  const file = await openFile(data, 'r+');
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close());
+  if (bytesRead > 0 && buffer.readUInt32LE(MAGIC.at) !== MAGIC.value) throw new Error('MDB_INVALID');
 }

@@ -9,10 +9,6 @@ const IN_COMMON = 512 * 1024;
 /** New records leave so much to the work on those that are there; the file grows by no less at a time. */
 const SPARE = 1024 * 1024;
 
-/** What a commit may need at most. A character takes three bytes of UTF-8 or less. */
-export const bytesFor = (changes: StorageValues): number =>
-  [...changes.values()].reduce((bytes, text) => bytes + PER_ROW + (text ?? '').length * 3, 0);
-
 /**
  * Keeps room at the end of the data file that the disk has given already. LMDB must never meet a full disk itself: 3.5.6
  * then writes its message past the end of a buffer, and the process aborts. Zeros are only ever appended, so that they
@@ -29,11 +25,13 @@ export class ReservedSpace {
 
   /**
    * @param used bytes from the beginning that hold pages
-   * @param bytes what a commit may need, until the function that is returned gives them back
+   * @param changes of a commit, until the function that is returned gives their room back
    * @param isNew whether the commit adds records
    * @throws what the file system says, when it has no room
    */
-  take(used: number, bytes: number, isNew: boolean): () => void {
+  take(used: number, changes: StorageValues, isNew: boolean): () => void {
+    // A character takes three bytes of UTF-8 or less.
+    const bytes = [...changes.values()].reduce((sum, text = '') => sum + PER_ROW + text.length * 3, 0);
     const least = used + IN_COMMON + this.#taken + bytes;
     if (this.#size < least + SPARE) this.#size = statSync(this.#file).size;
     const missing = least + SPARE - this.#size;

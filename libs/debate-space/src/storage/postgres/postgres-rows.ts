@@ -17,86 +17,95 @@ import type { PostgresTable } from './postgres-table.js';
  */
 export type PostgresQuery = (text: string, values: string[]) => Promise<unknown>;
 
+/** Runs one statement, and reads the result that `query` returned. */
+export type PostgresCall = <T>(text: string, values: string[], read: (result: unknown) => T) => Promise<T>;
+
+type PostgresRow = Readonly<Partial<Record<'key' | 'value', string>>>;
+
 const RISKS = `SELECT string_agg(name, ',') FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`;
 
-/** The statements, on any connection. Rejects with what `query` rejects with. */
+/** The statements, on any connection. Rejects with what the call rejects with. */
 export class PostgresRows {
-  readonly #query: PostgresQuery;
+  readonly #call: PostgresCall;
   readonly #names: PostgresTable;
   readonly #prefix: string;
 
-  constructor(query: PostgresQuery, names: PostgresTable, namespace: string) {
-    this.#query = query;
+  /** @param prefix of the keys of one application */
+  constructor(call: PostgresCall, names: PostgresTable, prefix: string) {
+    this.#call = call;
     this.#names = names;
-    this.#prefix = `${namespace}:`;
+    this.#prefix = prefix;
   }
 
-  async get(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
-    const rows = await this.#select(
-      `SELECT key, value FROM ${this.#names.table} WHERE key = ANY (ARRAY(SELECT json_array_elements_text($1::text::json)))`,
-      JSON.stringify(keys.map((key) => this.#prefix + key)),
+  /** The same rows on another connection. */
+  on(call: PostgresCall): PostgresRows {
+    return new PostgresRows(call, this.#names, this.#prefix);
+  }
+
+  get(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
+    const names = keys.map((key) => this.#prefix + key);
+    const isAsked = 'key = ANY (ARRAY(SELECT json_array_elements_text($1::text::json)))';
+    return this.#rows(isAsked, [JSON.stringify(names)], (rows) => {
+      const values = new Map(rows.map(({ key, value }) => [key, value]));
+      return names.map((name) => values.get(name));
+    });
+  }
+
+  range(from: string, to: string, { limit, reverse }: RangeOptions): Promise<readonly StorageRow[]> {
+    const isWithin = `key >= $1 AND key < $2 ORDER BY key ${reverse ? 'DESC' : 'ASC'} LIMIT $3::text::int`;
+    return this.#rows(isWithin, [this.#prefix + from, this.#prefix + to, String(limit)], (rows) =>
+      rows.map(({ key = '', value = '' }) => [key.slice(this.#prefix.length), value]),
     );
-    const values = new Map(rows.map(({ key, value }) => [key, value]));
-    return keys.map((key) => values.get(this.#prefix + key));
   }
 
-  async range(from: string, to: string, { limit, reverse }: RangeOptions): Promise<readonly StorageRow[]> {
-    const order = reverse ? 'DESC' : 'ASC';
-    const rows = await this.#select(
-      `SELECT key, value FROM ${this.#names.table} WHERE key >= $1 AND key < $2 ORDER BY key ${order} LIMIT $3::text::int`,
-      this.#prefix + from,
-      this.#prefix + to,
-      String(limit),
-    );
-    return rows.map(({ key = '', value = '' }) => [key.slice(this.#prefix.length), value]);
-  }
-
-  async count(family: string): Promise<number> {
-    const { table } = this.#names;
+  count(family: string): Promise<number> {
     const bounds = [`${this.#prefix}${family}:`, `${this.#prefix}${family};`]; // ';' follows ':'
-    return Number(await this.#one(`SELECT count(*) FROM ${table} WHERE key >= $1 AND key < $2`, ...bounds));
+    const count = `SELECT count(*) FROM ${this.#names.table} WHERE key >= $1 AND key < $2`;
+    return this.#one(count, bounds, Number);
   }
 
-  async commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
-    const made = `${this.#names.commit}($1::text, $2::text)`;
-    return (await this.#one(made, this.#json(checks), this.#json(changes))) === 'true';
+  commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
+    const commit = `${this.#names.commit}($1::text, $2::text)`;
+    return this.#one(commit, [this.#json(checks), this.#json(changes)], (made) => made === 'true');
   }
 
   /** In ms since 1970. */
-  async time(): Promise<number> {
-    return Number(await this.#one(`extract(epoch FROM clock_timestamp()) * 1000`));
+  time(): Promise<number> {
+    return this.#one('extract(epoch FROM clock_timestamp()) * 1000', [], Number);
   }
 
   /** Whether the table and its function are there. */
-  async exist(): Promise<boolean> {
+  exist(): Promise<boolean> {
     const { table, commit } = this.#names;
-    const there = `to_regclass($1::text) IS NOT NULL AND to_regprocedure($2::text) IS NOT NULL`;
-    return (await this.#one(there, table, `${commit}(text,text)`)) === 'true';
+    const exist = 'to_regclass($1::text) IS NOT NULL AND to_regprocedure($2::text) IS NOT NULL';
+    return this.#one(exist, [table, `${commit}(text,text)`], (there) => there === 'true');
   }
 
   /** The settings under which Postgres may lose its last commits in a crash. */
-  async risks(): Promise<readonly string[]> {
-    return ((await this.#one(RISKS)) ?? '').split(',').filter(Boolean);
-  }
-
-  /** As text, which every driver returns alike. */
-  async #one(expression: string, ...values: string[]): Promise<string | undefined> {
-    const [row] = await this.#select(`SELECT (${expression})::text AS value`, ...values);
-    return row?.value;
+  risks(): Promise<readonly string[]> {
+    return this.#one(RISKS, [], (names = '') => names.split(',').filter(Boolean));
   }
 
   #json(values: StorageValues): string {
-    return JSON.stringify(
-      Object.fromEntries(Array.from(values, ([key, value]) => [this.#prefix + key, value ?? null])),
-    );
+    const entries = Array.from(values, ([key, value]) => [this.#prefix + key, value ?? null] as const);
+    return JSON.stringify(Object.fromEntries(entries));
   }
 
-  async #select(text: string, ...values: string[]): Promise<readonly { key?: string; value?: string }[]> {
-    const result = await this.#query(text, values);
-    const rows = Array.isArray(result) ? result : (Object(result) as { rows?: unknown }).rows;
-    if (Array.isArray(rows)) return rows as { key?: string; value?: string }[];
-    throw new StorageError(
-      'Postgres returned no rows. hint: query of postgresStorage must return the result',
-    );
+  #rows<T>(condition: string, values: string[], read: (rows: readonly PostgresRow[]) => T): Promise<T> {
+    return this.#select(`SELECT key, value FROM ${this.#names.table} WHERE ${condition}`, values, read);
+  }
+
+  /** As text, which every driver returns alike. */
+  #one<T>(expression: string, values: string[], read: (value?: string) => T): Promise<T> {
+    return this.#select(`SELECT (${expression})::text AS value`, values, ([row]) => read(row?.value));
+  }
+
+  #select<T>(text: string, values: string[], read: (rows: readonly PostgresRow[]) => T): Promise<T> {
+    return this.#call(text, values, (result) => {
+      const rows = Array.isArray(result) ? result : (Object(result) as { rows?: unknown }).rows;
+      if (Array.isArray(rows)) return read(rows as PostgresRow[]);
+      const hint = 'query of postgresStorage must return the result';
+      throw new StorageError(`Postgres returned no rows. hint: ${hint}`);
+    });
   }
 }

@@ -6,16 +6,12 @@ import { ServerClock } from '../server-clock.js';
 import type {
   DebateSpaceStorage,
   HostTransaction,
-  RangeOptions,
   StorageContext,
   StorageEngine,
-  StorageRow,
-  StorageValues,
   StorageView,
 } from '../storage.js';
-import { isRepeatable } from './postgres-errors.js';
 import { postgresMigration } from './postgres-migration.js';
-import { PostgresRows, type PostgresQuery } from './postgres-rows.js';
+import { PostgresRows, type PostgresCall, type PostgresQuery } from './postgres-rows.js';
 import { postgresTable } from './postgres-table.js';
 
 export interface PostgresStorageOptions {
@@ -48,66 +44,42 @@ export function postgresStorage(options: PostgresStorageOptions): StorageEngine 
 }
 
 /** A storage of which a commit can be part of the host's own transaction. */
-export class PostgresStorage implements DebateSpaceStorage {
-  readonly #rowsOn: (query: PostgresQuery) => PostgresRows;
-  readonly #rows: PostgresRows;
+export class PostgresStorage extends PostgresRows implements DebateSpaceStorage {
   readonly #calls: ServerCalls;
-  readonly #clock = new ServerClock(() => this.#calls.run(() => this.#rows.time()));
-  warnings: readonly string[] = [];
+  readonly #clock = new ServerClock(() => this.time());
   readonly #counts = new Map<string, { readonly at: number; readonly count: Promise<number> }>();
+  warnings: readonly string[] = [];
 
-  private constructor({ query, table, timeoutMs }: PostgresStorageOptions, namespace: string) {
-    const names = postgresTable(table);
-    this.#rowsOn = (connection) => new PostgresRows(connection, names, namespace);
-    this.#rows = this.#rowsOn(query);
-    this.#calls = new ServerCalls({
-      server: 'Postgres',
-      hint: 'check that it runs, that a connection of the pool is free, and that the role may read and write the table',
-      timeoutMs,
-    });
+  private constructor({ query, table }: PostgresStorageOptions, namespace: string, calls: ServerCalls) {
+    const call: PostgresCall = (text, values, read) =>
+      calls.run(async (isLate) => read(await repeated(() => query(text, values), isLate)));
+    super(call, postgresTable(table), `${namespace}:`);
+    this.#calls = calls;
   }
 
   /** @internal */
   static async open(options: PostgresStorageOptions, context: StorageContext): Promise<PostgresStorage> {
-    const storage = new PostgresStorage(options, context.namespace);
-    if (!(await storage.#calls.run(() => storage.#rows.exist())))
-      await storage.#calls.run(() => setUp(options));
+    const hint =
+      'check that it runs, that a connection of the pool is free, and that the role may read and write the table';
+    const calls = new ServerCalls('Postgres', hint, options.timeoutMs);
+    const storage = new PostgresStorage(options, context.namespace, calls);
+    if (!(await storage.exist())) await calls.run(() => setUp(options));
     await storage.commit(new Map([['open:', undefined]]), new Map()); // writes and removes a row: the role may
-    const risks = await storage.#calls.run(() => storage.#rows.risks());
-    storage.warnings = risks.map((name) => `This Postgres may lose its last commits in a crash (${name} = off). hint: set ${name} = on`); // prettier-ignore
+    storage.warnings = (await storage.risks()).map(
+      (name) => `This Postgres may lose its last commits in a crash (${name} = off). hint: set ${name} = on`,
+    );
     await storage.#clock.start(context.contained);
     return storage;
   }
 
-  get(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
-    return this.#calls.run(() => this.#rows.get(keys));
-  }
-
-  range(from: string, to: string, options: RangeOptions): Promise<readonly StorageRow[]> {
-    return this.#calls.run(() => this.#rows.range(from, to, options));
-  }
-
   /** Postgres counts row by row, 40,000 in about 20 ms: a count is kept for a second. */
-  count(family: string): Promise<number> {
+  override count(family: string): Promise<number> {
     const kept = this.#counts.get(family);
     if (kept && performance.now() - kept.at < COUNT_IS_GOOD_FOR_MS) return kept.count;
-    const count = this.#calls.run(() => this.#rows.count(family));
+    const count = super.count(family);
     this.#counts.set(family, { at: performance.now(), count });
     count.catch(() => this.#counts.delete(family));
     return count;
-  }
-
-  commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
-    return this.#calls.run(async (isLate) => {
-      for (;;) {
-        try {
-          return await this.#rows.commit(checks, changes);
-        } catch (error) {
-          if (isLate() || !isRepeatable(error)) throw error;
-          await sleep(Math.random() * MAX_REPEAT_DELAY_MS);
-        }
-      }
-    });
   }
 
   /**
@@ -116,7 +88,7 @@ export class PostgresStorage implements DebateSpaceStorage {
    * time limit is the host's too. A transaction should have one commit: two may wait for each other with those of another.
    */
   within(transaction: HostTransaction): StorageView {
-    return this.#rowsOn((text, values) => transaction.query(text, values));
+    return this.on(async (text, values, read) => read(await transaction.query(text, values)));
   }
 
   now(): number {
@@ -127,6 +99,25 @@ export class PostgresStorage implements DebateSpaceStorage {
     this.#clock.stop();
     return this.#calls.close();
   }
+}
+
+/** Repeats what Postgres has undone because of others. */
+async function repeated<T>(work: () => Promise<T>, isLate: () => boolean): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isLate() || !isRepeatable(error)) throw error;
+      await sleep(Math.random() * MAX_REPEAT_DELAY_MS);
+    }
+  }
+}
+
+/** A serialization failure or a deadlock. The code is looked for wherever a driver or an ORM keeps it. */
+function isRepeatable(error: unknown, depth = 4): boolean {
+  const { meta, cause, driverAdapterError, originalCode, code } = Object(error) as Record<string, unknown>;
+  if ([originalCode, code].some((state) => state === '40001' || state === '40P01')) return true;
+  return depth > 0 && [meta, cause, driverAdapterError].some((inner) => isRepeatable(inner, depth - 1));
 }
 
 async function setUp({ query, table }: PostgresStorageOptions): Promise<void> {

@@ -34,15 +34,11 @@ export class RedisScript {
     try {
       return await send('EVALSHA', this.#sha, ...words);
     } catch (error) {
-      if (isLate() || !isUnknownScript(error)) throw error;
+      const { message } = Object(error) as { message?: unknown };
+      if (isLate() || !/\bNOSCRIPT\b/.test(String(message))) throw error;
       return send('EVAL', this.#source, ...words); // a restart, a failover or SCRIPT FLUSH empties the cache
     }
   }
-}
-
-function isUnknownScript(error: unknown): boolean {
-  const { message } = Object(error) as { message?: unknown };
-  return /\bNOSCRIPT\b/.test(String(message));
 }
 
 /**

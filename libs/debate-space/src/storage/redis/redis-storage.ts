@@ -12,7 +12,6 @@ import type {
 } from '../storage.js';
 import { type RedisScript, type SendCommand, textOf, textsOf } from './redis-script.js';
 import { COMMIT, COUNT, EXISTS, GET, OPEN, RANGE, TIME } from './redis-scripts.js';
-import { redisWarnings } from './redis-warnings.js';
 
 export interface RedisStorageOptions {
   /** The host's own client, which stays the host's: the storage neither configures nor closes it. */
@@ -45,9 +44,9 @@ class RedisStorage implements DebateSpaceStorage {
   readonly #prefix: string;
   readonly #keys: readonly string[];
   readonly #calls: ServerCalls;
-  readonly #clock = new ServerClock(() => this.#time());
+  readonly #clock = new ServerClock(() => this.#run(TIME, [], timeOf));
   #commits = 0;
-  #warnings: readonly string[] = [];
+  warnings: readonly string[] = [];
 
   private constructor(
     { sendCommand, prefix = 'debate-space', timeoutMs }: RedisStorageOptions,
@@ -57,23 +56,17 @@ class RedisStorage implements DebateSpaceStorage {
     this.#prefix = prefix;
     // The braces put all keys into one slot of a Cluster.
     this.#keys = ['values', 'names', `commits:${randomUUID()}`].map((key) => `${prefix}:{${name}}:${key}`);
-    this.#calls = new ServerCalls({
-      server: 'Redis',
-      hint: 'check that it runs and accepts writes, and that sendCommand of redisStorage returns its replies',
-      timeoutMs,
-    });
+    const hint =
+      'check that it runs and accepts writes, and that sendCommand of redisStorage returns its replies';
+    this.#calls = new ServerCalls('Redis', hint, timeoutMs);
   }
 
   static async open(options: RedisStorageOptions, context: StorageContext): Promise<RedisStorage> {
     const storage = new RedisStorage(options, context.namespace);
-    storage.#warnings = redisWarnings(await storage.#run(OPEN, [], (reply) => textOf(reply) ?? ''));
+    storage.warnings = await storage.#run(OPEN, [], (info) => warningsOf(textOf(info) ?? ''));
     await Promise.all((context.formerNamespaces ?? []).map((name) => storage.#refuseQueueOf(name)));
     await storage.#clock.start(context.contained);
     return storage;
-  }
-
-  get warnings(): readonly string[] {
-    return this.#warnings;
   }
 
   get(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
@@ -117,22 +110,36 @@ class RedisStorage implements DebateSpaceStorage {
 
   async #refuseQueueOf(formerNamespace: string): Promise<void> {
     const key = `${this.#prefix}:logouts-${formerNamespace}:meta`;
-    const look = (isLate: () => boolean): Promise<unknown> => EXISTS.run(this.#send, [key], [], isLate);
-    const found = await this.#calls.run(look).catch(() => 0); // a user of Redis may be restricted to the present keys
-    if (Number(found) === 0) return;
+    // A user of Redis may be restricted to the present keys.
+    if ((await this.#run(EXISTS, [], Number, [key]).catch(() => 0)) === 0) return;
     throw new StorageError(
       `Redis has the BullMQ queue of an earlier version of nestjs-debate-space (${key}), which this version cannot read; hint: deliver what waits there with that version and delete its keys, or give another prefix`,
     );
   }
 
-  #time(): Promise<number> {
-    return this.#run(TIME, [], (reply) => {
-      const [seconds, micros] = textsOf(reply);
-      return Number(seconds) * 1000 + Number(micros) / 1000;
-    });
+  #run<T>(
+    script: RedisScript,
+    words: readonly string[],
+    parse: (reply: unknown) => T,
+    keys = this.#keys,
+  ): Promise<T> {
+    return this.#calls.run(async (isLate) => parse(await script.run(this.#send, keys, words, isLate)));
   }
+}
 
-  #run<T>(script: RedisScript, words: readonly string[], parse: (reply: unknown) => T): Promise<T> {
-    return this.#calls.run(async (isLate) => parse(await script.run(this.#send, this.#keys, words, isLate)));
-  }
+function timeOf(reply: unknown): number {
+  const [seconds, micros] = textsOf(reply);
+  return Number(seconds) * 1000 + Number(micros) / 1000;
+}
+
+/** What an operator should change. What `INFO` does not say gives no warning, since many hosts restrict it. */
+function warningsOf(info: string): readonly string[] {
+  const [, policy = 'noeviction'] = /^maxmemory_policy:(.*?)\r?$/m.exec(info) ?? [];
+  const warnings = [
+    /^aof_enabled:0\r?$/m.test(info) &&
+      'This Redis has no append-only file: a restart loses logouts and erasures that are not delivered yet. hint: set appendonly yes',
+    policy !== 'noeviction' &&
+      `This Redis deletes data when its memory is full (maxmemory-policy ${policy}), logouts and erasures too. hint: set maxmemory-policy noeviction`,
+  ];
+  return warnings.filter((warning) => warning !== false);
 }

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { connect, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
 import tls from 'node:tls';
+import { outcomeOf } from '../../../../test/support/exchange.js';
 import { Transport } from './transport.js';
 
 const url = 'https://debate.invalid/auth/logout/demo';
@@ -84,7 +85,9 @@ describe('the tunnel through a proxy', () => {
     const connects = counted(await startProxy(open));
     const one = transport();
     for (let call = 0; call < 3; call += 1) {
-      expect(await one.exchange(post, never)).toMatchObject({ reply: { status: 200, body: '{}' } });
+      expect(await outcomeOf(one.exchange(post, never))).toMatchObject({
+        reply: { status: 200, body: '{}' },
+      });
     }
     const got = { url: '/auth/logout/demo', authorization: 'Bearer a-token' };
     expect(received).toEqual([got, got, got]);
@@ -95,7 +98,7 @@ describe('the tunnel through a proxy', () => {
     const seen: unknown[] = [];
     const proxy = await startProxy((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'), 'user:p%40ss@');
     proxy.on('connect', ({ headers }) => seen.push(headers));
-    expect(await transport().exchange(post, never)).toEqual({
+    expect(await outcomeOf(transport().exchange(post, never))).toEqual({
       failure: { kind: 'network', reason: 'PROXY_407', sent: false },
     });
     const basic = `Basic ${Buffer.from('user:p@ss').toString('base64')}`;
@@ -106,13 +109,13 @@ describe('the tunnel through a proxy', () => {
     const seen: unknown[] = [];
     const proxy = await startProxy((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'), 'user:100%@');
     proxy.on('connect', ({ headers }) => seen.push(headers['proxy-authorization']));
-    await transport().exchange(post, never);
+    await outcomeOf(transport().exchange(post, never));
     expect(seen).toEqual([`Basic ${Buffer.from('user:100%').toString('base64')}`]);
   });
 
   it('is checked for the service’s certificate before anything is sent', async () => {
     await startProxy(open);
-    expect(await transport().exchange(post, never)).toEqual({
+    expect(await outcomeOf(transport().exchange(post, never))).toEqual({
       failure: { kind: 'network', reason: 'DEPTH_ZERO_SELF_SIGNED_CERT', sent: false },
     });
     expect(received).toEqual([]);
@@ -121,7 +124,7 @@ describe('the tunnel through a proxy', () => {
   it('is known to have led a request to the service that was not answered', async () => {
     trustTheService();
     await startProxy(open);
-    expect(await transport(300).exchange({ ...post, url: `${url}/silent` }, never)).toEqual({
+    expect(await outcomeOf(transport(300).exchange({ ...post, url: `${url}/silent` }, never))).toEqual({
       failure: { kind: 'timeout', reason: 'TIMEOUT', sent: true },
     });
     expect(received).toHaveLength(1);
@@ -129,7 +132,7 @@ describe('the tunnel through a proxy', () => {
 
   it('is not asked for again when the proxy hangs up', async () => {
     const connects = counted(await startProxy((socket) => socket.destroy()));
-    expect(await transport().exchange(post, never)).toEqual({
+    expect(await outcomeOf(transport().exchange(post, never))).toEqual({
       failure: { kind: 'network', reason: 'ECONNRESET', sent: false },
     });
     expect(connects.count).toBe(1);
@@ -142,7 +145,7 @@ describe('the tunnel through a proxy', () => {
   describe.each(silences)('of a proxy that %s', (_what, act) => {
     it('ends with the time-out', async () => {
       const ended = closing(await startProxy(quiet(act)));
-      expect(await transport(100).exchange(post, never)).toEqual({
+      expect(await outcomeOf(transport(100).exchange(post, never))).toEqual({
         failure: { kind: 'timeout', reason: 'TIMEOUT', sent: false },
       });
       await ended;
@@ -153,7 +156,7 @@ describe('the tunnel through a proxy', () => {
       const ended = closing(proxy);
       const patience = new AbortController();
       const one = transport();
-      const exchange = one.exchange(post, patience.signal);
+      const exchange = outcomeOf(one.exchange(post, patience.signal));
       await once(proxy, 'connect');
       patience.abort();
       expect(await exchange).toEqual({ failure: { kind: 'aborted', reason: 'ABORTED', sent: false } });
