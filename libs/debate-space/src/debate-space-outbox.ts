@@ -6,6 +6,7 @@ import type { FinishedEntry, LogoutCounts, WaitingJob } from './logout/logout.js
 import type { EndReason } from './debate-space-event.js';
 import type { StorageEngine } from './storage/storage.js';
 import { assertUid } from './remote/uid.js';
+import { timeoutOrThrow } from './with-timeout.js';
 
 /** How the logouts of this application stand. No personal data. */
 export interface OutboxStats extends LogoutCounts {
@@ -54,45 +55,43 @@ export interface ExplainedLogout {
   readonly finishedAt?: Date;
 }
 
-export interface OutboxParts {
-  readonly queue: LogoutQueue;
-  readonly logouts: FallbackQueue;
-  readonly engine: Pick<StorageEngine, 'name' | 'durable'>;
-  readonly warnings: readonly string[];
-  readonly breaker: CircuitBreaker;
-}
-
 const MAX_LISTED = 1000;
+const READ_TIMEOUT_MS = 5_000;
 
 /** What operators ask the outbox, and tell it. Injectable. */
 export class DebateSpaceOutbox {
-  readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
 
-  constructor(parts: OutboxParts) {
-    this.#parts = parts;
-  }
-
-  /** What to change in the place of the storage, as it was at boot; whole sentences. */
-  get warnings(): readonly string[] {
-    return this.#parts.warnings;
-  }
+  /** @param warnings what to change in the place of the storage, as it was at boot; whole sentences */
+  constructor(
+    private readonly queue: LogoutQueue,
+    private readonly logouts: FallbackQueue,
+    private readonly engine: Pick<StorageEngine, 'name' | 'durable'>,
+    readonly warnings: readonly string[],
+    private readonly breaker: CircuitBreaker,
+  ) {}
 
   /** Never rejects: when the storage cannot be read, it returns what is in memory. */
   async stats(): Promise<OutboxStats> {
-    const { engine, logouts, breaker } = this.#parts;
-    const { name, durable } = engine;
-    const known = { engine: name, durable, degraded: logouts.isDegraded, serviceDown: breaker.isOpen };
+    const { name, durable } = this.engine;
+    const known = {
+      engine: name,
+      durable,
+      degraded: this.logouts.isDegraded,
+      serviceDown: this.breaker.isOpen,
+    };
+    const { memory } = this.logouts;
     try {
-      const counts = await logouts.counts();
-      const oldest = await logouts.oldestPending();
+      const stats = await timeoutOrThrow(statsOf([this.queue, memory]), READ_TIMEOUT_MS);
       this.#unreadableSince = undefined;
-      return { ...known, ...counts, ...ageOf(oldest) };
+      return { ...known, ...stats };
     } catch {
       this.#unreadableSince ??= performance.now();
-      const { oldestPending, counts } = logouts.memory;
-      const unreadableMs = performance.now() - this.#unreadableSince;
-      return { ...known, ...counts, ...ageOf(oldestPending), unreadableMs };
+      return {
+        ...known,
+        ...(await statsOf([memory])),
+        unreadableMs: performance.now() - this.#unreadableSince,
+      };
     }
   }
 
@@ -101,25 +100,19 @@ export class DebateSpaceOutbox {
    * @param page `limit`: 1 to 1000, default 100; `skip`: how many to leave out, default 0
    * @throws {InvalidArgumentError} before anything is read
    */
-  async parked({ limit = 100, skip = 0 }: { readonly limit?: number; readonly skip?: number } = {}): Promise<
-    readonly ParkedLogout[]
-  > {
-    // prettier-ignore
+  async parked(
+    page: { readonly limit?: number; readonly skip?: number } = {},
+  ): Promise<readonly ParkedLogout[]> {
+    const { limit = 100, skip = 0 } = page;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LISTED) {
       throw invalid(`limit must be a whole number from 1 to ${MAX_LISTED}`);
     }
     if (!Number.isInteger(skip) || skip < 0) throw invalid('skip must be a whole number from 0');
-    const jobs = await this.#parts.queue.parked(limit, skip);
-    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => ({
-      id,
-      uid,
-      reason,
-      endedAt: new Date(endedAt),
-      parkedAt: new Date(parkedAt),
-      attempts,
-      cause,
-      hint,
-    }));
+    const jobs = await this.queue.parked(limit, skip);
+    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => {
+      const moments = { endedAt: new Date(endedAt), parkedAt: new Date(parkedAt) };
+      return { id, uid, reason, ...moments, attempts, cause, hint };
+    });
   }
 
   /**
@@ -129,24 +122,37 @@ export class DebateSpaceOutbox {
    */
   async history(uid: string): Promise<readonly ExplainedLogout[]> {
     assertUid(uid, 'history');
-    const { waiting, finished } = await this.#parts.logouts.ofUser(uid);
-    const all = [...waiting.map(explainWaiting), ...finished.map(explainFinished)];
+    const { waiting, finished } = await timeoutOrThrow(this.queue.ofUser(uid), READ_TIMEOUT_MS);
+    const inMemory = await this.logouts.memory.ofUser(uid);
+    const all = [...waiting, ...inMemory.waiting].map(explainWaiting).concat(finished.map(explainFinished));
     return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
   }
 
   /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
   async retry(id: string): Promise<boolean> {
-    return this.#parts.queue.retryParked(id);
+    return this.queue.retryParked(id);
   }
 
   /** Gives up a parked logout. @returns whether there was one of this id */
   async discard(id: string): Promise<boolean> {
-    return this.#parts.queue.discard(id);
+    return this.queue.discard(id);
   }
 }
 
-function ageOf(endedAt: number | undefined): Pick<OutboxStats, 'oldestPendingMs'> {
-  return endedAt === undefined ? {} : { oldestPendingMs: Math.max(0, Date.now() - endedAt) };
+/** Of these queues together. */
+async function statsOf(
+  queues: readonly LogoutQueue[],
+): Promise<LogoutCounts & Pick<OutboxStats, 'oldestPendingMs'>> {
+  const counts = await Promise.all(queues.map((queue) => queue.counts()));
+  const oldest = await Promise.all(queues.map((queue) => queue.oldestPending()));
+  const sum = (state: keyof LogoutCounts): number => counts.reduce((total, count) => total + count[state], 0);
+  const endedAt = Math.min(...oldest.map((moment = Infinity) => moment));
+  return {
+    held: sum('held'),
+    pending: sum('pending'),
+    parked: sum('parked'),
+    ...(endedAt < Infinity && { oldestPendingMs: Math.max(0, Date.now() - endedAt) }),
+  };
 }
 
 function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJob): ExplainedLogout {
@@ -155,29 +161,11 @@ function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJ
   return { id, state, reason, endedAt: new Date(endedAt), attempts, cause, hint, dueAt: due };
 }
 
-function explainFinished({
-  id,
-  outcome,
-  reason,
-  endedAt,
-  attempts,
-  finishedAt,
-}: FinishedEntry): ExplainedLogout {
-  return {
-    id,
-    state: outcome,
-    reason,
-    endedAt: new Date(endedAt),
-    attempts,
-    finishedAt: new Date(finishedAt),
-  };
+function explainFinished({ outcome, endedAt, finishedAt, ...finished }: FinishedEntry): ExplainedLogout {
+  return { ...finished, state: outcome, endedAt: new Date(endedAt), finishedAt: new Date(finishedAt) };
 }
 
 function invalid(message: string): InvalidArgumentError {
-  return new InvalidArgumentError(message, {
-    operation: 'parked',
-    retryable: false,
-    outcome: 'not-sent',
-    attempts: 0,
-  });
+  const details = { operation: 'parked', retryable: false, outcome: 'not-sent', attempts: 0 } as const;
+  return new InvalidArgumentError(message, details);
 }

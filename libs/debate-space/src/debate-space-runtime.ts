@@ -138,7 +138,7 @@ export class DebateSpaceRuntime {
     const breaker = new CircuitBreaker(logout.concurrency, emit);
     const { giveUpAfterMs } = logout;
     this.#runner = new JobRunner(emit);
-    this.#runner.add(new LogoutDelivery({ queue: logouts, sender, breaker, pause, giveUpAfterMs, emit }));
+    this.#runner.add(new LogoutDelivery(logouts, breaker, sender, giveUpAfterMs, emit, pause));
     const { erasures, register } = openErasures({
       storage,
       durable: engine.durable,
@@ -170,7 +170,7 @@ export class DebateSpaceRuntime {
     this.#logouts = logouts;
     this.erasures = erasures;
     this.#erasureRegister = register;
-    this.operators = new DebateSpaceOutbox({ queue, logouts, engine, warnings, breaker });
+    this.operators = new DebateSpaceOutbox(queue, logouts, engine, warnings, breaker);
     this.health = new DebateSpaceHealth(this.operators, register, pause);
   }
 
@@ -203,7 +203,7 @@ export class DebateSpaceRuntime {
 
   async #reportUnfinished(): Promise<void> {
     const { unpersistedCount } = this.#logouts;
-    const counts = this.#isWorker ? await this.#ask(async () => this.#logouts.counts()) : undefined;
+    const counts = this.#isWorker ? await this.#ask(() => this.operators.stats()) : undefined;
     const pending = Math.max(counts?.pending ?? 0, unpersistedCount);
     const lost = !this.#isDurable || unpersistedCount > 0;
     if (pending > 0) this.#subject.next({ type: 'shutdown-incomplete', pending, lost });
