@@ -55,34 +55,39 @@ export interface ExplainedLogout {
   readonly finishedAt?: Date;
 }
 
+export interface OutboxParts {
+  readonly queue: LogoutQueue;
+  readonly logouts: FallbackQueue;
+  readonly engine: Pick<StorageEngine, 'name' | 'durable'>;
+  readonly warnings: readonly string[];
+  readonly breaker: CircuitBreaker;
+}
+
 const MAX_LISTED = 1000;
 const READ_TIMEOUT_MS = 5_000;
 
 /** What operators ask the outbox, and tell it. Injectable. */
 export class DebateSpaceOutbox {
+  readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
 
-  /** @param warnings what to change in the place of the storage, as it was at boot; whole sentences */
-  constructor(
-    private readonly queue: LogoutQueue,
-    private readonly logouts: FallbackQueue,
-    private readonly engine: Pick<StorageEngine, 'name' | 'durable'>,
-    readonly warnings: readonly string[],
-    private readonly breaker: CircuitBreaker,
-  ) {}
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
+  }
+
+  /** What to change in the place of the storage, as it was at boot; whole sentences. */
+  get warnings(): readonly string[] {
+    return this.#parts.warnings;
+  }
 
   /** Never rejects: when the storage cannot be read, it returns what is in memory. */
   async stats(): Promise<OutboxStats> {
-    const { name, durable } = this.engine;
-    const known = {
-      engine: name,
-      durable,
-      degraded: this.logouts.isDegraded,
-      serviceDown: this.breaker.isOpen,
-    };
-    const { memory } = this.logouts;
+    const { engine, queue, logouts, breaker } = this.#parts;
+    const { name, durable } = engine;
+    const { memory, isDegraded: degraded } = logouts;
+    const known = { engine: name, durable, degraded, serviceDown: breaker.isOpen };
     try {
-      const stats = await timeoutOrThrow(statsOf([this.queue, memory]), READ_TIMEOUT_MS);
+      const stats = await timeoutOrThrow(statsOf([queue, memory]), READ_TIMEOUT_MS);
       this.#unreadableSince = undefined;
       return { ...known, ...stats };
     } catch {
@@ -108,7 +113,7 @@ export class DebateSpaceOutbox {
       throw invalid(`limit must be a whole number from 1 to ${MAX_LISTED}`);
     }
     if (!Number.isInteger(skip) || skip < 0) throw invalid('skip must be a whole number from 0');
-    const jobs = await this.queue.parked(limit, skip);
+    const jobs = await this.#parts.queue.parked(limit, skip);
     return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => {
       const moments = { endedAt: new Date(endedAt), parkedAt: new Date(parkedAt) };
       return { id, uid, reason, ...moments, attempts, cause, hint };
@@ -122,20 +127,21 @@ export class DebateSpaceOutbox {
    */
   async history(uid: string): Promise<readonly ExplainedLogout[]> {
     assertUid(uid, 'history');
-    const { waiting, finished } = await timeoutOrThrow(this.queue.ofUser(uid), READ_TIMEOUT_MS);
-    const inMemory = await this.logouts.memory.ofUser(uid);
+    const { queue, logouts } = this.#parts;
+    const { waiting, finished } = await timeoutOrThrow(queue.ofUser(uid), READ_TIMEOUT_MS);
+    const inMemory = await logouts.memory.ofUser(uid);
     const all = [...waiting, ...inMemory.waiting].map(explainWaiting).concat(finished.map(explainFinished));
     return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
   }
 
   /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
   async retry(id: string): Promise<boolean> {
-    return this.queue.retryParked(id);
+    return this.#parts.queue.retryParked(id);
   }
 
   /** Gives up a parked logout. @returns whether there was one of this id */
   async discard(id: string): Promise<boolean> {
-    return this.queue.discard(id);
+    return this.#parts.queue.discard(id);
   }
 }
 

@@ -132,7 +132,7 @@ export class DebateSpaceRuntime {
       audience: logout.audience ?? apiKey.reveal(),
     });
     const route = new LogoutRoute(transport, logoutUrl);
-    const sender = new LogoutSender({ signer, route, timeoutMs, closing, emit });
+    const sender = new LogoutSender(signer, route, timeoutMs, closing, emit);
     const queue = new LogoutQueue(storage, engine, { uids, keepFinishedMs: logout.historyRetentionMs });
     const logouts = new FallbackQueue(queue, logout.storageTimeoutMs, emit);
     const breaker = new CircuitBreaker(logout.concurrency, emit);
@@ -170,7 +170,7 @@ export class DebateSpaceRuntime {
     this.#logouts = logouts;
     this.erasures = erasures;
     this.#erasureRegister = register;
-    this.operators = new DebateSpaceOutbox(queue, logouts, engine, warnings, breaker);
+    this.operators = new DebateSpaceOutbox({ queue, logouts, engine, warnings, breaker });
     this.health = new DebateSpaceHealth(this.operators, register, pause);
   }
 

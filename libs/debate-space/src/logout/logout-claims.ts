@@ -16,19 +16,16 @@ const NARROWING = 0.9;
 
 /** Takes what is due: each batch is one commit, which moves the due rows to the end of the lease. */
 export class LogoutClaims {
-  readonly #records: LogoutRecords;
   /** After a conflict a batch is chosen from so many times the rows, so that processes take different ones. */
   #width = 1;
 
-  constructor(records: LogoutRecords) {
-    this.#records = records;
-  }
+  constructor(private readonly records: LogoutRecords) {}
 
   /** At most `limit`, the earliest first. */
   async claim(limit: number, leaseMs: number): Promise<readonly ClaimedLogout[]> {
     const most = Math.min(limit, MAX_BATCH);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const rows = await this.#records.due.first(Math.ceil(most * this.#width));
+      const rows = await this.records.due.first(Math.ceil(most * this.#width));
       if (rows.length === 0) return [];
       const spare = this.#width > 1 ? Math.max(0, rows.length - most) : 0;
       const start = Math.floor(Math.random() * (spare + 1));
@@ -41,7 +38,7 @@ export class LogoutClaims {
 
   /** @returns `undefined` when another process has taken one of them first */
   async #take(rows: readonly StorageRow[], leaseMs: number): Promise<readonly ClaimedLogout[] | undefined> {
-    const found = await this.#records.find(
+    const found = await this.records.find(
       rows.map(([key]) => idOf(key)),
       ['pending', 'held'],
     );
@@ -60,12 +57,12 @@ export class LogoutClaims {
         changes.set(recordKey(state, id), undefined);
       }
       if (isReadable) {
-        const due = this.#records.due.keyIn(leaseMs, id);
+        const due = this.records.due.keyIn(leaseMs, id);
         changes.set(due, turn);
         if (state === 'held') changes.set(recordKey('pending', id), text);
         claimed.push({ job, own: { id, state: 'pending', stored, text, due } });
-      } else for (const parked of this.#records.parked(id, text, UNREADABLE_HINT)) changes.set(...parked);
+      } else for (const parked of this.records.parked(id, text, UNREADABLE_HINT)) changes.set(...parked);
     }
-    return (await this.#records.storage.commit(checks, changes)) ? claimed : undefined;
+    return (await this.records.storage.commit(checks, changes)) ? claimed : undefined;
   }
 }

@@ -10,16 +10,16 @@ const MAX_OF_USER_AND_DAY = 1_000;
 
 /** What is kept of finished logouts, under the hash of the uid. It is removed within a day after its time. */
 export class LogoutHistory {
-  readonly #storage: DebateSpaceStorage;
   readonly #keepMs: number;
-  readonly #maxRows: number;
   readonly #clock: SteadyClock;
 
   /** @param maxRows how many are kept at most, for a storage in the memory of the process */
-  constructor(storage: DebateSpaceStorage, { keepFinishedMs }: LogoutContext, maxRows = Infinity) {
-    this.#storage = storage;
+  constructor(
+    private readonly storage: DebateSpaceStorage,
+    { keepFinishedMs }: LogoutContext,
+    private readonly maxRows = Infinity,
+  ) {
     this.#keepMs = keepFinishedMs;
-    this.#maxRows = maxRows;
     this.#clock = new SteadyClock(storage);
   }
 
@@ -28,29 +28,29 @@ export class LogoutHistory {
     if (this.#keepMs <= 0) return [];
     const { id, reason, endedAt, uidHash } = stored;
     const text = finishedText({ id, reason, endedAt, attempts, outcome, finishedAt: Date.now() });
-    return [[doneKey(this.#storage.now(), uidHash, queueId(id)), text]];
+    return [[doneKey(this.storage.now(), uidHash, queueId(id)), text]];
   }
 
   /** The earliest first. */
   async of(uidHash: string): Promise<readonly FinishedEntry[]> {
-    const now = this.#storage.now();
+    const now = this.storage.now();
     const since = now - this.#keepMs;
     const ranges = daysBetween(since, now).map(async (day) => {
       const prefix = donePrefix(day, uidHash);
-      return this.#storage.range(prefix, endOf(prefix), { limit: MAX_OF_USER_AND_DAY });
+      return this.storage.range(prefix, endOf(prefix), { limit: MAX_OF_USER_AND_DAY });
     });
     const rows = (await Promise.all(ranges)).flat().filter(([key]) => doneAtOf(key) > since);
     return rows.flatMap(([key, text]) => readFinished(idOf(key), text));
   }
 
   async prune(): Promise<void> {
-    const outdated = this.#clock.isSteady() ? doneDay(this.#storage.now() - this.#keepMs) : 'done:';
+    const outdated = this.#clock.isSteady() ? doneDay(this.storage.now() - this.#keepMs) : 'done:';
     for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
-      const isFull = this.#maxRows < Infinity && (await this.#storage.count('done')) > this.#maxRows;
+      const isFull = this.maxRows < Infinity && (await this.storage.count('done')) > this.maxRows;
       const to = isFull ? endOf('done:') : outdated;
-      const rows = await this.#storage.range('done:', to, { limit: BATCH });
+      const rows = await this.storage.range('done:', to, { limit: BATCH });
       if (rows.length === 0) return;
-      await this.#storage.commit(new Map(), new Map(rows.map(([key]) => [key, undefined])));
+      await this.storage.commit(new Map(), new Map(rows.map(([key]) => [key, undefined])));
     }
   }
 }

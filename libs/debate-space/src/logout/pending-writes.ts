@@ -18,18 +18,16 @@ const BATCH = 32;
  */
 export class PendingWrites {
   readonly #writes = new Map<string, Write>();
-  readonly #containment: Containment;
-  readonly #onFlushed: () => void;
   /** One at a time: a write that is made again after the one behind it would undo that. */
   #flushing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   /** @param onFlushed called when the storage has missed nothing any more */
-  constructor(containment: Containment, onFlushed: () => void) {
-    this.#containment = containment;
-    this.#onFlushed = onFlushed;
-  }
+  constructor(
+    private readonly containment: Containment,
+    private readonly onFlushed: () => void,
+  ) {}
 
   get size(): number {
     return this.#writes.size;
@@ -64,7 +62,7 @@ export class PendingWrites {
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = undefined;
       if (this.#writes.size > 0) this.#repeat();
-      else this.#onFlushed();
+      else this.onFlushed();
     });
     return this.#flushing;
   }
@@ -94,7 +92,7 @@ export class PendingWrites {
     if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#containment.run('outbox', () => this.flush().catch(() => undefined), undefined);
+      void this.containment.run('outbox', () => this.flush().catch(() => undefined), undefined);
     }, REPEAT_MS).unref();
   }
 }
