@@ -18,9 +18,6 @@ const LATE = 'it did not answer in time';
 export class FallbackQueue implements JobQueue<LogoutJob> {
   /** What the storage did not take. It answers always. */
   readonly memory: LogoutQueue;
-  readonly #queue: LogoutQueue;
-  readonly #storageTimeoutMs: number;
-  readonly #emit: Emit;
   /** Cancellations and deliveries that the storage has missed. */
   readonly #ends: PendingWrites;
   /** Move what is in memory to the storage. */
@@ -32,11 +29,12 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   #isDegraded = false;
 
   /** @param storageTimeoutMs how long the host may wait for the storage */
-  constructor(queue: LogoutQueue, storageTimeoutMs: number, emit: Emit) {
+  constructor(
+    private readonly queue: LogoutQueue,
+    private readonly storageTimeoutMs: number,
+    private readonly emit: Emit,
+  ) {
     this.memory = queue.inMemory();
-    this.#queue = queue;
-    this.#storageTimeoutMs = storageTimeoutMs;
-    this.#emit = emit;
     const containment = new Containment(emit);
     const onFlushed = (): void => {
       if (!this.#isDegraded || this.#ends.size + this.#moves.size > 0) return;
@@ -59,11 +57,8 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
 
   hold(entry: LogoutEntry, leaseMs = LEASE_MS): MaybePromise<void> {
     this.#held.set(entry.id, entry);
-    return this.#orMemory(
-      () => this.#queue.hold(entry, leaseMs),
-      () => this.#holdInMemory(entry, leaseMs),
-      this.#storageTimeoutMs,
-    );
+    const holdInMemory = (): MaybePromise<void> => this.#holdInMemory(entry, leaseMs);
+    return this.#orMemory(() => this.queue.hold(entry, leaseMs), holdInMemory, this.storageTimeoutMs);
   }
 
   extend(id: string, leaseMs = LEASE_MS): MaybePromise<void> {
@@ -78,12 +73,12 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
       void this.#holdInMemory(entry, 0);
       return this.memory.release(id);
     };
-    return this.#orMemory(() => this.#queue.release(id), releaseInMemory, CALL_TIMEOUT_MS);
+    return this.#orMemory(() => this.queue.release(id), releaseInMemory, CALL_TIMEOUT_MS);
   }
 
   cancel(id: string): MaybePromise<void> {
     this.#held.delete(id);
-    return this.#end(id, () => this.#queue.cancel(id));
+    return this.#end(id, () => this.queue.cancel(id));
   }
 
   /**
@@ -94,7 +89,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     let jobs = await this.memory.claim(limit);
     if (jobs.length === 0) {
       await this.#ends.flush();
-      jobs = await inTime(this.#queue.claim(limit));
+      jobs = await inTime(this.queue.claim(limit));
     }
     for (const { entry } of jobs) this.#held.delete(entry.id);
     return jobs;
@@ -103,12 +98,12 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   /** Each queue renews what it has given out. */
   async renew(jobs: readonly LogoutJob[]): Promise<void> {
     await this.memory.renew(jobs);
-    await inTime(this.#queue.renew(jobs));
+    await inTime(this.queue.renew(jobs));
   }
 
   async giveBack(jobs: readonly LogoutJob[]): Promise<void> {
     await this.memory.giveBack(jobs);
-    await inTime(this.#queue.giveBack(jobs));
+    await inTime(this.queue.giveBack(jobs));
   }
 
   retry(id: string, progress: DeliveryProgress, delayMs: number): Promise<void> {
@@ -118,8 +113,8 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   finish(id: string, attempts: number): MaybePromise<void> {
     const entry = this.#inMemory.get(id);
     return this.#end(id, async () => {
-      if (entry) await this.#queue.hold(entry); // for the history
-      await this.#queue.finish(id, attempts);
+      if (entry) await this.queue.hold(entry); // for the history
+      await this.queue.finish(id, attempts);
     });
   }
 
@@ -129,30 +124,24 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
 
   async pause(ms: number): Promise<void> {
     await this.memory.pause(ms);
-    await inTime(this.#queue.pause(ms));
+    await inTime(this.queue.pause(ms));
   }
 
   /** What is in memory is due although the storage cannot be asked. */
   async nextDueMs(): Promise<number | undefined> {
     const inMemoryMs = await this.memory.nextDueMs();
     if (inMemoryMs === 0) return 0;
-    try {
-      const storedMs = await inTime(this.#queue.nextDueMs());
-      return storedMs === undefined || inMemoryMs === undefined
-        ? (storedMs ?? inMemoryMs)
-        : Math.min(storedMs, inMemoryMs);
-    } catch (error) {
-      if (inMemoryMs === undefined) throw error;
-      return inMemoryMs;
-    }
+    const storedMs = inTime(this.queue.nextDueMs());
+    if (inMemoryMs === undefined) return storedMs;
+    return Math.min(inMemoryMs, (await storedMs.catch(() => undefined)) ?? Infinity);
   }
 
   async maintain(): Promise<void> {
-    await inTime(this.#queue.maintain());
+    await inTime(this.queue.maintain());
   }
 
   onChange(listener: () => void): () => void {
-    const stops = [this.memory.onChange(listener), this.#queue.onChange(listener)];
+    const stops = [this.memory, this.queue].map((queue) => queue.onChange(listener));
     return () => {
       for (const stop of stops) stop();
     };
@@ -160,40 +149,35 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
 
   /** Removes what is pending for a user and ended no later than this. @returns how many */
   async supersede(uid: string, endedUntil: number): Promise<number> {
-    const count = await this.#cancelInMemory(
-      uid,
-      ({ state, entry }) => state === 'pending' && entry.endedAt <= endedUntil,
-    );
-    return count + (await inTime(this.#queue.supersede(uid, endedUntil)));
+    const isMeant = ({ state, entry }: WaitingJob): boolean =>
+      state === 'pending' && entry.endedAt <= endedUntil;
+    const count = await this.#cancelInMemory(uid, isMeant);
+    return count + (await inTime(this.queue.supersede(uid, endedUntil)));
   }
 
   /** Removes what waits for a user who is erased: the service could only refuse it, and the uid would stay. */
   async forget(uid: string): Promise<void> {
     await this.#cancelInMemory(uid, ({ state }) => state === 'parked');
     await this.supersede(uid, Date.now());
-    const { waiting } = await inTime(this.#queue.ofUser(uid));
+    const { waiting } = await inTime(this.queue.ofUser(uid));
     for (const { entry, state } of waiting)
-      if (state === 'parked') await inTime(this.#queue.discard(entry.id));
+      if (state === 'parked') await inTime(this.queue.discard(entry.id));
   }
 
   async close(): Promise<void> {
     this.#ends.close();
     this.#moves.close();
-    await this.#queue.close();
+    await this.queue.close();
   }
 
   /** Writes to the storage what it has missed, as far as it answers. Never rejects. */
   async flush(): Promise<void> {
-    try {
-      await this.#ends.flush();
-      await this.#moves.flush();
-    } catch {
-      // The event storage-degraded says so already.
-    }
+    const flushed = this.#ends.flush().then(() => this.#moves.flush());
+    await flushed.catch(() => undefined); // the event storage-degraded says so already
   }
 
   #queueOf(id: string): LogoutQueue {
-    return this.#inMemory.has(id) ? this.memory : this.#queue;
+    return this.#inMemory.has(id) ? this.memory : this.queue;
   }
 
   /** Makes a call to the storage; when it fails or takes longer, memory stands in. */
@@ -207,7 +191,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
       () => (isPromise(failure) ? withTimeout(failure, ms, LATE) : failure),
       (cause) => {
         if (cause === undefined) return undefined;
-        if (!this.#isDegraded) this.#emit({ type: 'storage-degraded', cause });
+        if (!this.#isDegraded) this.emit({ type: 'storage-degraded', cause });
         this.#isDegraded = true;
         return standIn();
       },
@@ -230,7 +214,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     const isHeld = this.#held.has(id);
     const job = (await this.memory.ofUser(uid)).waiting.find((waiting) => waiting.entry.id === id);
     if (!job || this.memory.isClaimed(id)) return false;
-    await (isHeld ? this.#queue.hold(entry) : this.#queue.takeOver(job));
+    await (isHeld ? this.queue.hold(entry) : this.queue.takeOver(job));
     if (!this.#inMemory.has(id) || this.memory.isClaimed(id)) return false; // canceled or claimed meanwhile: a write follows
     this.#inMemory.delete(id);
     await this.memory.finish(id, 0);

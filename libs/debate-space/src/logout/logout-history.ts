@@ -1,8 +1,9 @@
+import { isReadable, readRecord, recordText } from '../storage/record-type.js';
 import { SteadyClock } from '../storage/steady-clock.js';
 import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
 import type { FinishedEntry, LogoutContext, Outcome } from './logout.js';
 import { daysBetween, doneAtOf, doneDay, doneKey, donePrefix, endOf, idOf, queueId } from './queue-keys.js';
-import { finishedText, readFinished, type StoredLogout } from './stored-logout.js';
+import { FINISHED, type StoredLogout } from './stored-logout.js';
 
 const BATCH = 500;
 const MAX_BATCHES = 20;
@@ -27,8 +28,8 @@ export class LogoutHistory {
   rows(stored: StoredLogout, outcome: Outcome, attempts: number): readonly StorageRow[] {
     if (this.#keepMs <= 0) return [];
     const { id, reason, endedAt, uidHash } = stored;
-    const text = finishedText({ id, reason, endedAt, attempts, outcome, finishedAt: Date.now() });
-    return [[doneKey(this.storage.now(), uidHash, queueId(id)), text]];
+    const finished = { id, reason, endedAt, attempts, outcome, finishedAt: Date.now() };
+    return [[doneKey(this.storage.now(), uidHash, queueId(id)), recordText(FINISHED, finished)]];
   }
 
   /** The earliest first. */
@@ -40,7 +41,7 @@ export class LogoutHistory {
       return this.storage.range(prefix, endOf(prefix), { limit: MAX_OF_USER_AND_DAY });
     });
     const rows = (await Promise.all(ranges)).flat().filter(([key]) => doneAtOf(key) > since);
-    return rows.flatMap(([key, text]) => readFinished(idOf(key), text));
+    return rows.map(([key, text]) => readRecord(FINISHED, idOf(key), text)).filter(isReadable);
   }
 
   async prune(): Promise<void> {

@@ -1,5 +1,6 @@
 import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
+import { recordText } from '../storage/record-type.js';
 import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
 import { plainUidCipher } from '../uid-cipher.js';
 import { KeyedMutex } from './keyed-mutex.js';
@@ -9,7 +10,7 @@ import { LogoutRecords, STATES, type OwnLogout, type Rows } from './logout-recor
 import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from './logout.js';
 import { chain, type MaybePromise } from './maybe-promise.js';
 import { dueAtOf, QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
-import { logoutText, newLogout, progressOf, type StoredLogout } from './stored-logout.js';
+import { LOGOUT, newLogout, progressOf, type StoredLogout } from './stored-logout.js';
 
 const MAX_HISTORY_IN_MEMORY = 100_000;
 
@@ -155,7 +156,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     const id = queueId(entry.id);
     const due = this.records.due.keyIn(leaseMs, id);
     const stored = newLogout(entry, dueAtOf(due), this.records.context);
-    return { id, state: 'held', stored, text: logoutText(stored), due };
+    return { id, state: 'held', stored, text: recordText(LOGOUT, stored), due };
   }
 
   /** The rows of a logout that could not be delivered. @param hint why it is parked; without it, it is due again */
@@ -163,7 +164,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     const tried = { ...stored, ...progressOf(progress) };
     return hint === undefined
       ? this.records.pending(tried, delayMs)
-      : this.records.parked(queueId(stored.id), logoutText(tried), hint);
+      : this.records.parked(queueId(stored.id), recordText(LOGOUT, tried), hint);
   }
 
   /** Moves the due row to the end of a new lease; one of a lease that was lost stays where it is. */

@@ -1,11 +1,12 @@
 import { rangePages } from '../storage/range-pages.js';
+import { recordText } from '../storage/record-type.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import { DueRows } from './due-rows.js';
 import { LogoutHistory } from './logout-history.js';
 import type { LogoutContext, Outcome } from './logout.js';
 import type { MaybePromise } from './maybe-promise.js';
 import { dueAtOf, idOf, queueId, recordKey, sinceKey, userKey, type LogoutState } from './queue-keys.js';
-import { logoutText, parkedText, readLogout, type ReadLogout, type StoredLogout } from './stored-logout.js';
+import { LOGOUT, PARKED, readLogout, type ReadLogout, type StoredLogout } from './stored-logout.js';
 
 /** Keys and the values that they must have, or are to have; `undefined`: none. */
 export type Rows = readonly (readonly [key: string, value: string | undefined])[];
@@ -70,7 +71,7 @@ export class LogoutRecords {
     const id = queueId(stored.id);
     const due = this.due.keyIn(delayMs, id);
     return [
-      [recordKey('pending', id), logoutText({ ...stored, dueAt: dueAtOf(due) })],
+      [recordKey('pending', id), recordText(LOGOUT, { ...stored, dueAt: dueAtOf(due) })],
       [due, String(stored.turn)],
     ];
   }
@@ -79,7 +80,7 @@ export class LogoutRecords {
   parked(id: string, record: string, hint: string): Rows {
     const since = sinceKey(this.due.micros(), id);
     return [
-      [recordKey('parked', id), parkedText({ record, hint, parkedAt: Date.now(), since })],
+      [recordKey('parked', id), recordText(PARKED, { record, hint, parkedAt: Date.now(), since })],
       [since, ''],
     ];
   }

@@ -1,4 +1,4 @@
-import { isReadable, readRecord, recordText, type RecordType } from '../storage/record-type.js';
+import { isReadable, readRecord, type RecordType } from '../storage/record-type.js';
 import type { DeliveryProgress, FinishedEntry, LogoutContext, LogoutEntry, LogoutJob } from './logout.js';
 import { endedAtOf, idOf, queueId, type LogoutState } from './queue-keys.js';
 
@@ -42,30 +42,23 @@ export function progressOf({ attempts, rejections, cause }: DeliveryProgress): D
   return { attempts, rejections, cause };
 }
 
-const LOGOUT = recordType<StoredLogout>(
+export const LOGOUT = recordType<StoredLogout>(
   ({ id }) => queueId(id),
   ['id', 'sealed', 'uidHash', 'reason'],
   ['turn', 'endedAt', 'attempts', 'rejections'],
 );
-const PARKED = recordType<ParkedRecord>(
+export const PARKED = recordType<ParkedRecord>(
   ({ since }) => idOf(since),
   ['record', 'hint', 'since'],
   ['parkedAt'],
 );
-const FINISHED = recordType<FinishedEntry>(({ id }) => queueId(id), ['id'], ['finishedAt']);
+export const FINISHED = recordType<FinishedEntry>(({ id }) => queueId(id), ['id'], ['finishedAt']);
 
-export const logoutText = (stored: StoredLogout): string => recordText(LOGOUT, stored);
-export const parkedText = (parked: ParkedRecord): string => recordText(PARKED, parked);
-export const finishedText = (finished: FinishedEntry): string => recordText(FINISHED, finished);
-
-export function newLogout(
-  { uid, ...entry }: LogoutEntry,
-  dueAt: number,
-  { uids }: LogoutContext,
-): StoredLogout {
+export function newLogout(entry: LogoutEntry, dueAt: number, { uids }: LogoutContext): StoredLogout {
+  const { id, uid, reason, endedAt, sessionHash } = entry;
   const uidHash = uids.hash(uid);
   const sealed = uids.seal(uid, 'logout', uidHash);
-  return { ...entry, sealed, uidHash, turn: 1, dueAt, ...UNTRIED };
+  return { id, reason, endedAt, sessionHash, sealed, uidHash, turn: 1, dueAt, attempts: 0, rejections: 0 };
 }
 
 /** Never throws. @param id the id in the queue, to which the record must belong */
@@ -87,12 +80,6 @@ export function readLogout(
 function readParked(id: string, text: string): ParkedRecord {
   const parked = readRecord(PARKED, id, text);
   return isReadable(parked) ? parked : { record: '', hint: UNREADABLE_HINT, parkedAt: 0, since: '' };
-}
-
-/** @returns nothing for a row that is damaged */
-export function readFinished(id: string, text: string): readonly FinishedEntry[] {
-  const finished = readRecord(FINISHED, id, text);
-  return isReadable(finished) ? [finished] : [];
 }
 
 /** @param key the id in the queue: the families of the keys are those of the states, and the history */
