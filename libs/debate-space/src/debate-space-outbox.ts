@@ -2,11 +2,11 @@ import { InvalidArgumentError } from './errors.js';
 import type { CircuitBreaker } from './jobs/circuit-breaker.js';
 import type { FallbackQueue } from './logout/fallback-queue.js';
 import type { LogoutQueue } from './logout/logout-queue.js';
+import { inTime } from './logout/pending-writes.js';
 import type { FinishedEntry, LogoutCounts, WaitingJob } from './logout/logout.js';
 import type { EndReason } from './debate-space-event.js';
 import type { StorageEngine } from './storage/storage.js';
 import { assertUid } from './remote/uid.js';
-import { timeoutOrThrow } from './with-timeout.js';
 
 /** How the logouts of this application stand. No personal data. */
 export interface OutboxStats extends LogoutCounts {
@@ -23,7 +23,7 @@ export interface OutboxStats extends LogoutCounts {
   readonly unreadableMs?: number;
 }
 
-/** A logout that is sent no more until somebody looks at it. */
+/** A logout that is not sent until somebody retries it. */
 export interface ParkedLogout {
   readonly id: string;
   /** Personal data: not for logs or metrics. Empty when it cannot be read any more; `hint` says why. */
@@ -34,7 +34,7 @@ export interface ParkedLogout {
   readonly attempts: number;
   /** The last answer's status, or why there was none. */
   readonly cause: string;
-  /** What is most likely to mend it. */
+  /** The most likely fix. */
   readonly hint: string;
 }
 
@@ -47,11 +47,11 @@ export interface ExplainedLogout {
   readonly attempts: number;
   /** Why the last attempt failed. */
   readonly cause?: string;
-  /** Of a parked one: what is most likely to mend it. */
+  /** Of a parked one: the most likely fix. */
   readonly hint?: string;
   /** Of one that waits: when it is sent, at the earliest. */
   readonly dueAt?: Date;
-  /** Of one that is over. */
+  /** Of a finished one. */
   readonly finishedAt?: Date;
 }
 
@@ -64,7 +64,6 @@ export interface OutboxParts {
 }
 
 const MAX_LISTED = 1000;
-const READ_TIMEOUT_MS = 5_000;
 
 /** What operators ask the outbox, and tell it. Injectable. */
 export class DebateSpaceOutbox {
@@ -87,7 +86,7 @@ export class DebateSpaceOutbox {
     const { memory, isDegraded: degraded } = logouts;
     const known = { engine: name, durable, degraded, serviceDown: breaker.isOpen };
     try {
-      const stats = await timeoutOrThrow(statsOf([queue, memory]), READ_TIMEOUT_MS);
+      const stats = await inTime(statsOf([queue, memory]));
       this.#unreadableSince = undefined;
       return { ...known, ...stats };
     } catch {
@@ -121,14 +120,14 @@ export class DebateSpaceOutbox {
   }
 
   /**
-   * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyRetentionMs`.
+   * What happened to this user's logouts: those that wait, and those that are finished for as long as `logout.historyRetentionMs`.
    * The earliest end first. They are found by the keys in `storageKey`: those that came under another one are not.
    * @throws {InvalidUidError}
    */
   async history(uid: string): Promise<readonly ExplainedLogout[]> {
     assertUid(uid, 'history');
     const { queue, logouts } = this.#parts;
-    const { waiting, finished } = await timeoutOrThrow(queue.ofUser(uid), READ_TIMEOUT_MS);
+    const { waiting, finished } = await inTime(queue.ofUser(uid));
     const inMemory = await logouts.memory.ofUser(uid);
     const all = [...waiting, ...inMemory.waiting].map(explainWaiting).concat(finished.map(explainFinished));
     return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());

@@ -149,6 +149,28 @@ describe('the fallback queue', () => {
     expect(await stored.counts()).toEqual(none);
   });
 
+  it.each([
+    ['released', 'has it once', 1],
+    ['canceled', 'has nothing of it', 0],
+    ['delivered', 'has nothing of it', 0],
+  ] as const)('moves what is %s at any moment meanwhile: the storage %s', async (what, _result, pending) => {
+    for (let ticks = 0; ticks < 40; ticks += 1) {
+      engine.state = 'failing';
+      await held(`${ticks}`);
+      engine.state = 'up';
+      const flushing = outbox.flush();
+      for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+      if (what === 'canceled') await outbox.cancel(`${ticks}`);
+      else await outbox.release(`${ticks}`);
+      const jobs = what === 'delivered' ? await outbox.claim(1) : [];
+      for (const job of jobs) await outbox.finish(job.entry.id, 1);
+      await flushing;
+    }
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(await stored.counts()).toEqual({ ...none, pending: 40 * pending });
+    expect(outbox.unpersistedCount).toBe(0);
+  });
+
   it.each(['cancel', 'finish'] as const)(
     'has the engine hear of a %s although its answer to the hold was lost',
     async (change) => {

@@ -205,24 +205,25 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   }
 
   /**
-   * Moves a logout from memory to the storage; only here it is in both places for a moment.
-   * @returns `false` when it is not to be moved now
+   * Moves a logout from memory to the storage; only here it is in both places for a moment. What is canceled or claimed
+   * meanwhile stays: a write of its end follows.
+   * @returns whether it has left memory
    */
   async #move(entry: LogoutEntry): Promise<boolean> {
     const { id, uid } = entry;
-    if (!this.#inMemory.has(id)) return true;
-    const isHeld = this.#held.has(id);
+    const isIdle = (): boolean => this.#inMemory.has(id) && !this.memory.isClaimed(id);
     const job = (await this.memory.ofUser(uid)).waiting.find((waiting) => waiting.entry.id === id);
-    if (!job || this.memory.isClaimed(id)) return false;
+    if (!job || !isIdle()) return !this.#inMemory.has(id);
+    const isHeld = this.#held.has(id);
     await (isHeld ? this.queue.hold(entry) : this.queue.takeOver(job));
-    if (!this.#inMemory.has(id) || this.memory.isClaimed(id)) return false; // canceled or claimed meanwhile: a write follows
-    this.#inMemory.delete(id);
-    await this.memory.finish(id, 0);
-    if (isHeld && !this.#held.has(id)) {
-      this.#held.set(id, entry); // released meanwhile
-      await this.release(id);
+    if (isIdle()) {
+      this.#inMemory.delete(id);
+      await this.memory.finish(id, 0);
+      const isReleased = isHeld && !this.#held.has(id); // meanwhile
+      if (isReleased) this.#held.set(id, entry);
+      if (isReleased) await this.release(id);
     }
-    return true;
+    return !this.#inMemory.has(id);
   }
 
   /** @returns how many were canceled */
