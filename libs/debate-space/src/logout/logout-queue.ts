@@ -6,7 +6,7 @@ import { plainUidCipher } from '../uid-cipher.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { LogoutClaims } from './logout-claims.js';
 import { LogoutDesk } from './logout-desk.js';
-import { LogoutRecords, STATES, type OwnLogout, type Rows } from './logout-records.js';
+import { LogoutRecords, rowsOf, STATES, type OwnLogout, type Rows } from './logout-records.js';
 import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from './logout.js';
 import { chain, type MaybePromise } from './maybe-promise.js';
 import { dueAtOf, QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
@@ -51,15 +51,9 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
       if (before?.state === 'pending') return undefined;
       const own = before ?? this.#newHold(entry, leaseMs);
       this.own.set(entry.id, own); // it stays when the outcome is unknown, for the call that repeats this one
-      const { id, stored, text, due } = own;
-      const absent: Rows = STATES.map((state) => [recordKey(state, id), undefined]);
-      const rows: Rows = [
-        [recordKey('held', id), text],
-        [due, String(stored.turn)],
-        [userKey(stored.uidHash, id), ''],
-      ];
+      const absent: Rows = STATES.map((state) => [recordKey(state, own.id), undefined]);
       return chain(
-        () => this.records.commit(absent, rows),
+        () => this.records.commit(absent, [...rowsOf(own), [userKey(own.stored.uidHash, own.id), '']]),
         (isMade) => {
           if (!isMade && !before) this.own.delete(entry.id); // it is in the queue, and not by this process
           this.changed();
@@ -121,13 +115,13 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
 
   /** It is delivered. Keeps a `FinishedEntry` under the hash of the uid; the entry with its uid is gone. */
   async finish(id: string, attempts: number): Promise<void> {
-    const rowsOf = (stored: StoredLogout): Rows => this.records.finished(stored, 'delivered', attempts);
+    const finished = (stored: StoredLogout): Rows => this.records.finished(stored, 'delivered', attempts);
     await this.#mutex.run(id, async () => {
       const own = this.own.get(id);
-      const isMade = own && (await this.records.replaceOwn(own, rowsOf(own.stored)));
+      const isMade = own && (await this.records.replaceOwn(own, finished(own.stored)));
       // Whether the lease was lost or it was parked meanwhile.
       if (!isMade)
-        await this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && rowsOf(stored));
+        await this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && finished(stored));
       this.own.delete(id); // it stays when the outcome is unknown, for the call that repeats this one
     });
   }
@@ -174,15 +168,9 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
       if (own?.state !== state) return undefined;
       const due = this.records.due.keyIn(leaseMs, own.id);
       const turn = String(own.stored.turn);
+      const renewed = [due, turn] as const;
       return chain(
-        () =>
-          this.records.commit(
-            [[own.due, turn]],
-            [
-              [own.due, undefined],
-              [due, turn],
-            ],
-          ),
+        () => this.records.commit([[own.due, turn]], [[own.due, undefined], renewed]),
         (isMade) => {
           if (isMade) this.own.set(entryId, { ...own, due });
         },
@@ -191,15 +179,15 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
   }
 
   /** After an unknown outcome this process still holds it, for the call that repeats this one. */
-  #replaceHeld(entryId: string, rowsOf: (stored: StoredLogout) => Rows): MaybePromise<void> {
+  #replaceHeld(entryId: string, replacement: (stored: StoredLogout) => Rows): MaybePromise<void> {
     return this.#mutex.run(entryId, () => {
       const own = this.own.get(entryId);
       if (own?.state !== 'held') return undefined;
       // An extension may have been made that seemed to have failed; another turn voids its due row.
       const extended = { ...own.stored, turn: own.stored.turn + 1 };
       const replaced = chain(
-        () => this.records.replaceOwn(own, rowsOf(own.stored)),
-        (isMade) => isMade || this.records.replaceFound(own.id, ['held'], () => rowsOf(extended)),
+        () => this.records.replaceOwn(own, replacement(own.stored)),
+        (isMade) => isMade || this.records.replaceFound(own.id, ['held'], () => replacement(extended)),
       );
       return chain(
         () => replaced,
@@ -212,12 +200,12 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
   }
 
   /** After an unknown outcome it is due when its lease has ended. */
-  async #replaceClaimed(entryId: string, rowsOf: (stored: StoredLogout) => Rows): Promise<void> {
+  async #replaceClaimed(entryId: string, replacement: (stored: StoredLogout) => Rows): Promise<void> {
     await this.#mutex.run(entryId, async () => {
       const own = this.own.get(entryId);
       if (own?.state !== 'pending') return;
       this.own.delete(entryId);
-      await this.records.replaceOwn(own, rowsOf(own.stored));
+      await this.records.replaceOwn(own, replacement(own.stored));
       this.changed();
     });
   }

@@ -24,7 +24,7 @@ export interface FoundLogout extends LogoutRecord, ReadLogout {}
 export interface OwnLogout extends LogoutRecord {
   readonly state: 'held' | 'pending';
   readonly stored: StoredLogout;
-  /** The key of its due row: the lease, and the token of the next change. */
+  /** The key of its due row. */
   readonly due: string;
 }
 
@@ -70,19 +70,16 @@ export class LogoutRecords {
   pending(stored: StoredLogout, delayMs = 0): Rows {
     const id = queueId(stored.id);
     const due = this.due.keyIn(delayMs, id);
-    return [
-      [recordKey('pending', id), recordText(LOGOUT, { ...stored, dueAt: dueAtOf(due) })],
-      [due, String(stored.turn)],
-    ];
+    const text = recordText(LOGOUT, { ...stored, dueAt: dueAtOf(due) });
+    return rowsOf({ id, state: 'pending', stored, text, due });
   }
 
   /** The rows of a logout that is delivered no more. */
   parked(id: string, record: string, hint: string): Rows {
     const since = sinceKey(this.due.micros(), id);
-    return [
-      [recordKey('parked', id), recordText(PARKED, { record, hint, parkedAt: Date.now(), since })],
-      [since, ''],
-    ];
+    const text = recordText(PARKED, { record, hint, parkedAt: Date.now(), since });
+    const order = [since, ''] as const;
+    return [order, [recordKey('parked', id), text]];
   }
 
   /** The rows of a logout that has come to its end. */
@@ -92,15 +89,9 @@ export class LogoutRecords {
   }
 
   /** Puts rows in the place of a record and its due row. @returns `false` when another process has changed either */
-  replaceOwn({ id, state, stored, text, due }: OwnLogout, rows: Rows): MaybePromise<boolean> {
-    const [record, row] = [recordKey(state, id), String(stored.turn)];
-    return this.commit(
-      [
-        [due, row],
-        [record, text],
-      ],
-      [[due, undefined], [record, undefined], ...rows],
-    );
+  replaceOwn(own: OwnLogout, rows: Rows): MaybePromise<boolean> {
+    const before = rowsOf(own);
+    return this.commit(before, [...without(before), ...rows]);
   }
 
   /**
@@ -117,9 +108,17 @@ export class LogoutRecords {
       const [found] = await this.find([id], states);
       const rows = found && decide(found);
       if (!rows) return false;
-      const record = recordKey(found.state, id);
-      const since: Rows = found.parked?.since ? [[found.parked.since, undefined]] : [];
-      if (await this.commit([[record, found.text]], [[record, undefined], ...since, ...rows])) return true;
+      const before: Rows = [[recordKey(found.state, id), found.text]];
+      const since: Rows = found.parked?.since ? [[found.parked.since, '']] : [];
+      if (await this.commit(before, [...without([...before, ...since]), ...rows])) return true;
     }
   }
 }
+
+/** What the storage has of such a logout: its lease, which is the token of the next change, and its record. */
+export function rowsOf({ id, state, stored, text, due }: OwnLogout): Rows {
+  const lease = [due, String(stored.turn)] as const;
+  return [lease, [recordKey(state, id), text]];
+}
+
+const without = (rows: Rows): Rows => rows.map(([key]) => [key, undefined]);
