@@ -16,12 +16,13 @@ export type AnyJobLane = Pick<JobLane<never>, keyof JobLane<never>>;
 export class JobLane<Claim> {
   /** Of its own: a queue that does not answer holds up no other lane. */
   readonly loop: WorkLoop;
+  /** Whether it has jobs that are due and cannot begin yet. */
+  isBehind = false;
   readonly #underWay = new Map<Claim, Promise<void>>();
   #waiting: readonly Claim[] = [];
   /** Until when nobody else gets what waits here. */
   #leasedUntil = 0;
   #isMaintaining = false;
-  #isBehind = false;
   /** Since when it lets the earlier ones go first. */
   #patientSince: number | undefined;
 
@@ -41,11 +42,6 @@ export class JobLane<Claim> {
   /** How many jobs this process has claimed. */
   get size(): number {
     return this.#underWay.size + this.#waiting.length;
-  }
-
-  /** Whether it has jobs that are due and cannot begin yet. */
-  get isBehind(): boolean {
-    return this.#isBehind;
   }
 
   onChange(listener: () => void): () => void {
@@ -91,9 +87,9 @@ export class JobLane<Claim> {
       this.loop.wakeIn(LOOK_AGAIN_MS);
       return;
     }
-    this.#isBehind = false; // it may fail
+    this.isBehind = false; // it may fail
     const dueMs = (await this.#begin()) ?? Infinity;
-    this.#isBehind = dueMs <= 0;
+    this.isBehind = dueMs <= 0;
     if (dueMs > 0 && dueMs < Infinity) this.loop.wakeIn(dueMs);
   }
 
