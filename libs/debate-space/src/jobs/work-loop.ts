@@ -63,7 +63,7 @@ export class WorkLoop {
     clearTimeout(this.#timer);
   }
 
-  /** Resolves when the `work` that is under way is over. Never rejects. */
+  /** Resolves when the current call of `work` has returned. Never rejects. */
   async idle(): Promise<void> {
     await this.#last;
   }

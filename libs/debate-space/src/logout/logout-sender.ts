@@ -10,13 +10,13 @@ import type { LogoutEntry } from './logout.js';
 export class LogoutSender {
   /**
    * @param timeoutMs for the host's functions that the token needs
-   * @param closing aborted when the app shuts down
+   * @param shutdownSignal aborted when the app shuts down
    */
   constructor(
     private readonly signer: LogoutTokenSigner,
     private readonly route: LogoutRoute,
     private readonly timeoutMs: number,
-    private readonly closing: AbortSignal,
+    private readonly shutdownSignal: AbortSignal,
     private readonly emit: Emit,
   ) {}
 
@@ -30,7 +30,7 @@ export class LogoutSender {
     }
     if (token === undefined) return failure('logout.claims did not answer');
     try {
-      return await this.route.send(token, this.closing);
+      return await this.route.send(token, this.shutdownSignal);
     } catch (error) {
       // A mistake in http.adapter, or in our code: the service has no part in it.
       const name = error instanceof Error ? error.name : typeof error;

@@ -71,7 +71,7 @@ export interface LogoutCounts {
   readonly parked: number;
 }
 
-/** What the queue is told about the application. */
+/** What the queue needs from the application. */
 export interface LogoutContext {
   readonly uids: UidCipher;
   /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */
