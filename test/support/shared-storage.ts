@@ -24,7 +24,7 @@ export class SharedStorage implements DebateSpaceStorage {
   /** What becomes of the next commits, whose caller hears only that they failed. */
   readonly unknown: Outcome[] = [];
   /** Runs once, between the reads of a call and its next commit. */
-  beforeCommit: (() => void) | undefined;
+  beforeCommit: (() => unknown) | undefined;
 
   readonly get = (keys: readonly string[]) => this.#call({ method: 'get' }, () => this.#room.get(keys));
   readonly range: DebateSpaceStorage['range'] = (from, to, options) =>
@@ -34,14 +34,16 @@ export class SharedStorage implements DebateSpaceStorage {
   readonly close = (): void => undefined;
 
   commit(checks: StorageValues, changes: StorageValues): boolean | Promise<boolean> {
-    return this.#call({ method: 'commit', changes: changes.size }, () => {
-      const before = this.beforeCommit;
-      this.beforeCommit = undefined;
-      before?.();
+    const commit = (): boolean | Promise<boolean> => {
       const outcome = this.unknown.shift();
       const isMade = outcome !== 'not made' && this.#room.commit(checks, changes);
       if (outcome) throw new StorageError('No answer');
       return isMade;
+    };
+    return this.#call({ method: 'commit', changes: changes.size }, () => {
+      const before = this.beforeCommit;
+      this.beforeCommit = undefined;
+      return before ? Promise.resolve(before()).then(commit) : commit();
     });
   }
 

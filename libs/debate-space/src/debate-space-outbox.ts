@@ -1,7 +1,8 @@
-import { InvalidArgumentError } from './errors.js';
+import { invalidArgument } from './errors.js';
 import type { CircuitBreaker } from './jobs/circuit-breaker.js';
 import type { FallbackQueue } from './logout/fallback-queue.js';
 import type { LogoutQueue } from './logout/logout-queue.js';
+import { inTime } from './logout/pending-writes.js';
 import type { FinishedEntry, LogoutCounts, WaitingJob } from './logout/logout.js';
 import type { EndReason } from './debate-space-event.js';
 import type { StorageEngine } from './storage/storage.js';
@@ -22,7 +23,7 @@ export interface OutboxStats extends LogoutCounts {
   readonly unreadableMs?: number;
 }
 
-/** A logout that is sent no more until somebody looks at it. */
+/** A logout that is not sent until somebody retries it. */
 export interface ParkedLogout {
   readonly id: string;
   /** Personal data: not for logs or metrics. Empty when it cannot be read any more; `hint` says why. */
@@ -33,7 +34,7 @@ export interface ParkedLogout {
   readonly attempts: number;
   /** The last answer's status, or why there was none. */
   readonly cause: string;
-  /** What is most likely to mend it. */
+  /** The most likely fix. */
   readonly hint: string;
 }
 
@@ -46,11 +47,11 @@ export interface ExplainedLogout {
   readonly attempts: number;
   /** Why the last attempt failed. */
   readonly cause?: string;
-  /** Of a parked one: what is most likely to mend it. */
+  /** Of a parked one: the most likely fix. */
   readonly hint?: string;
   /** Of one that waits: when it is sent, at the earliest. */
   readonly dueAt?: Date;
-  /** Of one that is over. */
+  /** Of a finished one. */
   readonly finishedAt?: Date;
 }
 
@@ -80,19 +81,21 @@ export class DebateSpaceOutbox {
 
   /** Never rejects: when the storage cannot be read, it returns what is in memory. */
   async stats(): Promise<OutboxStats> {
-    const { engine, logouts, breaker } = this.#parts;
+    const { engine, queue, logouts, breaker } = this.#parts;
     const { name, durable } = engine;
-    const known = { engine: name, durable, degraded: logouts.isDegraded, serviceDown: breaker.isOpen };
+    const { memory, isDegraded: degraded } = logouts;
+    const known = { engine: name, durable, degraded, serviceDown: breaker.isOpen };
     try {
-      const counts = await logouts.counts();
-      const oldest = await logouts.oldestPending();
+      const stats = await inTime(statsOf([queue, memory]));
       this.#unreadableSince = undefined;
-      return { ...known, ...counts, ...ageOf(oldest) };
+      return { ...known, ...stats };
     } catch {
       this.#unreadableSince ??= performance.now();
-      const { oldestPending, counts } = logouts.memory;
-      const unreadableMs = performance.now() - this.#unreadableSince;
-      return { ...known, ...counts, ...ageOf(oldestPending), unreadableMs };
+      return {
+        ...known,
+        ...(await statsOf([memory])),
+        unreadableMs: performance.now() - this.#unreadableSince,
+      };
     }
   }
 
@@ -101,36 +104,33 @@ export class DebateSpaceOutbox {
    * @param page `limit`: 1 to 1000, default 100; `skip`: how many to leave out, default 0
    * @throws {InvalidArgumentError} before anything is read
    */
-  async parked({ limit = 100, skip = 0 }: { readonly limit?: number; readonly skip?: number } = {}): Promise<
-    readonly ParkedLogout[]
-  > {
-    // prettier-ignore
+  async parked(
+    page: { readonly limit?: number; readonly skip?: number } = {},
+  ): Promise<readonly ParkedLogout[]> {
+    const { limit = 100, skip = 0 } = page;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LISTED) {
-      throw invalid(`limit must be a whole number from 1 to ${MAX_LISTED}`);
+      throw invalidArgument('parked', `limit must be a whole number from 1 to ${MAX_LISTED}`);
     }
-    if (!Number.isInteger(skip) || skip < 0) throw invalid('skip must be a whole number from 0');
+    if (!Number.isInteger(skip) || skip < 0)
+      throw invalidArgument('parked', 'skip must be a whole number from 0');
     const jobs = await this.#parts.queue.parked(limit, skip);
-    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => ({
-      id,
-      uid,
-      reason,
-      endedAt: new Date(endedAt),
-      parkedAt: new Date(parkedAt),
-      attempts,
-      cause,
-      hint,
-    }));
+    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => {
+      const moments = { endedAt: new Date(endedAt), parkedAt: new Date(parkedAt) };
+      return { id, uid, reason, ...moments, attempts, cause, hint };
+    });
   }
 
   /**
-   * What happened to this user's logouts: those that wait, and those that are over for as long as `logout.historyRetentionMs`.
+   * What happened to this user's logouts: those that wait, and those that are finished for as long as `logout.historyRetentionMs`.
    * The earliest end first. They are found by the keys in `storageKey`: those that came under another one are not.
    * @throws {InvalidUidError}
    */
   async history(uid: string): Promise<readonly ExplainedLogout[]> {
     assertUid(uid, 'history');
-    const { waiting, finished } = await this.#parts.logouts.ofUser(uid);
-    const all = [...waiting.map(explainWaiting), ...finished.map(explainFinished)];
+    const { queue, logouts } = this.#parts;
+    const { waiting, finished } = await inTime(queue.ofUser(uid));
+    const inMemory = await logouts.memory.ofUser(uid);
+    const all = [...waiting, ...inMemory.waiting].map(explainWaiting).concat(finished.map(explainFinished));
     return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
   }
 
@@ -145,8 +145,20 @@ export class DebateSpaceOutbox {
   }
 }
 
-function ageOf(endedAt: number | undefined): Pick<OutboxStats, 'oldestPendingMs'> {
-  return endedAt === undefined ? {} : { oldestPendingMs: Math.max(0, Date.now() - endedAt) };
+/** Of these queues together. */
+async function statsOf(
+  queues: readonly LogoutQueue[],
+): Promise<LogoutCounts & Pick<OutboxStats, 'oldestPendingMs'>> {
+  const counts = await Promise.all(queues.map((queue) => queue.counts()));
+  const oldest = await Promise.all(queues.map((queue) => queue.oldestPending()));
+  const sum = (state: keyof LogoutCounts): number => counts.reduce((total, count) => total + count[state], 0);
+  const endedAt = Math.min(...oldest.map((moment = Infinity) => moment));
+  return {
+    held: sum('held'),
+    pending: sum('pending'),
+    parked: sum('parked'),
+    ...(endedAt < Infinity && { oldestPendingMs: Math.max(0, Date.now() - endedAt) }),
+  };
 }
 
 function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJob): ExplainedLogout {
@@ -155,29 +167,6 @@ function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJ
   return { id, state, reason, endedAt: new Date(endedAt), attempts, cause, hint, dueAt: due };
 }
 
-function explainFinished({
-  id,
-  outcome,
-  reason,
-  endedAt,
-  attempts,
-  finishedAt,
-}: FinishedEntry): ExplainedLogout {
-  return {
-    id,
-    state: outcome,
-    reason,
-    endedAt: new Date(endedAt),
-    attempts,
-    finishedAt: new Date(finishedAt),
-  };
-}
-
-function invalid(message: string): InvalidArgumentError {
-  return new InvalidArgumentError(message, {
-    operation: 'parked',
-    retryable: false,
-    outcome: 'not-sent',
-    attempts: 0,
-  });
+function explainFinished({ outcome, endedAt, finishedAt, ...finished }: FinishedEntry): ExplainedLogout {
+  return { ...finished, state: outcome, endedAt: new Date(endedAt), finishedAt: new Date(finishedAt) };
 }

@@ -126,13 +126,13 @@ export class DebateSpaceRuntime {
       audience: logout.audience ?? apiKey.reveal(),
     });
     const route = new LogoutRoute(transport, logoutUrl);
-    const sender = new LogoutSender({ signer, route, timeoutMs, closing, emit });
+    const sender = new LogoutSender(signer, route, timeoutMs, closing, emit);
     const queue = new LogoutQueue(storage, engine, { uids, keepFinishedMs: logout.historyRetentionMs });
     const logouts = new FallbackQueue(queue, logout.storageTimeoutMs, emit);
     const breaker = new CircuitBreaker(logout.concurrency, emit);
     const { giveUpAfterMs } = logout;
     this.#runner = new JobRunner(emit);
-    this.#runner.add(new LogoutDelivery({ queue: logouts, sender, breaker, pause, giveUpAfterMs, emit }));
+    this.#runner.add(new LogoutDelivery(logouts, breaker, sender, giveUpAfterMs, emit, pause));
     const { erasures, storage: erasureStorage } = openErasures({
       storage,
       durable: engine.durable,
@@ -197,7 +197,7 @@ export class DebateSpaceRuntime {
 
   async #reportUnfinished(): Promise<void> {
     const { unpersistedCount } = this.#logouts;
-    const counts = this.#isWorker ? await this.#ask(async () => this.#logouts.counts()) : undefined;
+    const counts = this.#isWorker ? await this.#ask(() => this.operators.stats()) : undefined;
     const pending = Math.max(counts?.pending ?? 0, unpersistedCount);
     const lost = !this.#isDurable || unpersistedCount > 0;
     if (pending > 0) this.#subject.next({ type: 'shutdown-incomplete', pending, lost });

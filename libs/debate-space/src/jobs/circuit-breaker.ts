@@ -13,9 +13,6 @@ const REMEMBERED = 20;
  * five failures in a row, or when most of the last twenty requests failed; a success closes it.
  */
 export class CircuitBreaker {
-  readonly #concurrency: number;
-  readonly #emit: Emit;
-  readonly #maxFailures: number;
   #nextRequestAt = 0;
   #failuresInARow = 0;
   /** Whether each of the last requests failed, while closed. */
@@ -24,11 +21,11 @@ export class CircuitBreaker {
   #failedProbes = 0;
 
   /** @param maxFailures how many in a row open the breaker */
-  constructor(concurrency: number, emit: Emit, maxFailures = MAX_FAILURES_IN_A_ROW) {
-    this.#concurrency = concurrency;
-    this.#emit = emit;
-    this.#maxFailures = maxFailures;
-  }
+  constructor(
+    private readonly maxConcurrency: number,
+    private readonly emit: Emit,
+    private readonly maxFailures = MAX_FAILURES_IN_A_ROW,
+  ) {}
 
   /** Milliseconds until a request may be sent; 0 or less: now. */
   get waitMs(): number {
@@ -41,7 +38,7 @@ export class CircuitBreaker {
 
   /** How many requests may be under way at the same time. */
   get concurrency(): number {
-    return this.isOpen ? 1 : this.#concurrency;
+    return this.isOpen ? 1 : this.maxConcurrency;
   }
 
   /** Sends nothing for this long: the service is up, and wants fewer requests. */
@@ -65,15 +62,15 @@ export class CircuitBreaker {
     this.#failedProbes = 0;
     this.#recent = [];
     this.#nextRequestAt = 0;
-    this.#emit({ type: 'service-up' });
+    this.emit({ type: 'service-up' });
   }
 
   #failed(cause: string): void {
     this.#failuresInARow += 1;
     this.#remember(true);
     const failures = this.#recent.filter(Boolean).length;
-    if (this.#failuresInARow < this.#maxFailures && failures <= REMEMBERED / 2) return;
-    this.#emit({ type: 'service-down', cause });
+    if (this.#failuresInARow < this.maxFailures && failures <= REMEMBERED / 2) return;
+    this.emit({ type: 'service-down', cause });
     this.#waitForProbe();
   }
 

@@ -13,7 +13,7 @@ export interface JobKind<Claim> {
   /** How many jobs one claim takes at most; those that cannot begin yet wait in this process. */
   readonly batch: number;
 
-  /** Milliseconds of the pause that the service asked for; 0: none. */
+  /** Milliseconds left of the pause that the service demands; 0 or less: none. */
   pauseMs(): number;
 
   /**

@@ -49,7 +49,7 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
     const queue = (this.queue = new FallbackQueue(outbox, 250, emit));
     const breaker = new CircuitBreaker(concurrency, emit);
     this.runner = new JobRunner(emit);
-    this.runner.add(new LogoutDelivery({ queue, sender: { send }, breaker, giveUpAfterMs, emit }));
+    this.runner.add(new LogoutDelivery(queue, breaker, { send }, giveUpAfterMs, emit));
     opened.push(this.runner);
   }
 

@@ -9,9 +9,6 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * runs again one second later. Its timer never keeps the process of the host alive.
  */
 export class WorkLoop {
-  readonly #work: () => Promise<void>;
-  readonly #containment: Containment;
-  readonly #where: string;
   /** Not as part of the host's request that brought the change: its context is none of what is sent from here. */
   readonly #context = new AsyncResource('DebateSpaceWork');
   #timer: NodeJS.Timeout | undefined;
@@ -22,11 +19,11 @@ export class WorkLoop {
   #last: Promise<void> = Promise.resolve();
 
   /** @param where names the work in the event of a fault */
-  constructor(work: () => Promise<void>, containment: Containment, where: string) {
-    this.#work = work;
-    this.#containment = containment;
-    this.#where = where;
-  }
+  constructor(
+    private readonly work: () => Promise<void>,
+    private readonly containment: Containment,
+    private readonly where: string,
+  ) {}
 
   get running(): boolean {
     return this.#running;
@@ -54,7 +51,10 @@ export class WorkLoop {
   /** Instead of any time that was given before. */
   wakeIn(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => { this.wake(); }, Math.min(Math.ceil(ms), MAX_TIMER_MS)).unref(); // prettier-ignore
+    const wake = (): void => {
+      this.wake();
+    };
+    this.#timer = setTimeout(wake, Math.min(Math.ceil(ms), MAX_TIMER_MS)).unref();
   }
 
   /** What is at work goes on to its end. */
@@ -63,26 +63,26 @@ export class WorkLoop {
     clearTimeout(this.#timer);
   }
 
-  /** Resolves when the `work` that is under way is over. Never rejects. */
+  /** Resolves when the current call of `work` has returned. Never rejects. */
   async idle(): Promise<void> {
-    await this.#last.catch(() => undefined);
+    await this.#last;
   }
 
   async #run(): Promise<void> {
-    const done = await this.#containment.run(this.#where, () => this.#workOff(), false);
-    if (!done) this.wakeIn(RETRY_MS);
+    while (this.#again && this.#running) {
+      this.#again = false;
+      this.#last = this.#contained();
+      await this.#last;
+    }
+    this.#working = false; // in the same tick as the last look at what is to be done again
   }
 
-  async #workOff(): Promise<boolean> {
+  async #contained(): Promise<void> {
     try {
-      while (this.#again && this.#running) {
-        this.#again = false;
-        this.#last = this.#work();
-        await this.#last;
-      }
-      return true;
-    } finally {
-      this.#working = false; // in the same tick as the last look at what is to be done again
+      await this.work();
+    } catch (error) {
+      this.containment.report(this.where, error);
+      this.wakeIn(RETRY_MS);
     }
   }
 }

@@ -29,9 +29,10 @@ interface Setback {
 }
 
 const FIRST_DELAY_MS = 1_000;
-const MOST_DELAY_MS = 5 * 60_000;
-const MOST_REJECTIONS = 3;
+const MAX_DELAY_MS = 5 * 60_000;
+const MAX_REJECTIONS = 3;
 const CLOCK_TOLERANCE_MS = 30_000;
+const TOO_OLD = 'it is older than logout.giveUpAfterMs; see that the service is up';
 
 /**
  * What to do after an attempt. Back-Channel Logout 1.0, section 2.5: retransmit only what may be a recoverable failure,
@@ -52,7 +53,7 @@ export function decide(
 
   const rejections = job.rejections + (status === 400 ? 1 : 0);
   const down = seemsDown(answer);
-  const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MOST_DELAY_MS, random);
+  const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MAX_DELAY_MS, random);
   const waitMs = Math.max(jitter, retryAfterMs);
   // Cut, or one odd header would stop the queue for years. It holds for the others even if this one is given up.
   const pauseMs = status === 429 || (down && retryAfterMs > 0) ? Math.min(waitMs, giveUpAfterMs) : 0;
@@ -62,13 +63,11 @@ export function decide(
     status === undefined ||
     status === 425 ||
     status === 429 ||
-    (status === 400 && rejections < MOST_REJECTIONS);
+    (status === 400 && rejections < MAX_REJECTIONS);
   if (!recoverable) return { action: 'park', ...setback, hint: hintFor(status, answer.clockSkewMs) };
 
   const leftMs = job.entry.endedAt + giveUpAfterMs - now;
-  if (leftMs <= 0) {
-    return { action: 'park', ...setback, hint: 'it is older than logout.giveUpAfterMs; see that the service is up' }; // prettier-ignore
-  }
+  if (leftMs <= 0) return { action: 'park', ...setback, hint: TOO_OLD };
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
 }
 

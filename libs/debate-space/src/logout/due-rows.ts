@@ -1,6 +1,6 @@
 import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
+import { transact } from '../storage/transact.js';
 import { dueAtOf, dueKey, dueKeysUntil, endOf, idOf, PAUSE_KEY } from './queue-keys.js';
-import { wait, type Steps } from './steps.js';
 
 /** Nothing waits longer: a row that is farther ahead was written when the clock was ahead. */
 const MAX_WAIT_MS = 86_400_000;
@@ -10,63 +10,55 @@ const PULLED_BACK = 32;
 
 /** When logouts are due, and the pause of all of them. */
 export class DueRows {
-  readonly #storage: DebateSpaceStorage;
   #lastMicros = 0;
 
-  constructor(storage: DebateSpaceStorage) {
-    this.#storage = storage;
-  }
+  constructor(private readonly storage: DebateSpaceStorage) {}
 
   /** Now, in microseconds, and later than the last time: what comes within a millisecond keeps its order. */
   micros(): number {
-    this.#lastMicros = Math.max(Math.floor(this.#storage.now()) * 1000, this.#lastMicros + 1);
+    this.#lastMicros = Math.max(Math.floor(this.storage.now()) * 1000, this.#lastMicros + 1);
     return this.#lastMicros;
   }
 
-  keyNow(id: string): string {
-    return dueKey(this.micros(), id);
-  }
-
   keyIn(ms: number, id: string): string {
-    return dueKey((this.#storage.now() + ms) * 1000, id);
+    return dueKey(ms > 0 ? (this.storage.now() + ms) * 1000 : this.micros(), id);
   }
 
   /** Those that are due, the earliest first; none during a pause. */
-  *first(limit: number): Steps<readonly StorageRow[]> {
-    const now = this.#storage.now();
-    const rows = yield* wait(this.#storage.range(PAUSE_KEY, dueKeysUntil(now), { limit: limit + 1 }));
+  async first(limit: number): Promise<readonly StorageRow[]> {
+    const now = this.storage.now();
+    const rows = await this.storage.range(PAUSE_KEY, dueKeysUntil(now), { limit: limit + 1 });
     return pausedMs(rows, now) > 0 ? [] : rows.filter(([key]) => key !== PAUSE_KEY).slice(0, limit);
   }
 
   /** Milliseconds until the first is due, or until the pause has ended when that is later. */
-  *nextMs(): Steps<number | undefined> {
-    const rows = yield* wait(this.#storage.range(PAUSE_KEY, endOf('due:'), { limit: 2 }));
+  async nextMs(): Promise<number | undefined> {
+    const rows = await this.storage.range(PAUSE_KEY, endOf('due:'), { limit: 2 });
     const first = rows.find(([key]) => key !== PAUSE_KEY);
-    const now = this.#storage.now();
+    const now = this.storage.now();
     return first && Math.max(0, dueAtOf(first[0]) - now, pausedMs(rows, now));
   }
 
-  *pause(ms: number): Steps<void> {
-    for (;;) {
-      const now = this.#storage.now();
-      const [before] = yield* wait(this.#storage.get([PAUSE_KEY]));
+  /** Never shortens a pause. */
+  async pause(ms: number): Promise<void> {
+    await transact(this.storage, async (transaction) => {
+      const now = this.storage.now();
+      const before = await transaction.get(PAUSE_KEY);
       if (before !== undefined && pausedMs([[PAUSE_KEY, before]], now) >= ms) return;
-      const until = String(now + Math.min(ms, MAX_WAIT_MS));
-      const isMade = this.#storage.commit(new Map([[PAUSE_KEY, before]]), new Map([[PAUSE_KEY, until]]));
-      if (yield* wait(isMade)) return;
-    }
+      transaction.set(PAUSE_KEY, String(now + Math.min(ms, MAX_WAIT_MS)));
+    });
   }
 
   /** Makes due soon what a clock that was years ahead has put off for years. */
-  *pullBack(): Steps<void> {
-    const now = this.#storage.now();
+  async pullBack(): Promise<void> {
+    const now = this.storage.now();
     const last = { limit: PULLED_BACK, reverse: true };
-    const rows = yield* wait(this.#storage.range('due:0', endOf('due:'), last));
+    const rows = await this.storage.range('due:0', endOf('due:'), last);
     const late = rows.filter(([key]) => dueAtOf(key) > now + MAX_WAIT_MS);
     if (late.length === 0) return;
     const changes = new Map<string, string | undefined>(late.map(([key]) => [key, undefined]));
     for (const [key, turn] of late) changes.set(this.keyIn(PULLED_BACK_MS, idOf(key)), turn);
-    yield* wait(this.#storage.commit(new Map(late), changes));
+    await this.storage.commit(new Map(late), changes);
   }
 }
 

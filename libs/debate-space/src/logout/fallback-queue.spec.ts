@@ -3,7 +3,7 @@ import { outboxContext } from '../../../../test/support/outbox-context.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { FlakyStorage } from '../../../../test/support/flaky-storage.js';
 import { openMemory } from '../../../../test/support/outbox-engines.js';
-import type { LogoutEntry, LogoutJob } from './logout.js';
+import type { LogoutCounts, LogoutEntry, LogoutJob } from './logout.js';
 import { FallbackQueue } from './fallback-queue.js';
 import { LogoutQueue } from './logout-queue.js';
 
@@ -32,6 +32,15 @@ describe('the fallback queue', () => {
     jest.useRealTimers();
   });
 
+  /** Of the storage and of memory together. */
+  const allCounts = async (): Promise<LogoutCounts> => {
+    const [inStorage, inMemory] = [await queue.counts(), await outbox.memory.counts()];
+    return {
+      held: inStorage.held + inMemory.held,
+      pending: inStorage.pending + inMemory.pending,
+      parked: inStorage.parked + inMemory.parked,
+    };
+  };
   const held = async (id: string): Promise<void> => {
     const holding = outbox.hold(entry(id), LONG);
     await jest.advanceTimersByTimeAsync(250);
@@ -41,7 +50,7 @@ describe('the fallback queue', () => {
   it('adds nothing while the engine works, and stays in the same tick with one that does', async () => {
     await held('a');
     await outbox.release('a');
-    expect(stored.counts()).toEqual({ ...none, pending: 1 });
+    expect(await stored.counts()).toEqual({ ...none, pending: 1 });
     const synchronous = new FallbackQueue(stored, 250, jest.fn());
     expect(synchronous.hold(entry('b'), LONG)).toBeUndefined();
     expect(events).toEqual([]);
@@ -57,13 +66,13 @@ describe('the fallback queue', () => {
     expect(outbox.isDegraded).toBe(true);
     await outbox.release('a');
     await outbox.cancel('b');
-    expect(outbox.memory.counts).toEqual({ ...none, pending: 1 });
+    expect(await outbox.memory.counts()).toEqual({ ...none, pending: 1 });
     expect(ids(await outbox.claim(10))).toEqual(['a']);
     await outbox.finish('a', 1);
-    expect(outbox.memory.counts).toEqual(none);
+    expect(await outbox.memory.counts()).toEqual(none);
     engine.answer();
     await jest.advanceTimersByTimeAsync(2_000);
-    expect((await outbox.ofUser('user of a')).finished).toMatchObject([{ id: 'a', outcome: 'delivered' }]);
+    expect((await queue.ofUser('user of a')).finished).toMatchObject([{ id: 'a', outcome: 'delivered' }]);
   }); // prettier-ignore
 
   it('waits for no more than it may', async () => {
@@ -95,8 +104,8 @@ describe('the fallback queue', () => {
       await step();
       engine.answer();
       await jest.advanceTimersByTimeAsync(2_000);
-      expect(stored.counts()).toEqual(left);
-      expect(await outbox.counts()).toEqual(left);
+      expect(await stored.counts()).toEqual(left);
+      expect(await allCounts()).toEqual(left);
       expect(outbox.unpersistedCount).toBe(0);
       expect(events.map(({ type }) => type)).toEqual(['storage-degraded', 'storage-recovered']);
       expect(outbox.isDegraded).toBe(false);
@@ -114,7 +123,7 @@ describe('the fallback queue', () => {
       expect(outbox.unpersistedCount).toBe(0);
       await outbox.release('a');
       await jest.advanceTimersByTimeAsync(4_000);
-      expect(stored.counts()).toEqual({ ...none, pending: 1 });
+      expect(await stored.counts()).toEqual({ ...none, pending: 1 });
     },
   );
 
@@ -126,7 +135,7 @@ describe('the fallback queue', () => {
     engine.answer();
     await jest.advanceTimersByTimeAsync(4_000);
     await outbox.release('a');
-    expect(stored.counts()).toEqual({ ...none, pending: 1 });
+    expect(await stored.counts()).toEqual({ ...none, pending: 1 });
   });
 
   it('leaves nothing in an engine that hears of the cancel before the hold', async () => {
@@ -137,7 +146,29 @@ describe('the fallback queue', () => {
     await jest.advanceTimersByTimeAsync(4_000);
     engine.answer();
     await jest.advanceTimersByTimeAsync(4_000);
-    expect(stored.counts()).toEqual(none);
+    expect(await stored.counts()).toEqual(none);
+  });
+
+  it.each([
+    ['released', 'has it once', 1],
+    ['canceled', 'has nothing of it', 0],
+    ['delivered', 'has nothing of it', 0],
+  ] as const)('moves what is %s at any moment meanwhile: the storage %s', async (what, _result, pending) => {
+    for (let ticks = 0; ticks < 40; ticks += 1) {
+      engine.state = 'failing';
+      await held(`${ticks}`);
+      engine.state = 'up';
+      const flushing = outbox.flush();
+      for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+      if (what === 'canceled') await outbox.cancel(`${ticks}`);
+      else await outbox.release(`${ticks}`);
+      const jobs = what === 'delivered' ? await outbox.claim(1) : [];
+      for (const job of jobs) await outbox.finish(job.entry.id, 1);
+      await flushing;
+    }
+    await jest.advanceTimersByTimeAsync(4_000);
+    expect(await stored.counts()).toEqual({ ...none, pending: 40 * pending });
+    expect(outbox.unpersistedCount).toBe(0);
   });
 
   it.each(['cancel', 'finish'] as const)(
@@ -152,7 +183,7 @@ describe('the fallback queue', () => {
       await outbox[change]('a', 1);
       engine.state = 'up';
       await jest.advanceTimersByTimeAsync(4_000);
-      expect(stored.counts()).toEqual(none);
+      expect(await stored.counts()).toEqual(none);
       expect(events.map(({ type }) => type)).toEqual(['storage-degraded', 'storage-recovered']);
     },
   );
@@ -183,7 +214,7 @@ describe('the fallback queue', () => {
     await jest.advanceTimersByTimeAsync(1_500);
     engine.state = 'up';
     expect(await outbox.claim(10)).toEqual([]);
-    expect(stored.counts()).toEqual(none);
+    expect(await stored.counts()).toEqual(none);
   });
 
   it('keeps what is parked in memory parked', async () => {
@@ -194,9 +225,9 @@ describe('the fallback queue', () => {
     await outbox.park('a', { attempts: 1, rejections: 0 }, 'a hint');
     engine.state = 'up';
     await jest.advanceTimersByTimeAsync(4_000);
-    expect(await outbox.counts()).toEqual({ ...none, parked: 1 });
-    expect(stored.counts()).toEqual({ ...none, parked: 1 });
-    expect(stored.parked(1)).toMatchObject([{ hint: 'a hint', attempts: 1 }]);
+    expect(await allCounts()).toEqual({ ...none, parked: 1 });
+    expect(await stored.counts()).toEqual({ ...none, parked: 1 });
+    expect(await stored.parked(1)).toMatchObject([{ hint: 'a hint', attempts: 1 }]);
   });
 
   it('asks a closed engine nothing', async () => {
@@ -218,8 +249,8 @@ describe('the fallback queue', () => {
     expect(outbox.unpersistedCount).toBe(1);
     await outbox.finish('a', 1);
     await jest.advanceTimersByTimeAsync(2_000);
-    expect(await outbox.counts()).toEqual(none);
-    expect(stored.counts()).toEqual(none);
+    expect(await allCounts()).toEqual(none);
+    expect(await stored.counts()).toEqual(none);
   });
 
   it('gives up on an engine that says nothing when it is asked for work, and gives out what memory has', async () => {
@@ -244,7 +275,7 @@ describe('the fallback queue', () => {
     await jest.advanceTimersByTimeAsync(10_000);
     engine.state = 'up';
     await jest.advanceTimersByTimeAsync(2_000);
-    expect(stored.counts()).toEqual(none);
+    expect(await stored.counts()).toEqual(none);
   }); // prettier-ignore
 
   it('lists what was parked in memory as soon as the storage has it', async () => {
@@ -261,7 +292,7 @@ describe('the fallback queue', () => {
     expect(ids(await queue.parked(10))).toEqual(['kept', 'spare']);
     expect(await queue.retryParked('spare')).toBe(true);
     expect(await queue.discard('kept')).toBe(true);
-    expect(await outbox.counts()).toEqual({ ...none, pending: 1 });
+    expect(await allCounts()).toEqual({ ...none, pending: 1 });
   });
 
   it('delivers from memory what the storage holds but does not release', async () => {
@@ -275,8 +306,8 @@ describe('the fallback queue', () => {
     await outbox.finish('a', 1);
     engine.state = 'up';
     await jest.advanceTimersByTimeAsync(4_000);
-    expect(stored.counts()).toEqual(none);
-    expect((await outbox.ofUser('user of a')).finished).toHaveLength(1);
+    expect(await stored.counts()).toEqual(none);
+    expect((await queue.ofUser('user of a')).finished).toHaveLength(1);
     expect(events).toHaveLength(2);
   });
 
@@ -308,8 +339,8 @@ describe('the fallback queue', () => {
     await jest.advanceTimersByTimeAsync(1_000);
     await flushing;
     expect(await claiming).toEqual([]);
-    for (const id of names(5)) expect((await outbox.ofUser(`user of ${id}`)).finished).toHaveLength(1);
-    expect(stored.counts()).toEqual(none);
+    for (const id of names(5)) expect((await queue.ofUser(`user of ${id}`)).finished).toHaveLength(1);
+    expect(await stored.counts()).toEqual(none);
   }); // prettier-ignore
 
   it.each(['waits', 'was delivered'])('has a slow storage take what %s in memory before a shutdown ends', async (what) => {
@@ -325,7 +356,7 @@ describe('the fallback queue', () => {
     void outbox.flush().then(done);
     await jest.advanceTimersByTimeAsync(5_000);
     expect(done).toHaveBeenCalled();
-    expect(stored.counts()).toEqual({ ...none, pending: what === 'waits' ? 300 : 0 });
+    expect(await stored.counts()).toEqual({ ...none, pending: what === 'waits' ? 300 : 0 });
   }); // prettier-ignore
 
   it('knows when what is in memory is due although the storage cannot be asked', async () => {
@@ -344,6 +375,6 @@ describe('the fallback queue', () => {
     expect(outbox.unpersistedCount).toBe(0);
     engine.state = 'up';
     await jest.advanceTimersByTimeAsync(4_000);
-    expect(stored.counts()).toEqual(none);
+    expect(await stored.counts()).toEqual(none);
   });
 });

@@ -1,6 +1,5 @@
 import { isPromise } from '../is-promise.js';
-
-type MaybePromise<T> = T | Promise<T>;
+import type { MaybePromise } from './maybe-promise.js';
 
 /** Runs the work of one key in the order of the calls, and that of different keys concurrently. */
 export class KeyedMutex {

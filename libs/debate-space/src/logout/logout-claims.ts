@@ -1,27 +1,13 @@
-import type { LogoutEntry } from '../logout/logout.js';
 import type { StorageRow } from '../storage/storage.js';
-import type { LogoutRecords } from './logout-records.js';
+import type { LogoutRecords, OwnLogout } from './logout-records.js';
+import type { LogoutJob } from './logout.js';
 import { idOf, recordKey } from './queue-keys.js';
-import { wait, type Steps } from './steps.js';
-import { UNREADABLE_HINT, type StoredLogout } from './stored-logout.js';
+import { UNREADABLE_HINT } from './stored-logout.js';
 
-/** A logout that this process holds or has claimed: enough to change it without reading it again. */
-export interface OwnLogout {
-  readonly id: string;
-  readonly state: 'held' | 'pending';
-  readonly stored: StoredLogout;
-  /** The record as the storage has it. */
-  readonly text: string;
-  /** The key of its due row: the lease, and the token of the next change. */
-  readonly due: string;
-}
-
-export interface Claimed {
-  readonly entry: LogoutEntry;
+export interface ClaimedLogout {
+  readonly job: LogoutJob;
   readonly own: OwnLogout;
 }
-
-type Changes = Map<string, string | undefined>;
 
 const MAX_BATCH = 256;
 const MAX_ROUNDS = 32;
@@ -30,23 +16,20 @@ const NARROWING = 0.9;
 
 /** Takes what is due: each batch is one commit, which moves the due rows to the end of the lease. */
 export class LogoutClaims {
-  readonly #records: LogoutRecords;
   /** After a conflict a batch is chosen from so many times the rows, so that processes take different ones. */
   #width = 1;
 
-  constructor(records: LogoutRecords) {
-    this.#records = records;
-  }
+  constructor(private readonly records: LogoutRecords) {}
 
   /** At most `limit`, the earliest first. */
-  *claim(limit: number, leaseMs: number): Steps<readonly Claimed[]> {
+  async claim(limit: number, leaseMs: number): Promise<readonly ClaimedLogout[]> {
     const most = Math.min(limit, MAX_BATCH);
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const rows = yield* this.#records.due.first(Math.ceil(most * this.#width));
+      const rows = await this.records.due.first(Math.ceil(most * this.#width));
       if (rows.length === 0) return [];
       const spare = this.#width > 1 ? Math.max(0, rows.length - most) : 0;
       const start = Math.floor(Math.random() * (spare + 1));
-      const claimed = yield* this.#take(rows.slice(start, start + most), leaseMs);
+      const claimed = await this.#take(rows.slice(start, start + most), leaseMs);
       this.#width = claimed ? Math.max(1, this.#width * NARROWING) : MAX_WIDTH;
       if (claimed && claimed.length > 0) return claimed;
     }
@@ -54,35 +37,32 @@ export class LogoutClaims {
   }
 
   /** @returns `undefined` when another process has taken one of them first */
-  *#take(rows: readonly StorageRow[], leaseMs: number): Steps<readonly Claimed[] | undefined> {
-    const { storage, due } = this.#records;
-    const ids = rows.map(([key]) => idOf(key));
-    const keys = (['pending', 'held'] as const).flatMap((state) => ids.map((id) => recordKey(state, id)));
-    const texts = yield* wait(storage.get(keys));
-    const checks: Changes = new Map(rows);
-    const changes: Changes = new Map(rows.map(([key]) => [key, undefined]));
-    const claimed: Claimed[] = [];
-    for (const [n, [, turn]] of rows.entries()) {
-      const [id = '', pending, held] = [ids[n], texts[n], texts[n + ids.length]];
-      const text = pending ?? held;
-      if (text === undefined) continue; // its row was left behind: it is finished
-      const { stored, entry } = this.#records.read('pending', id, text);
-      if (stored && String(stored.turn) !== turn) continue; // its row was left behind: it has another
-      const isOver = pending === undefined || !entry;
-      if (isOver) {
-        const record = recordKey(pending === undefined ? 'held' : 'pending', id);
-        checks.set(record, text);
-        changes.set(record, undefined);
+  async #take(rows: readonly StorageRow[], leaseMs: number): Promise<readonly ClaimedLogout[] | undefined> {
+    const found = await this.records.find(
+      rows.map(([key]) => idOf(key)),
+      ['pending', 'held'],
+    );
+    const byId = new Map(found.map((logout) => [logout.id, logout]));
+    const checks = new Map<string, string | undefined>(rows);
+    const changes = new Map<string, string | undefined>(rows.map(([key]) => [key, undefined]));
+    const claimed: ClaimedLogout[] = [];
+    for (const [row, turn] of rows) {
+      const logout = byId.get(idOf(row));
+      // A row that was left behind: the logout is finished, or has another.
+      if (!logout || (logout.stored && String(logout.stored.turn) !== turn)) continue;
+      const { id, state, text, stored, job } = logout;
+      const isReadable = stored && job.entry.uid !== '';
+      if (state === 'held' || !isReadable) {
+        checks.set(recordKey(state, id), text);
+        changes.set(recordKey(state, id), undefined);
       }
-      if (!stored || !entry) {
-        for (const row of this.#records.parked(id, text, UNREADABLE_HINT)) changes.set(...row);
-        continue;
-      }
-      const own: OwnLogout = { id, state: 'pending', stored, text, due: due.keyIn(leaseMs, id) };
-      changes.set(own.due, turn);
-      if (isOver) changes.set(recordKey('pending', id), text);
-      claimed.push({ entry, own });
+      if (isReadable) {
+        const due = this.records.due.keyIn(leaseMs, id);
+        changes.set(due, turn);
+        if (state === 'held') changes.set(recordKey('pending', id), text);
+        claimed.push({ job, own: { id, state: 'pending', stored, text, due } });
+      } else for (const parked of this.records.parked(id, text, UNREADABLE_HINT)) changes.set(...parked);
     }
-    return (yield* wait(storage.commit(checks, changes))) ? claimed : undefined;
+    return (await this.records.storage.commit(checks, changes)) ? claimed : undefined;
   }
 }

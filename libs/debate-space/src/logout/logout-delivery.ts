@@ -8,46 +8,34 @@ import type { FallbackQueue } from './fallback-queue.js';
 import type { LogoutSender } from './logout-sender.js';
 import type { LogoutJob } from './logout.js';
 
-export interface LogoutDeliveryParts {
-  readonly queue: FallbackQueue;
-  readonly sender: Pick<LogoutSender, 'send'>;
-  readonly breaker: CircuitBreaker;
-  readonly pause?: Pick<ServicePause, 'unavailableMs'>;
-  /** `logout.giveUpAfterMs`. */
-  readonly giveUpAfterMs: number;
-  readonly emit: Emit;
-}
-
 /** Logouts as jobs: sends one, and records what the policy makes of the answer. */
 export class LogoutDelivery implements JobKind<LogoutJob> {
   readonly name = 'outbox';
   /** What one commit claims; Postgres delivers several times as many logouts with it. */
   readonly batch = 32;
-  readonly #parts: LogoutDeliveryParts;
   readonly #containment: Containment;
   /** The ids of those that wait for an answer. */
   readonly #sent = new Set<string>();
   #pausedUntil = 0;
 
-  constructor(parts: LogoutDeliveryParts) {
-    this.#parts = parts;
-    this.#containment = new Containment(parts.emit);
-  }
-
-  get queue(): FallbackQueue {
-    return this.#parts.queue;
-  }
-
-  get breaker(): CircuitBreaker {
-    return this.#parts.breaker;
+  /** @param giveUpAfterMs `logout.giveUpAfterMs` */
+  constructor(
+    readonly queue: FallbackQueue,
+    readonly breaker: CircuitBreaker,
+    private readonly sender: Pick<LogoutSender, 'send'>,
+    private readonly giveUpAfterMs: number,
+    private readonly emit: Emit,
+    private readonly pause?: Pick<ServicePause, 'unavailableMs'>,
+  ) {
+    this.#containment = new Containment(emit);
   }
 
   pauseMs(): number {
-    return Math.max(this.#parts.pause?.unavailableMs ?? 0, this.#pausedUntil - performance.now());
+    return Math.max(this.pause?.unavailableMs ?? 0, this.#pausedUntil - performance.now());
   }
 
   async execute(job: LogoutJob): Promise<void> {
-    const { queue, sender, breaker, emit } = this.#parts;
+    const { queue, breaker, sender, emit } = this;
     const { id, uid, endedAt } = job.entry;
     if (this.#sent.has(id)) return;
     this.#sent.add(id);
@@ -57,7 +45,7 @@ export class LogoutDelivery implements JobKind<LogoutJob> {
       await queue.giveBack([job]); // the next process need not wait for the end of the lease
       return;
     }
-    const decision = decide(answer, job, this.#parts.giveUpAfterMs);
+    const decision = decide(answer, job, this.giveUpAfterMs);
     const cause = causeOf(answer);
     const attempts = job.attempts + 1;
     const about = { id, uid, attempts, tookMs: performance.now() - begun };
@@ -82,6 +70,6 @@ export class LogoutDelivery implements JobKind<LogoutJob> {
   /** Stops this process, and others by a row in the queue. The result of the attempt is recorded even when the row is not. */
   async #pause(ms: number): Promise<void> {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
-    await this.#containment.run<unknown>('outbox', () => this.#parts.queue.pause(ms), undefined);
+    await this.#containment.run<unknown>('outbox', () => this.queue.pause(ms), undefined);
   }
 }

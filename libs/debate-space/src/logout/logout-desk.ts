@@ -1,107 +1,102 @@
-import type {
-  FinishedEntry,
-  LogoutCounts,
-  LogoutJob,
-  ParkedJob,
-  UserHistory,
-  WaitingJob,
-} from '../logout/logout.js';
-import { STATES, type LogoutRecords } from './logout-records.js';
-import { endedAtOf, endOf, idOf, queueId, recordKey, userKeysUntil, userPrefix } from './queue-keys.js';
-import { all, wait, type Steps } from './steps.js';
-import { progressOf, readParked, UNTRIED, type ReadLogout } from './stored-logout.js';
+import { STATES, type LogoutRecords, type OwnLogout } from './logout-records.js';
+import type { FinishedEntry, LogoutCounts, ParkedJob, UserHistory, WaitingJob } from './logout.js';
+import { dueAtOf, endedAtOf, endOf, idOf, queueId, userKeysUntil, userPrefix } from './queue-keys.js';
+import { UNTRIED } from './stored-logout.js';
 
-/** What operators and the other parts of the plugin see of the queue, and do with what waits in it. */
-export class LogoutDesk {
-  readonly #records: LogoutRecords;
+/** What operators and the other parts of the plugin see of the logouts in a storage, and do with what waits there. */
+export abstract class LogoutDesk {
+  /** What this process holds or has claimed, by the id of the entry. */
+  protected readonly own = new Map<string, OwnLogout>();
+  readonly #listeners = new Set<() => void>();
 
-  constructor(records: LogoutRecords) {
-    this.#records = records;
+  constructor(protected readonly records: LogoutRecords) {}
+
+  /** Calls `listener` when this process has changed something that may be due earlier. @returns how to stop */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
-  *counts(): Steps<LogoutCounts> {
-    const counts = ['held', 'pending', 'parked'].map((family) => this.#records.storage.count(family));
-    const [held = 0, pending = 0, parked = 0] = yield* wait(all(counts));
+  async counts(): Promise<LogoutCounts> {
+    const families = ['held', 'pending', 'parked'];
+    const counts = families.map(async (family) => this.records.storage.count(family));
+    const [held = 0, pending = 0, parked = 0] = await Promise.all(counts);
     return { held, pending, parked };
   }
 
-  *oldestPending(): Steps<number | undefined> {
-    const range = this.#records.storage.range('pending:', endOf('pending:'), { limit: 1 });
-    const [row] = yield* wait(range);
+  /** `endedAt` of the oldest entry that is pending; `undefined` when none is. */
+  async oldestPending(): Promise<number | undefined> {
+    const [row] = await this.records.storage.range('pending:', endOf('pending:'), { limit: 1 });
     return row && endedAtOf(idOf(row[0]));
   }
 
-  *parked(limit: number, skip = 0): Steps<readonly ParkedJob[]> {
-    const { storage } = this.#records;
-    const range = storage.range('parkedsince:', endOf('parkedsince:'), { limit: skip + limit });
-    const ids = (yield* wait(range)).slice(skip).map(([key]) => idOf(key));
-    const texts = yield* wait(storage.get(ids.map((id) => recordKey('parked', id))));
-    return texts.flatMap((text, n) => {
-      if (text === undefined) return []; // its row was left behind
-      const [id = ''] = ids.slice(n);
-      const { hint, parkedAt } = readParked(text);
-      return [{ ...jobOf(id, this.#records.read('parked', id, text)), hint: hint, parkedAt }];
-    });
+  /** At most `limit` parked entries, the longest parked first. @param skip how many to leave out */
+  async parked(limit: number, skip = 0): Promise<readonly ParkedJob[]> {
+    const range = { limit: skip + limit };
+    const rows = await this.records.storage.range('parkedsince:', endOf('parkedsince:'), range);
+    const ids = rows.slice(skip).map(([key]) => idOf(key));
+    const found = await this.records.find(ids, ['parked']);
+    return found.map(({ job, parked: { hint = '', parkedAt = 0 } = {} }) => ({ ...job, hint, parkedAt }));
   }
 
-  *retryParked(entryId: string): Steps<boolean> {
-    const id = queueId(entryId);
-    return yield* this.#records.replace(id, ['parked'], ({ stored, entry }) =>
-      stored && entry ? this.#records.pendingAgain(id, { ...stored, ...UNTRIED }) : undefined,
+  /** A parked entry is pending again, due immediately, as if never tried. @returns whether there was one */
+  async retryParked(id: string): Promise<boolean> {
+    const isMade = await this.records.replaceFound(queueId(id), ['parked'], ({ stored, job }) =>
+      // With another turn than the due row that may be left.
+      stored && job.entry.uid !== ''
+        ? this.records.pending({ ...stored, ...UNTRIED, turn: stored.turn + 1 })
+        : undefined,
+    );
+    this.changed();
+    return isMade;
+  }
+
+  /** Removes a parked entry. @returns whether there was one */
+  async discard(id: string): Promise<boolean> {
+    return this.records.replaceFound(queueId(id), ['parked'], ({ stored }) =>
+      stored ? this.records.finished(stored, 'discarded') : [],
     );
   }
 
-  *discard(entryId: string): Steps<boolean> {
-    const id = queueId(entryId);
-    return yield* this.#records.replace(id, ['parked'], ({ stored }) =>
-      stored ? this.#records.finished(id, stored, 'discarded', stored.attempts) : [],
-    );
-  }
-
-  /** @param leaseEnd of a logout that this process has in hand */
-  *ofUser(uid: string, leaseEnd: (entryId: string) => number | undefined): Steps<UserHistory> {
-    const { storage, context, history } = this.#records;
-    const uidHashes = context.uids.hashes(uid);
+  async ofUser(uid: string): Promise<UserHistory> {
+    const { storage, context, history } = this.records;
     const ids: string[] = [];
     const finished: FinishedEntry[] = [];
-    for (const uidHash of uidHashes) {
-      ids.push(...(yield* this.#records.ids(userPrefix(uidHash), endOf(userPrefix(uidHash)))));
-      finished.push(...(yield* history.of(uidHash)));
+    for (const uidHash of context.uids.hashes(uid)) {
+      ids.push(...(await this.records.ids(userPrefix(uidHash), endOf(userPrefix(uidHash)))));
+      finished.push(...(await history.of(uidHash)));
     }
-    const places = ids.flatMap((id) => STATES.map((state) => ({ id, state })));
-    const texts = yield* wait(storage.get(places.map(({ id, state }) => recordKey(state, id))));
+    const found = await this.records.find(ids, STATES);
     const skewMs = storage.now() - Date.now(); // people read the clock of the machine
-    const waiting = places.flatMap(({ id, state }, n): readonly WaitingJob[] => {
-      const text = texts[n];
-      if (text === undefined) return [];
-      const read = this.#records.read(state, id, text);
-      const job = { ...jobOf(id, read), state };
-      if (state === 'parked') return [{ ...job, hint: readParked(text).hint }];
-      const dueAt = leaseEnd(job.entry.id) ?? read.stored?.dueAt;
-      return [{ ...job, dueAt: dueAt === undefined ? undefined : dueAt - skewMs }];
+    const waiting = found.map(({ state, stored, job, parked }): WaitingJob => {
+      if (state === 'parked') return { ...job, state, hint: parked?.hint };
+      const own = this.own.get(job.entry.id);
+      const dueAt = own ? dueAtOf(own.due) : stored?.dueAt;
+      return { ...job, state, dueAt: dueAt === undefined ? undefined : dueAt - skewMs };
     });
     return { waiting, finished };
   }
 
-  *supersede(uid: string, endedUntil: number): Steps<number> {
-    const ids: string[] = [];
-    for (const uidHash of this.#records.context.uids.hashes(uid))
-      ids.push(...(yield* this.#records.ids(userPrefix(uidHash), userKeysUntil(uidHash, endedUntil))));
+  /**
+   * Removes what is pending for a user and ended no later than this; nothing that is held or parked. One that is under
+   * way may still arrive. @returns how many
+   */
+  async supersede(uid: string, endedUntil: number): Promise<number> {
     let superseded = 0;
-    for (const id of ids) {
-      const isMade = yield* this.#records.replace(
-        id,
-        ['pending'],
-        ({ stored }) => stored && this.#records.finished(id, stored, 'superseded', stored.attempts),
-      );
-      if (isMade) superseded += 1;
-    }
+    for (const uidHash of this.records.context.uids.hashes(uid))
+      for (const id of await this.records.ids(userPrefix(uidHash), userKeysUntil(uidHash, endedUntil))) {
+        const isMade = await this.records.replaceFound(
+          id,
+          ['pending'],
+          ({ stored }) => stored && this.records.finished(stored, 'superseded'),
+        );
+        if (isMade) superseded += 1;
+      }
     return superseded;
   }
-}
 
-/** As far as the record can be read. */
-function jobOf(key: string, { stored, entry }: ReadLogout): LogoutJob {
-  const { id = decodeURIComponent(key), reason = 'destroyed', endedAt = endedAtOf(key) } = stored ?? {};
-  return { entry: entry ?? { id, uid: '', reason, endedAt }, ...progressOf(stored ?? UNTRIED) };
+  /** What was changed may be due earlier than the listeners know. */
+  protected changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
 }

@@ -1,96 +1,124 @@
-import type { LogoutContext, Outcome } from '../logout/logout.js';
-import type { DebateSpaceStorage, StorageRow } from '../storage/storage.js';
-import type { DueRows } from './due-rows.js';
-import type { LogoutHistory } from './logout-history.js';
-import { dueAtOf, idOf, recordKey, sinceKey, userKey, type LogoutState } from './queue-keys.js';
-import { wait, type Steps } from './steps.js';
-import {
-  readLogout,
-  readParked,
-  type ParkedLogout,
-  type ReadLogout,
-  type StoredLogout,
-} from './stored-logout.js';
-
-type MaybePromise<T> = T | Promise<T>;
+import { rangePages } from '../storage/range-pages.js';
+import { recordText } from '../storage/record-type.js';
+import type { DebateSpaceStorage } from '../storage/storage.js';
+import { DueRows } from './due-rows.js';
+import { LogoutHistory } from './logout-history.js';
+import type { LogoutContext, Outcome } from './logout.js';
+import type { MaybePromise } from './maybe-promise.js';
+import { dueAtOf, idOf, queueId, recordKey, sinceKey, userKey, type LogoutState } from './queue-keys.js';
+import { LOGOUT, PARKED, readLogout, type ReadLogout, type StoredLogout } from './stored-logout.js';
 
 /** Keys and the values that they must have, or are to have; `undefined`: none. */
 export type Rows = readonly (readonly [key: string, value: string | undefined])[];
 
+/** A record as the storage has it. */
+export interface LogoutRecord {
+  /** The id in the queue. */
+  readonly id: string;
+  readonly state: LogoutState;
+  readonly text: string;
+}
+export interface FoundLogout extends LogoutRecord, ReadLogout {}
+
+/** A logout that this process holds or has claimed: enough to change it without reading it again. */
+export interface OwnLogout extends LogoutRecord {
+  readonly state: 'held' | 'pending';
+  readonly stored: StoredLogout;
+  /** The key of its due row. */
+  readonly due: string;
+}
+
 export const STATES = ['pending', 'held', 'parked'] as const;
-const PAGE = 1_000;
 
 /** The records of the queue with their indexes. */
 export class LogoutRecords {
+  readonly due: DueRows;
+  readonly history: LogoutHistory;
+
+  /** @param maxHistory how many finished logouts are kept at most */
   constructor(
     readonly storage: DebateSpaceStorage,
     readonly context: LogoutContext,
-    readonly due: DueRows,
-    readonly history: LogoutHistory,
-  ) {}
+    maxHistory: number,
+  ) {
+    this.due = new DueRows(storage);
+    this.history = new LogoutHistory(storage, context, maxHistory);
+  }
 
   commit(checks: Rows, changes: Rows): MaybePromise<boolean> {
     return this.storage.commit(new Map(checks), new Map(changes));
   }
 
-  /** @param text the record of a logout in that state */
-  read(state: LogoutState, id: string, text: string): ReadLogout {
-    return readLogout(id, state === 'parked' ? readParked(text).record : text, this.context);
-  }
-
-  pending(id: string, stored: StoredLogout, delayMs = 0): Rows {
-    const due = delayMs > 0 ? this.due.keyIn(delayMs, id) : this.due.keyNow(id);
-    const text = JSON.stringify({ ...stored, dueAt: dueAtOf(due) });
-    return [[recordKey('pending', id), text], [due, String(stored.turn)]]; // prettier-ignore
-  }
-
-  /** Voids the due row that may be left. */
-  pendingAgain(id: string, stored: StoredLogout): Rows {
-    return this.pending(id, { ...stored, turn: stored.turn + 1 });
-  }
-
-  parked(id: string, record: string, hint: string): Rows {
-    const since = sinceKey(this.due.micros(), id);
-    const parked: ParkedLogout = { record, hint, parkedAt: Date.now(), since };
-    return [[recordKey('parked', id), JSON.stringify(parked)], [since, '']]; // prettier-ignore
-  }
-
-  finished(id: string, stored: StoredLogout, outcome: Outcome, attempts: number): Rows {
-    return [[userKey(stored.uidHash, id), undefined], ...this.history.rows(id, stored, outcome, attempts)];
-  }
-
-  /**
-   * Replaces a record that is in one of these states, as it is found.
-   * @param decide the rows to put in its place; `undefined`: leave it
-   * @returns whether it was replaced
-   */
-  *replace(
-    id: string,
-    states: readonly LogoutState[],
-    decide: (read: ReadLogout) => Rows | undefined,
-  ): Steps<boolean> {
-    // prettier-ignore
-    for (;;) {
-      const texts = yield* wait(this.storage.get(states.map((state) => recordKey(state, id))));
-      const found = texts.findIndex((text) => text !== undefined);
-      const [state, text] = [states[found], texts[found]];
-      if (state === undefined || text === undefined) return false;
-      const rows = decide(this.read(state, id, text));
-      if (!rows) return false;
-      const key = recordKey(state, id);
-      const since = state === 'parked' ? readParked(text).since : '';
-      const removed: Rows = [key, since].flatMap((name) => (name === '' ? [] : [[name, undefined]]));
-      if (yield* wait(this.commit([[key, text]], [...removed, ...rows]))) return true;
-    }
+  /** Those of these logouts that are in one of the states. */
+  async find(ids: readonly string[], states: readonly LogoutState[]): Promise<readonly FoundLogout[]> {
+    const places = ids.flatMap((id) => states.map((state) => ({ id, state })));
+    const texts = await this.storage.get(places.map(({ id, state }) => recordKey(state, id)));
+    return places.flatMap(({ id, state }, n) => {
+      const text = texts[n];
+      return text === undefined ? [] : [{ id, state, text, ...readLogout(state, id, text, this.context) }];
+    });
   }
 
   /** The ids at the end of all keys between two. */
-  *ids(from: string, to: string): Steps<readonly string[]> {
-    const rows: StorageRow[] = [];
-    for (let start = from; ; start = `${rows.at(-1)?.[0] ?? from} `) {
-      const page = yield* wait(this.storage.range(start, to, { limit: PAGE }));
-      rows.push(...page);
-      if (page.length < PAGE) return rows.map(([key]) => idOf(key));
+  async ids(from: string, to: string): Promise<readonly string[]> {
+    const ids: string[] = [];
+    for await (const rows of rangePages(this.storage, from, to)) ids.push(...rows.map(([key]) => idOf(key)));
+    return ids;
+  }
+
+  /** The rows of a logout that is due after the delay. */
+  pending(stored: StoredLogout, delayMs = 0): Rows {
+    const id = queueId(stored.id);
+    const due = this.due.keyIn(delayMs, id);
+    const text = recordText(LOGOUT, { ...stored, dueAt: dueAtOf(due) });
+    return rowsOf({ id, state: 'pending', stored, text, due });
+  }
+
+  /** The rows of a logout that is delivered no more. */
+  parked(id: string, record: string, hint: string): Rows {
+    const since = sinceKey(this.due.micros(), id);
+    const text = recordText(PARKED, { record, hint, parkedAt: Date.now(), since });
+    const order = [since, ''] as const;
+    return [order, [recordKey('parked', id), text]];
+  }
+
+  /** The rows of a logout that has come to its end. */
+  finished(stored: StoredLogout, outcome: Outcome, attempts = stored.attempts): Rows {
+    const user = userKey(stored.uidHash, queueId(stored.id));
+    return [[user, undefined], ...this.history.rows(stored, outcome, attempts)];
+  }
+
+  /** Puts rows in the place of a record and its due row. @returns `false` when another process has changed either */
+  replaceOwn(own: OwnLogout, rows: Rows): MaybePromise<boolean> {
+    const before = rowsOf(own);
+    return this.commit(before, [...without(before), ...rows]);
+  }
+
+  /**
+   * Puts rows in the place of a record that is in one of these states, as it is found. Its due row is left.
+   * @param decide the rows; `undefined`: leave it
+   * @returns whether it was replaced
+   */
+  async replaceFound(
+    id: string,
+    states: readonly LogoutState[],
+    decide: (found: FoundLogout) => Rows | undefined,
+  ): Promise<boolean> {
+    for (;;) {
+      const [found] = await this.find([id], states);
+      const rows = found && decide(found);
+      if (!rows) return false;
+      const before: Rows = [[recordKey(found.state, id), found.text]];
+      const since: Rows = found.parked?.since ? [[found.parked.since, '']] : [];
+      if (await this.commit(before, [...without([...before, ...since]), ...rows])) return true;
     }
   }
 }
+
+/** What the storage has of such a logout: its lease, which is the token of the next change, and its record. */
+export function rowsOf({ id, state, stored, text, due }: OwnLogout): Rows {
+  const lease = [due, String(stored.turn)] as const;
+  return [lease, [recordKey(state, id), text]];
+}
+
+const without = (rows: Rows): Rows => rows.map(([key]) => [key, undefined]);

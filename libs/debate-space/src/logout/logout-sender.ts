@@ -6,40 +6,35 @@ import { withTimeout } from '../with-timeout.js';
 import type { DeliveryAnswer } from './delivery-policy.js';
 import type { LogoutEntry } from './logout.js';
 
-export interface LogoutSenderParts {
-  readonly signer: LogoutTokenSigner;
-  readonly route: LogoutRoute;
-  /** For the host's functions that the token needs, in milliseconds. */
-  readonly timeoutMs: number;
-  /** Aborted when the app shuts down. */
-  readonly closing: AbortSignal;
-  readonly emit: Emit;
-}
-
 /** Makes one attempt: a fresh token, one request (service-interface.md, section 5). Never rejects. */
 export class LogoutSender {
-  readonly #parts: LogoutSenderParts;
-
-  constructor(parts: LogoutSenderParts) {
-    this.#parts = parts;
-  }
+  /**
+   * @param timeoutMs for the host's functions that the token needs
+   * @param shutdownSignal aborted when the app shuts down
+   */
+  constructor(
+    private readonly signer: LogoutTokenSigner,
+    private readonly route: LogoutRoute,
+    private readonly timeoutMs: number,
+    private readonly shutdownSignal: AbortSignal,
+    private readonly emit: Emit,
+  ) {}
 
   async send(entry: LogoutEntry): Promise<DeliveryAnswer> {
-    const { signer, route, timeoutMs, closing, emit } = this.#parts;
     let token: string | undefined;
     try {
-      token = await withTimeout(signer.sign(entry), timeoutMs, undefined);
+      token = await withTimeout(this.signer.sign(entry), this.timeoutMs, undefined);
     } catch (error) {
       // A function of the host's; it may do better next time.
       return failure(error instanceof KeyProblem ? 'secretKey failed' : 'logout.claims failed');
     }
     if (token === undefined) return failure('logout.claims did not answer');
     try {
-      return await route.send(token, closing);
+      return await this.route.send(token, this.shutdownSignal);
     } catch (error) {
       // A mistake in http.adapter, or in our code: the service has no part in it.
       const name = error instanceof Error ? error.name : typeof error;
-      emit({ type: 'fault', where: 'http', error: name });
+      this.emit({ type: 'fault', where: 'http', error: name });
       return failure(name);
     }
   }

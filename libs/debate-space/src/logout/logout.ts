@@ -26,9 +26,9 @@ export interface LogoutJob extends DeliveryProgress {
   readonly entry: LogoutEntry;
 }
 
-/** An entry that is delivered no more until somebody looks at it. Its uid is empty when it cannot be read any more. */
+/** An entry that is not delivered until somebody retries it. Its uid is empty when it cannot be read any more. */
 export interface ParkedJob extends LogoutJob {
-  /** What is most likely to mend it. */
+  /** The most likely fix. */
   readonly hint: string;
   /** Milliseconds since 1970. */
   readonly parkedAt: number;
@@ -46,7 +46,7 @@ export interface WaitingJob extends LogoutJob {
 /** `superseded`: the user had logged in again, and `logout.onRelogin` is `drop`. */
 export type Outcome = 'delivered' | 'discarded' | 'superseded';
 
-/** What is kept of an entry that is over: nothing personal. */
+/** What is kept of a finished entry: nothing personal. */
 export interface FinishedEntry {
   readonly id: string;
   readonly reason: EndReason;
@@ -71,7 +71,7 @@ export interface LogoutCounts {
   readonly parked: number;
 }
 
-/** What the queue is told about the application. */
+/** What the queue needs from the application. */
 export interface LogoutContext {
   readonly uids: UidCipher;
   /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */

@@ -1,11 +1,9 @@
-import type { DeliveryProgress, LogoutContext, LogoutEntry } from '../logout/logout.js';
-import { queueId } from './queue-keys.js';
-
-const VERSION = 1;
+import { isReadable, readRecord, type RecordType } from '../storage/record-type.js';
+import type { DeliveryProgress, FinishedEntry, LogoutContext, LogoutEntry, LogoutJob } from './logout.js';
+import { endedAtOf, idOf, queueId, type LogoutState } from './queue-keys.js';
 
 /** What the storage keeps of a logout while it waits; its state is the family of its key. */
 export interface StoredLogout extends Omit<LogoutEntry, 'uid'>, DeliveryProgress {
-  readonly v: number;
   readonly sealed: string;
   /** As it was when the logout came: after a change of the storage key it would be another. */
   readonly uidHash: string;
@@ -16,71 +14,82 @@ export interface StoredLogout extends Omit<LogoutEntry, 'uid'>, DeliveryProgress
 }
 
 /** A parked record as it was found: what cannot be read now may be readable with another key or version. */
-export interface ParkedLogout {
+export interface ParkedRecord {
   readonly record: string;
   readonly hint: string;
   /** By the clock of the machine, in milliseconds. */
   readonly parkedAt: number;
-  /** The key of the row that gives it its place in the order. */
+  /** The key of the row that gives it its place in the order; empty when the record is damaged. */
   readonly since: string;
 }
 
+/** As far as the record can be read. */
 export interface ReadLogout {
-  /** `undefined`: the record is damaged, or of a newer version. */
+  /** Its uid is empty when it is not known. */
+  readonly job: LogoutJob;
+  /** Absent when the record is damaged, or of a newer version. */
   readonly stored?: StoredLogout;
-  /** `undefined`: nor is its uid known. */
-  readonly entry?: LogoutEntry;
+  readonly parked?: ParkedRecord;
 }
 
 export const UNREADABLE_HINT =
   'this logout cannot be read: its record is damaged, or was written by a newer version of nestjs-debate-space or with ' +
   'another storageKey. Run that version or restore that key and retry the logout, or discard it';
 
-export const progressOf = ({ attempts, rejections, cause }: DeliveryProgress): DeliveryProgress => ({ attempts, rejections, cause }); // prettier-ignore
-export const UNTRIED = progressOf({ attempts: 0, rejections: 0 });
+export const UNTRIED: DeliveryProgress = { attempts: 0, rejections: 0, cause: undefined };
 
-export function newLogout(
-  { uid, ...entry }: LogoutEntry,
-  dueAt: number,
-  { uids }: LogoutContext,
-): StoredLogout {
+export function progressOf({ attempts, rejections, cause }: DeliveryProgress): DeliveryProgress {
+  return { attempts, rejections, cause };
+}
+
+export const LOGOUT = recordType<StoredLogout>(
+  ({ id }) => queueId(id),
+  ['id', 'sealed', 'uidHash', 'reason'],
+  ['turn', 'endedAt', 'attempts', 'rejections'],
+);
+export const PARKED = recordType<ParkedRecord>(
+  ({ since }) => idOf(since),
+  ['record', 'hint', 'since'],
+  ['parkedAt'],
+);
+export const FINISHED = recordType<FinishedEntry>(({ id }) => queueId(id), ['id'], ['finishedAt']);
+
+export function newLogout(entry: LogoutEntry, dueAt: number, { uids }: LogoutContext): StoredLogout {
+  const { id, uid, reason, endedAt, sessionHash } = entry;
   const uidHash = uids.hash(uid);
   const sealed = uids.seal(uid, 'logout', uidHash);
-  return { v: VERSION, ...entry, sealed, uidHash, turn: 1, dueAt, ...UNTRIED };
+  return { id, reason, endedAt, sessionHash, sealed, uidHash, turn: 1, dueAt, attempts: 0, rejections: 0 };
 }
 
-/** Never throws. @param key the id in the queue, to which the record must belong */
-export function readLogout(key: string, text: string, { uids }: LogoutContext): ReadLogout {
-  const stored = parsed(text) as Partial<StoredLogout> | undefined;
-  if (!isLogout(stored)) return {};
-  const { id, reason, endedAt, sessionHash, sealed, uidHash } = stored;
-  if (queueId(id) !== key) return {};
-  const uid = uids.open(sealed, 'logout', uidHash) ?? '';
-  return { stored, entry: uid === '' ? undefined : { id, uid, reason, endedAt, sessionHash } };
+/** Never throws. @param id the id in the queue, to which the record must belong */
+export function readLogout(
+  state: LogoutState,
+  id: string,
+  text: string,
+  { uids }: LogoutContext,
+): ReadLogout {
+  const parked = state === 'parked' ? readParked(id, text) : undefined;
+  const found = readRecord(LOGOUT, id, parked?.record ?? text);
+  const stored = isReadable(found) ? found : undefined;
+  const uid = stored && uids.open(stored.sealed, 'logout', stored.uidHash);
+  const { reason = 'destroyed', endedAt = endedAtOf(id), sessionHash } = stored ?? {};
+  const entry = { id: stored?.id ?? decodeURIComponent(id), uid: uid ?? '', reason, endedAt, sessionHash };
+  return { job: { entry, ...progressOf(stored ?? UNTRIED) }, stored, parked };
 }
 
-/** Never throws. */
-export function readParked(text: string): ParkedLogout {
-  const { record, hint, parkedAt, since } = (parsed(text) ?? {}) as Partial<ParkedLogout>;
-  const texts = [record, hint, since].filter((part) => typeof part === 'string');
-  const [readRecord = '', readHint = UNREADABLE_HINT, readSince = ''] = texts.length === 3 ? texts : [];
-  return { record: readRecord, hint: readHint, parkedAt: Number(parkedAt) || 0, since: readSince };
+function readParked(id: string, text: string): ParkedRecord {
+  const parked = readRecord(PARKED, id, text);
+  return isReadable(parked) ? parked : { record: '', hint: UNREADABLE_HINT, parkedAt: 0, since: '' };
 }
 
-function isLogout(stored: Partial<StoredLogout> | undefined): stored is StoredLogout {
-  if (stored?.v !== VERSION) return false;
-  const { id, sealed, uidHash, reason, turn, endedAt, attempts, rejections } = stored;
-  return (
-    [id, sealed, uidHash, reason].every((text) => typeof text === 'string') &&
-    [turn, endedAt, attempts, rejections].every(Number.isFinite)
-  );
-}
-
-function parsed(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+/** @param key the id in the queue: the families of the keys are those of the states, and the history */
+function recordType<T extends object>(
+  key: (record: T) => string,
+  texts: readonly (keyof T)[],
+  numbers: readonly (keyof T)[],
+): RecordType<T> {
+  const isRecord = (value: object): value is T =>
+    texts.every((name) => typeof (value as T)[name] === 'string') &&
+    numbers.every((name) => typeof (value as T)[name] === 'number');
+  return { version: 1, key, indexes: () => [], isRecord };
 }

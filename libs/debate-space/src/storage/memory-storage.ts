@@ -29,12 +29,12 @@ export function memoryStorage(): StorageEngine {
   };
 }
 
-class MemoryStorage implements DebateSpaceStorage {
+export class MemoryStorage implements DebateSpaceStorage {
   readonly #trees: Families<InstanceType<typeof BTree<string, string>>>;
   readonly #clock = new MonotonicClock();
   #isClosed = false;
 
-  constructor({ families }: StorageContext) {
+  constructor({ families }: Pick<StorageContext, 'families'>) {
     this.#trees = new Families(families, () => new BTree<string, string>(undefined, byBytes));
   }
 

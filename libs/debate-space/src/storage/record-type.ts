@@ -43,7 +43,8 @@ export function readRecord<T extends object>(
 
 /** @returns the text that a storage keeps */
 export function recordText<T extends object>(type: RecordType<T>, record: T): string {
-  return JSON.stringify({ ...record, v: type.version });
+  // Not of a copy with the version: every logout is written several times.
+  return `{"v":${type.version},${JSON.stringify(record).slice(1)}`;
 }
 
 function objectOf(text: string): Partial<Record<string, unknown>> {
