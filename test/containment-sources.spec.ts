@@ -14,11 +14,9 @@ const EXCEPTIONS = {
   'with-timeout.ts setTimeout': 'only settles a promise',
   'linked-signal.ts setTimeout':
     'only aborts a signal; a listener of a signal that throws does not throw here',
-  'session-end/call-queue.ts setTimeout':
-    'prepare() is contained, and start() rejects the promise of the call',
-  'session-end/express-sessions.ts defineProperty': 'each listener is contained when it is added',
-  'session-end/fastify-sessions.ts defineProperty': 'announce() contains each listener',
-  'session-end/leases.ts setInterval': 'renew() never throws, as its parameter says',
+  'session-end/call-queue.ts setTimeout': 'start() rejects the promise of the call',
+  'session-end/fastify.ts defineProperty': 'reportSession() contains each listener',
+  'session-end/end-recorder.ts setInterval': 'isOpen() and the storage are contained',
   'session-end/patch-store.ts defineProperty': 'puts back the own descriptor of the store',
 };
 

@@ -9,7 +9,7 @@ import { Containment } from './containment.js';
 import type { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
-import { HostSessions } from './session-end/host-sessions.js';
+import { attachPlatform, describeSessions, type AttachedPlatform } from './session-end/attach-platform.js';
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
@@ -19,8 +19,8 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   readonly #logger: LoggerService;
   readonly #containment: Containment;
   readonly #appWarning: () => string | undefined;
-  /** None when the identity provider tells of the ends. */
-  readonly #sessions: HostSessions | undefined;
+  /** None when the identity provider notifies the service. */
+  #platform: AttachedPlatform | undefined;
 
   /** @param appWarning asked when all modules of the app are there */
   constructor(
@@ -45,12 +45,12 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       });
     });
     if (options.logout.mode === 'oidc') return;
-    this.#sessions = new HostSessions(runtime.detector, options.session);
-    this.#sessions.attach(adapterHost?.httpAdapter);
+    for (const store of [options.session.store ?? []].flat()) runtime.detector.watch(store);
+    this.#attach();
   }
 
   onModuleInit(): void {
-    this.#sessions?.attach(this.#adapterHost?.httpAdapter); // under @nestjs/testing it is not there earlier
+    if (this.#options.logout.mode === 'direct') this.#attach(); // under @nestjs/testing, the adapter is not there earlier
     this.#containment.run('start', () => {
       this.#runtime.start();
     });
@@ -62,7 +62,9 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       const { applicationName, authUrl, storage } = this.#options;
       const { warnings } = this.#runtime;
       const sessions =
-        this.#sessions?.description ?? 'no session is watched, the identity provider notifies the service';
+        this.#options.logout.mode === 'oidc'
+          ? 'no session is watched, the identity provider notifies the service'
+          : describeSessions(this.#options.session, this.#platform);
       this.#logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
@@ -72,7 +74,12 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.#sessions?.detach();
+    this.#platform?.detach();
     await this.#containment.run('shutdown', () => this.#runtime.close(), undefined);
+  }
+
+  #attach(): void {
+    const { session } = this.#options;
+    this.#platform ??= attachPlatform(this.#adapterHost?.httpAdapter, this.#runtime.detector, session);
   }
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cookiesAfter, cookiesSent } from './browser-cookies.js';
-import { cookieValue } from './cookie-value.js';
+import { cookiesAfter, cookiesSent, cookieValue } from './browser-cookies.js';
 
 const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
 const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';

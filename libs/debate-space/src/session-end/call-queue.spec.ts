@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { originalProcess } from '../../../../test/support/original-process.js';
 import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import type { StoreMethod } from './store-call.js';
 import { CallQueue } from './call-queue.js';
+import type { StoreMethod } from './patch-store.js';
 
 type Callback = (error?: unknown) => void;
 

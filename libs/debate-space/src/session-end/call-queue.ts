@@ -1,189 +1,146 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Containment } from '../containment.js';
 import { isPromise } from '../is-promise.js';
-import { lateCall, observedCall, type OnOutcome, type StoreMethod } from './store-call.js';
+import { observeCall, type StoreOutcome } from './observed-call.js';
+import type { StoreMethod } from './patch-store.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
 /** A call of a store's method, and what the plugin does around it. */
-export interface ObservedCall {
+export interface StoreCall {
   /** For reports of failures, such as `store.destroy`. */
   readonly where: string;
   /** The session that the call is about; `undefined`: all of them. */
   readonly sid: string | undefined;
-  /** A call that never waits, because it changes nothing in the store itself. */
-  readonly immediate?: true;
   /** What has to be done first; a promise only when it needs one. The call is made even if this fails. */
   readonly before?: () => MaybePromise<unknown>;
-  /** The store's method has returned or thrown; only of a call that did not have to wait. */
-  readonly returned?: () => void;
-  readonly ended?: OnOutcome;
+  /** The store has said how the call ended. */
+  readonly ended?: (outcome: StoreOutcome) => void;
 }
 
 /** A call that has not started. */
-interface Waiting {
+interface WaitingCall {
   readonly sid: string | undefined;
-  /** Its place in the host's order. */
-  readonly turn: number;
-  /** Does what has to be done before. */
-  prepare: (() => MaybePromise<unknown>) | undefined;
-  isReady: boolean;
+  /** How many calls have to start before it. */
+  ahead: number;
+  readonly behind: WaitingCall[];
   isStarted: boolean;
+  /** Does what has to be done before. */
+  readonly prepare: () => MaybePromise<unknown>;
   readonly start: () => void;
 }
 
+const NONE: readonly WaitingCall[] = [];
+
 /**
- * Calls a store's own methods: in the same tick, unless something has to be done before – such as noting durably that a
- * session ends. Calls on the same session that come meanwhile wait with it and start in the same tick as it, so that the
- * store sees the host's order.
+ * Calls a store's own methods: in the same tick, unless something has to be done before – such as holding an end in the
+ * storage. Calls on the same session that come meanwhile wait with it and start in the same tick as it, so that the store
+ * sees the host's order.
  */
 export class CallQueue {
-  readonly #waitMs: number;
   readonly #containment: Containment;
-  /** By session, those on all sessions under `undefined`; each in the host's order. */
-  readonly #waiting = new Map<string | undefined, Waiting[]>();
-  #turns = 0;
+  readonly #maxWaitMs: number;
+  /** The call that waits last, of each session; of those on all sessions under `undefined`. */
+  readonly #last = new Map<string | undefined, WaitingCall>();
   /** A call that had to wait and that the store is at right now. Calls that it makes have its place in the order. */
-  #starting: Waiting | undefined;
+  #starting: WaitingCall | undefined;
 
-  /** @param waitMs how long a call may be kept waiting */
-  constructor(containment: Containment, waitMs: number) {
-    this.#waitMs = waitMs;
+  /** @param maxWaitMs how long a call waits for what has to be done before */
+  constructor(containment: Containment, maxWaitMs: number) {
     this.#containment = containment;
+    this.#maxWaitMs = maxWaitMs;
   }
 
   /** @returns what the store's method returns; a promise of it when the call has to wait */
-  call(method: StoreMethod, self: unknown, args: readonly unknown[], call: ObservedCall): unknown {
-    const { where, sid, before, returned, immediate } = call;
-    const ended = this.#contained(call);
+  call(method: StoreMethod, self: unknown, args: readonly unknown[], call: StoreCall): unknown {
+    const { where, sid, before, ended } = call;
     const isNested = this.#starting !== undefined && [sid, undefined].includes(this.#starting.sid);
-    const isFree = immediate === true || isNested || !this.#isBlocked(sid, Infinity);
+    const ahead = isNested ? NONE : this.#ahead(sid);
+    const isFree = ahead.length === 0;
     const ready = isFree && before ? this.#containment.run<unknown>(where, before, undefined) : undefined;
-    if (isNested || (isFree && !isPromise(ready))) {
-      try {
-        return ended ? observedCall(method, self, args, ended) : Reflect.apply(method, self, args);
-      } finally {
-        if (returned) this.#containment.run(where, returned);
-      }
+    if (isFree && (isNested || !isPromise(ready))) {
+      if (!ended) return Reflect.apply(method, self, args);
+      return observeCall(method, self, args, this.#contained(where, ended), false);
     }
-    const make = (): unknown => lateCall(method, self, args, ended ?? nothing);
-    const prepare = isFree ? () => ready : () => before?.();
-    return this.#enqueue(call, prepare, make);
+    const prepare = (): unknown =>
+      isFree ? ready : before && this.#containment.run<unknown>(where, before, undefined);
+    const make = (): unknown => observeCall(method, self, args, this.#contained(where, ended), true);
+    return this.#enqueue(call, ahead, prepare, make);
+  }
+
+  /** The calls that have to start before a new one on this session does. */
+  #ahead(sid: string | undefined): readonly WaitingCall[] {
+    if (this.#last.size === 0) return NONE;
+    if (sid === undefined) return [...this.#last.values()];
+    const last = this.#last.get(sid) ?? this.#last.get(undefined);
+    return last ? [last] : NONE;
   }
 
   #enqueue(
-    { where, sid }: ObservedCall,
-    prepare: () => MaybePromise<unknown>,
+    { where, sid }: StoreCall,
+    ahead: readonly WaitingCall[],
+    prepare: () => unknown,
     make: () => unknown,
   ): Promise<unknown> {
-    // Whatever makes the call start, it runs in the context of its caller.
-    const context = new AsyncResource('DebateSpaceStoreCall');
     const returned = new Promise<unknown>((resolve, reject) => {
-      const waiting: Waiting = {
-        sid,
-        turn: (this.#turns += 1),
-        isReady: false,
-        isStarted: false,
-        prepare: () =>
-          context.runInAsyncScope(() => this.#containment.run<unknown>(where, prepare, undefined)),
-        start: () => {
-          clearTimeout(timer);
-          context.runInAsyncScope(() => {
-            const outer = this.#starting;
-            this.#starting = waiting;
-            try {
-              resolve(make());
-            } catch (error) {
-              const thrown = error as Error;
-              reject(thrown);
-              // Without us it is thrown to the caller. Of one that expects no promise it must not end the process.
-              returned.catch(() => {
-                this.#containment.report(where, error);
-              });
-            } finally {
-              this.#starting = outer;
-            }
+      const start = (): void => {
+        clearTimeout(timer);
+        const outer = this.#starting;
+        this.#starting = waiting;
+        try {
+          resolve(make());
+        } catch (error) {
+          reject(error as Error);
+          // Without us it is thrown to the caller. Of one that expects no promise it must not end the process.
+          returned.catch(() => {
+            this.#containment.report(where, error);
           });
-        },
+        } finally {
+          this.#starting = outer;
+        }
       };
+      // Whatever makes the call start, it runs in the context of its caller.
+      const bound = { prepare: AsyncResource.bind(prepare), start: AsyncResource.bind(start) };
+      const waiting: WaitingCall = { sid, ahead: ahead.length, behind: [], isStarted: false, ...bound };
       const timer = setTimeout(() => {
-        this.#prepare(waiting);
-        this.#setReady(waiting);
-      }, this.#waitMs).unref();
-      const queue = this.#waiting.get(sid);
-      if (queue) queue.push(waiting);
-      else this.#waiting.set(sid, [waiting]);
-      this.#advance(waiting);
+        this.#start(waiting); // those ahead of it have waited for longer, and have started
+      }, this.#maxWaitMs).unref();
+      for (const call of ahead) call.behind.push(waiting);
+      if (sid === undefined) this.#last.clear();
+      this.#last.set(sid, waiting);
+      if (ahead.length === 0) this.#prepare(waiting);
     });
     return returned;
   }
 
-  /** Starts the call if it is ready and nothing is ahead of it, and in the same tick what has waited for it alone. */
-  #advance(first: Waiting): void {
-    const candidates = [first];
-    for (const waiting of candidates) {
-      // Several that have started may have led to the same one.
-      if (waiting.isStarted || this.#isBlocked(waiting.sid, waiting.turn)) continue;
-      this.#prepare(waiting);
-      if (!waiting.isReady) continue;
-      this.#remove(waiting);
+  /** @returns whether the call may start now; otherwise it starts when it is prepared */
+  #prepare(waiting: WaitingCall): boolean {
+    const ready = waiting.prepare();
+    if (!isPromise(ready)) return true;
+    void ready.then(() => {
+      this.#start(waiting);
+    });
+    return false;
+  }
+
+  /** Starts a call, and in the same tick the calls that have waited for it alone. */
+  #start(first: WaitingCall): void {
+    const starting = [first];
+    for (const waiting of starting) {
+      if (waiting.isStarted) continue;
       waiting.isStarted = true;
+      if (this.#last.get(waiting.sid) === waiting) this.#last.delete(waiting.sid);
       waiting.start();
-      candidates.push(...this.#behind(waiting));
+      for (const next of waiting.behind) {
+        next.ahead -= 1;
+        if (next.ahead === 0 && this.#prepare(next)) starting.push(next);
+      }
     }
   }
 
-  /** The next that may start when this one has. */
-  #behind({ sid }: Waiting): readonly Waiting[] {
-    return this.#firstOn(sid).toSorted((one, other) => one.turn - other.turn);
+  #contained(where: string, ended: StoreCall['ended']): (outcome: StoreOutcome) => void {
+    return (outcome) => {
+      this.#containment.run(where, () => ended?.(outcome));
+    };
   }
-
-  #isBlocked(sid: string | undefined, turn: number): boolean {
-    return this.#waiting.size > 0 && this.#firstOn(sid).some((first) => first.turn < turn);
-  }
-
-  /** The first of each queue that has to do with this session, or with all of them. */
-  #firstOn(sid: string | undefined): readonly Waiting[] {
-    const queues = sid === undefined ? [...this.#waiting.values()] : [this.#waiting.get(sid), this.#waiting.get(undefined)]; // prettier-ignore
-    return queues.flatMap((queue) => queue?.[0] ?? []);
-  }
-
-  #remove(waiting: Waiting): void {
-    const queue = this.#waiting.get(waiting.sid);
-    queue?.shift(); // nothing is ahead of it
-    if (queue?.length === 0) this.#waiting.delete(waiting.sid);
-  }
-
-  #prepare(waiting: Waiting): void {
-    const { prepare } = waiting;
-    if (!prepare) return;
-    waiting.prepare = undefined;
-    const ready = prepare();
-    if (!isPromise(ready)) waiting.isReady = true;
-    else
-      void ready.then(() => {
-        this.#setReady(waiting);
-      });
-  }
-
-  #setReady(waiting: Waiting): void {
-    if (waiting.isReady) return;
-    waiting.isReady = true;
-    this.#advance(waiting);
-  }
-
-  #contained({ where, ended }: ObservedCall): OnOutcome | undefined {
-    return (
-      ended &&
-      ((outcome) => {
-        this.#containment.run(where, () => {
-          ended(outcome);
-        });
-      })
-    );
-  }
-}
-
-function nothing(): void {
-  // nothing
 }

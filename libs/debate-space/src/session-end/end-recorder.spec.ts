@@ -45,7 +45,7 @@ describe('an end that nobody decides', () => {
   }
 
   it('is delivered after the longest hold, though its request is still open', async () => {
-    const { renewals, due } = await fateOfHold({ longestHoldMs: 500 }, () => true);
+    const { renewals, due } = await fateOfHold({ maxHoldMs: 500 }, () => true);
     expect(renewals).toBeGreaterThan(0);
     expect(due).toEqual(['alice']);
   });

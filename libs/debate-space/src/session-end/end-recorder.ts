@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { randomUUID } from 'node:crypto';
 import { Containment } from '../containment.js';
 import type { Emit, EndReason } from '../debate-space-event.js';
@@ -9,12 +10,10 @@ import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
 import { isPromise } from '../is-promise.js';
-import { Leases } from './leases.js';
-import { RecentLogins } from './recent-logins.js';
 
-/** An end that is noted in the outbox and not proven yet. */
+/** An end that is held in the storage and not proven yet. */
 export interface HeldEnd {
-  /** It was one: deliver – unless a request with one of these responses has ended this user's session already. */
+  /** It is proven: deliver – unless a request with one of these responses has ended this user's session already. */
   release(responses: readonly unknown[]): MaybePromise<unknown>;
   /** It was none. */
   cancel(): MaybePromise<unknown>;
@@ -23,53 +22,57 @@ export interface HeldEnd {
 type MaybePromise<T> = T | PromiseLike<T>;
 
 /** A handler that hangs must not postpone the logout of its user for ever. */
-const LONGEST_HOLD_MS = 5 * 60_000;
+const MAX_HOLD_MS = 5 * 60_000;
+const MAX_REMEMBERED = 10_000;
 
 /** Where ends are recorded. */
 export type EndQueue = Pick<LogoutQueue, 'hold' | 'extend' | 'release' | 'cancel' | 'supersede'>;
 
 export interface EndRecorderOptions {
-  /** Default: 250. */
+  /** @defaultValue 250 */
   readonly storageTimeoutMs?: number;
-  /** Default: `deliver`. */
+  /** @defaultValue `'deliver'` */
   readonly onRelogin?: 'deliver' | 'drop';
-  /** Default: 30,000. */
+  /** @defaultValue 30,000 */
   readonly leaseMs?: number;
-  /** How long the lease of an undecided end is renewed. Default: 300,000. */
-  readonly longestHoldMs?: number;
+  /** How long the lease of an undecided end is renewed. @defaultValue 300,000 */
+  readonly maxHoldMs?: number;
 }
 
-/** Writes ends into the outbox: held before the session ends, then released or cancelled. Nothing of it ever throws. */
+/** Writes ends into the storage: held before the session ends, then released or canceled. Only `request` rejects. */
 export class EndRecorder {
-  /** How long a host may wait for the outbox to note an end, in milliseconds. Users must always be able to log out. */
+  /** How long a host may wait for the storage to hold an end, in milliseconds. Users must always be able to log out. */
   readonly storageTimeoutMs: number;
-  /** Only for those who drop what is pending for a user that logs in again. */
-  readonly #logins: RecentLogins | undefined;
-  readonly #outbox: EndQueue;
+  readonly #queue: EndQueue;
   readonly #hashKey: Secret;
   readonly #emit: Emit;
   readonly #containment: Containment;
   readonly #leaseMs: number;
-  readonly #leases: Leases;
-  #closed = false;
+  readonly #maxHoldMs: number;
+  /** The undecided ends whose leases are renewed: since when, and whether the request may still decide them. */
+  readonly #undecided = new Map<string, { readonly heldAt: number; readonly isOpen: () => boolean }>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
   /** Who was reported because of which request, known by its response: one notification per uid and request. */
   readonly #reported = new WeakMap<object, Set<string>>();
+  /** For `logout.onRelogin: 'drop'`, when users logged in last: an end may be proven after the next login. */
+  readonly #loginAt: LRUCache<string, number> | undefined;
 
-  constructor(outbox: EndQueue, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
+  constructor(queue: EndQueue, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
     this.storageTimeoutMs = options.storageTimeoutMs ?? 250;
-    this.#logins = options.onRelogin === 'drop' ? new RecentLogins() : undefined;
-    this.#outbox = outbox;
+    this.#queue = queue;
     this.#hashKey = hashKey;
     this.#emit = emit;
     this.#containment = new Containment(emit);
     this.#leaseMs = options.leaseMs ?? LEASE_MS;
-    const renew = (id: string): unknown => this.#contained(() => outbox.extend(id, this.#leaseMs));
-    this.#leases = new Leases(renew, this.#leaseMs, options.longestHoldMs ?? LONGEST_HOLD_MS);
+    this.#maxHoldMs = options.maxHoldMs ?? MAX_HOLD_MS;
+    if (options.onRelogin === 'drop') this.#loginAt = new LRUCache({ max: MAX_REMEMBERED });
   }
 
   /**
-   * @param isOpen whether the request of this end is still open: its lease is renewed only then. Default: it always is
-   * @returns `undefined` when the uid is none that the service can know. A promise only when the outbox needs one.
+   * Holds an end and renews its lease until it is decided.
+   * @param isOpen whether the request of this end is still open: the lease is renewed only then
+   * @returns `undefined` when the uid is none that the service can know. A promise only when the storage needs one.
    */
   hold(
     uid: string,
@@ -82,71 +85,95 @@ export class EndRecorder {
       this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
       return undefined;
     }
-    const hash = sid === undefined ? undefined : keyedHash(this.#hashKey, 'session', sid);
-    const entry = { ...newEnd(), uid, reason, sessionHash: hash };
-    const heldAt = performance.now();
+    const sessionHash = sid === undefined ? undefined : keyedHash(this.#hashKey, 'session', sid);
+    const entry = { ...newEnd(), uid, reason, sessionHash };
+    const { id } = entry;
+    const heldAt = performance.now(); // the machine's clock may be put back
     const held: HeldEnd = {
       release: (responses) => {
         if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
-        this.#leases.delete(entry.id);
-        const isSuperseded = this.#logins?.hasSince(uid, heldAt) ?? false;
-        const settled = isSuperseded ? held.cancel() : this.#contained(() => this.#outbox.release(entry.id));
-        this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
+        const isSuperseded = (this.#loginAt?.get(uid) ?? -Infinity) > heldAt;
+        const settled = isSuperseded ? held.cancel() : this.#settle(id, () => this.#queue.release(id));
+        this.#emit({ type: 'session-ended', id, uid, reason });
         if (isSuperseded) this.#emit({ type: 'logout-superseded', uid, count: 1 });
         return settled;
       },
-      cancel: () => {
-        this.#leases.delete(entry.id);
-        return this.#contained(() => this.#outbox.cancel(entry.id));
-      },
+      cancel: () => this.#settle(id, () => this.#queue.cancel(id)),
     };
-    this.#leases.add(entry.id, () => this.#containment.run('response', isOpen, false));
-    const stored = this.#contained(() => this.#outbox.hold(entry, this.#leaseMs));
+    if (!this.#isClosed) {
+      this.#undecided.set(id, { heldAt, isOpen });
+      this.#timer ??= setInterval(() => {
+        this.#renewLeases();
+      }, this.#leaseMs / 3).unref();
+    }
+    const stored = this.#contained(() => this.#queue.hold(entry, this.#leaseMs));
     return isPromise(stored) ? stored.then(() => held) : held;
   }
 
-  /** Whether logins have to be told of. */
+  /** Whether `loggedIn` has an effect. */
   get wantsLogins(): boolean {
-    return this.#logins !== undefined;
+    return this.#loginAt !== undefined;
   }
 
   /** A user has logged in: what is pending from before would close the newer debate session. */
   loggedIn(uid: string): void {
-    if (!this.#logins) return;
-    this.#logins.add(uid);
-    void this.#supersede(uid, Date.now());
+    if (!this.#loginAt) return;
+    this.#loginAt.set(uid, performance.now());
+    const supersede = async (): Promise<void> => {
+      const count = await this.#queue.supersede(uid, Date.now());
+      if (count > 0) this.#emit({ type: 'logout-superseded', uid, count });
+    };
+    void this.#contained(supersede);
   }
 
-  /** From now on only ends of sessions are recorded, and none is awaited for longer than its lease. */
+  /** From now on only ends of sessions are recorded, and no lease is renewed. */
   close(): void {
-    this.#closed = true;
-    this.#leases.close();
+    this.#isClosed = true;
+    this.#undecided.clear();
+    clearInterval(this.#timer);
   }
 
-  /** A logout that somebody asked for; resolves when the outbox has it, rejects when it cannot take it. */
+  /** A logout that the host requests; resolves when the storage has it, rejects when the storage cannot take it. */
   async request(uid: string): Promise<void> {
-    if (this.#closed) {
+    if (this.#isClosed) {
       const details = { operation: 'logoutUser', attempts: 0, outcome: 'not-sent', retryable: true } as const;
       throw new AbortedError('the app is shutting down', details);
     }
     const entry = { ...newEnd(), uid, reason: 'requested' } as const;
-    await this.#outbox.hold(entry, this.#leaseMs);
-    await this.#outbox.release(entry.id);
+    await this.#queue.hold(entry, this.#leaseMs);
+    await this.#queue.release(entry.id);
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
   }
 
-  async #supersede(uid: string, until: number): Promise<void> {
-    await this.#contained(async () => {
-      const count = await this.#outbox.supersede(uid, until);
-      if (count > 0) this.#emit({ type: 'logout-superseded', uid, count });
-    });
+  /** Renews the leases of undecided ends, but not without end: a hold that nobody settles becomes due. */
+  #renewLeases(): void {
+    const now = performance.now();
+    for (const [id, { heldAt, isOpen }] of this.#undecided) {
+      const age = now - heldAt;
+      // Most ends are decided by the next time; what is younger has its whole lease then.
+      if (age < this.#leaseMs / 3) continue;
+      if (age < this.#maxHoldMs && this.#containment.run('response', isOpen, false))
+        void this.#contained(() => this.#queue.extend(id, this.#leaseMs));
+      else this.#stopRenewing(id);
+    }
+  }
+
+  #stopRenewing(id: string): void {
+    this.#undecided.delete(id);
+    if (this.#undecided.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #settle(id: string, work: () => MaybePromise<void>): MaybePromise<unknown> {
+    this.#stopRenewing(id);
+    return this.#contained(work);
   }
 
   #claimReport(uid: string, responses: readonly object[]): boolean {
     if (responses.some((response) => this.#reported.get(response)?.has(uid))) return false;
-    for (const response of responses) {
+    for (const response of responses)
       this.#reported.set(response, (this.#reported.get(response) ?? new Set()).add(uid));
-    }
     return true;
   }
 

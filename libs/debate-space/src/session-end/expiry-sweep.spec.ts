@@ -4,71 +4,72 @@ import type { SessionRecord } from '../debate-space.options.js';
 import { Secret } from '../secret.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
+import { keyedHash } from '../keyed-hash.js';
 import type { EndRecorder } from './end-recorder.js';
 import { ExpirySweep } from './expiry-sweep.js';
 import { SessionRegistry } from './session-registry.js';
-import { SessionSeal } from './session-seal.js';
 
 const HOUR = 3_600_000;
 const [A, B] = [new Secret('storage key A of a test'), new Secret('storage key B of a test')];
-const [underA, underB, rotated] = [new SessionSeal([A]), new SessionSeal([B]), new SessionSeal([B, A])];
+const session = { sid: 'sid', uid: 'alice' };
+const hashUnder = (key: Secret): string => keyedHash(key, 'session', session.sid);
 
 describe('a session that expires after the storage key was rotated', () => {
   let storage: DebateSpaceStorage;
-  let registry: SessionRegistry;
-  let told: string[];
+  let underA: SessionRegistry;
+  let underB: SessionRegistry;
+  let rotated: SessionRegistry;
+  let reported: string[];
   let alive: SessionRecord | undefined;
   beforeEach(async () => {
     storage = await memoryStorage().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
-    registry = new SessionRegistry(storage);
-    [told, alive] = [[], undefined];
-    await registry.put({ ...underA.seal('sid', 'alice'), expiresAt: Date.now() - HOUR });
+    underA = new SessionRegistry(storage, [A]);
+    underB = new SessionRegistry(storage, [B]);
+    rotated = new SessionRegistry(storage, [B, A]);
+    [reported, alive] = [[], undefined];
+    await underA.put(session, Date.now() - HOUR);
   });
 
-  async function sweep(seal: SessionSeal): Promise<void> {
+  async function sweep(registry: SessionRegistry): Promise<void> {
     const hold = (uid: string) =>
       Promise.resolve({
-        release: () => Promise.resolve(void told.push(uid)),
+        release: () => Promise.resolve(void reported.push(uid)),
         cancel: () => Promise.resolve(),
       });
-    await new ExpirySweep({
-      registry,
-      seal,
-      recorder: { hold } as unknown as EndRecorder,
-      lookUp: () => Promise.resolve(alive),
-      lastOnly: true,
-      everyMs: 60_000,
-      containment: new Containment((event) => {
-        throw new Error(event.type);
-      }),
-    }).sweep();
+    const containment = new Containment((event) => {
+      throw new Error(event.type);
+    });
+    const shutdownSignal = new AbortController().signal;
+    const context = { recorder: { hold } as unknown as EndRecorder, containment, shutdownSignal };
+    const indexing = { registry, lastOnly: true, sweepMs: 60_000 };
+    await new ExpirySweep(indexing, 60_000, context, () => Promise.resolve(alive)).sweep();
   }
   const rows = async (): Promise<string> =>
     JSON.stringify(await storage.range('session:', 'session;', { limit: 99 }));
 
   it('is reported, and nothing of it stays', async () => {
     await sweep(rotated);
-    expect(told).toEqual(['alice']);
+    expect(reported).toEqual(['alice']);
     expect(await rows()).toBe('[]');
   });
 
   it('is not reported while the user has a session under the new key', async () => {
-    await registry.put({ ...rotated.seal('another', 'alice'), expiresAt: Date.now() + HOUR });
+    await rotated.put({ sid: 'another', uid: 'alice' }, Date.now() + HOUR);
     await sweep(rotated);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it('moves to the new key when the store still has it', async () => {
     alive = { cookie: { expires: new Date(Date.now() + HOUR) } };
     await sweep(rotated);
-    expect(told).toEqual([]);
-    expect(await rows()).toContain(underB.name('sid', 'alice').hash);
-    expect(await rows()).not.toContain(underA.name('sid', 'alice').hash);
+    expect(reported).toEqual([]);
+    expect(await rows()).toContain(hashUnder(B));
+    expect(await rows()).not.toContain(hashUnder(A));
   });
 
   it('is forgotten unreported when its key has been removed', async () => {
     await sweep(underB);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(await rows()).toBe('[]');
   });
 });

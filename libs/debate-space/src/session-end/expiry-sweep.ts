@@ -1,21 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Containment } from '../containment.js';
 import type { SessionRecord } from '../debate-space.options.js';
 import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
-import type { EndRecorder } from './end-recorder.js';
-import type { SessionIndexing } from './indexed-sessions.js';
+import type { DetectorContext } from './detector-context.js';
+import type { SessionIndexing } from './registry-writer.js';
 import { nextLook } from './session-expiry.js';
-import type { ExpiredSession, SessionRemoval } from './session-registry.js';
+import type { SessionRemoval, UserSession } from './session-registry.js';
 
-interface ExpirySweepOptions extends Omit<SessionIndexing, 'sweepMs'> {
-  readonly recorder: EndRecorder;
-  /** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
-  readonly lookUp: (sid: string, uid: string) => Promise<SessionRecord | undefined>;
-  readonly everyMs: number;
-  readonly containment: Containment;
-}
+/** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
+export type LookUp = (session: UserSession) => Promise<SessionRecord | undefined>;
 
-const AT_ONCE = 50;
+const BATCH = 50;
 /** So long nobody else looks at what this process has claimed. */
 const LEASE_MS = 60_000;
 /** Neither a store nor a registry that does not answer may stop the sweep. */
@@ -24,83 +18,80 @@ const ANSWER_WITHIN_MS = 5_000;
 const STOP_WITHIN_MS = 1_000;
 
 /**
- * Finds users whose session ran out. Of all instances, one claims each session whose time has come, looks whether it is
- * really gone, and tells of it.
+ * Finds users whose session has expired. Of all instances, one claims each session whose time has come, looks whether it
+ * is really gone, and reports it.
  */
 export class ExpirySweep {
-  readonly #options: ExpirySweepOptions;
-  readonly #stopping = new AbortController();
+  readonly #indexing: SessionIndexing;
+  readonly #everyMs: number;
+  readonly #context: Pick<DetectorContext, 'recorder' | 'containment' | 'shutdownSignal'>;
+  readonly #lookUp: LookUp;
   #running: Promise<void> | undefined;
 
-  constructor(options: ExpirySweepOptions) {
-    this.#options = options;
+  constructor(
+    indexing: SessionIndexing,
+    everyMs: number,
+    context: Pick<DetectorContext, 'recorder' | 'containment' | 'shutdownSignal'>,
+    lookUp: LookUp,
+  ) {
+    this.#indexing = indexing;
+    this.#everyMs = everyMs;
+    this.#context = context;
+    this.#lookUp = lookUp;
   }
 
+  /** Sweeps until the app shuts down. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort();
+  /** To be awaited after the shutdown has begun. */
+  async stopped(): Promise<void> {
     await withTimeout(this.#running ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopping;
+    const signal = this.#context.shutdownSignal;
     while (!signal.aborted) {
       await this.sweep();
-      await pause(this.#options.everyMs, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(this.#everyMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
   /** Looks once at every session whose time has come. Never rejects. */
   async sweep(): Promise<void> {
-    const { registry, containment } = this.#options;
-    let claimed: readonly ExpiredSession[];
+    const { containment, shutdownSignal } = this.#context;
+    let claimed: readonly UserSession[];
     do {
-      try {
-        claimed = await timeoutOrThrow(registry.claimExpired(AT_ONCE, LEASE_MS), ANSWER_WITHIN_MS);
-      } catch (error) {
-        containment.report('session registry', error);
-        return;
-      }
+      const claim = () => inTime(this.#indexing.registry.claimExpired(BATCH, LEASE_MS));
+      claimed = await containment.run<Promise<readonly UserSession[]>>('session registry', claim, []);
       // What fails is claimed again when its lease has run out.
-      const looked = await Promise.allSettled(claimed.map((session) => this.#look(session)));
-      for (const look of looked)
-        if (look.status === 'rejected') containment.report('session.expiry', look.reason);
-    } while (claimed.length === AT_ONCE && !this.#stopping.signal.aborted);
+      const look = (session: UserSession) =>
+        containment.run<Promise<void>>('session.expiry', () => this.#look(session), undefined);
+      await Promise.all(claimed.map(look));
+    } while (claimed.length > 0 && !shutdownSignal.aborted);
   }
 
-  async #look(session: ExpiredSession): Promise<void> {
-    const { registry, seal, lookUp, everyMs } = this.#options;
-    const opened = seal.open(session);
-    if (!opened) {
-      await timeoutOrThrow(registry.remove(session), ANSWER_WITHIN_MS); // of another storage key: nobody can say whether it still lives
-      return;
-    }
-    const { sid, uid } = opened;
-    const alive = await timeoutOrThrow(lookUp(sid, uid), ANSWER_WITHIN_MS);
-    if (!alive) {
-      await this.#tell(sid, uid);
-      return;
-    }
-    const renewed = { ...seal.seal(sid, uid), expiresAt: nextLook(alive, Date.now(), everyMs) };
-    await timeoutOrThrow(registry.renew(renewed, seal.formerNames(sid, uid)), ANSWER_WITHIN_MS);
+  async #look(session: UserSession): Promise<void> {
+    const alive = await inTime(this.#lookUp(session));
+    if (!alive) return this.#report(session);
+    await inTime(this.#indexing.registry.renew(session, nextLook(alive, Date.now(), this.#everyMs)));
   }
 
-  async #tell(sid: string, uid: string): Promise<void> {
-    const { registry, seal, recorder, lastOnly, containment } = this.#options;
-    const held = await recorder.hold(uid, 'expired', sid);
-    const remove = (): Promise<SessionRemoval> =>
-      timeoutOrThrow(registry.remove(seal.name(sid, uid), seal.formerNames(sid, uid)), ANSWER_WITHIN_MS);
-    // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is told.
-    const removal = await remove().catch((error: unknown) => {
-      containment.report('session registry', error);
-      return remove().then(
-        ({ others }) => ({ removed: true, others }),
-        () => ({ removed: true, others: false }),
-      );
+  async #report(session: UserSession): Promise<void> {
+    const { registry, lastOnly } = this.#indexing;
+    const held = await this.#context.recorder.hold(session.uid, 'expired', session.sid);
+    const remove = (): Promise<SessionRemoval> => inTime(registry.remove(session));
+    // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is reported.
+    const removal = await remove().catch(async (error: unknown) => {
+      this.#context.containment.report('session registry', error);
+      const { others } = await remove().catch(() => ({ others: false }));
+      return { removed: true, others };
     });
     await (removal.removed && !(lastOnly && removal.others) ? held?.release([]) : held?.cancel());
   }
+}
+
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  return timeoutOrThrow(answer, ANSWER_WITHIN_MS);
 }

@@ -1,15 +1,31 @@
-import type { StoreMethod } from './store-call.js';
-
 /**
  * Methods that end a session, or whose order with those is the host's. One that a store gets only after it is watched
  * stays unwatched: a method that is not there yet must not look as if it were.
  */
-const METHODS = ['createSession', 'regenerate', 'get', 'touch', 'set', 'destroy', 'clear', 'all', 'length', 'ids'] as const; // prettier-ignore
+const METHODS = [
+  'createSession',
+  'regenerate',
+  'get',
+  'touch',
+  'set',
+  'destroy',
+  'clear',
+  'all',
+  'length',
+  'ids',
+] as const;
 
 export type StoreMethodName = (typeof METHODS)[number];
 
+export type StoreMethod = (this: unknown, ...args: unknown[]) => unknown;
+
 /** Stands in front of a store's methods: gets the method behind it, and the `this` and arguments of the caller. */
-export type StoreLayer = (name: StoreMethodName, next: StoreMethod, self: unknown, args: readonly unknown[]) => unknown; // prettier-ignore
+export type StoreLayer = (
+  name: StoreMethodName,
+  next: StoreMethod,
+  self: unknown,
+  args: readonly unknown[],
+) => unknown;
 
 /** A store that cannot be changed: it is frozen, say, or has a method that cannot be replaced. */
 export class UnwatchableStoreError extends TypeError {
@@ -24,13 +40,13 @@ export class UnwatchableStoreError extends TypeError {
   }
 }
 
+const REPLACEABLE = { writable: true, configurable: true };
 const PATCH = Symbol('layers in front of a session store');
 
 interface Patch {
   readonly layers: Set<StoreLayer>;
   /** The store's own method of a name as it is now: others may patch the store or its class later. */
   readonly original: (name: string) => unknown;
-  readonly names: StoreMethodName[];
   /** The originals behind all layers: put together when a layer comes or goes, not on each call. */
   readonly composed: Map<StoreMethodName, StoreMethod>;
   readonly undo: () => void;
@@ -68,35 +84,37 @@ function patchOf(store: object): Patch | undefined {
   return between && Object.hasOwn(between, PATCH) ? (Reflect.get(between, PATCH) as Patch) : undefined;
 }
 
-function compose({ layers, original, names, composed }: Patch): void {
-  for (const name of names) {
-    const method = original(name) as StoreMethod;
-    const current = likeMethod(method, function (...args) {
+function compose({ layers, original, composed }: Patch): void {
+  for (const name of composed.keys()) {
+    const own: StoreMethod = function (...args) {
       return Reflect.apply(original(name) as StoreMethod, this, args);
-    });
-    const behind = (next: StoreMethod, layer: StoreLayer): StoreMethod => likeMethod(method, function (...args) { return layer(name, next, this, args); }); // prettier-ignore
-    composed.set(name, [...layers].reduce(behind, current));
+    };
+    const behind = (next: StoreMethod, layer: StoreLayer): StoreMethod =>
+      function (...args) {
+        return layer(name, next, this, args);
+      };
+    composed.set(name, [...layers].reduce(behind, own));
   }
 }
 
 function install(store: object): Patch {
   const prototype = Reflect.getPrototypeOf(store);
   const between = Object.create(prototype) as object;
-  const own = new Map(METHODS.map((name) => [name as string, Object.getOwnPropertyDescriptor(store, name)]));
+  const own = new Map<string, PropertyDescriptor | undefined>(
+    METHODS.map((name) => [name, Object.getOwnPropertyDescriptor(store, name)]),
+  );
   const original = (name: string): unknown => {
     const before = own.get(name);
-    if (before && 'value' in before) return before.value as unknown;
-    if (before) return before.get?.call(store);
-    return prototype && Reflect.get(prototype, name, store);
+    if (!before) return prototype && Reflect.get(prototype, name, store);
+    return 'value' in before ? before.value : before.get?.call(store);
   };
-  const composed = new Map<StoreMethodName, StoreMethod>();
-  const names: StoreMethodName[] = [];
+  const composed: Patch['composed'] = new Map();
   const replaced: (() => void)[] = [];
   const undo = (): void => {
     for (const restore of replaced) restore();
     if (Reflect.getPrototypeOf(store) === between) Object.setPrototypeOf(store, prototype);
   };
-  const patch: Patch = { layers: new Set(), original, names, composed, undo };
+  const patch: Patch = { layers: new Set(), original, composed, undo };
   Object.defineProperty(between, PATCH, { value: patch });
   let part = 'prototype';
   try {
@@ -104,14 +122,19 @@ function install(store: object): Patch {
       const method = original(name);
       if (typeof method !== 'function') continue;
       const before = own.get(name);
-      // A method of the instance may be a function of a closure, and need no `this`.
-      const isCalled = (self: unknown): boolean =>
-        self === store || (before !== undefined && !isObject(self));
-      const value = wrapper(method as StoreMethod, (self) => (isCalled(self) ? composed.get(name) : undefined) ?? (original(name) as StoreMethod)); // prettier-ignore
-      names.push(name);
+      const value: StoreMethod = function (...args) {
+        // A store that is derived from this one has sessions of its own. A method of the instance may be a function of a
+        // closure, and need no `this`.
+        const isOfStore = this === store || (before !== undefined && !isObject(this));
+        const behind = (isOfStore && composed.get(name)) || (original(name) as StoreMethod);
+        return Reflect.apply(behind, this, args);
+      };
+      for (const key of ['name', 'length'])
+        Object.defineProperty(value, key, { value: Reflect.get(method, key), configurable: true });
+      composed.set(name, value); // until there is a layer
       part = `method ${name}`;
       const { enumerable } = before ?? inheritedDescriptor(prototype, name) ?? {};
-      Object.defineProperty(before ? store : between, name, { value, enumerable, writable: true, configurable: true }); // prettier-ignore
+      Object.defineProperty(before ? store : between, name, { ...REPLACEABLE, value, enumerable });
       replaced.push(() => {
         // Somebody else's method may stand in front of ours by now; with no layer left, ours only passes on.
         if (before && Object.getOwnPropertyDescriptor(store, name)?.value === value)
@@ -125,23 +148,6 @@ function install(store: object): Patch {
     throw new UnwatchableStoreError(part, error);
   }
   return patch;
-}
-
-/**
- * The method that the host calls. It has the original's name and number of parameters.
- * @param behind what it calls, by `this`: a store that is derived from the patched one has sessions of its own
- */
-function wrapper(method: StoreMethod, behind: (self: unknown) => StoreMethod): StoreMethod {
-  return likeMethod(method, function (...args) {
-    return Reflect.apply(behind(this), this, args);
-  });
-}
-
-/** Gives a function the name and the number of parameters of a store's method. */
-function likeMethod(method: StoreMethod, watched: StoreMethod): StoreMethod {
-  for (const name of ['name', 'length'] as const)
-    Object.defineProperty(watched, name, { value: method[name], configurable: true });
-  return watched;
 }
 
 function isObject(value: unknown): boolean {

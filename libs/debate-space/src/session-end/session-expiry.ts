@@ -10,7 +10,7 @@ export function expiryOf(session: SessionRecord, now: number): number {
 }
 
 /** Whether the cookie of a session has expired. A handler that saves such a session logs its user out. */
-export function hasRunOut(session: SessionRecord, now: number): boolean {
+export function hasExpired(session: SessionRecord, now: number): boolean {
   return (cookieExpiry(session) ?? Infinity) <= now;
 }
 

@@ -1,30 +1,27 @@
-import type { Containment } from '../containment.js';
-import type { SessionRecord, SessionUid } from '../debate-space.options.js';
+import type { SessionRecord } from '../debate-space.options.js';
+import { isPromise } from '../is-promise.js';
 import { resolvedUid } from './default-session-uid.js';
+import type { DetectorContext } from './detector-context.js';
+import { storeMethod, type StoreMethod } from './patch-store.js';
 import type { SessionRequest } from './session-request.js';
-import { storeMethod } from './patch-store.js';
-import { readStore, type StoreMethod } from './store-call.js';
+
+/** By session id, where the list has it. */
+type SessionUser = readonly [sid: string | undefined, uid: string];
 
 /** Reads out of a store whose sessions it holds. */
 export class SessionReader {
   readonly #store: object;
-  readonly #uid: SessionUid;
-  readonly #containment: Containment;
+  readonly #context: Pick<DetectorContext, 'uid' | 'containment'>;
 
-  constructor(store: object, uid: SessionUid, containment: Containment) {
+  constructor(store: object, context: Pick<DetectorContext, 'uid' | 'containment'>) {
     this.#store = store;
-    this.#uid = uid;
-    this.#containment = containment;
-  }
-
-  /** The user of a session. Throws what the resolver throws. */
-  uidIn(session: SessionRecord, request?: SessionRequest): string | undefined {
-    return resolvedUid(this.#uid(session, request?.native));
+    this.#context = context;
   }
 
   /** The user of a session. A resolver that throws – at a session without a user, most likely – names nobody. */
   uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
-    return this.#containment.run('session.uid', () => this.uidIn(session, request), undefined);
+    const { uid, containment } = this.#context;
+    return containment.run('session.uid', () => resolvedUid(uid(session, request?.native)), undefined);
   }
 
   /**
@@ -32,19 +29,17 @@ export class SessionReader {
    * @throws when the store cannot be read
    */
   async user(sid: string): Promise<string | undefined> {
-    const session = await this.session(sid);
+    const session = await this.#session(sid);
     return session && this.uidOf(session);
   }
 
   /**
-   * A session as the store has it now.
-   * @throws when the store cannot be read
+   * The session as the store has it now, if its user is this one.
+   * @throws when the store cannot be read, or what the resolver of uids throws
    */
-  async session(sid: string): Promise<SessionRecord | undefined> {
-    const get = storeMethod(this.#store, 'get');
-    if (!get) return undefined;
-    const session = await readStore(get, this.#store, sid);
-    return isRecord(session) ? session : undefined;
+  async lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
+    const session = await this.#session(sid);
+    return session && resolvedUid(this.#context.uid(session)) === uid ? session : undefined;
   }
 
   /**
@@ -63,17 +58,40 @@ export class SessionReader {
       const areRows = sessions.length > 0 && !sessions.some(([, session]) => 'cookie' in session);
       return users.length === 0 && areRows ? undefined : users;
     };
-    return all && Promise.resolve(this.#containment.run('session store', () => list(all), undefined));
+    return all && this.#context.containment.run('session store', () => list(all), undefined);
+  }
+
+  async #session(sid: string): Promise<SessionRecord | undefined> {
+    const get = storeMethod(this.#store, 'get');
+    const session = get && (await readStore(get, this.#store, sid));
+    return isRecord(session) ? session : undefined;
   }
 }
 
-/** By session id, where the list has it. */
-type SessionUser = readonly [sid: string | undefined, uid: string];
+/** What a store answers to a read: by callback, or by promise when it takes no callback. */
+function readStore(method: StoreMethod, store: object, ...args: unknown[]): Promise<unknown> {
+  // A method that takes a callback may return a promise that says nothing, long before the callback is called.
+  const takesCallback = method.length > args.length;
+  return new Promise((resolve, reject) => {
+    const callback = (error: unknown, result: unknown): void => {
+      if (error) reject(new Error('the store failed to read', { cause: error }));
+      else resolve(result);
+    };
+    const returned = method.apply(store, [...args, callback]);
+    if (!isPromise(returned)) return;
+    returned.then((result) => {
+      if (result !== undefined || !takesCallback) resolve(result);
+    }, reject);
+  });
+}
 
-function entriesOf(all: unknown): readonly (readonly [string | undefined, SessionRecord])[] {
-  if (!Array.isArray(all)) return Object.entries(all ?? {}).filter((entry): entry is [string, SessionRecord] => isRecord(entry[1])); // prettier-ignore
-  const idOf = ({ id }: SessionRecord): string | undefined => (typeof id === 'string' ? id : undefined);
-  return all.filter(isRecord).map((session) => [idOf(session), session]);
+function entriesOf(all: unknown): readonly (readonly [sid: string | undefined, session: SessionRecord])[] {
+  const entries = Array.isArray(all)
+    ? all.map((session: unknown) => [(session as SessionRecord | null)?.id, session] as const)
+    : Object.entries(all ?? {});
+  return entries.flatMap(([id, session]) =>
+    isRecord(session) ? [[typeof id === 'string' ? id : undefined, session] as const] : [],
+  );
 }
 
 function isRecord(value: unknown): value is SessionRecord {

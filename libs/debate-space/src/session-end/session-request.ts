@@ -3,6 +3,16 @@ import { Socket } from 'node:net';
 import type { Containment } from '../containment.js';
 
 const OBSERVED = Symbol('the request as the plugin sees it');
+/**
+ * On a session, the request that has it, as express-session's `req`. Copies and stores know nothing of symbols; a
+ * `WeakMap` with the session of every request costs a fast host a quarter of its requests, in garbage (measured).
+ */
+const OWNER = Symbol('request');
+
+interface Owned {
+  readonly req?: unknown;
+  [OWNER]?: SessionRequest;
+}
 
 /** The client's connection, as far as its end goes. */
 interface Connection {
@@ -10,14 +20,20 @@ interface Connection {
   once(event: 'close' | 'finish', listener: () => void): unknown;
 }
 
-/** As much of a platform's request as is needed here. */
+/** As much of a platform's request as is needed here: one of Express, or of any server that express-session serves. */
 interface NativeRequest {
+  [OBSERVED]?: SessionRequest;
   readonly headers?: IncomingHttpHeaders;
   readonly socket?: Connection | null;
+  readonly res?: ServerResponse | null;
+  readonly sessionID?: string | undefined;
+  readonly session?: unknown;
 }
 
 /** A request as far as its session goes. */
-export abstract class SessionRequest {
+export class SessionRequest {
+  /** The platform's own request. */
+  readonly native: NativeRequest;
   /** Kept from when the request was first seen: engine.io, for one, sets `req.res` to null. */
   readonly res: ServerResponse;
   /**
@@ -34,19 +50,27 @@ export abstract class SessionRequest {
   /** Without one, as on serverless platforms and with `inject`, a response that has finished may never be closed. */
   readonly #hasConnection: boolean;
 
-  protected constructor(native: NativeRequest, response: ServerResponse) {
+  constructor(native: NativeRequest, response: ServerResponse) {
+    this.native = native;
     this.res = response;
     this.isUpgrade = native.headers?.upgrade !== undefined && response.socket === null;
     this.#connection = this.isUpgrade ? native.socket : undefined;
     this.#hasConnection = !response.socket || response.socket instanceof Socket;
   }
 
-  abstract readonly headers: { readonly cookie?: string | undefined };
   /** The id of the session that the request has now; another one after `regenerate`. */
-  abstract readonly sessionID: string | undefined;
-  abstract readonly session: unknown;
-  /** The platform's own request. */
-  abstract readonly native: object;
+  get sessionID(): string | undefined {
+    return this.native.sessionID;
+  }
+
+  get session(): unknown {
+    return this.native.session;
+  }
+
+  /** The cookies that the browser sent. */
+  get cookieHeader(): string | undefined {
+    return this.native.headers?.cookie;
+  }
 
   /**
    * Calls the listener once when the response is closed, or the connection of an upgrade. However many listeners there
@@ -116,44 +140,25 @@ export abstract class SessionRequest {
   }
 }
 
-/** A request of Express, or of any server that express-session serves. */
-class ExpressSessionRequest extends SessionRequest {
-  readonly native: ExpressLike;
-
-  constructor(native: ExpressLike, response: ServerResponse) {
-    super(native, response);
-    this.native = native;
-  }
-
-  get headers(): IncomingHttpHeaders {
-    return this.native.headers ?? {};
-  }
-
-  get sessionID(): string | undefined {
-    return this.native.sessionID;
-  }
-
-  get session(): unknown {
-    return this.native.session;
-  }
-}
-
-interface ExpressLike extends NativeRequest {
-  [OBSERVED]?: SessionRequest;
-  readonly res?: ServerResponse | null;
-  readonly sessionID?: string;
-  readonly session?: unknown;
-}
-
 /** The request, if it is one with a response – and not the stand-in that `store.load` makes. */
 export function sessionRequest(value: unknown): SessionRequest | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const native: ExpressLike = value;
+  const native: NativeRequest = value;
   const known = native[OBSERVED];
   if (known) return known;
   const { res } = native;
   if (typeof res?.once !== 'function') return undefined;
-  return (native[OBSERVED] = new ExpressSessionRequest(native, res));
+  return (native[OBSERVED] = new SessionRequest(native, res));
+}
+
+/** Notes whose session it is, where the session library does not. */
+export function setOwner(session: Owned, request: SessionRequest): void {
+  if (!('req' in session)) session[OWNER] = request;
+}
+
+/** The request that has a session; none when a job or a script has made it. */
+export function ownerOf(session: Owned | null | undefined): SessionRequest | undefined {
+  return sessionRequest(session?.req) ?? session?.[OWNER];
 }
 
 /** Also of HTTP/2, whose responses have no `closed`. */

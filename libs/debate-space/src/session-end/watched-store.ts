@@ -1,45 +1,28 @@
-import type { Containment } from '../containment.js';
-import type { EndReason } from '../debate-space-event.js';
-import type { SessionRecord, SessionUid } from '../debate-space.options.js';
+import type { SessionRecord } from '../debate-space.options.js';
 import { isPromise } from '../is-promise.js';
-import { CallQueue, type ObservedCall } from './call-queue.js';
-import type { EndRecorder } from './end-recorder.js';
-import { Endings, type Parties } from './endings.js';
-import type { IndexedSessions } from './indexed-sessions.js';
-import { LiveSessions } from './live-sessions.js';
-import { patchStore, type StoreMethodName } from './patch-store.js';
-import { hasRunOut } from './session-expiry.js';
-import { ownerOf, setOwner } from './session-owner.js';
+import { ActiveRequests } from './active-requests.js';
+import { CallQueue, type StoreCall } from './call-queue.js';
+import type { DetectorContext } from './detector-context.js';
+import { EndTracker, type Parties } from './end-tracker.js';
+import { ObservedCall } from './observed-call.js';
+import { patchStore, type StoreMethod, type StoreMethodName } from './patch-store.js';
+import { hasExpired } from './session-expiry.js';
 import { SessionReader } from './session-reader.js';
-import { sessionRequest, type SessionRequest } from './session-request.js';
-import type { SetupWarnings } from './setup-warnings.js';
-import { StoreOperation } from './store-operation.js';
-import type { SettleOptions } from './settled.js';
-
-export interface WatchedStoreOptions extends SettleOptions {
-  readonly recorder: EndRecorder;
-  readonly uid: SessionUid;
-  readonly warnings: SetupWarnings;
-  /** For options that need to know every live session. */
-  readonly indexed?: IndexedSessions | undefined;
-}
+import { ownerOf, sessionRequest, setOwner, type SessionRequest } from './session-request.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
 /**
- * Sees every operation of one store instance that can end a session (session-endings.md, rules 1 to 3). What it sees
- * goes to the endings; the host's call stays what it was.
+ * Observes every call of one store instance that can end a session (session-endings.md, rules 1 to 3). What may be an end
+ * goes to the {@link EndTracker} before the store is called; the host's call stays what it was.
  */
 export class WatchedStore {
-  readonly #containment: Containment;
-  readonly #recorder: EndRecorder;
-  readonly #warnings: SetupWarnings;
-  readonly #calls: CallQueue;
-  readonly #reader: SessionReader;
-  readonly #live: LiveSessions;
-  readonly #endings: Endings;
-  readonly #indexed: IndexedSessions | undefined;
-  /** Whose session a request had at first; kept only for those who ask who has logged in. */
+  readonly reader: SessionReader;
+  readonly #context: DetectorContext;
+  readonly #queue: CallQueue;
+  readonly #active: ActiveRequests;
+  readonly #ends: EndTracker;
+  /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
@@ -47,248 +30,207 @@ export class WatchedStore {
   /** Stops watching. */
   readonly release: () => void;
 
-  constructor(store: object, options: WatchedStoreOptions) {
-    const { recorder, uid, indexed, containment, warnings } = options;
-    this.#containment = containment;
-    this.#recorder = recorder;
-    this.#warnings = warnings;
-    this.#calls = new CallQueue(containment, recorder.storageTimeoutMs);
-    this.#reader = new SessionReader(store, uid, containment);
-    this.#indexed = indexed;
-    this.#live = new LiveSessions(containment, (sid, user, request) => {
-      this.#abandoned(sid, user, request);
-    });
-    const context = {
-      ...options,
-      user: (sid: string) => this.#reader.user(sid),
-      leftWith: this.#live.leftWith.bind(this.#live),
-    };
-    this.#endings = new Endings(recorder, context, indexed);
-    this.release = patchStore(store, (name, next, self, args) => {
-      const where = `store.${name}`;
-      const call = containment.run<ObservedCall>(where, () => this.#observe(name, where, args), { where, sid: undefined }); // prettier-ignore
-      return this.#calls.call(next, self, args, call);
-    });
+  constructor(store: object, context: DetectorContext) {
+    const { containment, recorder } = context;
+    this.#context = context;
+    this.reader = new SessionReader(store, context);
+    this.#queue = new CallQueue(containment, recorder.storageTimeoutMs);
+    this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
+    this.#ends = new EndTracker({ ...context, reader: this.reader });
+    this.release = patchStore(store, this.#called.bind(this));
   }
 
   /** A request has loaded a session, or made a new one. */
   loaded(request: SessionRequest): void {
     const { session, sessionID } = request;
+    const { recorder, registry, warnings } = this.#context;
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
     setOwner(session, request);
-    const uid = this.#reader.uidOf(session as SessionRecord, request);
+    const uid = this.reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) {
-      this.#indexed?.anonymous(sessionID);
-      this.#warnings.sessionWithoutUid(session);
+      registry?.anonymous(sessionID);
+      warnings.sessionWithoutUid(session);
       return;
     }
-    if (this.#recorder.wantsLogins) this.#loadedAs.set(request, uid);
-    this.#live.link(sessionID, uid, request);
-    this.#indexed?.loaded(sessionID, uid, session as SessionRecord);
+    if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
+    this.#active.link(sessionID, uid, request);
+    registry?.loaded(sessionID, uid, session as SessionRecord);
   }
 
-  /** The session as the store has it now, if its user is this one. Rejects when that cannot be told. */
-  async lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
-    const session = await this.#reader.session(sid);
-    return session && this.#reader.uidIn(session) === uid ? session : undefined;
+  #called(name: StoreMethodName, next: StoreMethod, self: unknown, args: readonly unknown[]): unknown {
+    const where = `store.${name}`;
+    const { containment } = this.#context;
+    if (name !== 'createSession' && name !== 'regenerate') {
+      const observe = (): StoreCall => this.#observe(name, where, args);
+      return this.#queue.call(next, self, args, containment.run(where, observe, { where, sid: undefined }));
+    }
+    // These change nothing in the store themselves, and never wait.
+    const request = containment.run(where, () => sessionRequest(args[0]), undefined);
+    if (name === 'regenerate') this.#regenerating = request;
+    try {
+      return Reflect.apply(next, self, args);
+    } finally {
+      if (name === 'regenerate') this.#regenerating = undefined;
+      else if (request)
+        containment.run(where, () => {
+          this.loaded(request);
+        });
+    }
   }
 
-  /** Resolves when every end so far has its verdict. */
-  async decided(): Promise<void> {
-    await this.#endings.decided();
-  }
-
-  #observe(name: StoreMethodName, where: string, args: readonly unknown[]): ObservedCall {
+  #observe(name: StoreMethodName, where: string, args: readonly unknown[]): StoreCall {
+    const [sid, session] = args as readonly [string, SessionRecord];
     switch (name) {
-      case 'createSession':
-        return this.#createSession(where, args);
-      case 'regenerate':
-        return this.#regenerate(where, args);
       case 'touch':
-        return this.#touch(where, args);
+        return this.#touch(where, sid, session);
       case 'set':
-        return this.#set(where, args);
+        return this.#set(where, sid, session);
       case 'destroy':
-        return this.#destroy(where, args);
+        return this.#destroy(where, [sid].flat()); // some stores take several at once
       case 'clear':
         return this.#clear(where);
       case 'get':
-        return { where, sid: args[0] as string };
-      case 'all':
-      case 'length':
-      case 'ids':
+        return { where, sid };
+      default:
         return { where, sid: undefined };
     }
   }
 
-  #createSession(where: string, [native]: readonly unknown[]): ObservedCall {
-    const returned = (): void => {
-      const request = sessionRequest(native);
-      if (request) this.loaded(request);
-    };
-    return { where, sid: undefined, immediate: true, returned };
-  }
-
-  #regenerate(where: string, [native]: readonly unknown[]): ObservedCall {
-    this.#regenerating = sessionRequest(native);
-    const returned = (): void => {
-      this.#regenerating = undefined;
-    };
-    return { where, sid: undefined, immediate: true, returned };
-  }
-
-  #touch(where: string, args: readonly unknown[]): ObservedCall {
-    const [sid, session] = args as [string, SessionRecord];
-    const uid = this.#live.uidOf(sid);
-    if (uid !== undefined && hasRunOut(session, Date.now())) return this.#set(where, args);
-    if (uid !== undefined) this.#indexed?.touched(sid, uid, session);
+  #touch(where: string, sid: string, session: SessionRecord): StoreCall {
+    const uid = this.#active.uidOf(sid);
+    if (uid !== undefined && hasExpired(session, Date.now())) return this.#set(where, sid, session);
+    if (uid !== undefined) this.#context.registry?.touched(sid, uid, session);
     return { where, sid };
   }
 
-  #set(where: string, args: readonly unknown[]): ObservedCall {
-    const [sid, session] = args as [string, SessionRecord];
+  #set(where: string, sid: string, session: SessionRecord): StoreCall {
+    const { recorder, registry, warnings } = this.#context;
     const request = ownerOf(session);
     let uid: string | undefined;
-    let operation: StoreOperation | undefined;
-    let login = false;
+    let call: ObservedCall | undefined;
+    let isLogin = false;
     const before = (): MaybePromise<unknown> => {
-      const user = this.#reader.uidOf(session, request);
-      // Saved as run out, a session is over: the way of some hosts to log out.
-      uid = user !== undefined && hasRunOut(session, Date.now()) ? undefined : user;
-      if (user === undefined) this.#warnings.sessionWithoutUid(session);
+      const user = this.reader.uidOf(session, request);
+      if (user === undefined) warnings.sessionWithoutUid(session);
+      // Saved as expired, a session is over: the way of some hosts to log out.
+      const next = user !== undefined && hasExpired(session, Date.now()) ? undefined : user;
+      uid = next;
       // As on every request of rolling sessions: the user stays, and nothing ends.
-      if (uid !== undefined && this.#live.uidOf(sid) === uid && !this.#endings.hasEnded(sid, uid)) return;
-      const call = (operation = new StoreOperation());
-      const reason = uid !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
-      const parties = request ? { actors: [request] } : { holders: this.#live.requestsOf(sid) };
-      const begin = (previous: string | undefined): MaybePromise<unknown> => {
-        if (previous === uid) return undefined;
-        login = uid !== undefined && this.#hasCome(uid, request) && !this.#endings.concerns(sid, uid);
-        return this.#begin(sid, previous, reason, parties, call);
-      };
-      return this.#userBefore(sid, request, begin);
+      if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) return;
+      const observed = (call = new ObservedCall());
+      const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
+      const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
+      return this.#withUserBefore(sid, request, (previous) => {
+        if (previous === next) return undefined;
+        // Whoever renews a session, or saves it back after its end, was there before; nobody logs in by a job.
+        if (next !== undefined && request)
+          isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
+        if (previous === undefined) return undefined;
+        return this.#ends.begin({ sid, uid: previous, reason, call: observed, ...parties });
+      });
     };
-    const ended: ObservedCall['ended'] = (outcome) => {
-      operation?.end(outcome);
+    const ended: StoreCall['ended'] = (outcome) => {
+      call?.end(outcome);
       if (outcome === 'failed') return;
       if (uid === undefined) {
-        this.#indexed?.anonymous(sid);
-        this.#live.forget(sid);
+        registry?.anonymous(sid);
+        this.#active.forget(sid);
         return;
       }
-      this.#live.link(sid, uid, request);
-      this.#indexed?.saved(sid, uid, session);
-      this.#endings.saved(sid, uid, request);
-      if (login) this.#recorder.loggedIn(uid);
+      this.#active.link(sid, uid, request);
+      registry?.saved(sid, uid, session);
+      this.#ends.saved(sid, uid, request);
+      if (isLogin) recorder.loggedIn(uid);
     };
     return { where, sid, before, ended };
   }
 
-  #destroy(where: string, args: readonly unknown[]): ObservedCall {
-    const sids = [args[0]].flat() as string[]; // some stores take several at once
+  #destroy(where: string, sids: readonly string[]): StoreCall {
     const regenerating = this.#regenerating;
-    const operation = new StoreOperation();
-    const begun = (sid: string): MaybePromise<unknown> => {
+    const call = new ObservedCall();
+    const begin = (sid: string): MaybePromise<unknown> => {
       const parties = this.#partiesOf(sid, regenerating);
-      const begin = (user: string | undefined): MaybePromise<unknown> =>
-        this.#begin(sid, user, 'destroyed', parties, operation);
-      const loaded = parties.actors && this.#live.uidLoadedBy(sid, parties.actors);
+      const loaded = parties.actors && this.#active.uidLoadedBy(sid, parties.actors);
+      const end = (uid: string | undefined): MaybePromise<unknown> =>
+        uid === undefined ? undefined : this.#ends.begin({ sid, uid, reason: 'destroyed', call, ...parties });
       // Another request has renewed the session since, and its user stays; this one may be leaving.
-      if (loaded !== undefined && this.#live.uidOf(sid) === undefined && !this.#endings.hasEnded(sid, loaded))
-        return begin(loaded);
-      return this.#userBefore(sid, regenerating, begin);
-    };
-    const before = (): MaybePromise<unknown> => {
-      const each = sids.map(begun);
-      return each.some(isPromise) ? Promise.all(each) : undefined;
+      if (loaded !== undefined && this.#active.uidOf(sid) === undefined && !this.#ends.hasEnded(sid, loaded))
+        return end(loaded);
+      return this.#withUserBefore(sid, regenerating, end);
     };
     const sid = sids.length === 1 ? sids[0] : undefined;
-    const ended: ObservedCall['ended'] = (outcome) => {
+    const ended: StoreCall['ended'] = (outcome) => {
       // Not every store takes a list: one that does not says that it is done, and has destroyed none.
-      operation.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
-      if (outcome !== 'failed' && sid !== undefined) this.#live.forget(sid);
+      call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
+      if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
     };
-    return { where, sid, before, ended };
+    return { where, sid, before: () => all(sids.map(begin)), ended };
   }
 
-  #clear(where: string): ObservedCall {
-    const operation = new StoreOperation();
-    const begin = (users: readonly (readonly [string | undefined, string])[]): MaybePromise<unknown> => {
-      const each = users.map(([sid, user]) => {
-        const holders = sid === undefined ? [] : this.#live.requestsOf(sid);
-        return this.#begin(sid, user, 'cleared', { holders }, operation);
-      });
-      return each.some(isPromise) ? Promise.all(each) : undefined;
-    };
-    const known = (): MaybePromise<unknown> => {
-      this.#warnings.clearUnlisted();
-      return begin(this.#live.all());
+  #clear(where: string): StoreCall {
+    const call = new ObservedCall();
+    const begin = (users: readonly (readonly [sid: string | undefined, uid: string])[]) =>
+      all(
+        users.map(([sid, uid]) => {
+          const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
+          return this.#ends.begin({ sid, uid, reason: 'cleared', call, holders });
+        }),
+      );
+    const beginActive = (): MaybePromise<unknown> => {
+      this.#context.warnings.clearUnlisted();
+      return begin(this.#active.all());
     };
     const before = (): MaybePromise<unknown> => {
-      const users = this.#reader.users();
-      return users ? this.#kept(users.then((all) => (all ? begin(all) : known()))) : known();
+      const users = this.reader.users();
+      if (!users) return beginActive();
+      return this.#context.tasks.track(users.then((listed) => (listed ? begin(listed) : beginActive())));
     };
-    const ended: ObservedCall['ended'] = (outcome) => {
-      operation.end(outcome);
-      if (outcome !== 'failed') for (const [sid] of this.#live.all()) this.#live.forget(sid);
+    const ended: StoreCall['ended'] = (outcome) => {
+      call.end(outcome);
+      if (outcome !== 'failed') for (const [sid] of this.#active.all()) this.#active.forget(sid);
     };
     return { where, sid: undefined, before, ended };
   }
 
   #abandoned(sid: string, uid: string, request: SessionRequest): void {
-    if (this.#endings.hasEnded(sid, uid)) return;
-    const left = new StoreOperation();
-    left.end('done');
-    const begin = (): unknown => this.#begin(sid, uid, 'abandoned', { actors: [request] }, left);
-    void this.#containment.run('response close', begin, undefined);
-  }
-
-  #begin(
-    sid: string | undefined,
-    uid: string | undefined,
-    reason: EndReason,
-    parties: Parties,
-    operation: StoreOperation,
-  ): MaybePromise<unknown> {
-    return uid === undefined ? undefined : this.#endings.begin({ sid, uid }, reason, parties, operation);
-  }
-
-  /** Not who was there before – whose session is renewed, or saved back after its end – and no job without a user. */
-  #hasCome(uid: string, request: SessionRequest | undefined): boolean {
-    return request !== undefined && this.#loadedAs.get(request) !== uid;
+    if (this.#ends.hasEnded(sid, uid)) return;
+    const call = new ObservedCall();
+    call.end('done');
+    const begin = (): unknown => this.#ends.begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
+    void this.#context.containment.run('response close', begin, undefined);
   }
 
   /**
-   * Whose session it was: as the requests under way know, or else as the store has it before the operation.
+   * Whose session it was: as the requests under way know, or else as the store has it before the call.
    * @param request the one that ends it, if it is one
    */
-  #userBefore(
+  #withUserBefore(
     sid: string,
     request: SessionRequest | undefined,
-    then: (uid: string | undefined) => MaybePromise<unknown>,
+    work: (uid: string | undefined) => MaybePromise<unknown>,
   ): MaybePromise<unknown> {
-    const known = this.#live.uidOf(sid);
-    if (known === undefined ? request && !request.isClosed : !this.#endings.hasEnded(sid, known)) {
-      return then(known); // a request that still runs and knows of no user has none
-    }
-    const asked = this.#reader.user(sid).catch((error: unknown) => {
+    const known = this.#active.uidOf(sid);
+    // A request that still runs and knows of no user has none.
+    if (known === undefined ? request && !request.isClosed : !this.#ends.hasEnded(sid, known))
+      return work(known);
+    const user = this.reader.user(sid).catch((error: unknown) => {
       if (known === undefined) throw error;
       return known;
     });
-    return this.#kept(asked.then(then));
-  }
-
-  /** Work that is not over when the store's call gets tired of waiting still counts. */
-  #kept(work: Promise<unknown>): Promise<unknown> {
-    this.#endings.keepOpen(work);
-    return work;
+    // Work that is not over when the store's call gets tired of waiting still counts.
+    return this.#context.tasks.track(user.then(work));
   }
 
   /** The request that regenerates the session, those that have just let go of it, or else those that have it. */
   #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
     if (regenerating) return { actors: [regenerating] };
-    const holders = this.#live.requestsOf(sid);
+    const holders = this.#active.requestsOf(sid);
     const actors = holders.filter((request) => request.hasLetGo);
     return actors.length > 0 ? { actors } : { holders };
   }
+}
+
+/** @returns a promise only when one of them is */
+function all(results: readonly unknown[]): MaybePromise<unknown> {
+  return results.some(isPromise) ? Promise.all(results) : undefined;
 }

@@ -2,9 +2,9 @@ import { expect, it } from '@jest/globals';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { Secret } from '../secret.js';
+import { attachPlatform } from './attach-platform.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import { EndRecorder } from './end-recorder.js';
-import { HostSessions } from './host-sessions.js';
 import { SessionEndDetector } from './session-end-detector.js';
 
 it('an Express app whose requests cannot be watched for stores has its own methods back when the plugin leaves', () => {
@@ -12,14 +12,13 @@ it('an Express app whose requests cannot be watched for stores has its own metho
   const emit = (event: DebateSpaceEvent): unknown => events.push(event);
   const recorder = new EndRecorder({} as never, new Secret('key of a hash'), emit);
   const detector = new SessionEndDetector(recorder, { uid: defaultSessionUid, graceMs: 10 }, emit);
-  const sessions = new HostSessions(detector, { cookies: [] });
   const handle = (): void => undefined;
   const app = { handle, request: Object.freeze({}) };
   const adapter = { getType: () => 'express', getInstance: () => app };
 
-  sessions.attach(adapter as unknown as AbstractHttpAdapter);
+  const platform = attachPlatform(adapter as unknown as AbstractHttpAdapter, detector, { cookies: [] });
   expect(events).toEqual([{ type: 'fault', where: 'HTTP adapter', error: 'TypeError' }]);
-  sessions.detach();
+  platform?.detach();
 
   expect(app.handle).toBe(handle);
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { askedBy, defaultUid } from './requester.js';
+import { defaultUid, requestOf } from './execution-context.js';
 
-function asked(type: string, ...args: unknown[]): ReturnType<typeof askedBy> {
+function callOf(type: string, ...args: unknown[]): ReturnType<typeof requestOf> {
   const context = new ExecutionContextHost(args);
   context.setType(type);
-  return askedBy(context);
+  return requestOf(context);
 }
 
 const request = { user: { sub: 'alice' } };
@@ -28,7 +28,7 @@ describe('who asks a handler', () => {
     { who: 'a request that nobody has logged in', args: [{ user: null }], type: 'http', uid: undefined },
   ])('is $who', ({ type, args, ...expected }) => {
     const { uid } = { uid: 'alice', ...expected };
-    expect(defaultUid(asked(type, ...args).requester)).toBe(uid);
+    expect(defaultUid(callOf(type, ...args).request)).toBe(uid);
   });
 
   const overHttp = { req: { ...request, res: response } };
@@ -41,6 +41,6 @@ describe('who asks a handler', () => {
     { who: 'a WebSocket by nothing', args: [client], type: 'ws', marks: [] },
     { who: 'a microservice by nothing', args: [{ user: 7 }, {}], type: 'rpc', marks: [] },
   ])('is known again in $who', ({ type, args, marks }) => {
-    expect(asked(type, ...args).marks.filter((mark) => mark !== undefined)).toEqual(marks);
+    expect(callOf(type, ...args).marks.filter((mark) => mark !== undefined)).toEqual(marks);
   });
 });

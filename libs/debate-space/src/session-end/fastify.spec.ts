@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
 import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
-import { onFastifySession } from './fastify-sessions.js';
+import { onFastifySession } from './fastify.js';
 
 it('a Fastify host whose requests throw when their session store is read answers as without the plugin', async () => {
   const events: DebateSpaceEvent[] = [];
@@ -10,8 +10,9 @@ it('a Fastify host whose requests throw when their session store is read answers
   onFastifySession(app, {
     containment: new Containment((event) => events.push(event)),
     requested: () => undefined,
-    found: () => undefined,
+    found: () => false,
     loaded: () => undefined,
+    behindParent: () => undefined,
   });
   app.decorateRequest('sessionStore', {
     getter: () => {
