@@ -9,7 +9,6 @@ import { Containment } from './containment.js';
 import type { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
-import { attachPlatform, describeSessions, type AttachedPlatform } from './session-end/attach-platform.js';
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
@@ -19,8 +18,6 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   readonly #logger: LoggerService;
   readonly #containment: Containment;
   readonly #appWarning: () => string | undefined;
-  /** None when the identity provider notifies the service. */
-  #platform: AttachedPlatform | undefined;
 
   /** @param appWarning asked when all modules of the app are there */
   constructor(
@@ -44,13 +41,11 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
         log.write(event);
       });
     });
-    if (options.logout.mode === 'oidc') return;
-    for (const store of [options.session.store ?? []].flat()) runtime.detector.watch(store);
     this.#attach();
   }
 
   onModuleInit(): void {
-    if (this.#options.logout.mode === 'direct') this.#attach(); // under @nestjs/testing, the adapter is not there earlier
+    this.#attach(); // under @nestjs/testing, the adapter is not there earlier
     this.#containment.run('start', () => {
       this.#runtime.start();
     });
@@ -59,12 +54,12 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   /** One line that says what is on. */
   onApplicationBootstrap(): void {
     this.#containment.run('logger', () => {
-      const { applicationName, authUrl, storage } = this.#options;
-      const { warnings } = this.#runtime;
+      const { applicationName, authUrl, logout, storage } = this.#options;
+      const { detector, warnings } = this.#runtime;
       const sessions =
-        this.#options.logout.mode === 'oidc'
+        logout.mode === 'oidc'
           ? 'no session is watched, the identity provider notifies the service'
-          : describeSessions(this.#options.session, this.#platform);
+          : detector.description;
       this.#logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
@@ -74,12 +69,11 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.#platform?.detach();
     await this.#containment.run('shutdown', () => this.#runtime.close(), undefined);
   }
 
+  /** Not when the identity provider notifies the service of the ends. */
   #attach(): void {
-    const { session } = this.#options;
-    this.#platform ??= attachPlatform(this.#adapterHost?.httpAdapter, this.#runtime.detector, session);
+    if (this.#options.logout.mode === 'direct') this.#runtime.detector.attach(this.#adapterHost?.httpAdapter);
   }
 }

@@ -16,7 +16,7 @@ it('an Express app whose requests cannot be watched for stores has its own metho
   const app = { handle, request: Object.freeze({}) };
   const adapter = { getType: () => 'express', getInstance: () => app };
 
-  const platform = attachPlatform(adapter as unknown as AbstractHttpAdapter, detector, { cookies: [] });
+  const platform = attachPlatform(adapter as unknown as AbstractHttpAdapter, detector);
   expect(events).toEqual([{ type: 'fault', where: 'HTTP adapter', error: 'TypeError' }]);
   platform?.detach();
 

@@ -9,6 +9,7 @@ import type { LogoutEntry } from '../logout/logout.js';
 import { uidProblem } from '../remote/uid.js';
 import type { Secret } from '../secret.js';
 import { keyedHash } from '../keyed-hash.js';
+import { isObject } from '../is-object.js';
 import { isPromise } from '../is-promise.js';
 
 /** An end that is held in the storage and not proven yet. */
@@ -186,8 +187,4 @@ export class EndRecorder {
 function newEnd(): Pick<LogoutEntry, 'id' | 'endedAt'> {
   const endedAt = Date.now();
   return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, endedAt };
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

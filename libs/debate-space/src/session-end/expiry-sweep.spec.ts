@@ -6,7 +6,7 @@ import { memoryStorage } from '../storage/memory-storage.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import { keyedHash } from '../keyed-hash.js';
 import type { EndRecorder } from './end-recorder.js';
-import { ExpirySweep } from './expiry-sweep.js';
+import { sweepExpired } from './expiry-sweep.js';
 import { SessionRegistry } from './session-registry.js';
 
 const HOUR = 3_600_000;
@@ -40,9 +40,10 @@ describe('a session that expires after the storage key was rotated', () => {
       throw new Error(event.type);
     });
     const shutdownSignal = new AbortController().signal;
-    const context = { recorder: { hold } as unknown as EndRecorder, containment, shutdownSignal };
+    const recorder = { hold } as unknown as EndRecorder;
+    const lookUp = (): Promise<SessionRecord | undefined> => Promise.resolve(alive);
     const indexing = { registry, lastOnly: true, sweepMs: 60_000 };
-    await new ExpirySweep(indexing, 60_000, context, () => Promise.resolve(alive)).sweep();
+    await sweepExpired({ ...indexing, recorder, containment, shutdownSignal, lookUp });
   }
   const rows = async (): Promise<string> =>
     JSON.stringify(await storage.range('session:', 'session;', { limit: 99 }));

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Attach, PlatformListener } from './attach-platform.js';
+import { isObject } from '../is-object.js';
+import type { PlatformListener } from './platform-listener.js';
 import { sessionRequest } from './session-request.js';
 
 const LISTENERS = Symbol('listeners for session stores');
@@ -15,15 +16,16 @@ interface ExpressApp {
 /**
  * Reports each request of an Express app before any middleware of it runs, whichever server the request came through –
  * hosts may have several, or none of Nest's, or a parent app.
+ * @returns how to stop
  */
-export const onExpressRequest: Attach<ExpressApp> = (app, listener) => {
+export function onExpressRequest(app: ExpressApp, listener: PlatformListener): () => void {
   const original = app.handle;
   const handle: ExpressApp['handle'] = function (this: unknown, request, response, ...rest) {
     listener.containment.run('express request', () => {
       listener.requested(request, response, request);
       // The session middleware of a parent app has run before, so that no setter of this app saw the store.
       const { sessionStore } = request as { sessionStore?: unknown };
-      if (isObject(sessionStore)) listener.behindParent(sessionStore, sessionRequest(request));
+      if (isObject(sessionStore)) listener.loadedByParent(sessionStore, sessionRequest(request));
     });
     return original.call(this, request, response, ...rest);
   };
@@ -31,14 +33,16 @@ export const onExpressRequest: Attach<ExpressApp> = (app, listener) => {
   return () => {
     if (app.handle === handle) app.handle = original;
   };
-};
+}
 
 /**
  * Reports the session stores of an Express app at the moment express-session brings them along: it sets
  * `request.sessionStore` before it reads the session. A setter on the prototype of the app's requests sees it – wherever
  * the middleware is mounted, without a middleware of ours, from the first request on.
+ * @returns how to stop
  */
-export const onExpressSessionStore: Attach<ExpressApp> = ({ request: prototype }, listener) => {
+export function onExpressSessionStore(app: ExpressApp, listener: PlatformListener): () => void {
+  const { request: prototype } = app;
   const listeners = (prototype[LISTENERS] ??= defineSetter(prototype));
   listeners.add(listener);
   return () => {
@@ -47,7 +51,7 @@ export const onExpressSessionStore: Attach<ExpressApp> = ({ request: prototype }
     Reflect.deleteProperty(prototype, 'sessionStore');
     Reflect.deleteProperty(prototype, LISTENERS);
   };
-};
+}
 
 function defineSetter(prototype: object): Set<PlatformListener> {
   const listeners = new Set<PlatformListener>();
@@ -62,8 +66,4 @@ function defineSetter(prototype: object): Set<PlatformListener> {
     },
   });
   return listeners;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

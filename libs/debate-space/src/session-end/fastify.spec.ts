@@ -3,17 +3,14 @@ import { fastify } from 'fastify';
 import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { onFastifySession } from './fastify.js';
+import type { PlatformListener } from './platform-listener.js';
 
 it('a Fastify host whose requests throw when their session store is read answers as without the plugin', async () => {
   const events: DebateSpaceEvent[] = [];
   const app = fastify();
-  onFastifySession(app, {
-    containment: new Containment((event) => events.push(event)),
-    requested: () => undefined,
-    found: () => false,
-    loaded: () => undefined,
-    behindParent: () => undefined,
-  });
+  const containment = new Containment((event) => events.push(event));
+  const listener = { containment, requested: () => undefined, found: () => false, loaded: () => undefined };
+  onFastifySession(app, listener as unknown as PlatformListener);
   app.decorateRequest('sessionStore', {
     getter: () => {
       throw new RangeError('of the host');

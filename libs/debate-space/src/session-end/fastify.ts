@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { Attach, PlatformListener } from './attach-platform.js';
+import type { PlatformListener } from './platform-listener.js';
 import { SessionRequest } from './session-request.js';
 
 const LISTENERS = Symbol('listeners for sessions');
@@ -36,14 +36,15 @@ interface FastifyReply {
  * Reports the sessions of a Fastify app: the store before anything else of the host runs, and each session as soon as
  * its request has it – hooks of the host may end or renew it before any handler runs. The hook reaches every route that
  * is registered later: of Nest, of plugins, and the one for 404. It stays for an app's life.
+ * @returns how to stop
  */
-export const onFastifySession: Attach<FastifyLike> = (fastify, listener) => {
+export function onFastifySession(fastify: FastifyLike, listener: PlatformListener): () => void {
   const listeners = (fastify[LISTENERS] ??= addListeners(fastify));
   listeners.add(listener);
   return () => {
     listeners.delete(listener);
   };
-};
+}
 
 function addListeners(fastify: FastifyLike): Set<PlatformListener> {
   const listeners = new Set<PlatformListener>();

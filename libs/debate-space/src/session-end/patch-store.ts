@@ -1,19 +1,12 @@
+import { isObject } from '../is-object.js';
+
+const WRITES = ['touch', 'set', 'destroy', 'clear'] as const;
+const READS = ['get', 'all', 'length', 'ids'] as const;
 /**
  * Methods that end a session, or whose order with those is the host's. One that a store gets only after it is watched
  * stays unwatched: a method that is not there yet must not look as if it were.
  */
-const METHODS = [
-  'createSession',
-  'regenerate',
-  'get',
-  'touch',
-  'set',
-  'destroy',
-  'clear',
-  'all',
-  'length',
-  'ids',
-] as const;
+const METHODS = ['createSession', 'regenerate', ...READS, ...WRITES] as const;
 
 export type StoreMethodName = (typeof METHODS)[number];
 
@@ -118,6 +111,8 @@ function install(store: object): Patch {
   Object.defineProperty(between, PATCH, { value: patch });
   let part = 'prototype';
   try {
+    const enumerables = new Set<string>();
+    for (const name in store) enumerables.add(name);
     for (const name of METHODS) {
       const method = original(name);
       if (typeof method !== 'function') continue;
@@ -126,14 +121,14 @@ function install(store: object): Patch {
         // A store that is derived from this one has sessions of its own. A method of the instance may be a function of a
         // closure, and need no `this`.
         const isOfStore = this === store || (before !== undefined && !isObject(this));
-        const behind = (isOfStore && composed.get(name)) || (original(name) as StoreMethod);
+        const behind = (isOfStore ? composed.get(name) : undefined) ?? (original(name) as StoreMethod);
         return Reflect.apply(behind, this, args);
       };
       for (const key of ['name', 'length'])
         Object.defineProperty(value, key, { value: Reflect.get(method, key), configurable: true });
       composed.set(name, value); // until there is a layer
       part = `method ${name}`;
-      const { enumerable } = before ?? inheritedDescriptor(prototype, name) ?? {};
+      const enumerable = enumerables.has(name);
       Object.defineProperty(before ? store : between, name, { ...REPLACEABLE, value, enumerable });
       replaced.push(() => {
         // Somebody else's method may stand in front of ours by now; with no layer left, ours only passes on.
@@ -148,16 +143,4 @@ function install(store: object): Patch {
     throw new UnwatchableStoreError(part, error);
   }
   return patch;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
-}
-
-function inheritedDescriptor(prototype: object | null, name: string): PropertyDescriptor | undefined {
-  for (let each = prototype; each; each = Reflect.getPrototypeOf(each)) {
-    const descriptor = Object.getOwnPropertyDescriptor(each, name);
-    if (descriptor) return descriptor;
-  }
-  return undefined;
 }

@@ -1,12 +1,16 @@
 import { setMaxListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
-import type { SessionCookie, SessionRecord, SessionUid } from '../debate-space.options.js';
+import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../debate-space.options.js';
+import { withTimeout } from '../with-timeout.js';
+import { attachPlatform, type AttachedPlatform } from './attach-platform.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import type { DetectorContext } from './detector-context.js';
 import type { EndRecorder } from './end-recorder.js';
-import { ExpirySweep } from './expiry-sweep.js';
+import { sweepExpired } from './expiry-sweep.js';
 import { UnwatchableStoreError } from './patch-store.js';
 import { PendingTasks } from './pending-tasks.js';
 import { RegistryWriter, type SessionIndexing } from './registry-writer.js';
@@ -17,39 +21,49 @@ import { WatchedStore } from './watched-store.js';
 export interface DetectorOptions {
   readonly uid: SessionUid;
   readonly graceMs: number;
+  /** The stores to watch. @defaultValue every store that the requests bring along */
+  readonly store?: SessionStore | readonly SessionStore[] | undefined;
   /** @defaultValue none */
   readonly cookies?: readonly SessionCookie[];
   /** For the policy `last`, and for expiry: where live sessions are registered. @defaultValue nowhere */
   readonly indexing?: SessionIndexing | undefined;
 }
 
+/** A look at expired sessions that is under way may end; what is left has been claimed, and will be again. */
+const STOP_WITHIN_MS = 1_000;
+
 /** Watches session stores, and cookies that are sessions, for users whose session ends. */
 export class SessionEndDetector {
   readonly containment: Containment;
   readonly warnings: SetupWarnings;
   readonly cookies: CookieSessions;
+  /** The stores of the host's options; none: every store that the requests bring along is watched. */
+  readonly givenStores: readonly SessionStore[];
   readonly #context: DetectorContext;
+  readonly #indexing: SessionIndexing | undefined;
   readonly #emit: Emit;
   readonly #stores = new Map<object, WatchedStore>();
-  readonly #sweep: ExpirySweep | undefined;
   readonly #shutdown = new AbortController();
+  #platform: AttachedPlatform | undefined;
+  #sweeping: Promise<void> | undefined;
   /** Whether there is a store that cannot be watched. */
   #isBlind = false;
 
   constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
-    const { uid, graceMs, cookies = [], indexing } = options;
-    this.#emit = emit;
-    this.containment = new Containment(emit);
-    this.warnings = new SetupWarnings(emit, uid !== defaultSessionUid);
-    const { containment, warnings } = this;
+    const { uid, graceMs, store, cookies = [], indexing } = options;
+    const containment = new Containment(emit);
+    const warnings = new SetupWarnings(emit, uid !== defaultSessionUid);
+    const registry = indexing && new RegistryWriter(indexing, containment);
     const shutdownSignal = this.#shutdown.signal;
     setMaxListeners(0, shutdownSignal); // every verdict that is open listens
-    const registry = indexing && new RegistryWriter(indexing, containment);
-    const tasks = new PendingTasks();
-    this.#context = { recorder, uid, graceMs, containment, warnings, tasks, shutdownSignal, registry };
+    const shared = { recorder, uid, graceMs, containment, warnings, shutdownSignal, registry };
+    this.#context = { ...shared, tasks: new PendingTasks() };
+    this.containment = containment;
+    this.warnings = warnings;
     this.cookies = new CookieSessions(cookies, this.#context);
-    if (indexing?.sweepMs !== undefined)
-      this.#sweep = new ExpirySweep(indexing, indexing.sweepMs, this.#context, this.#lookUp.bind(this));
+    this.givenStores = [store ?? []].flat();
+    this.#indexing = indexing;
+    this.#emit = emit;
   }
 
   /** The stores that are watched. */
@@ -57,9 +71,32 @@ export class SessionEndDetector {
     return this.#stores;
   }
 
+  /**
+   * Watches the given stores, and the requests of a platform. To be called as early as the platform is there: Fastify's
+   * hooks are for what is registered after them. Never throws.
+   */
+  attach(adapter: AbstractHttpAdapter | undefined): void {
+    for (const store of this.givenStores) this.watch(store);
+    this.#platform ??= attachPlatform(adapter, this);
+  }
+
+  /** For the boot log. */
+  get description(): string {
+    const parts = this.cookies.names.map((name) => `session cookie: ${name}`);
+    if (this.givenStores.length > 0)
+      parts.push(`session store: ${this.givenStores.map(storeName).join(', ')}`);
+    else if (this.#platform && parts.length === 0)
+      parts.push(
+        `session stack: ${this.#platform.name}, the store is taken from the first request that has one`,
+      );
+    return parts.length > 0 ? parts.join('; ') : 'no session is watched';
+  }
+
   /** Begins to look for sessions that have expired, if the host wants that. */
   start(): void {
-    this.#sweep?.start();
+    const { sweepMs } = this.#indexing ?? {};
+    if (this.#indexing && sweepMs !== undefined)
+      this.#sweeping ??= this.#sweep({ ...this.#indexing, sweepMs });
   }
 
   /**
@@ -76,19 +113,30 @@ export class SessionEndDetector {
     } catch (error) {
       this.#isBlind = true;
       this.containment.report('session store', error);
-      if (error instanceof UnwatchableStoreError) this.warnings.storeNotWatchable(name, error.part);
+      if (error instanceof UnwatchableStoreError)
+        this.warnings.warn('store-not-watchable', `${name} cannot be watched, because its ${error.part}`);
       return false;
     }
   }
 
-  /** Has every open verdict fall now, and gives the stores their own methods back. */
+  /** Has every open verdict fall now, and gives the platform and the stores their own methods back. */
   async close(): Promise<void> {
+    this.#platform?.detach();
     this.#shutdown.abort();
-    const swept = this.#sweep?.stopped();
+    const swept = withTimeout(this.#sweeping ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
     await this.#context.tasks.onIdle();
     for (const watched of this.#stores.values()) watched.release();
     this.#stores.clear();
     await swept;
+  }
+
+  async #sweep(indexing: SessionIndexing & { readonly sweepMs: number }): Promise<void> {
+    const { signal } = this.#shutdown;
+    const context = { ...this.#context, ...indexing, lookUp: this.#lookUp.bind(this) };
+    while (!signal.aborted) {
+      await sweepExpired(context);
+      await pause(indexing.sweepMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
   }
 
   /** Ids are not to be guessed, so whichever store has it has the right one. */
@@ -101,7 +149,7 @@ export class SessionEndDetector {
 }
 
 /** For logs and events. Never throws: not of a store without a prototype either. */
-export function storeName(store: object): string {
+function storeName(store: object): string {
   try {
     const { name } = (store as { readonly constructor?: { readonly name?: unknown } }).constructor ?? {};
     return typeof name === 'string' ? name : 'Object';

@@ -13,6 +13,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { defer, finalize, from, switchMap, tap, type Observable } from 'rxjs';
 import { Containment } from '../containment.js';
 import { getDebateSpaceToken } from '../debate-space.tokens.js';
+import { isObject } from '../is-object.js';
 import { isPromise } from '../is-promise.js';
 import { resolvedUid } from './default-session-uid.js';
 import { EndRecorder, type HeldEnd } from './end-recorder.js';
@@ -130,8 +131,4 @@ export class SessionEndInterceptor implements NestInterceptor {
       `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
     );
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

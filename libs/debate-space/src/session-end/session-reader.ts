@@ -1,4 +1,5 @@
 import type { SessionRecord } from '../debate-space.options.js';
+import { isObject } from '../is-object.js';
 import { isPromise } from '../is-promise.js';
 import { resolvedUid } from './default-session-uid.js';
 import type { DetectorContext } from './detector-context.js';
@@ -53,7 +54,7 @@ export class SessionReader {
       const sessions = entriesOf(await readStore(method, this.#store));
       const users = sessions.flatMap(([sid, session]): SessionUser[] => {
         const uid = this.uidOf(session);
-        return uid === undefined ? [] : [[sid, uid]];
+        return uid === undefined ? [] : [[typeof sid === 'string' ? sid : undefined, uid]];
       });
       const areRows = sessions.length > 0 && !sessions.some(([, session]) => 'cookie' in session);
       return users.length === 0 && areRows ? undefined : users;
@@ -64,7 +65,7 @@ export class SessionReader {
   async #session(sid: string): Promise<SessionRecord | undefined> {
     const get = storeMethod(this.#store, 'get');
     const session = get && (await readStore(get, this.#store, sid));
-    return isRecord(session) ? session : undefined;
+    return isObject(session) ? (session as SessionRecord) : undefined;
   }
 }
 
@@ -85,15 +86,13 @@ function readStore(method: StoreMethod, store: object, ...args: unknown[]): Prom
   });
 }
 
-function entriesOf(all: unknown): readonly (readonly [sid: string | undefined, session: SessionRecord])[] {
-  const entries = Array.isArray(all)
-    ? all.map((session: unknown) => [(session as SessionRecord | null)?.id, session] as const)
-    : Object.entries(all ?? {});
-  return entries.flatMap(([id, session]) =>
-    isRecord(session) ? [[typeof id === 'string' ? id : undefined, session] as const] : [],
-  );
+function entriesOf(all: unknown): readonly (readonly [sid: unknown, session: SessionRecord])[] {
+  if (!Array.isArray(all)) return Object.entries(all ?? {}).filter(hasSession);
+  return all
+    .map((session: unknown) => [(session as SessionRecord | null)?.id, session] as const)
+    .filter(hasSession);
 }
 
-function isRecord(value: unknown): value is SessionRecord {
-  return typeof value === 'object' && value !== null;
+function hasSession(entry: readonly [unknown, unknown]): entry is readonly [unknown, SessionRecord] {
+  return isObject(entry[1]);
 }

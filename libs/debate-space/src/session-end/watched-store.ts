@@ -49,7 +49,7 @@ export class WatchedStore {
     const uid = this.reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) {
       registry?.anonymous(sessionID);
-      warnings.sessionWithoutUid(session);
+      warnings.warnOfUserIn(session, 'uid-not-found');
       return;
     }
     if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
@@ -111,7 +111,7 @@ export class WatchedStore {
     let isLogin = false;
     const before = (): MaybePromise<unknown> => {
       const user = this.reader.uidOf(session, request);
-      if (user === undefined) warnings.sessionWithoutUid(session);
+      if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
       // Saved as expired, a session is over: the way of some hosts to log out.
       const next = user !== undefined && hasExpired(session, Date.now()) ? undefined : user;
       uid = next;
@@ -177,7 +177,7 @@ export class WatchedStore {
         }),
       );
     const beginActive = (): MaybePromise<unknown> => {
-      this.#context.warnings.clearUnlisted();
+      this.#context.warnings.warn('clear-not-listed');
       return begin(this.#active.all());
     };
     const before = (): MaybePromise<unknown> => {
