@@ -9,6 +9,7 @@ import { Containment } from './containment.js';
 import type { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import { attachPlatform, describeSessions, type AttachedPlatform } from './session-end/attach-platform.js';
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
@@ -18,6 +19,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   readonly #logger: LoggerService;
   readonly #containment: Containment;
   readonly #appWarning: () => string | undefined;
+  #platform: AttachedPlatform | undefined;
 
   /** @param appWarning asked when all modules of the app are there */
   constructor(
@@ -59,7 +61,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       const sessions =
         logout.mode === 'oidc'
           ? 'no session is watched, the identity provider notifies the service'
-          : detector.description;
+          : describeSessions(detector, this.#platform);
       this.#logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
@@ -69,11 +71,13 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   }
 
   async onApplicationShutdown(): Promise<void> {
+    this.#platform?.detach();
     await this.#containment.run('shutdown', () => this.#runtime.close(), undefined);
   }
 
   /** Not when the identity provider notifies the service of the ends. */
   #attach(): void {
-    if (this.#options.logout.mode === 'direct') this.#runtime.detector.attach(this.#adapterHost?.httpAdapter);
+    if (this.#options.logout.mode === 'oidc') return;
+    this.#platform ??= attachPlatform(this.#adapterHost?.httpAdapter, this.#runtime.detector);
   }
 }

@@ -2,7 +2,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { onExpressRequest, onExpressSessionStore } from './express.js';
 import { onFastifySession } from './fastify.js';
 import { PlatformListener } from './platform-listener.js';
-import type { SessionEndDetector } from './session-end-detector.js';
+import { storeName, type SessionEndDetector } from './session-end-detector.js';
 
 export interface AttachedPlatform {
   readonly name: string;
@@ -24,13 +24,15 @@ const PLATFORMS: Readonly<Record<string, Platform | undefined>> = {
 };
 
 /**
- * Reports the requests of a host's platform to the detector. Never throws.
- * @returns `undefined` on a platform without sessions
+ * Has the given stores watched, and the requests of the host's platform reported to the detector. To be called as early
+ * as the platform is there: Fastify's hooks are for what is registered after them. Never throws.
+ * @returns `undefined` without a platform, or on one without sessions
  */
 export function attachPlatform(
   adapter: AbstractHttpAdapter | undefined,
   detector: SessionEndDetector,
 ): AttachedPlatform | undefined {
+  for (const store of detector.givenStores) detector.watch(store);
   const platform = PLATFORMS[adapter?.getType() ?? ''];
   if (!adapter || !platform) return undefined;
   const { containment } = detector;
@@ -43,4 +45,16 @@ export function attachPlatform(
     for (const each of detachers.splice(0).reverse()) containment.run('HTTP adapter', each);
   };
   return { name: platform.name, detach };
+}
+
+/** For the boot log. */
+export function describeSessions(
+  { cookies, givenStores }: SessionEndDetector,
+  platform: AttachedPlatform | undefined,
+): string {
+  const parts = cookies.names.map((name) => `session cookie: ${name}`);
+  if (givenStores.length > 0) parts.push(`session store: ${givenStores.map(storeName).join(', ')}`);
+  else if (platform && parts.length === 0)
+    parts.push(`session stack: ${platform.name}, the store is taken from the first request that has one`);
+  return parts.length > 0 ? parts.join('; ') : 'no session is watched';
 }

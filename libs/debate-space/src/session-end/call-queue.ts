@@ -1,7 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Containment } from '../containment.js';
 import { isPromise } from '../is-promise.js';
-import { observeCall, type StoreOutcome } from './observed-call.js';
+import type { StoreOutcome } from './decide-end.js';
+import { observeCall } from './observe-call.js';
 import type { StoreMethod } from './patch-store.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
@@ -90,7 +91,8 @@ export class CallQueue {
         try {
           resolve(make());
         } catch (error) {
-          reject(error as Error);
+          const thrown = error as Error;
+          reject(thrown);
           // Without us it is thrown to the caller. Of one that expects no promise it must not end the process.
           returned.catch(() => {
             this.#containment.report(where, error);

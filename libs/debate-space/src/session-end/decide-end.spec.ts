@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Containment } from '../containment.js';
-import { hasEnded, type DecisionContext } from './decide-end.js';
-import { ObservedCall } from './observed-call.js';
+import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
 import type { SessionRequest } from './session-request.js';
 
 /** A request whose response the test closes. */

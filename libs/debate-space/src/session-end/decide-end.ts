@@ -3,9 +3,26 @@ import { orAborted } from '../linked-signal.js';
 import { timeoutOrThrow, withTimeout } from '../with-timeout.js';
 import { sessionLeftBy } from './browser-cookies.js';
 import type { DetectorContext } from './detector-context.js';
-import type { ObservedCall } from './observed-call.js';
-import type { SessionReader } from './session-reader.js';
 import type { SessionRequest } from './session-request.js';
+
+/** How a store's call ended; `silent` when the store said nothing. */
+export type StoreOutcome = 'done' | 'failed' | 'silent';
+
+/** A call that may end a session, from before it starts until the store has said how it ended. */
+export class ObservedCall {
+  #end: () => void = () => undefined;
+  outcome: StoreOutcome | undefined;
+  /** Resolves when `outcome` is there. */
+  readonly over = new Promise<void>((resolve) => {
+    this.#end = resolve;
+  });
+
+  /** The first outcome stands. */
+  end(outcome: StoreOutcome): void {
+    this.outcome ??= outcome;
+    this.#end();
+  }
+}
 
 /** A session that may be ending for its user. */
 export interface EndCandidate {
@@ -22,7 +39,8 @@ export interface EndCandidate {
 }
 
 export interface DecisionContext extends Pick<DetectorContext, 'graceMs' | 'shutdownSignal' | 'containment'> {
-  readonly reader: Pick<SessionReader, 'user'>;
+  /** Reads the user of a session, as the store has it now. */
+  readonly reader: { user(sid: string): Promise<string | undefined> };
 }
 
 /** A store that has not called back by then is asked. */

@@ -26,7 +26,6 @@ type MaybePromise<T> = T | PromiseLike<T>;
 const MAX_HOLD_MS = 5 * 60_000;
 const MAX_REMEMBERED = 10_000;
 
-/** Where ends are recorded. */
 export type EndQueue = Pick<LogoutQueue, 'hold' | 'extend' | 'release' | 'cancel' | 'supersede'>;
 
 export interface EndRecorderOptions {
@@ -52,7 +51,7 @@ export class EndRecorder {
   readonly #maxHoldMs: number;
   /** The undecided ends whose leases are renewed: since when, and whether the request may still decide them. */
   readonly #undecided = new Map<string, { readonly heldAt: number; readonly isOpen: () => boolean }>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #timer: NodeJS.Timeout;
   #isClosed = false;
   /** Who was reported because of which request, known by its response: one notification per uid and request. */
   readonly #reported = new WeakMap<object, Set<string>>();
@@ -67,6 +66,7 @@ export class EndRecorder {
     this.#containment = new Containment(emit);
     this.#leaseMs = options.leaseMs ?? LEASE_MS;
     this.#maxHoldMs = options.maxHoldMs ?? MAX_HOLD_MS;
+    this.#timer = setInterval(this.#renewLeases.bind(this), this.#leaseMs / 3).unref();
     if (options.onRelogin === 'drop') this.#loginAt = new LRUCache({ max: MAX_REMEMBERED });
   }
 
@@ -101,12 +101,7 @@ export class EndRecorder {
       },
       cancel: () => this.#settle(id, () => this.#queue.cancel(id)),
     };
-    if (!this.#isClosed) {
-      this.#undecided.set(id, { heldAt, isOpen });
-      this.#timer ??= setInterval(() => {
-        this.#renewLeases();
-      }, this.#leaseMs / 3).unref();
-    }
+    this.#undecided.set(id, { heldAt, isOpen });
     const stored = this.#contained(() => this.#queue.hold(entry, this.#leaseMs));
     return isPromise(stored) ? stored.then(() => held) : held;
   }
@@ -130,7 +125,6 @@ export class EndRecorder {
   /** From now on only ends of sessions are recorded, and no lease is renewed. */
   close(): void {
     this.#isClosed = true;
-    this.#undecided.clear();
     clearInterval(this.#timer);
   }
 
@@ -155,19 +149,12 @@ export class EndRecorder {
       if (age < this.#leaseMs / 3) continue;
       if (age < this.#maxHoldMs && this.#containment.run('response', isOpen, false))
         void this.#contained(() => this.#queue.extend(id, this.#leaseMs));
-      else this.#stopRenewing(id);
+      else this.#undecided.delete(id);
     }
   }
 
-  #stopRenewing(id: string): void {
-    this.#undecided.delete(id);
-    if (this.#undecided.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-
   #settle(id: string, work: () => MaybePromise<void>): MaybePromise<unknown> {
-    this.#stopRenewing(id);
+    this.#undecided.delete(id);
     return this.#contained(work);
   }
 

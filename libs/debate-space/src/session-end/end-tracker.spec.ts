@@ -5,9 +5,9 @@ import { Containment } from '../containment.js';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { Secret } from '../secret.js';
 import { EndRecorder } from './end-recorder.js';
+import { ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import { EndTracker } from './end-tracker.js';
-import { ObservedCall } from './observed-call.js';
 import { PendingTasks } from './pending-tasks.js';
 
 function trackerOf(stored: ReadonlyMap<string, string>): {

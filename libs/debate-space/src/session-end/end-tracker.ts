@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../debate-space-event.js';
 import { withTimeout } from '../with-timeout.js';
-import { hasEnded, type DecisionContext, type EndCandidate } from './decide-end.js';
+import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import type { HeldEnd } from './end-recorder.js';
-import type { ObservedCall } from './observed-call.js';
 import type { SessionRequest } from './session-request.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;

@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { isObject } from '../is-object.js';
 import { uidOf } from './default-session-uid.js';
 
 /** A request, a client of a gateway, or the message of a microservice. */
@@ -48,5 +49,5 @@ export function defaultUid(request: HandlerRequest): string | undefined {
 }
 
 function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+  return isObject(value) ? Reflect.get(value, name) : undefined;
 }

@@ -109,19 +109,18 @@ function reportSession(request: FastifyRequest): void {
 }
 
 class FastifySessionRequest extends SessionRequest {
-  readonly #request: FastifyRequest;
+  declare readonly native: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly listeners: ReadonlySet<PlatformListener>;
 
   constructor(request: FastifyRequest, reply: FastifyReply, listeners: ReadonlySet<PlatformListener>) {
     super(request, reply.raw);
-    this.#request = request;
     this.#reply = reply;
     this.listeners = listeners;
   }
 
   override get sessionID(): string | undefined {
-    return this.#request.session?.sessionId;
+    return this.native.session?.sessionId;
   }
 
   /** Until they leave, Fastify keeps them itself. */

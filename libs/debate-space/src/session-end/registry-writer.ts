@@ -31,17 +31,15 @@ const DECIDE_WITHIN_MS = 1_000;
 
 /** Writes the sessions of this process to the registry that all instances share. Never throws. */
 export class RegistryWriter {
-  readonly #registry: SessionRegistry;
-  readonly #lastOnly: boolean;
+  readonly #indexing: SessionIndexing;
   readonly #containment: Containment;
   readonly #written = new LRUCache<string, Written>({ max: MAX_REMEMBERED, ttl: REMEMBER_MS });
   /** The uids of ended sessions that the registry still counts as live, and so would hide a last one. */
   readonly #unremoved = new LRUCache<string, string>({ max: MAX_REMEMBERED });
   #isFlushing = false;
 
-  constructor({ registry, lastOnly }: SessionIndexing, containment: Containment) {
-    this.#registry = registry;
-    this.#lastOnly = lastOnly;
+  constructor(indexing: SessionIndexing, containment: Containment) {
+    this.#indexing = indexing;
     this.#containment = containment;
   }
 
@@ -75,7 +73,7 @@ export class RegistryWriter {
    */
   async ended(sid: string, uid: string): Promise<boolean> {
     const forgotten = this.forget(sid, uid);
-    if (!this.#lastOnly) return true;
+    if (!this.#indexing.lastOnly) return true;
     const removal = await withTimeout(forgotten, DECIDE_WITHIN_MS, undefined);
     return !removal?.others;
   }
@@ -91,7 +89,7 @@ export class RegistryWriter {
   }
 
   async #remove(sid: string, uid: string): Promise<SessionRemoval | undefined> {
-    const removal = await this.#contained(() => this.#registry.remove({ sid, uid }));
+    const removal = await this.#contained(() => this.#indexing.registry.remove({ sid, uid }));
     if (removal) this.#unremoved.delete(sid);
     else this.#unremoved.set(sid, uid);
     return removal;
@@ -114,7 +112,7 @@ export class RegistryWriter {
     if (uidProblem(uid) !== undefined) return;
     this.#written.set(sid, { uid, expiresAt });
     const write = async (): Promise<true> => {
-      await this.#registry[method]({ sid, uid }, expiresAt);
+      await this.#indexing.registry[method]({ sid, uid }, expiresAt);
       return true;
     };
     void this.#contained(write).then((isDone) => {

@@ -1,11 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AbstractHttpAdapter } from '@nestjs/core';
 import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../debate-space.options.js';
 import { withTimeout } from '../with-timeout.js';
-import { attachPlatform, type AttachedPlatform } from './attach-platform.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import type { DetectorContext } from './detector-context.js';
@@ -44,7 +42,6 @@ export class SessionEndDetector {
   readonly #emit: Emit;
   readonly #stores = new Map<object, WatchedStore>();
   readonly #shutdown = new AbortController();
-  #platform: AttachedPlatform | undefined;
   #sweeping: Promise<void> | undefined;
   /** Whether there is a store that cannot be watched. */
   #isBlind = false;
@@ -71,32 +68,10 @@ export class SessionEndDetector {
     return this.#stores;
   }
 
-  /**
-   * Watches the given stores, and the requests of a platform. To be called as early as the platform is there: Fastify's
-   * hooks are for what is registered after them. Never throws.
-   */
-  attach(adapter: AbstractHttpAdapter | undefined): void {
-    for (const store of this.givenStores) this.watch(store);
-    this.#platform ??= attachPlatform(adapter, this);
-  }
-
-  /** For the boot log. */
-  get description(): string {
-    const parts = this.cookies.names.map((name) => `session cookie: ${name}`);
-    if (this.givenStores.length > 0)
-      parts.push(`session store: ${this.givenStores.map(storeName).join(', ')}`);
-    else if (this.#platform && parts.length === 0)
-      parts.push(
-        `session stack: ${this.#platform.name}, the store is taken from the first request that has one`,
-      );
-    return parts.length > 0 ? parts.join('; ') : 'no session is watched';
-  }
-
   /** Begins to look for sessions that have expired, if the host wants that. */
   start(): void {
-    const { sweepMs } = this.#indexing ?? {};
-    if (this.#indexing && sweepMs !== undefined)
-      this.#sweeping ??= this.#sweep({ ...this.#indexing, sweepMs });
+    if (this.#indexing?.sweepMs !== undefined)
+      this.#sweeping ??= this.#sweep(this.#indexing, this.#indexing.sweepMs);
   }
 
   /**
@@ -119,9 +94,8 @@ export class SessionEndDetector {
     }
   }
 
-  /** Has every open verdict fall now, and gives the platform and the stores their own methods back. */
+  /** Has every open verdict fall now, and gives the stores their own methods back. */
   async close(): Promise<void> {
-    this.#platform?.detach();
     this.#shutdown.abort();
     const swept = withTimeout(this.#sweeping ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
     await this.#context.tasks.onIdle();
@@ -130,12 +104,12 @@ export class SessionEndDetector {
     await swept;
   }
 
-  async #sweep(indexing: SessionIndexing & { readonly sweepMs: number }): Promise<void> {
+  async #sweep(indexing: SessionIndexing, sweepMs: number): Promise<void> {
     const { signal } = this.#shutdown;
-    const context = { ...this.#context, ...indexing, lookUp: this.#lookUp.bind(this) };
+    const context = { ...this.#context, ...indexing, sweepMs, lookUp: this.#lookUp.bind(this) };
     while (!signal.aborted) {
       await sweepExpired(context);
-      await pause(indexing.sweepMs, undefined, { signal, ref: false }).catch(() => undefined);
+      await pause(sweepMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
@@ -149,7 +123,7 @@ export class SessionEndDetector {
 }
 
 /** For logs and events. Never throws: not of a store without a prototype either. */
-function storeName(store: object): string {
+export function storeName(store: object): string {
   try {
     const { name } = (store as { readonly constructor?: { readonly name?: unknown } }).constructor ?? {};
     return typeof name === 'string' ? name : 'Object';

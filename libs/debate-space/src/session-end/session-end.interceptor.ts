@@ -75,15 +75,11 @@ export class SessionEndInterceptor implements NestInterceptor {
   #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
     const call = this.#containment.run('no request was found', () => requestOf(context), undefined);
     const held = call && this.#hold(context, call);
-    const settle = (how: (end: HeldEnd | undefined) => unknown): void => {
+    const settle = (how: (end: HeldEnd | undefined) => unknown) => (): void => {
       this.#containment.run('noting it', () => (isPromise(held) ? held.then(how) : how(held)));
     };
-    const succeeded = (): void => {
-      settle((end) => end?.release(call?.marks ?? []));
-    };
-    const failed = (): void => {
-      settle((end) => end?.cancel());
-    };
+    const succeeded = settle((end) => end?.release(call?.marks ?? []));
+    const failed = settle((end) => end?.cancel());
     let isHandled = false;
     const handled = (): Observable<unknown> => {
       isHandled = true;
@@ -100,7 +96,7 @@ export class SessionEndInterceptor implements NestInterceptor {
   /** Holds the end before the handler runs. */
   #hold(context: ExecutionContext, { request, marks }: HandlerCall): ReturnType<EndRecorder['hold']> {
     const targets = [context.getHandler(), context.getClass()];
-    const options = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(
+    const options: EndsDebateSessionOptions | undefined = this.#reflector.getAllAndOverride(
       ENDS_DEBATE_SESSION,
       targets,
     );
@@ -114,10 +110,8 @@ export class SessionEndInterceptor implements NestInterceptor {
     if (user === undefined) return undefined;
     const isOpen = (): boolean => !marks.some((mark) => isObject(mark) && isClosed(mark));
     const hold = (): ReturnType<EndRecorder['hold']> => {
-      const token = getDebateSpaceToken(name, EndRecorder);
-      return this.#moduleRef
-        .get<EndRecorder>(token, { strict: false })
-        .hold(user, 'explicit', undefined, isOpen);
+      const recorder = getDebateSpaceToken(name, EndRecorder);
+      return this.#moduleRef.get(recorder, { strict: false }).hold(user, 'explicit', undefined, isOpen);
     };
     return this.#containment.run('is DebateSpaceModule imported, with this name?', hold, undefined);
   }

@@ -43,6 +43,12 @@ interface StoredSession extends SessionName {
 }
 
 type KnownRecords = readonly ReadRecord<StoredSession>[];
+/** @param names of the session, that of the first key first */
+type Change<T> = (
+  transaction: Transaction,
+  known: KnownRecords,
+  names: readonly SessionName[],
+) => T | Promise<T>;
 
 const digits = (moment: number): string => String(moment).padStart(15, '0');
 const recordKey = (hash: string): string => `session:s:${hash}`;
@@ -82,8 +88,7 @@ const SESSION: RecordType<StoredSession> = {
  */
 export class SessionRegistry {
   readonly #storage: DebateSpaceStorage;
-  readonly #key: Secret;
-  readonly #formerKeys: readonly Secret[];
+  readonly #keys: readonly Secret[];
   readonly #sealer: Sealer;
   /** A logout that follows a login in this process counts the session of that login. */
   readonly #mutex = new KeyedMutex();
@@ -91,11 +96,8 @@ export class SessionRegistry {
 
   /** @param keys the first one seals and hashes, all of them open and find */
   constructor(storage: DebateSpaceStorage, keys: readonly Secret[]) {
-    const [key, ...formerKeys] = keys;
-    if (!key) throw new TypeError('A session registry needs a key');
     this.#storage = storage;
-    this.#key = key;
-    this.#formerKeys = formerKeys;
+    this.#keys = keys;
     this.#sealer = new Sealer(keys, 'session ids');
   }
 
@@ -118,7 +120,7 @@ export class SessionRegistry {
    * a user end at the same time, exactly one caller gets `others: false`.
    */
   async remove(session: UserSession): Promise<SessionRemoval> {
-    return this.#change(session, async (transaction, names, known) => {
+    return this.#change(session, async (transaction, known, names) => {
       const own = ownOf(known, names);
       for (const record of own) transaction.replace(SESSION, record, undefined);
       const alive = digits(this.#storage.now() + 1);
@@ -155,14 +157,14 @@ export class SessionRegistry {
   }
 
   async #write(session: UserSession, expiresAt: number, onlyIfKnown: boolean): Promise<void> {
-    const name = nameUnder(this.#key, session);
-    const sealed = this.#sealer.seal(`${session.uid}\0${session.sid}`, boundTo(name)); // no uid has control characters
-    const endsAt = Math.floor(this.#storage.now() + expiresAt - Date.now());
-    const moment = Math.min(Math.max(0, endsAt), LAST_MOMENT);
-    await this.#change(session, (transaction, names, known) => {
-      if (onlyIfKnown && ownOf(known, names).length === 0) return;
+    const expires = Math.floor(this.#storage.now() + expiresAt - Date.now());
+    const endsAt = Math.min(Math.max(0, expires), LAST_MOMENT);
+    await this.#change(session, (transaction, known, names) => {
+      const [name] = names;
+      if (!name || (onlyIfKnown && ownOf(known, names).length === 0)) return;
       for (const record of known) transaction.replace(SESSION, record, undefined);
-      transaction.replace(SESSION, undefined, { ...name, sealed, endsAt: moment, dueAt: moment });
+      const sealed = this.#sealer.seal(`${session.uid}\0${session.sid}`, boundTo(name)); // no uid has control characters
+      transaction.replace(SESSION, undefined, { ...name, sealed, endsAt, dueAt: endsAt });
     });
   }
 
@@ -170,17 +172,17 @@ export class SessionRegistry {
    * Changes what is known of a session under the name of each key: it may have been used last before the key was rotated.
    * Runs after earlier calls about the same session, then after those about the same user.
    */
-  async #change<T>(
-    session: UserSession,
-    work: (transaction: Transaction, names: readonly SessionName[], known: KnownRecords) => T | Promise<T>,
-  ): Promise<T> {
-    const names = [this.#key, ...this.#formerKeys].map((key) => nameUnder(key, session));
+  async #change<T>({ sid, uid }: UserSession, work: Change<T>): Promise<T> {
+    const names = this.#keys.map((key) => ({
+      hash: keyedHash(key, 'session', sid),
+      uidHash: keyedHash(key, 'uid', uid),
+    }));
+    const keys = names.map(({ hash }) => recordKey(hash));
     const change = (): Promise<T> =>
-      transact(this.#storage, async (transaction) => {
-        const keys = names.map(({ hash }) => recordKey(hash));
-        return work(transaction, names, await transaction.readAll(SESSION, keys));
-      });
-    return this.#mutex.run(`s:${session.sid}`, () => this.#mutex.run(`u:${session.uid}`, change));
+      transact(this.#storage, async (transaction) =>
+        work(transaction, await transaction.readAll(SESSION, keys), names),
+      );
+    return this.#mutex.run(`session ${sid}`, () => this.#mutex.run(`user ${uid}`, change));
   }
 
   /** At most {@link FORGET_LIMIT} sessions with each `put`, until none is left. */
@@ -223,10 +225,6 @@ export class SessionRegistry {
     const end = opened.indexOf('\0');
     return end < 0 ? undefined : { sid: opened.slice(end + 1), uid: opened.slice(0, end) };
   }
-}
-
-function nameUnder(key: Secret, { sid, uid }: UserSession): SessionName {
-  return { hash: keyedHash(key, 'session', sid), uidHash: keyedHash(key, 'uid', uid) };
 }
 
 /** Those that are registered with the user of their name. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Containment } from '../containment.js';
+import { isObject } from '../is-object.js';
 
 const OBSERVED = Symbol('the request as the plugin sees it');
 /**
@@ -67,7 +68,6 @@ export class SessionRequest {
     return this.native.session;
   }
 
-  /** The cookies that the browser sent. */
   get cookieHeader(): string | undefined {
     return this.native.headers?.cookie;
   }
@@ -142,12 +142,10 @@ export class SessionRequest {
 
 /** The request, if it is one with a response – and not the stand-in that `store.load` makes. */
 export function sessionRequest(value: unknown): SessionRequest | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
+  if (!isObject(value)) return undefined;
   const native: NativeRequest = value;
-  const known = native[OBSERVED];
-  if (known) return known;
   const { res } = native;
-  if (typeof res?.once !== 'function') return undefined;
+  if (native[OBSERVED] || typeof res?.once !== 'function') return native[OBSERVED];
   return (native[OBSERVED] = new SessionRequest(native, res));
 }
 

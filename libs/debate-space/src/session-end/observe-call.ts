@@ -1,24 +1,6 @@
 import { isPromise } from '../is-promise.js';
+import type { StoreOutcome } from './decide-end.js';
 import type { StoreMethod } from './patch-store.js';
-
-/** How a store's call ended; `silent` when the store said nothing. */
-export type StoreOutcome = 'done' | 'failed' | 'silent';
-
-/** A call that may end a session, from before it starts until the store has said how it ended. */
-export class ObservedCall {
-  #end: () => void = () => undefined;
-  outcome: StoreOutcome | undefined;
-  /** Resolves when `outcome` is there. */
-  readonly over = new Promise<void>((resolve) => {
-    this.#end = resolve;
-  });
-
-  /** The first outcome stands. */
-  end(outcome: StoreOutcome): void {
-    this.outcome ??= outcome;
-    this.#end();
-  }
-}
 
 /**
  * Calls a store's own method as the caller would have, and reports how the call ended. The caller's callback is called
