@@ -14,7 +14,7 @@ import {
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Containment } from '../libs/debate-space/src/containment.js';
-import { attachPlatform } from '../libs/debate-space/src/session-end/attach-platform.js';
+import { attachPlatform } from '../libs/debate-space/src/session-end/platforms/attach-platform.js';
 import type { SessionEndDetector } from '../libs/debate-space/src/session-end/session-end-detector.js';
 import { SetupWarnings } from '../libs/debate-space/src/session-end/setup-warnings.js';
 import { Browser } from './support/browser.js';

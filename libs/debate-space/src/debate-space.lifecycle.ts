@@ -9,7 +9,11 @@ import { Containment } from './containment.js';
 import type { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
-import { attachPlatform, describeSessions, type AttachedPlatform } from './session-end/attach-platform.js';
+import {
+  attachPlatform,
+  describeSessions,
+  type AttachedPlatform,
+} from './session-end/platforms/attach-platform.js';
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {

@@ -1,4 +1,4 @@
-import type { EndRecorder } from './session-end/end-recorder.js';
+import type { EndRecorder } from './session-end/verdict/end-recorder.js';
 import { assertUid } from './remote/uid.js';
 import type { DebateSpaceUser, UserPage } from './remote/user-page.js';
 import type { ListUsersQuery } from './remote/user-query.js';

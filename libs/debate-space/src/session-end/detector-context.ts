@@ -1,8 +1,8 @@
 import type { Containment } from '../containment.js';
 import type { SessionUid } from '../debate-space.options.js';
-import type { EndRecorder } from './end-recorder.js';
+import type { EndRecorder } from './verdict/end-recorder.js';
 import type { PendingTasks } from './pending-tasks.js';
-import type { RegistryWriter } from './registry-writer.js';
+import type { RegistryWriter } from './expiry/registry-writer.js';
 import type { SetupWarnings } from './setup-warnings.js';
 
 /** What everything that watches the sessions of one application shares. */

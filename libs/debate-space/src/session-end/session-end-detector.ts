@@ -4,17 +4,17 @@ import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
 import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../debate-space.options.js';
 import { withTimeout } from '../with-timeout.js';
-import { CookieSessions } from './cookie-sessions.js';
+import { CookieSessions } from './cookies/cookie-sessions.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import type { DetectorContext } from './detector-context.js';
-import type { EndRecorder } from './end-recorder.js';
-import { sweepExpired } from './expiry-sweep.js';
-import { UnwatchableStoreError } from './patch-store.js';
+import type { EndRecorder } from './verdict/end-recorder.js';
+import { sweepExpired } from './expiry/expiry-sweep.js';
+import { UnwatchableStoreError } from './stores/patch-store.js';
 import { PendingTasks } from './pending-tasks.js';
-import { RegistryWriter, type SessionIndexing } from './registry-writer.js';
-import type { UserSession } from './session-registry.js';
+import { RegistryWriter, type SessionIndexing } from './expiry/registry-writer.js';
+import type { UserSession } from './expiry/session-registry.js';
 import { SetupWarnings } from './setup-warnings.js';
-import { WatchedStore } from './watched-store.js';
+import { WatchedStore } from './stores/watched-store.js';
 
 export interface DetectorOptions {
   readonly uid: SessionUid;

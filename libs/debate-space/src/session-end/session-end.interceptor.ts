@@ -16,9 +16,9 @@ import { getDebateSpaceToken } from '../debate-space.tokens.js';
 import { isObject } from '../is-object.js';
 import { isPromise } from '../is-promise.js';
 import { resolvedUid } from './default-session-uid.js';
-import { EndRecorder, type HeldEnd } from './end-recorder.js';
+import { EndRecorder, type HeldEnd } from './verdict/end-recorder.js';
 import { defaultUid, requestOf, userOf, type HandlerCall } from './execution-context.js';
-import { isClosed } from './session-request.js';
+import { isClosed } from './verdict/session-request.js';
 
 const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
 
