@@ -18,5 +18,5 @@ export interface DetectorContext {
   /** Aborted when the app shuts down: nothing is waited for any more. */
   readonly shutdownSignal: AbortSignal;
   /** For options that need to know every live session. */
-  readonly registry: RegistryWriter | undefined;
+  readonly registryWriter: RegistryWriter | undefined;
 }

@@ -43,17 +43,16 @@ export class SessionEndDetector {
   readonly #stores = new Map<object, WatchedStore>();
   readonly #shutdown = new AbortController();
   #sweeping: Promise<void> | undefined;
-  /** Whether there is a store that cannot be watched. */
-  #isBlind = false;
+  readonly #unwatchable = new Set<object>();
 
   constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
     const { uid, graceMs, store, cookies = [], indexing } = options;
     const containment = new Containment(emit);
     const warnings = new SetupWarnings(emit, uid !== defaultSessionUid);
-    const registry = indexing && new RegistryWriter(indexing, containment);
+    const registryWriter = indexing && new RegistryWriter(indexing, containment);
     const shutdownSignal = this.#shutdown.signal;
     setMaxListeners(0, shutdownSignal); // every verdict that is open listens
-    const shared = { recorder, uid, graceMs, containment, warnings, shutdownSignal, registry };
+    const shared = { recorder, uid, graceMs, containment, warnings, shutdownSignal, registryWriter };
     this.#context = { ...shared, tasks: new PendingTasks() };
     this.containment = containment;
     this.warnings = warnings;
@@ -79,14 +78,15 @@ export class SessionEndDetector {
    * @returns whether it was not watched before
    */
   watch(store: object): boolean {
-    if (this.#stores.has(store) || this.#shutdown.signal.aborted) return false;
+    const isKnown = this.#stores.has(store) || this.#unwatchable.has(store);
+    if (isKnown || this.#shutdown.signal.aborted) return false;
     const name = storeName(store);
     try {
       this.#stores.set(store, new WatchedStore(store, this.#context));
       this.#emit({ type: 'session-store-found', store: name });
       return true;
     } catch (error) {
-      this.#isBlind = true;
+      this.#unwatchable.add(store);
       this.containment.report('session store', error);
       if (error instanceof UnwatchableStoreError)
         this.warnings.warn('store-not-watchable', `${name} cannot be watched, because its ${error.part}`);
@@ -116,7 +116,8 @@ export class SessionEndDetector {
   /** Ids are not to be guessed, so whichever store has it has the right one. */
   async #lookUp({ sid, uid }: UserSession): Promise<SessionRecord | undefined> {
     // What is not in the stores that can be asked may be in another.
-    if (this.#isBlind || this.#stores.size === 0) throw new Error('not every store can be asked');
+    if (this.#unwatchable.size > 0 || this.#stores.size === 0)
+      throw new Error('not every store can be asked');
     const found = await Promise.all([...this.#stores.values()].map(({ reader }) => reader.lookUp(sid, uid)));
     return found.find((session) => session !== undefined);
   }

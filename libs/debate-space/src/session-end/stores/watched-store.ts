@@ -43,18 +43,18 @@ export class WatchedStore {
   /** A request has loaded a session, or made a new one. */
   loaded(request: SessionRequest): void {
     const { session, sessionID } = request;
-    const { recorder, registry, warnings } = this.#context;
+    const { recorder, registryWriter, warnings } = this.#context;
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
     setOwner(session, request);
     const uid = this.reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) {
-      registry?.anonymous(sessionID);
+      registryWriter?.anonymous(sessionID);
       warnings.warnOfUserIn(session, 'uid-not-found');
       return;
     }
     if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
     this.#active.link(sessionID, uid, request);
-    registry?.loaded(sessionID, uid, session as SessionRecord);
+    registryWriter?.loaded(sessionID, uid, session as SessionRecord);
   }
 
   #called(name: StoreMethodName, next: StoreMethod, self: unknown, args: readonly unknown[]): unknown {
@@ -99,12 +99,12 @@ export class WatchedStore {
   #touch(where: string, sid: string, session: SessionRecord): StoreCall {
     const uid = this.#active.uidOf(sid);
     if (uid !== undefined && hasExpired(session, Date.now())) return this.#set(where, sid, session);
-    if (uid !== undefined) this.#context.registry?.touched(sid, uid, session);
+    if (uid !== undefined) this.#context.registryWriter?.touched(sid, uid, session);
     return { where, sid };
   }
 
   #set(where: string, sid: string, session: SessionRecord): StoreCall {
-    const { recorder, registry, warnings } = this.#context;
+    const { recorder, registryWriter, warnings } = this.#context;
     const request = ownerOf(session);
     let uid: string | undefined;
     let call: ObservedCall | undefined;
@@ -133,12 +133,12 @@ export class WatchedStore {
       call?.end(outcome);
       if (outcome === 'failed') return;
       if (uid === undefined) {
-        registry?.anonymous(sid);
+        registryWriter?.anonymous(sid);
         this.#active.forget(sid);
         return;
       }
       this.#active.link(sid, uid, request);
-      registry?.saved(sid, uid, session);
+      registryWriter?.saved(sid, uid, session);
       this.#ends.saved(sid, uid, request);
       if (isLogin) recorder.loggedIn(uid);
     };

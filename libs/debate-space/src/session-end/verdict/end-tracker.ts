@@ -93,7 +93,7 @@ export class EndTracker {
 
   async #decide(end: UndecidedEnd, key: string): Promise<void> {
     const { sid, uid, calls } = end;
-    const { reader, registry } = this.#context;
+    const { reader, registryWriter } = this.#context;
     let ended: boolean;
     let heard: number;
     do {
@@ -104,12 +104,12 @@ export class EndTracker {
     this.#undecided.delete(key);
     if (ended && sid !== undefined) this.#ended.set(key, true);
     const held = await end.held;
-    const counts = ended && (sid === undefined || !registry || (await registry.ended(sid, uid)));
+    const counts = ended && (sid === undefined || !registryWriter || (await registryWriter.ended(sid, uid)));
     await (counts ? held?.release(partiesOf(end).map(({ res }) => res)) : held?.cancel());
-    if (ended || sid === undefined || !registry) return;
+    if (ended || sid === undefined || !registryWriter) return;
     // The session lives, or its user has gone on with another.
     const user = reader.user(sid).catch(() => uid);
-    if ((await withTimeout(user, ASK_TIMEOUT_MS, uid)) !== uid) await registry.forget(sid, uid);
+    if ((await withTimeout(user, ASK_TIMEOUT_MS, uid)) !== uid) await registryWriter.forget(sid, uid);
   }
 }
 
