@@ -23,11 +23,11 @@ class Calls {
   readonly #calls = new CallQueue(new Containment((event) => this.events.push(event)), 250);
 
   call(method: StoreMethod, args: unknown[], sid: string | undefined, before: () => unknown): unknown {
-    return this.#calls.call(method, {}, args, { where: 'store', sid, before });
+    return this.#calls.call('store', method, {}, args, { sid, before });
   }
 
   pass(method: StoreMethod, args: unknown[], sid: string | undefined): unknown {
-    return this.#calls.call(method, {}, args, { where: 'store', sid });
+    return this.#calls.call('store', method, {}, args, { sid });
   }
 }
 

@@ -9,8 +9,6 @@ type MaybePromise<T> = T | PromiseLike<T>;
 
 /** A call of a store's method, and what the plugin does around it. */
 export interface StoreCall {
-  /** For reports of failures, such as `store.destroy`. */
-  readonly where: string;
   /** The session that the call is about; `undefined`: all of them. */
   readonly sid: string | undefined;
   /** What has to be done first; a promise only when it needs one. The call is made even if this fails. */
@@ -52,9 +50,18 @@ export class CallQueue {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  /** @returns what the store's method returns; a promise of it when the call has to wait */
-  call(method: StoreMethod, self: unknown, args: readonly unknown[], call: StoreCall): unknown {
-    const { where, sid, before, ended } = call;
+  /**
+   * @param where for reports of failures, such as `store.destroy`
+   * @param self the `this` of the caller
+   * @returns what the store's method returns; a promise of it when the call has to wait
+   */
+  call(
+    where: string,
+    method: StoreMethod,
+    self: unknown,
+    args: readonly unknown[],
+    { sid, before, ended }: StoreCall,
+  ): unknown {
     const isNested = this.#starting !== undefined && [sid, undefined].includes(this.#starting.sid);
     const ahead = isNested ? NONE : this.#ahead(sid);
     const isFree = ahead.length === 0;
@@ -66,7 +73,7 @@ export class CallQueue {
     const prepare = (): unknown =>
       isFree ? ready : before && this.#containment.run<unknown>(where, before, undefined);
     const make = (): unknown => observeCall(method, self, args, this.#contained(where, ended), true);
-    return this.#enqueue(call, ahead, prepare, make);
+    return this.#enqueue(where, sid, ahead, prepare, make);
   }
 
   /** The calls that have to start before a new one on this session does. */
@@ -78,7 +85,8 @@ export class CallQueue {
   }
 
   #enqueue(
-    { where, sid }: StoreCall,
+    where: string,
+    sid: string | undefined,
     ahead: readonly WaitingCall[],
     prepare: () => unknown,
     make: () => unknown,

@@ -12,6 +12,8 @@ import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdi
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
+const ON_ALL_SESSIONS: StoreCall = { sid: undefined };
+
 /**
  * Observes every call of one store instance that can end a session (session-endings.md, rules 1 to 3). What may be an end
  * goes to the {@link EndTracker} before the store is called; the host's call stays what it was.
@@ -61,8 +63,8 @@ export class WatchedStore {
     const where = `store.${name}`;
     const { containment } = this.#context;
     if (name !== 'createSession' && name !== 'regenerate') {
-      const observe = (): StoreCall => this.#observe(name, where, args);
-      return this.#queue.call(next, self, args, containment.run(where, observe, { where, sid: undefined }));
+      const call = containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
+      return this.#queue.call(where, next, self, args, call);
     }
     // These change nothing in the store themselves, and never wait.
     const request = containment.run(where, () => sessionRequest(args[0]), undefined);
@@ -78,32 +80,32 @@ export class WatchedStore {
     }
   }
 
-  #observe(name: StoreMethodName, where: string, args: readonly unknown[]): StoreCall {
+  #observe(name: StoreMethodName, args: readonly unknown[]): StoreCall {
     const [sid, session] = args as readonly [string, SessionRecord];
     switch (name) {
       case 'touch':
-        return this.#touch(where, sid, session);
+        return this.#touch(sid, session);
       case 'set':
-        return this.#set(where, sid, session);
+        return this.#set(sid, session);
       case 'destroy':
-        return this.#destroy(where, [sid].flat()); // some stores take several at once
+        return this.#destroy([sid].flat()); // some stores take several at once
       case 'clear':
-        return this.#clear(where);
+        return this.#clear();
       case 'get':
-        return { where, sid };
+        return { sid };
       default:
-        return { where, sid: undefined };
+        return ON_ALL_SESSIONS;
     }
   }
 
-  #touch(where: string, sid: string, session: SessionRecord): StoreCall {
+  #touch(sid: string, session: SessionRecord): StoreCall {
     const uid = this.#active.uidOf(sid);
-    if (uid !== undefined && hasExpired(session, Date.now())) return this.#set(where, sid, session);
+    if (uid !== undefined && hasExpired(session, Date.now())) return this.#set(sid, session);
     if (uid !== undefined) this.#context.registryWriter?.touched(sid, uid, session);
-    return { where, sid };
+    return { sid };
   }
 
-  #set(where: string, sid: string, session: SessionRecord): StoreCall {
+  #set(sid: string, session: SessionRecord): StoreCall {
     const { recorder, registryWriter, warnings } = this.#context;
     const request = ownerOf(session);
     let uid: string | undefined;
@@ -142,10 +144,10 @@ export class WatchedStore {
       this.#ends.saved(sid, uid, request);
       if (isLogin) recorder.loggedIn(uid);
     };
-    return { where, sid, before, ended };
+    return { sid, before, ended };
   }
 
-  #destroy(where: string, sids: readonly string[]): StoreCall {
+  #destroy(sids: readonly string[]): StoreCall {
     const regenerating = this.#regenerating;
     const call = new ObservedCall();
     const begin = (sid: string): MaybePromise<unknown> => {
@@ -164,10 +166,10 @@ export class WatchedStore {
       call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
       if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
     };
-    return { where, sid, before: () => all(sids.map(begin)), ended };
+    return { sid, before: () => all(sids.map(begin)), ended };
   }
 
-  #clear(where: string): StoreCall {
+  #clear(): StoreCall {
     const call = new ObservedCall();
     const begin = (users: readonly (readonly [sid: string | undefined, uid: string])[]) =>
       all(
@@ -189,7 +191,7 @@ export class WatchedStore {
       call.end(outcome);
       if (outcome !== 'failed') for (const [sid] of this.#active.all()) this.#active.forget(sid);
     };
-    return { where, sid: undefined, before, ended };
+    return { sid: undefined, before, ended };
   }
 
   #abandoned(sid: string, uid: string, request: SessionRequest): void {

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Containment } from '../../containment.js';
@@ -15,17 +16,11 @@ interface Owned {
   [OWNER]?: SessionRequest;
 }
 
-/** The client's connection, as far as its end goes. */
-interface Connection {
-  readonly destroyed?: boolean;
-  once(event: 'close' | 'finish', listener: () => void): unknown;
-}
-
 /** As much of a platform's request as is needed here: one of Express, or of any server that express-session serves. */
 interface NativeRequest {
   [OBSERVED]?: SessionRequest;
   readonly headers?: IncomingHttpHeaders;
-  readonly socket?: Connection | null;
+  readonly socket?: Socket | null;
   readonly res?: ServerResponse | null;
   readonly sessionID?: string | undefined;
   readonly session?: unknown;
@@ -47,7 +42,7 @@ export class SessionRequest {
   /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
   closedAt = -Infinity;
   #closeListeners: (() => void)[] | undefined;
-  readonly #connection: Connection | null | undefined;
+  readonly #connection: Socket | null | undefined;
   /** Without one, as on serverless platforms and with `inject`, a response that has finished may never be closed. */
   readonly #hasConnection: boolean;
 
@@ -98,7 +93,7 @@ export class SessionRequest {
       });
       for (const each of listeners) each();
     };
-    const emitter = this.#connection ?? this.res;
+    const emitter: EventEmitter = this.#connection ?? this.res;
     emitter.once('close', closed);
     if (!this.#hasConnection) emitter.once('finish', closed);
     return true;
