@@ -7,8 +7,8 @@ import { withTimeout } from '../../with-timeout.js';
 import { cookiesAfter, cookiesSent, cookieValue } from '../verdict/browser-cookies.js';
 import { resolvedUid } from '../default-session-uid.js';
 import type { DetectorContext } from '../detector-context.js';
-import { onHead } from './response-head.js';
 import { isClosed, pathOf } from '../verdict/session-request.js';
+import { onHead } from './response-head.js';
 
 const ASK_TIMEOUT_MS = 5_000;
 const MAX_REMEMBERED = 10_000;
@@ -20,14 +20,11 @@ const MAX_REMEMBERED = 10_000;
 export class CookieSessions {
   readonly names: readonly string[];
   readonly #cookies: readonly SessionCookie[];
-  readonly #context: Pick<DetectorContext, 'recorder' | 'containment' | 'tasks'>;
+  readonly #context: DetectorContext;
   /** When the end of a cookie's value was last reported: two clicks at the same time are one logout. */
   readonly #reportedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED });
 
-  constructor(
-    cookies: readonly SessionCookie[],
-    context: Pick<DetectorContext, 'recorder' | 'containment' | 'tasks'>,
-  ) {
+  constructor(cookies: readonly SessionCookie[], context: DetectorContext) {
     this.names = cookies.map(({ name }) => name);
     this.#cookies = cookies;
     this.#context = context;

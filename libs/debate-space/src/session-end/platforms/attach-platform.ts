@@ -1,8 +1,8 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
+import { storeName, type SessionEndDetector } from '../session-end-detector.js';
 import { onExpressRequest, onExpressSessionStore } from './express.js';
 import { onFastifySession } from './fastify.js';
 import { PlatformListener } from './platform-listener.js';
-import { storeName, type SessionEndDetector } from '../session-end-detector.js';
 
 export interface AttachedPlatform {
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isObject } from '../../is-object.js';
-import type { PlatformListener } from './platform-listener.js';
 import { sessionRequest } from '../verdict/session-request.js';
+import type { PlatformListener } from './platform-listener.js';
 
 const LISTENERS = Symbol('listeners for session stores');
 const PLAIN = { writable: true, enumerable: true, configurable: true };

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { PlatformListener } from './platform-listener.js';
 import { SessionRequest } from '../verdict/session-request.js';
+import type { PlatformListener } from './platform-listener.js';
 
 const LISTENERS = Symbol('listeners for sessions');
 const HAS_SETTER = Symbol('whether assignments of the session are heard on such requests');

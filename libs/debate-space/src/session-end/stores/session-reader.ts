@@ -3,8 +3,8 @@ import { isObject } from '../../is-object.js';
 import { isPromise } from '../../is-promise.js';
 import { resolvedUid } from '../default-session-uid.js';
 import type { DetectorContext } from '../detector-context.js';
-import { storeMethod, type StoreMethod } from './patch-store.js';
 import type { SessionRequest } from '../verdict/session-request.js';
+import { storeMethod, type StoreMethod } from './patch-store.js';
 
 /** By session id, where the list has it. */
 type SessionUser = readonly [sid: string | undefined, uid: string];

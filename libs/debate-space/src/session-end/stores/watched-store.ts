@@ -1,14 +1,14 @@
 import type { SessionRecord } from '../../debate-space.options.js';
 import { isPromise } from '../../is-promise.js';
 import { ActiveRequests } from '../verdict/active-requests.js';
-import { CallQueue, type StoreCall } from './call-queue.js';
 import { ObservedCall } from '../verdict/decide-end.js';
 import type { DetectorContext } from '../detector-context.js';
 import { EndTracker, type Parties } from '../verdict/end-tracker.js';
-import { patchStore, type StoreMethod, type StoreMethodName } from './patch-store.js';
 import { hasExpired } from '../expiry/session-expiry.js';
-import { SessionReader } from './session-reader.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
+import { CallQueue, type StoreCall } from './call-queue.js';
+import { patchStore, type StoreMethod, type StoreMethodName } from './patch-store.js';
+import { SessionReader } from './session-reader.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
 

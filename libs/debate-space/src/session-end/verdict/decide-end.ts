@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { orAborted } from '../../linked-signal.js';
 import { timeoutOrThrow, withTimeout } from '../../with-timeout.js';
-import { sessionLeftBy } from './browser-cookies.js';
 import type { DetectorContext } from '../detector-context.js';
+import { sessionLeftBy } from './browser-cookies.js';
 import type { SessionRequest } from './session-request.js';
 
 /** How a store's call ended; `silent` when the store said nothing. */
@@ -54,35 +54,26 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
  * responses are closed, by asking the store whether the same browser still gets the same user.
  */
 export async function hasEnded(end: EndCandidate, context: DecisionContext): Promise<boolean> {
-  const over = orAborted(Promise.all(end.calls.map(({ over }) => over)), context.shutdownSignal);
-  await withTimeout(
-    over.catch(() => undefined),
-    CALL_TIMEOUT_MS,
-    undefined,
-  );
+  const over = Promise.all(end.calls.map((call) => call.over));
+  const overOrShutdown = orAborted(over, context.shutdownSignal).catch(() => undefined);
+  await withTimeout(overOrShutdown, CALL_TIMEOUT_MS, undefined);
   const actors = await actorsOf(end, context);
   if (actors.length === 0) return isGone(end, [...end.holders], context);
   // One that leaves its browser without the user while another one is still open – both were under way, and that one may
   // be renewing the session – is given a grace.
   const open = new Map<SessionRequest, Promise<unknown>>();
   for (const actor of actors) {
-    const closed = waitForResponseClose(actor, context);
-    open.set(
-      actor,
-      closed.then(() => open.delete(actor)),
-    );
+    const closed = waitForResponseClose(actor, context).then(() => open.delete(actor));
+    open.set(actor, closed);
   }
-  const isGoneNow = (): Promise<boolean> => {
-    const closed = actors.filter((actor) => !open.has(actor));
-    return isGone(end, closed, context);
-  };
+  const closed = (): SessionRequest[] => actors.filter((actor) => !open.has(actor));
   while (open.size > 0) {
     await Promise.race(open.values());
-    if (open.size === 0 || !(await isGoneNow())) continue;
+    if (open.size === 0 || !(await isGone(end, closed(), context))) continue;
     await withTimeout(Promise.all(open.values()), context.graceMs, undefined);
-    if (await isGoneNow()) return true;
+    if (await isGone(end, closed(), context)) return true;
   }
-  return isGoneNow();
+  return isGone(end, actors, context);
 }
 
 /**

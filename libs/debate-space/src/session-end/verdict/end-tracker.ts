@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../../debate-space-event.js';
 import { withTimeout } from '../../with-timeout.js';
-import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
 import type { DetectorContext } from '../detector-context.js';
+import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
 import type { HeldEnd } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';
 
