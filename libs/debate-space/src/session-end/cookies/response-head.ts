@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Containment } from '../../containment.js';
+import { isObject } from '../../is-object.js';
 
 /**
- * Tells which cookies the head of a response has set, once it is written. Headers that are given to `writeHead` itself
+ * Reports which cookies the head of a response has set, once it is written. Headers that are given to `writeHead` itself
  * stay as they are: turning them into `setHeader` calls loses some forms of them (measured with on-headers 1.1).
  */
 export function onHead(
@@ -21,14 +22,16 @@ export function onHead(
   };
 }
 
-/** In each of the forms that `writeHead` takes: an object, pairs, or names and values in turn. */
 function setCookiesAmong(headers: unknown): string[] {
-  if (typeof headers !== 'object' || headers === null) return [];
-  const isFlat = Array.isArray(headers) && !Array.isArray(headers[0]);
-  const pairs: unknown[][] = isFlat
-    ? headers.flatMap((name: unknown, index) => (index % 2 === 0 ? [[name, headers[index + 1]]] : []))
-    : Array.isArray(headers) ? (headers as unknown[][]) : Object.entries(headers); // prettier-ignore
-  return pairs.flatMap(([name, value]) =>
+  if (!isObject(headers)) return [];
+  return pairsOf(headers).flatMap(([name, value]) =>
     String(name).toLowerCase() === 'set-cookie' ? [value].flat().map(String) : [],
   );
+}
+
+/** In each of the forms that `writeHead` takes: an object, pairs, or names and values in turn. */
+function pairsOf(headers: object): readonly unknown[][] {
+  if (!Array.isArray(headers)) return Object.entries(headers);
+  if (Array.isArray(headers[0])) return headers as unknown[][];
+  return headers.flatMap((name: unknown, n) => (n % 2 === 0 ? [[name, headers[n + 1] as unknown]] : []));
 }

@@ -11,7 +11,7 @@ export interface SessionIndexing {
   readonly registry: SessionRegistry;
   /** Whether an end counts only if the user has no other live session. */
   readonly lastOnly: boolean;
-  /** How often to look for sessions that have run out; `undefined`: never. */
+  /** How often to look for sessions that have expired; `undefined`: never. */
   readonly sweepMs: number | undefined;
 }
 
@@ -62,7 +62,7 @@ export class RegistryWriter {
     this.#write('renew', sid, uid, session);
   }
 
-  /** The session has no user: whoever logs in to it next is written immediately. */
+  /** The session has no user: the next user of the session is written immediately. */
   anonymous(sid: string): void {
     this.#written.delete(sid);
   }

@@ -4,7 +4,7 @@ import type { SessionRecord } from '../../debate-space.options.js';
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LATEST_MS = 60 * 60_000;
 
-/** When a session runs out, by its cookie, in milliseconds since 1970. A store that touches it may know better. */
+/** When a session expires, by its cookie, in milliseconds since 1970. A store that touches it may know better. */
 export function expiryOf(session: SessionRecord, now: number): number {
   return cookieExpiry(session) ?? now + DAY_MS;
 }
@@ -16,7 +16,7 @@ export function hasExpired(session: SessionRecord, now: number): boolean {
 
 /**
  * When to look again at a session that is in the store although its time has come: soon if that was just now – somebody
- * has used it since –, and ever less often, because some stores keep what has run out.
+ * has used it since –, and ever less often, because some stores keep what has expired.
  */
 export function nextLook(session: SessionRecord, now: number, soonestMs: number): number {
   const expiry = cookieExpiry(session);

@@ -88,7 +88,7 @@ export class WatchedStore {
       case 'set':
         return this.#set(sid, session);
       case 'destroy':
-        return this.#destroy([sid].flat()); // some stores take several at once
+        return this.#destroy([sid].flat()); // some stores take several in one call
       case 'clear':
         return this.#clear();
       case 'get':
@@ -114,7 +114,7 @@ export class WatchedStore {
     const before = (): MaybePromise<unknown> => {
       const user = this.reader.uidOf(session, request);
       if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
-      // Saved as expired, a session is over: the way of some hosts to log out.
+      // Some hosts log a user out by saving the session as expired.
       const next = user !== undefined && hasExpired(session, Date.now()) ? undefined : user;
       uid = next;
       // As on every request of rolling sessions: the user stays, and nothing ends.
@@ -124,7 +124,7 @@ export class WatchedStore {
       const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
       return this.#withUserBefore(sid, request, (previous) => {
         if (previous === next) return undefined;
-        // Whoever renews a session, or saves it back after its end, was there before; nobody logs in by a job.
+        // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
         if (next !== undefined && request)
           isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
         if (previous === undefined) return undefined;

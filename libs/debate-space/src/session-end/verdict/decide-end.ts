@@ -103,7 +103,7 @@ async function isGone(
   // A failure may have come after the effect. Only a store that says so has ended the session.
   if (outcomes.every((outcome) => outcome === 'failed'))
     return sid !== undefined && !(await hasUser(sid).catch(() => true));
-  // The session that has ended is asked for as well, as long as the store may still be at it.
+  // The store may still be at it: the session that is ending is looked up as well.
   const isUnsure = outcomes.some((outcome) => outcome === undefined || outcome === 'silent');
   /** The session by which the browser still gets this user. */
   const stillLoggedIn = async (): Promise<string | undefined> => {

@@ -160,7 +160,7 @@ export function isClosed(response: object): boolean {
   return closed ?? stream?.destroyed ?? false;
 }
 
-/** Of the URL that the browser asked for; Express shortens `url` for what is mounted under a path. */
+/** Of the URL that the browser requested; Express shortens `url` for what is mounted under a path. */
 export function pathOf(request: object): string {
   const { originalUrl, url } = request as { originalUrl?: unknown; url?: unknown };
   const asked = typeof originalUrl === 'string' ? originalUrl : typeof url === 'string' ? url : '/';
