@@ -14,7 +14,7 @@ import {
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Containment } from '../libs/debate-space/src/containment.js';
-import { HostSessions } from '../libs/debate-space/src/session-end/host-sessions.js';
+import { attachPlatform } from '../libs/debate-space/src/session-end/platforms/attach-platform.js';
 import type { SessionEndDetector } from '../libs/debate-space/src/session-end/session-end-detector.js';
 import { SetupWarnings } from '../libs/debate-space/src/session-end/setup-warnings.js';
 import { Browser } from './support/browser.js';
@@ -124,8 +124,8 @@ describe('a session with a user in which no uid is found', () => {
   it('is a warning although many sessions without a user came before', () => {
     const codes: string[] = [];
     const warnings = new SetupWarnings((event) => codes.push(event.type), false);
-    for (let n = 0; n < 10_000; n += 1) warnings.sessionWithoutUid({ cookie: {}, basket: [n] });
-    warnings.sessionWithoutUid({ cookie: {}, passport: { user: { username: 'alice' } } });
+    for (let n = 0; n < 10_000; n += 1) warnings.warnOfUserIn({ cookie: {}, basket: [n] }, 'uid-not-found');
+    warnings.warnOfUserIn({ cookie: {}, passport: { user: { username: 'alice' } } }, 'uid-not-found');
     expect(codes).toEqual(['setup-warning']);
   });
 });
@@ -160,11 +160,13 @@ describe('a request with a session but no session store', () => {
     const codes: string[] = [];
     const emit = (event: DebateSpaceEvent): void => void codes.push(event.type);
     const warnings = new SetupWarnings(emit, false);
-    const detector = { containment: new Containment(emit), warnings, hasStore: false, loaded: () => undefined } as unknown as SessionEndDetector; // prettier-ignore
+    const containment = new Containment(emit);
+    const parts = { containment, warnings, stores: new Map(), givenStores: [], cookies: { names: [] } };
+    const detector = parts as unknown as SessionEndDetector;
     let requested: (request: object, reply: object, done: () => void) => void = () => undefined;
     const instance = { addHook: (_: string, hook: typeof requested) => (requested = hook) };
     const adapter = { getType: () => 'fastify', getInstance: () => instance } as unknown as AbstractHttpAdapter; // prettier-ignore
-    new HostSessions(detector, { cookies: [] }).attach(adapter);
+    attachPlatform(adapter, detector);
     const request = (native: object): void => {
       const raw = new EventEmitter();
       requested(native, { raw }, () => undefined);

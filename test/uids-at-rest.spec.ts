@@ -7,11 +7,10 @@ import { filter, firstValueFrom } from 'rxjs';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
-import { IndexedSessions } from '../libs/debate-space/src/session-end/indexed-sessions.js';
+import { RegistryWriter } from '../libs/debate-space/src/session-end/expiry/registry-writer.js';
 import type { LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
-import { SessionRegistry } from '../libs/debate-space/src/session-end/session-registry.js';
-import { SessionSeal } from '../libs/debate-space/src/session-end/session-seal.js';
+import { SessionRegistry } from '../libs/debate-space/src/session-end/expiry/session-registry.js';
 import { Containment } from '../libs/debate-space/src/containment.js';
 import { Secret } from '../libs/debate-space/src/secret.js';
 import { keptPlaces, type KeptPlace } from './support/kept-places.js';
@@ -127,11 +126,10 @@ for (const kind of keptPlaces) {
       const storage = await place.engine().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
       try {
         const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
-        const registry = new SessionRegistry(storage);
-        const seal = new SessionSeal([new Secret('a storage key of a test')]);
+        const registry = new SessionRegistry(storage, [new Secret('a storage key of a test')]);
         const faults: unknown[] = [];
         const containment = new Containment((event) => faults.push(event));
-        const sessions = new IndexedSessions({ registry, seal, lastOnly: true, sweepMs: 1, containment });
+        const sessions = new RegistryWriter({ registry, lastOnly: true, sweepMs: 1 }, containment);
         const [alive, gone] = [
           { cookie: { maxAge: LONG } },
           { cookie: { expires: new Date(Date.now() - LONG) } },
@@ -142,7 +140,7 @@ for (const kind of keptPlaces) {
         expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false);
         expect(await traces()).toEqual([]);
         const [claimed] = await registry.claimExpired(10, LONG);
-        expect(claimed && seal.open(claimed)).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
+        expect(claimed).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
         expect(await traces()).toEqual([]);
         expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
         expect(await traces()).toEqual([]);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DebateSpaceEvent } from 'nestjs-debate-space';
 import { Secret } from '../../libs/debate-space/src/secret.js';
 import { defaultSessionUid } from '../../libs/debate-space/src/session-end/default-session-uid.js';
-import { EndRecorder } from '../../libs/debate-space/src/session-end/end-recorder.js';
+import { EndRecorder } from '../../libs/debate-space/src/session-end/verdict/end-recorder.js';
 import { SessionEndDetector } from '../../libs/debate-space/src/session-end/session-end-detector.js';
 import { memoryQueue } from './outbox-engines.js';
 

@@ -30,11 +30,10 @@ import { UsersApi } from './remote/users-api.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import type { KeySource, Secret } from './secret.js';
 import { DebateSpaceOptionsError } from './errors.js';
-import { EndRecorder } from './session-end/end-recorder.js';
-import type { SessionIndexing } from './session-end/indexed-sessions.js';
+import { EndRecorder } from './session-end/verdict/end-recorder.js';
+import type { SessionIndexing } from './session-end/expiry/registry-writer.js';
 import { SessionEndDetector } from './session-end/session-end-detector.js';
-import { SessionRegistry } from './session-end/session-registry.js';
-import { SessionSeal } from './session-end/session-seal.js';
+import { SessionRegistry } from './session-end/expiry/session-registry.js';
 import { uidCipher, type UidCipher } from './uid-cipher.js';
 import type { DebateSpaceStorage } from './storage/storage.js';
 import { IS_SECRET_KEY, isStorageKey } from './storage-key-problems.js';
@@ -82,8 +81,7 @@ export class DebateSpaceRuntime {
     const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
     const indexing = isIndexed
       ? {
-          registry: new SessionRegistry(storage),
-          seal: new SessionSeal(keys),
+          registry: new SessionRegistry(storage, keys),
           lastOnly: policy === 'last',
           sweepMs: expiry === false ? undefined : expiry.sweepMs,
         }

@@ -9,7 +9,11 @@ import { Containment } from './containment.js';
 import type { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { EventLog } from './event-log.js';
 import type { ResolvedOptions } from './resolve-options.js';
-import { HostSessions } from './session-end/host-sessions.js';
+import {
+  attachPlatform,
+  describeSessions,
+  type AttachedPlatform,
+} from './session-end/platforms/attach-platform.js';
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
@@ -19,8 +23,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   readonly #logger: LoggerService;
   readonly #containment: Containment;
   readonly #appWarning: () => string | undefined;
-  /** None when the identity provider tells of the ends. */
-  readonly #sessions: HostSessions | undefined;
+  #platform: AttachedPlatform | undefined;
 
   /** @param appWarning asked when all modules of the app are there */
   constructor(
@@ -44,13 +47,11 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
         log.write(event);
       });
     });
-    if (options.logout.mode === 'oidc') return;
-    this.#sessions = new HostSessions(runtime.detector, options.session);
-    this.#sessions.attach(adapterHost?.httpAdapter);
+    this.#attach();
   }
 
   onModuleInit(): void {
-    this.#sessions?.attach(this.#adapterHost?.httpAdapter); // under @nestjs/testing it is not there earlier
+    this.#attach(); // under @nestjs/testing, the adapter is not there earlier
     this.#containment.run('start', () => {
       this.#runtime.start();
     });
@@ -59,10 +60,12 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   /** One line that says what is on. */
   onApplicationBootstrap(): void {
     this.#containment.run('logger', () => {
-      const { applicationName, authUrl, storage } = this.#options;
-      const { warnings } = this.#runtime;
+      const { applicationName, authUrl, logout, storage } = this.#options;
+      const { detector, warnings } = this.#runtime;
       const sessions =
-        this.#sessions?.description ?? 'no session is watched, the identity provider notifies the service';
+        logout.mode === 'oidc'
+          ? 'no session is watched, the identity provider notifies the service'
+          : describeSessions(detector, this.#platform);
       this.#logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
@@ -72,7 +75,13 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.#sessions?.detach();
+    this.#platform?.detach();
     await this.#containment.run('shutdown', () => this.#runtime.close(), undefined);
+  }
+
+  /** Not when the identity provider notifies the service of the ends. */
+  #attach(): void {
+    if (this.#options.logout.mode === 'oidc') return;
+    this.#platform ??= attachPlatform(this.#adapterHost?.httpAdapter, this.#runtime.detector);
   }
 }

@@ -18,7 +18,7 @@ import { getDebateSpaceToken } from './debate-space.tokens.js';
 import { DebateSpaceOptionsError } from './errors.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 import { sharedApiKeyWarning } from './shared-api-key.js';
-import { EndRecorder } from './session-end/end-recorder.js';
+import { EndRecorder } from './session-end/verdict/end-recorder.js';
 
 export interface DebateSpaceModuleExtras {
   /** Whether the providers are there for every module. Default: true. */

@@ -1,4 +1,4 @@
-import type { EndRecorder } from './session-end/end-recorder.js';
+import type { EndRecorder } from './session-end/verdict/end-recorder.js';
 import { assertUid } from './remote/uid.js';
 import { iterateUsers, MAX_FIND_PAGES } from './remote/paginate-users.js';
 import type { DebateSpaceUser, ListUsersQuery, UserPage } from './remote/user-list.js';

@@ -34,9 +34,11 @@ export type {
 } from './erasure/erasure.js';
 export { DebateSpaceEvents } from './debate-space-events.js';
 export type { DebateSpaceEvent, EndReason } from './debate-space-event.js';
-export { EndsDebateSession } from './session-end/ends-debate-session.decorator.js';
-export type { EndsDebateSessionOptions } from './session-end/ends-debate-session.options.js';
-export { SessionEndInterceptor } from './session-end/session-end.interceptor.js';
+export {
+  EndsDebateSession,
+  SessionEndInterceptor,
+  type EndsDebateSessionOptions,
+} from './session-end/session-end.interceptor.js';
 export {
   DebateSpaceHealth,
   type DebateSpaceHealthOptions,

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { DebateSpaceEvent } from '../debate-space-event.js';
 import { Secret } from '../secret.js';
 import { defaultSessionUid } from './default-session-uid.js';
-import { EndRecorder } from './end-recorder.js';
+import { EndRecorder } from './verdict/end-recorder.js';
 import { SessionEndDetector } from './session-end-detector.js';
 
 let events: DebateSpaceEvent[];
@@ -41,6 +41,7 @@ describe('a store that cannot be watched', () => {
   it.each(stores)('is one warning that names the option and the part when $name', ({ make, part }) => {
     const store = make();
     expect([detector.watch(store), detector.watch(store)]).toEqual([false, false]);
+    expect(events.filter(({ type }) => type === 'fault')).toHaveLength(1);
     const warnings = events.filter(({ type }) => type === 'setup-warning');
     expect(warnings).toEqual([
       expect.objectContaining({

@@ -1,72 +1,76 @@
 import { setMaxListeners } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Containment } from '../containment.js';
 import type { Emit } from '../debate-space-event.js';
-import type { SessionCookie, SessionRecord, SessionUid } from '../debate-space.options.js';
-import { CookieSessions } from './cookie-sessions.js';
-import type { EndRecorder } from './end-recorder.js';
-import { ExpirySweep } from './expiry-sweep.js';
+import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../debate-space.options.js';
+import { withTimeout } from '../with-timeout.js';
+import { CookieSessions } from './cookies/cookie-sessions.js';
 import { defaultSessionUid } from './default-session-uid.js';
-import { IndexedSessions, type SessionIndexing } from './indexed-sessions.js';
-import type { SessionRequest } from './session-request.js';
-import { UnwatchableStoreError } from './patch-store.js';
+import type { DetectorContext } from './detector-context.js';
+import type { EndRecorder } from './verdict/end-recorder.js';
+import { sweepExpired } from './expiry/expiry-sweep.js';
+import { UnwatchableStoreError } from './stores/patch-store.js';
+import { PendingTasks } from './pending-tasks.js';
+import { RegistryWriter, type SessionIndexing } from './expiry/registry-writer.js';
+import type { UserSession } from './expiry/session-registry.js';
 import { SetupWarnings } from './setup-warnings.js';
-import { WatchedStore } from './watched-store.js';
+import { WatchedStore } from './stores/watched-store.js';
 
 export interface DetectorOptions {
   readonly uid: SessionUid;
   readonly graceMs: number;
-  /** Default: none. */
+  /** The stores to watch. @defaultValue every store that the requests bring along */
+  readonly store?: SessionStore | readonly SessionStore[] | undefined;
+  /** @defaultValue none */
   readonly cookies?: readonly SessionCookie[];
-  /** For the policy `last`, and for expiry: where live sessions are noted. Default: nowhere. */
+  /** For the policy `last`, and for expiry: where live sessions are registered. @defaultValue nowhere */
   readonly indexing?: SessionIndexing | undefined;
 }
+
+/** A look at expired sessions that is under way may end; what is left has been claimed, and will be again. */
+const STOP_WITHIN_MS = 1_000;
 
 /** Watches session stores, and cookies that are sessions, for users whose session ends. */
 export class SessionEndDetector {
   readonly containment: Containment;
   readonly warnings: SetupWarnings;
-  readonly #recorder: EndRecorder;
-  readonly #options: DetectorOptions;
+  readonly cookies: CookieSessions;
+  /** The stores of the host's options; none: every store that the requests bring along is watched. */
+  readonly givenStores: readonly SessionStore[];
+  readonly #context: DetectorContext;
+  readonly #indexing: SessionIndexing | undefined;
   readonly #emit: Emit;
   readonly #stores = new Map<object, WatchedStore>();
-  readonly #cookies: CookieSessions;
-  readonly #indexed: IndexedSessions | undefined;
-  readonly #sweep: ExpirySweep | undefined;
-  readonly #hurry = new AbortController();
-  /** Whether there is a store that cannot be watched. */
-  #isBlind = false;
+  readonly #shutdown = new AbortController();
+  #sweeping: Promise<void> | undefined;
+  readonly #unwatchable = new Set<object>();
 
   constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
-    this.#recorder = recorder;
-    this.#options = options;
+    const { uid, graceMs, store, cookies = [], indexing } = options;
+    const containment = new Containment(emit);
+    const warnings = new SetupWarnings(emit, uid !== defaultSessionUid);
+    const registryWriter = indexing && new RegistryWriter(indexing, containment);
+    const shutdownSignal = this.#shutdown.signal;
+    setMaxListeners(0, shutdownSignal); // every verdict that is open listens
+    const shared = { recorder, uid, graceMs, containment, warnings, shutdownSignal, registryWriter };
+    this.#context = { ...shared, tasks: new PendingTasks() };
+    this.containment = containment;
+    this.warnings = warnings;
+    this.cookies = new CookieSessions(cookies, this.#context);
+    this.givenStores = [store ?? []].flat();
+    this.#indexing = indexing;
     this.#emit = emit;
-    this.containment = new Containment(emit);
-    this.warnings = new SetupWarnings(emit, options.uid !== defaultSessionUid);
-    setMaxListeners(0, this.#hurry.signal); // every verdict that is open listens
-    const { containment } = this;
-    this.#cookies = new CookieSessions({ cookies: options.cookies ?? [], recorder, containment });
-    if (!options.indexing) return;
-    const indexing = { ...options.indexing, containment };
-    this.#indexed = new IndexedSessions(indexing);
-    const lookUp = this.#lookUp.bind(this);
-    if (indexing.sweepMs !== undefined)
-      this.#sweep = new ExpirySweep({ ...indexing, everyMs: indexing.sweepMs, recorder, lookUp });
   }
 
-  /** Begins to look for sessions that have run out, if told so. */
+  /** The stores that are watched. */
+  get stores(): ReadonlyMap<object, WatchedStore> {
+    return this.#stores;
+  }
+
+  /** Begins to look for sessions that have expired, if the host wants that. */
   start(): void {
-    this.#sweep?.start();
-  }
-
-  /** Whether a session store is watched. */
-  get hasStore(): boolean {
-    return this.#stores.size > 0;
-  }
-
-  /** Watches the session cookies that the answer to a request sets; to be called before anybody writes it. */
-  watchCookies(request: IncomingMessage, response: ServerResponse): void {
-    this.#cookies.watch(request, response);
+    if (this.#indexing?.sweepMs !== undefined)
+      this.#sweeping ??= this.#sweep(this.#indexing, this.#indexing.sweepMs);
   }
 
   /**
@@ -74,53 +78,47 @@ export class SessionEndDetector {
    * @returns whether it was not watched before
    */
   watch(store: object): boolean {
-    if (this.#stores.has(store) || this.#hurry.signal.aborted) return false;
-    const { containment, warnings } = this;
+    const isKnown = this.#stores.has(store) || this.#unwatchable.has(store);
+    if (isKnown || this.#shutdown.signal.aborted) return false;
     const name = storeName(store);
     try {
-      const watched = new WatchedStore(store, {
-        recorder: this.#recorder,
-        uid: this.#options.uid,
-        graceMs: this.#options.graceMs,
-        hurry: this.#hurry.signal,
-        containment,
-        warnings,
-        indexed: this.#indexed,
-      });
-      this.#stores.set(store, watched);
+      this.#stores.set(store, new WatchedStore(store, this.#context));
       this.#emit({ type: 'session-store-found', store: name });
       return true;
     } catch (error) {
-      this.#isBlind = true;
-      containment.report('session store', error);
-      if (error instanceof UnwatchableStoreError) warnings.storeNotWatchable(name, error.part);
+      this.#unwatchable.add(store);
+      this.containment.report('session store', error);
+      if (error instanceof UnwatchableStoreError)
+        this.warnings.warn('store-not-watchable', `${name} cannot be watched, because its ${error.part}`);
       return false;
     }
   }
 
-  /** A request has loaded its session; told by platforms whose stores do not hear of requests. */
-  loaded(store: object, request: SessionRequest): void {
-    this.#stores.get(store)?.loaded(request);
-  }
-
   /** Has every open verdict fall now, and gives the stores their own methods back. */
   async close(): Promise<void> {
-    this.#hurry.abort();
-    const swept = this.#sweep?.stop();
-    for (const watched of this.#stores.values()) {
-      await watched.decided();
-      watched.release();
-    }
+    this.#shutdown.abort();
+    const swept = withTimeout(this.#sweeping ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
+    await this.#context.tasks.onIdle();
+    for (const watched of this.#stores.values()) watched.release();
     this.#stores.clear();
-    await this.#cookies.decided();
     await swept;
   }
 
+  async #sweep(indexing: SessionIndexing, sweepMs: number): Promise<void> {
+    const { signal } = this.#shutdown;
+    const context = { ...this.#context, ...indexing, sweepMs, lookUp: this.#lookUp.bind(this) };
+    while (!signal.aborted) {
+      await sweepExpired(context);
+      await pause(sweepMs, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+  }
+
   /** Ids are not to be guessed, so whichever store has it has the right one. */
-  async #lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
+  async #lookUp({ sid, uid }: UserSession): Promise<SessionRecord | undefined> {
     // What is not in the stores that can be asked may be in another.
-    if (this.#isBlind || this.#stores.size === 0) throw new Error('not every store can be asked');
-    const found = await Promise.all([...this.#stores.values()].map((store) => store.lookUp(sid, uid)));
+    if (this.#unwatchable.size > 0 || this.#stores.size === 0)
+      throw new Error('not every store can be asked');
+    const found = await Promise.all([...this.#stores.values()].map(({ reader }) => reader.lookUp(sid, uid)));
     return found.find((session) => session !== undefined);
   }
 }

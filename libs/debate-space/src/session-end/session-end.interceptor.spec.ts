@@ -7,7 +7,7 @@ import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } f
 import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import type { LogoutQueue } from '../logout/logout-queue.js';
 import { Secret } from '../secret.js';
-import { EndRecorder } from './end-recorder.js';
+import { EndRecorder } from './verdict/end-recorder.js';
 import { SessionEndInterceptor } from './session-end.interceptor.js';
 
 const LEASE_MS = 600;

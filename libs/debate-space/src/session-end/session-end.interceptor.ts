@@ -1,6 +1,9 @@
 import {
+  applyDecorators,
   Injectable,
   Logger,
+  SetMetadata,
+  UseInterceptors,
   type CallHandler,
   type ExecutionContext,
   type NestInterceptor,
@@ -10,17 +13,41 @@ import { AsyncResource } from 'node:async_hooks';
 import { defer, finalize, from, switchMap, tap, type Observable } from 'rxjs';
 import { Containment } from '../containment.js';
 import { getDebateSpaceToken } from '../debate-space.tokens.js';
-import { resolvedUid } from './default-session-uid.js';
-import { EndRecorder, type HeldEnd } from './end-recorder.js';
-import { ENDS_DEBATE_SESSION, type EndsDebateSessionOptions } from './ends-debate-session.options.js';
-import { askedBy, defaultUid, userOf, type Asked } from './requester.js';
-import { isClosed } from './session-request.js';
+import { isObject } from '../is-object.js';
 import { isPromise } from '../is-promise.js';
+import { resolvedUid } from './default-session-uid.js';
+import { EndRecorder, type HeldEnd } from './verdict/end-recorder.js';
+import { defaultUid, requestOf, userOf, type HandlerCall } from './execution-context.js';
+import { isClosed } from './verdict/session-request.js';
+
+const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
+
+export interface EndsDebateSessionOptions {
+  /**
+   * Finds the user before the handler runs: in the request, which for GraphQL is that of its context, or in the client
+   * of a WebSocket; everything else is in the context.
+   * @defaultValue `user`, or for socket.io `data.user` or `request.user` – a string, a number, or an object with `uid`,
+   * `id`, `sub` or `userId`
+   */
+  readonly uid?:
+    | ((request: Readonly<Record<string, unknown>>, context: ExecutionContext) => string | number | undefined)
+    | undefined;
+  /** The application of the debate space, when the host has several with a `name`. */
+  readonly name?: string | undefined;
+}
 
 /**
- * Ends the debate session of the user who asks, over HTTP, GraphQL or a WebSocket, when the handler succeeds. Bound by
- * `@EndsDebateSession()` to handlers that end a login which no session store knows of; sessions are watched at their
- * store and do not need it.
+ * For a handler that ends a login which no session store knows of, such as a JWT: when the handler succeeds, its user
+ * is logged out of the debate space as well.
+ */
+export function EndsDebateSession(options: EndsDebateSessionOptions = {}): MethodDecorator & ClassDecorator {
+  return applyDecorators(SetMetadata(ENDS_DEBATE_SESSION, options), UseInterceptors(SessionEndInterceptor));
+}
+
+/**
+ * Ends the debate session of the user whose request it is, over HTTP, GraphQL or a WebSocket, when the handler succeeds.
+ * Bound by `@EndsDebateSession()` to handlers that end a login which no session store knows of; sessions are watched at
+ * their store and do not need it.
  */
 @Injectable()
 export class SessionEndInterceptor implements NestInterceptor {
@@ -42,30 +69,22 @@ export class SessionEndInterceptor implements NestInterceptor {
     // Bound: a subscriber may be outside the AsyncLocalStorage that an interceptor in front of us has entered.
     const handle = AsyncResource.bind(() => next.handle());
     // For each subscriber: there may be none, or one that retries.
-    return defer(AsyncResource.bind(() => this.#noting(context, handle)));
+    return defer(AsyncResource.bind(() => this.#observed(context, handle)));
   }
 
-  #noting(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
-    const asked = this.#containment.run('no request was found', () => askedBy(context), undefined);
-    const held = asked && this.#hold(context, asked);
-    const told = (tell: (end: HeldEnd | undefined) => unknown): void => {
-      void this.#containment.run(
-        'noting it',
-        () => (isPromise(held) ? held.then(tell) : tell(held)),
-        undefined,
-      );
+  #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
+    const call = this.#containment.run('no request was found', () => requestOf(context), undefined);
+    const held = call && this.#hold(context, call);
+    const settle = (how: (end: HeldEnd | undefined) => unknown) => (): void => {
+      this.#containment.run('noting it', () => (isPromise(held) ? held.then(how) : how(held)));
     };
-    const ended = (): void => {
-      told((end) => end?.release(asked?.marks ?? []));
-    };
-    const failed = (): void => {
-      told((end) => end?.cancel());
-    };
+    const succeeded = settle((end) => end?.release(call?.marks ?? []));
+    const failed = settle((end) => end?.cancel());
     let isHandled = false;
     const handled = (): Observable<unknown> => {
       isHandled = true;
       // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
-      return defer(handle).pipe(tap({ complete: ended, error: failed, unsubscribe: ended }));
+      return defer(handle).pipe(tap({ complete: succeeded, error: failed, unsubscribe: succeeded }));
     };
     if (!isPromise(held)) return handled();
     const givenUp = (): void => {
@@ -74,34 +93,36 @@ export class SessionEndInterceptor implements NestInterceptor {
     return from(held).pipe(switchMap(handled), finalize(givenUp));
   }
 
-  /** Notes the end before the handler runs. */
-  #hold(context: ExecutionContext, { requester, marks }: Asked): ReturnType<EndRecorder['hold']> {
+  /** Holds the end before the handler runs. */
+  #hold(context: ExecutionContext, { request, marks }: HandlerCall): ReturnType<EndRecorder['hold']> {
     const targets = [context.getHandler(), context.getClass()];
-    const { name, uid = defaultUid } = this.#reflector.getAllAndOverride<EndsDebateSessionOptions | undefined>(ENDS_DEBATE_SESSION, targets) ?? {}; // prettier-ignore
+    const options: EndsDebateSessionOptions | undefined = this.#reflector.getAllAndOverride(
+      ENDS_DEBATE_SESSION,
+      targets,
+    );
+    const { name, uid = defaultUid } = options ?? {};
     const resolve = (): string | undefined => {
-      const user = resolvedUid(uid(requester, context));
-      if (user === undefined && uid === defaultUid && isObject(userOf(requester)))
-        this.#warnOfNobody(context);
+      const user = resolvedUid(uid(request, context));
+      if (user === undefined && uid === defaultUid && isObject(userOf(request))) this.#warnOfNobody(context);
       return user;
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
     if (user === undefined) return undefined;
     const isOpen = (): boolean => !marks.some((mark) => isObject(mark) && isClosed(mark));
-    const hold = (): ReturnType<EndRecorder['hold']> =>
-      this.#moduleRef
-        .get<EndRecorder>(getDebateSpaceToken(name, EndRecorder), { strict: false })
-        .hold(user, 'explicit', undefined, isOpen);
+    const hold = (): ReturnType<EndRecorder['hold']> => {
+      const recorder = getDebateSpaceToken(name, EndRecorder);
+      return this.#moduleRef.get(recorder, { strict: false }).hold(user, 'explicit', undefined, isOpen);
+    };
     return this.#containment.run('is DebateSpaceModule imported, with this name?', hold, undefined);
   }
 
-  /** Once per handler: a user whom nobody can name would stay logged in over there, at every logout. */
+  /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */
   #warnOfNobody(context: ExecutionContext): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
-    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: its user has no uid, id, sub, userId or _id; give { uid }`); // prettier-ignore
+    const name = context.getClass().name;
+    this.#logger.warn(
+      `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
+    );
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

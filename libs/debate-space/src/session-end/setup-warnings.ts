@@ -1,3 +1,4 @@
+import { isObject } from '../is-object.js';
 import type { Emit, SetupWarningCode } from '../debate-space-event.js';
 
 const MAX_KEYS = 20;
@@ -5,87 +6,71 @@ const MAX_KEYS = 20;
 const USER_KEY =
   /^(passport|uid|sub|principal|identity|((current|logged_?in|auth)_?)?(user|account|member|customer)(_?(id|name|info|data))?)$/i;
 
-const UID_PROBLEM = [
-  'a session has a user, but no uid was found in it',
-  'set session.uid to a function that returns the uid, such as (session) => session.user?.email',
-] as const;
-const OWN_UID_PROBLEM = [
-  'a session has a user, but session.uid returned no uid for it',
-  'make session.uid return the uid of each user of the debate space; if it leaves out these users on purpose, ignore this warning',
-] as const;
+interface Warning {
+  /** @param detail the keys of a session, or what cannot be watched */
+  readonly message: (detail: string) => string;
+  readonly hint: string;
+}
+
+const WARNINGS: Readonly<Record<SetupWarningCode, Warning>> = {
+  'uid-not-found': {
+    message: (keys) =>
+      `a session has a user, but no uid was found in it; the logouts of such users are not reported (session keys: ${keys})`,
+    hint: 'set session.uid to a function that returns the uid, such as (session) => session.user?.email',
+  },
+  'session-without-store': {
+    message: (keys) =>
+      `requests have a session with a user, but no session store; their logouts are not reported (session keys: ${keys})`,
+    hint: 'set session.cookies if the session lives in a cookie, or session.store',
+  },
+  'session-of-parent-app': {
+    message: () =>
+      'Nest is mounted behind the session middleware of a parent app; sessions that ended before the first request to Nest were not seen',
+    hint: 'set session.store to the store of the parent app',
+  },
+  'clear-not-listed': {
+    message: () =>
+      'store.clear() was called, but the store does not list its sessions; only users with a request under way are reported',
+    hint: 'end the sessions by store.destroy(sid), or call logoutUser(uid) for each user',
+  },
+  'store-not-watchable': {
+    message: (what) =>
+      `the session store ${what} cannot be replaced; the logouts of its sessions are not reported`,
+    hint: 'give the session middleware and session.store a store object that is not frozen and whose methods are configurable',
+  },
+};
+const OWN_UID: Warning = {
+  message: (keys) =>
+    `a session has a user, but session.uid returned no uid for it; the logouts of such users are not reported (session keys: ${keys})`,
+  hint: 'make session.uid return the uid of each user of the debate space; if it leaves out these users on purpose, ignore this warning',
+};
 
 /**
  * Warns of setups in which the plugin would miss ends, once of each. A warning names keys of sessions, never values.
  */
 export class SetupWarnings {
   readonly #emit: Emit;
-  readonly #hasOwnUid: boolean;
+  readonly #warnings: Readonly<Record<SetupWarningCode, Warning>>;
   readonly #given = new Set<SetupWarningCode>();
 
   /** @param hasOwnUid whether the host has its own `session.uid` */
   constructor(emit: Emit, hasOwnUid: boolean) {
     this.#emit = emit;
-    this.#hasOwnUid = hasOwnUid;
+    this.#warnings = hasOwnUid ? { ...WARNINGS, 'uid-not-found': OWN_UID } : WARNINGS;
   }
 
-  /** A session in which no uid was found. Most have no user; thousands of them may come before one that has. */
-  sessionWithoutUid(session: object): void {
-    if (this.#given.has('uid-not-found')) return;
-    const keys = userKeysOf(session);
-    if (keys.length === 0) return;
-    const [problem, hint] = this.#hasOwnUid ? OWN_UID_PROBLEM : UID_PROBLEM;
-    this.#warn(
-      'uid-not-found',
-      `${problem}; the logouts of such users are not reported (session keys: ${describedKeys(session, keys)})`,
-      hint,
-    );
-  }
-
-  /** A request had a session with a user, and no session store. */
-  sessionWithoutStore(session: object): void {
-    const keys = userKeysOf(session);
-    if (keys.length === 0) return;
-    this.#warn(
-      'session-without-store',
-      `requests have a session with a user, but no session store; their logouts are not reported (session keys: ${describedKeys(session, keys)})`,
-      'set session.cookies if the session lives in a cookie, or session.store',
-    );
-  }
-
-  /** The session middleware of a parent app has run before Nest. */
-  sessionOfParentApp(): void {
-    this.#warn(
-      'session-of-parent-app',
-      'Nest is mounted behind the session middleware of a parent app; sessions that ended before the first request to Nest were not seen',
-      'set session.store to the store of the parent app',
-    );
-  }
-
-  /** `store.clear()` was called on a store that does not list its sessions. */
-  clearUnlisted(): void {
-    this.#warn(
-      'clear-not-listed',
-      'store.clear() was called, but the store does not list its sessions; only users with a request under way are reported',
-      'end the sessions by store.destroy(sid), or call logoutUser(uid) for each user',
-    );
-  }
-
-  /**
-   * A store refuses to be watched.
-   * @param part what of it cannot be replaced, such as `method destroy`
-   */
-  storeNotWatchable(store: string, part: string): void {
-    this.#warn(
-      'store-not-watchable',
-      `the session store ${store} cannot be watched, because its ${part} cannot be replaced; the logouts of its sessions are not reported`,
-      'give the session middleware and session.store a store object that is not frozen and whose methods are configurable',
-    );
-  }
-
-  #warn(code: SetupWarningCode, message: string, hint: string): void {
+  warn(code: SetupWarningCode, detail = ''): void {
     if (this.#given.has(code)) return;
     this.#given.add(code);
-    this.#emit({ type: 'setup-warning', code, message, hint });
+    const { message, hint } = this.#warnings[code];
+    this.#emit({ type: 'setup-warning', code, message: message(detail), hint });
+  }
+
+  /** Warns if the session seems to have a user. Most have none; thousands of them may come before one that has. */
+  warnOfUserIn(session: object, code: 'uid-not-found' | 'session-without-store'): void {
+    if (this.#given.has(code)) return;
+    const keys = userKeysOf(session);
+    if (keys.length > 0) this.warn(code, describedKeys(session, keys));
   }
 }
 
@@ -96,21 +81,23 @@ function userKeysOf(session: object): string[] {
 
 /** Not `passport: {}`, which passport leaves behind. */
 function isGiven(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return value !== undefined && value !== null && value !== '' && value !== false; // prettier-ignore
+  if (!isObject(value)) return ![undefined, null, '', false].some((none) => none === value);
   return Object.values(value).some((each) => each !== undefined && each !== null);
 }
 
+/** The keys of the session, and those of its user down to the second level. */
 function describedKeys(session: object, userKeys: readonly string[]): string {
   const inner = userKeys.flatMap((key) => {
-    const value: unknown = Reflect.get(session, key);
-    return keysOf(value).flatMap((each) => {
-      const more = keysOf(Reflect.get(value as object, each));
+    const user: unknown = Reflect.get(session, key);
+    return keysOf(user).flatMap((each) => {
+      const more = keysOf(Reflect.get(user as object, each));
       return more.length > 0 ? more.map((name) => `${key}.${each}.${name}`) : [`${key}.${each}`];
     });
   });
-  return [...Object.keys(session), ...inner].slice(0, MAX_KEYS).map((key) => key.slice(0, 60)).join(', '); // prettier-ignore
+  const keys = [...Object.keys(session), ...inner].slice(0, MAX_KEYS);
+  return keys.map((key) => key.slice(0, 60)).join(', ');
 }
 
 function keysOf(value: unknown): string[] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
+  return isObject(value) && !Array.isArray(value) ? Object.keys(value) : [];
 }

@@ -1,0 +1,22 @@
+import type { Containment } from '../containment.js';
+import type { SessionUid } from '../debate-space.options.js';
+import type { EndRecorder } from './verdict/end-recorder.js';
+import type { PendingTasks } from './pending-tasks.js';
+import type { RegistryWriter } from './expiry/registry-writer.js';
+import type { SetupWarnings } from './setup-warnings.js';
+
+/** What everything that watches the sessions of one application shares. */
+export interface DetectorContext {
+  readonly recorder: EndRecorder;
+  readonly uid: SessionUid;
+  /** How long a response that is still open may delay the verdict on an end. */
+  readonly graceMs: number;
+  readonly containment: Containment;
+  readonly warnings: SetupWarnings;
+  /** The ends that are not decided, or not recorded, yet. */
+  readonly tasks: PendingTasks;
+  /** Aborted when the app shuts down: nothing is waited for any more. */
+  readonly shutdownSignal: AbortSignal;
+  /** For options that need to know every live session. */
+  readonly registryWriter: RegistryWriter | undefined;
+}

@@ -1,0 +1,76 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Containment } from '../../containment.js';
+import type { SessionRecord } from '../../debate-space.options.js';
+import { Secret } from '../../secret.js';
+import { memoryStorage } from '../../storage/memory-storage.js';
+import type { DebateSpaceStorage } from '../../storage/storage.js';
+import { keyedHash } from '../../keyed-hash.js';
+import type { EndRecorder } from '../verdict/end-recorder.js';
+import { sweepExpired } from './expiry-sweep.js';
+import { SessionRegistry } from './session-registry.js';
+
+const HOUR = 3_600_000;
+const [A, B] = [new Secret('storage key A of a test'), new Secret('storage key B of a test')];
+const session = { sid: 'sid', uid: 'alice' };
+const hashUnder = (key: Secret): string => keyedHash(key, 'session', session.sid);
+
+describe('a session that expires after the storage key was rotated', () => {
+  let storage: DebateSpaceStorage;
+  let underA: SessionRegistry;
+  let underB: SessionRegistry;
+  let rotated: SessionRegistry;
+  let reported: string[];
+  let alive: SessionRecord | undefined;
+  beforeEach(async () => {
+    storage = await memoryStorage().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
+    underA = new SessionRegistry(storage, [A]);
+    underB = new SessionRegistry(storage, [B]);
+    rotated = new SessionRegistry(storage, [B, A]);
+    [reported, alive] = [[], undefined];
+    await underA.put(session, Date.now() - HOUR);
+  });
+
+  async function sweep(registry: SessionRegistry): Promise<void> {
+    const hold = (uid: string) =>
+      Promise.resolve({
+        release: () => Promise.resolve(void reported.push(uid)),
+        cancel: () => Promise.resolve(),
+      });
+    const containment = new Containment((event) => {
+      throw new Error(event.type);
+    });
+    const shutdownSignal = new AbortController().signal;
+    const recorder = { hold } as unknown as EndRecorder;
+    const lookUp = (): Promise<SessionRecord | undefined> => Promise.resolve(alive);
+    const indexing = { registry, lastOnly: true, sweepMs: 60_000 };
+    await sweepExpired({ ...indexing, recorder, containment, shutdownSignal, lookUp });
+  }
+  const rows = async (): Promise<string> =>
+    JSON.stringify(await storage.range('session:', 'session;', { limit: 99 }));
+
+  it('is reported, and nothing of it stays', async () => {
+    await sweep(rotated);
+    expect(reported).toEqual(['alice']);
+    expect(await rows()).toBe('[]');
+  });
+
+  it('is not reported while the user has a session under the new key', async () => {
+    await rotated.put({ sid: 'another', uid: 'alice' }, Date.now() + HOUR);
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+  });
+
+  it('moves to the new key when the store still has it', async () => {
+    alive = { cookie: { expires: new Date(Date.now() + HOUR) } };
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+    expect(await rows()).toContain(hashUnder(B));
+    expect(await rows()).not.toContain(hashUnder(A));
+  });
+
+  it('is forgotten unreported when its key has been removed', async () => {
+    await sweep(underB);
+    expect(reported).toEqual([]);
+    expect(await rows()).toBe('[]');
+  });
+});

@@ -1,0 +1,57 @@
+import type { SessionRecord } from '../../debate-space.options.js';
+import { timeoutOrThrow } from '../../with-timeout.js';
+import type { DetectorContext } from '../detector-context.js';
+import type { SessionIndexing } from './registry-writer.js';
+import { nextLook } from './session-expiry.js';
+import type { SessionRemoval, UserSession } from './session-registry.js';
+
+export interface SweepContext
+  extends SessionIndexing, Pick<DetectorContext, 'recorder' | 'containment' | 'shutdownSignal'> {
+  /** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
+  readonly lookUp: (session: UserSession) => Promise<SessionRecord | undefined>;
+  /** How often the sweep runs. */
+  readonly sweepMs: number;
+}
+
+const BATCH = 50;
+/** So long nobody else looks at what this process has claimed; what fails here is claimed again then. */
+const LEASE_MS = 60_000;
+/** Neither a store nor a registry that does not answer may stop the sweep. */
+const ANSWER_WITHIN_MS = 5_000;
+
+/**
+ * Finds users whose session has expired. Of all instances, one claims each session whose time has come, looks whether it
+ * is really gone, and reports it. Never rejects.
+ */
+export async function sweepExpired(context: SweepContext): Promise<void> {
+  const { registry, containment, shutdownSignal } = context;
+  let claimed: readonly UserSession[];
+  do {
+    const claim = () => inTime(registry.claimExpired(BATCH, LEASE_MS));
+    claimed = await containment.run<Promise<readonly UserSession[]>>('session registry', claim, []);
+    const look = (session: UserSession): unknown =>
+      containment.run<unknown>('session.expiry', () => lookAt(session, context), undefined);
+    await Promise.all(claimed.map(look));
+  } while (claimed.length > 0 && !shutdownSignal.aborted);
+}
+
+async function lookAt(session: UserSession, context: SweepContext): Promise<void> {
+  const { registry, recorder, containment, lastOnly, lookUp, sweepMs } = context;
+  const alive = await inTime(lookUp(session));
+  if (alive) {
+    await inTime(registry.renew(session, nextLook(alive, Date.now(), sweepMs)));
+    return;
+  }
+  const held = await recorder.hold(session.uid, 'expired', session.sid);
+  const remove = (): Promise<SessionRemoval> => inTime(registry.remove(session));
+  // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is reported.
+  const { removed, others } = await remove().catch(async (error: unknown) => {
+    containment.report('session registry', error);
+    return { removed: true, others: (await remove().catch(() => undefined))?.others ?? false };
+  });
+  await (removed && !(lastOnly && others) ? held?.release([]) : held?.cancel());
+}
+
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  return timeoutOrThrow(answer, ANSWER_WITHIN_MS);
+}

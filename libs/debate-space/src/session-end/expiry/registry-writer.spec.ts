@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Containment } from '../../containment.js';
+import type { SessionRecord } from '../../debate-space.options.js';
+import { Secret } from '../../secret.js';
+import { memoryStorage } from '../../storage/memory-storage.js';
+import { RegistryWriter } from './registry-writer.js';
+import { SessionRegistry } from './session-registry.js';
+
+const keys = [new Secret('a storage key of a test')];
+const session = {};
+let registry: SessionRegistry;
+let puts: string[];
+let renewals: string[];
+let faults: string[];
+/** What the registry does before it answers. */
+let answer: () => Promise<void>;
+
+beforeEach(async () => {
+  const context = { namespace: 'demo', families: ['session'], contained: () => undefined };
+  const memory = new SessionRegistry(await memoryStorage().open(context), keys);
+  [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
+  registry = new SessionRegistry(await memoryStorage().open(context), keys);
+  jest.spyOn(registry, 'put').mockImplementation(async (session, expiresAt) => {
+    puts.push(session.uid);
+    await answer();
+    await memory.put(session, expiresAt);
+  });
+  jest.spyOn(registry, 'renew').mockImplementation((session, expiresAt) => {
+    renewals.push(session.uid);
+    return memory.renew(session, expiresAt);
+  });
+  jest.spyOn(registry, 'remove').mockImplementation(async (session) => {
+    await answer();
+    return memory.remove(session);
+  });
+});
+
+function writer(lastOnly: boolean): RegistryWriter {
+  const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
+  return new RegistryWriter({ registry, lastOnly, sweepMs: 1 }, containment);
+}
+
+describe('the sessions of this process in the registry', () => {
+  it('are written once, however often they are used', () => {
+    const writing = writer(true);
+    for (let use = 0; use < 5; use += 1) writing.saved('s1', 'alice', session);
+    expect(puts).toEqual(['alice']);
+  });
+
+  it('are written once in a while where touch leaves the stored expiry as it was', () => {
+    const writing = writer(true);
+    const expiring = (inMs: number): SessionRecord => ({ cookie: { expires: new Date(Date.now() + inMs) } });
+    const stored = expiring(600_000);
+    for (let request = 0; request < 5; request += 1) {
+      writing.loaded('s1', 'alice', stored);
+      writing.touched('s1', 'alice', expiring(900_000));
+    }
+    expect([puts, renewals]).toEqual([['alice'], ['alice']]);
+  });
+
+  it('are written again when that has failed', async () => {
+    const writing = writer(true);
+    answer = () => Promise.reject(new Error('the storage is down'));
+    writing.saved('s1', 'alice', session);
+    await nextTurn();
+    expect(faults).toEqual(['session registry']);
+    writing.saved('s1', 'alice', session);
+    expect(puts).toEqual(['alice', 'alice']);
+  });
+
+  it('are written again after they were without a user', () => {
+    const writing = writer(true);
+    writing.saved('s1', 'alice', session);
+    writing.anonymous('s1');
+    writing.saved('s1', 'alice', session);
+    expect(puts).toEqual(['alice', 'alice']);
+  });
+
+  it('move to the new storage key when they are used again, and are removed when they end', async () => {
+    const storage = await memoryStorage().open({ namespace: 'demo', families: ['session'], contained: () => undefined }); // prettier-ignore
+    const [former, next] = [new Secret('a storage key of a test'), new Secret('the next storage key')];
+    const opened: SessionRegistry[] = [];
+    const after = (keys: readonly Secret[]): RegistryWriter => {
+      const registry = new SessionRegistry(storage, keys);
+      opened.push(registry);
+      const containment = new Containment((event) => faults.push(event.type));
+      return new RegistryWriter({ registry, lastOnly: true, sweepMs: 1 }, containment);
+    };
+    const idle = () => Promise.all(opened.map((registry) => registry.idle()));
+    const rows = () => storage.range('session:', 'session;', { limit: 9 });
+    after([former]).saved('s1', 'alice', session);
+    await idle();
+    const before = (await rows()).map(([key]) => key);
+    const rotated = after([next, former]);
+    rotated.loaded('s1', 'alice', session);
+    await idle();
+    const moved = (await rows()).map(([key]) => key);
+    expect(moved).toHaveLength(before.length);
+    for (const key of before) expect(moved).not.toContain(key);
+    after([former]).saved('s2', 'alice', session);
+    await idle();
+    expect(await rotated.ended('s1', 'alice')).toBe(false); // s2 lives
+    expect(await rotated.ended('s2', 'alice')).toBe(true);
+    expect([await rows(), faults]).toEqual([[], []]);
+  });
+
+  it('of a uid that the service cannot know are not written', () => {
+    writer(true).saved('s1', 'alice\0', session);
+    expect(puts).toEqual([]);
+  });
+
+  it.each([
+    { name: 'each end is told anyway', lastOnly: false },
+    { name: 'only the last one is', lastOnly: true },
+  ])('do not hold up a logout when the registry never answers, and $name', async ({ lastOnly }) => {
+    const writing = writer(lastOnly);
+    answer = () => new Promise(() => undefined);
+    expect(await writing.ended('s1', 'alice')).toBe(true);
+  });
+});

@@ -1,0 +1,548 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { storageKinds, type StoragePlaces } from '../../../../../test/support/storage-engines.js';
+import { inspect } from 'node:util';
+import { keyedHash } from '../../keyed-hash.js';
+import { Secret } from '../../secret.js';
+import { memoryStorage } from '../../storage/memory-storage.js';
+import type { DebateSpaceStorage, StorageEngine } from '../../storage/storage.js';
+import { FORGOTTEN_AFTER_MS, SessionRegistry, type UserSession } from './session-registry.js';
+
+/** Two instances of one application. */
+interface Instances {
+  readonly registry: SessionRegistry;
+  readonly other: SessionRegistry;
+  /** What all of them have stored. */
+  readonly storage: DebateSpaceStorage;
+  /** The same, as the other instance has opened it. */
+  readonly otherStorage: DebateSpaceStorage;
+  /** Has the clock of the storage move on. */
+  readonly pass: (ms: number) => void;
+}
+
+const HOUR = 60 * 60 * 1000;
+const YEARS = 4 * 365 * 24 * HOUR;
+const LONG = HOUR;
+const inHours = (hours: number): number => Date.now() + hours * HOUR;
+const [NOW, FORMER] = [new Secret('the storage key of now'), new Secret('the storage key of before')];
+const recordKeyOf = (sid: string, key = NOW): string => `session:s:${keyedHash(key, 'session', sid)}`;
+const sidsOf = (sessions: readonly UserSession[]): string[] => sessions.map(({ sid }) => sid);
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, n) => `s-${n}`);
+const rowsOf = (storage: DebateSpaceStorage) => storage.range('session:', 'session;', { limit: 10_000 });
+
+/** It holds on every storage. `open` gives two instances that see the same, empty storage. */
+function contract(open: () => Promise<Instances>): void {
+  let registry: SessionRegistry;
+  let other: SessionRegistry;
+  let storage: DebateSpaceStorage;
+  let otherStorage: DebateSpaceStorage;
+  let pass: (ms: number) => void;
+  beforeEach(async () => {
+    ({ registry, other, storage, otherStorage, pass } = await open());
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+  const put = (sid: string, uid: string, hours: number) => registry.put({ sid, uid }, inHours(hours));
+  const remove = (instance: SessionRegistry, sid: string, uid: string) => instance.remove({ sid, uid });
+
+  it('knows nothing at first', async () => {
+    expect(await registry.claimExpired(10, LONG)).toEqual([]);
+    expect(await remove(registry, 's', 'alice')).toEqual({ removed: false, others: false });
+  });
+
+  it('gives out what has run out, as it was noted, and nothing that is alive', async () => {
+    const gone = [
+      { sid: 'Ab-_9.x/y+z=', uid: 'Zoë: {🦊}/007 "\\' },
+      { sid: 'a\0b', uid: 'alice' },
+    ];
+    for (const session of gone) await registry.put(session, inHours(-1));
+    await put('alive', 'alice', 1);
+    expect(await other.claimExpired(10, LONG)).toEqual(gone);
+  });
+
+  it('gives out no more than asked for, the longest ago first', async () => {
+    for (const hours of [-3, -5, -1, -4, -2]) await put(`h${hours}`, 'alice', hours);
+    expect(await registry.claimExpired(0, LONG)).toEqual([]);
+    expect(sidsOf(await registry.claimExpired(2, LONG))).toEqual(['h-5', 'h-4']);
+    expect(sidsOf(await other.claimExpired(10, LONG))).toEqual(['h-3', 'h-2', 'h-1']);
+  });
+
+  it('gives out nothing twice while a claim lasts', async () => {
+    await put('s', 'alice', -1);
+    expect(sidsOf(await registry.claimExpired(10, LONG))).toEqual(['s']);
+    expect(await registry.claimExpired(10, LONG)).toEqual([]);
+    expect(await other.claimExpired(10, LONG)).toEqual([]);
+  });
+
+  it('gives out again what was claimed and not heard of, after what has waited longer', async () => {
+    await put('died', 'alice', -2);
+    await put('waiting', 'bob', -1);
+    expect(sidsOf(await registry.claimExpired(1, 0))).toEqual(['died']);
+    expect(sidsOf(await other.claimExpired(1, LONG))).toEqual(['waiting']);
+    expect(sidsOf(await other.claimExpired(10, 0))).toEqual(['died']);
+    expect(sidsOf(await registry.claimExpired(10, 0))).toEqual(['died']);
+  });
+
+  it('renews a session that is there with this user, and no other', async () => {
+    await put('s', 'alice', -1);
+    await other.renew({ sid: 's', uid: 'alice' }, inHours(1));
+    expect(await registry.claimExpired(10, LONG)).toEqual([]);
+    await registry.renew({ sid: 's', uid: 'bob' }, inHours(-1));
+    await registry.renew({ sid: 'unknown', uid: 'alice' }, inHours(-1));
+    expect(await registry.claimExpired(10, LONG)).toEqual([]);
+    await remove(registry, 's', 'alice');
+    await other.renew({ sid: 's', uid: 'alice' }, inHours(1));
+    expect(await remove(other, 's', 'alice')).toEqual({ removed: false, others: false });
+  });
+
+  it('ends the claim of a session that is alive after all', async () => {
+    await put('s', 'alice', -1);
+    await registry.claimExpired(10, 0);
+    await put('s', 'alice', 1);
+    expect(await other.claimExpired(10, LONG)).toEqual([]);
+    expect(await remove(other, 'another', 'alice')).toEqual({ removed: false, others: true });
+    await put('s', 'alice', -1);
+    await registry.claimExpired(10, LONG);
+    await put('s', 'alice', -1);
+    expect(sidsOf(await other.claimExpired(10, LONG))).toEqual(['s']);
+  });
+
+  it('goes by the time that was noted last, later or earlier', async () => {
+    await put('first', 'carol', -2);
+    await put('later', 'alice', -1);
+    await put('later', 'alice', 1);
+    await put('earlier', 'bob', 1);
+    await put('earlier', 'bob', -1);
+    expect(sidsOf(await registry.claimExpired(10, LONG))).toEqual(['first', 'earlier']);
+    expect(await remove(registry, 'x', 'alice')).toEqual({ removed: false, others: true });
+    expect(await remove(registry, 'x', 'bob')).toEqual({ removed: false, others: false });
+  });
+
+  it.each([Infinity, 1e13])(
+    'does not give out what runs out never, or in centuries: %d',
+    async (expiresAt) => {
+      await registry.put({ sid: 's', uid: 'alice' }, expiresAt);
+      expect(await registry.claimExpired(10, LONG)).toEqual([]);
+      expect(await remove(registry, 'another', 'alice')).toEqual({ removed: false, others: true });
+      expect(await remove(registry, 's', 'alice')).toEqual({ removed: true, others: false });
+    },
+  );
+
+  it('removes once', async () => {
+    await put('s', 'alice', 1);
+    expect(await remove(registry, 's', 'alice')).toEqual({ removed: true, others: false });
+    expect(await remove(registry, 's', 'alice')).toEqual({ removed: false, others: false });
+    expect(await remove(other, 's', 'alice')).toEqual({ removed: false, others: false });
+  });
+
+  it('removes again what was noted again', async () => {
+    for (const instance of [registry, registry, other]) {
+      await put('s', 'alice', 1);
+      expect(await remove(instance, 's', 'alice')).toEqual({ removed: true, others: false });
+    }
+  });
+
+  it('removes what is claimed, once, and gives it out no more', async () => {
+    await put('s', 'alice', -1);
+    await registry.claimExpired(10, 0);
+    expect(await remove(other, 's', 'alice')).toEqual({ removed: true, others: false });
+    expect(await remove(registry, 's', 'alice')).toEqual({ removed: false, others: false });
+    expect(await registry.claimExpired(10, LONG)).toEqual([]);
+  });
+
+  it('knows the other sessions of the user, and of nobody else', async () => {
+    for (const uid of ['a', 'a:b', 'ab', 'a b', '{a}', 'A', 'ä']) await put(`of ${uid}`, uid, 1);
+    await put('second', 'a', 2);
+    expect(await remove(registry, 'second', 'a')).toEqual({ removed: true, others: true });
+    expect(await remove(registry, 'of a', 'a')).toEqual({ removed: true, others: false });
+    expect(await remove(registry, 'of ab', 'ab')).toEqual({ removed: true, others: false });
+  });
+
+  it('counts no other session that has run out, claimed or not', async () => {
+    await put('claimed', 'alice', -2);
+    await registry.claimExpired(10, LONG);
+    await put('unclaimed', 'alice', -1);
+    await put('alive', 'alice', 1);
+    expect(await remove(registry, 'alive', 'alice')).toEqual({ removed: true, others: false });
+  });
+
+  it('leaves a session to the user it belongs to', async () => {
+    await put('s', 'alice', 1);
+    expect(await remove(registry, 's', 'bob')).toEqual({ removed: false, others: false });
+    expect(await remove(registry, 's', 'alice')).toEqual({ removed: true, others: false });
+  });
+
+  it('moves a session from one user to another', async () => {
+    await put('s', 'alice', 1);
+    await put('s', 'bob', 1);
+    expect(await remove(registry, 's', 'alice')).toEqual({ removed: false, others: false });
+    expect(await remove(registry, 'x', 'bob')).toEqual({ removed: false, others: true });
+    expect(await remove(registry, 's', 'bob')).toEqual({ removed: true, others: false });
+  });
+
+  it('forgets what ran out long ago and nobody claimed, and counts it no more', async () => {
+    await put('claimed', 'alice', -1);
+    await put('unclaimed', 'alice', -0.5);
+    await put('never', 'bob', Infinity);
+    pass(FORGOTTEN_AFTER_MS - 0.75 * HOUR);
+    expect(sidsOf(await other.claimExpired(1, 0))).toEqual(['claimed']);
+    await put('lately', 'bob', -1);
+    expect(sidsOf(await registry.claimExpired(10, 0))).toEqual(['unclaimed', 'lately', 'claimed']);
+    pass(FORGOTTEN_AFTER_MS + HOUR);
+    await put('latest', 'bob', -1);
+    expect(sidsOf(await registry.claimExpired(10, LONG))).toEqual(['latest']);
+    expect(await remove(registry, 'unclaimed', 'alice')).toEqual({ removed: false, others: false });
+    expect(await remove(registry, 'latest', 'bob')).toEqual({ removed: true, others: true });
+  });
+
+  it('keeps nothing of what has ended', async () => {
+    await put('a', 'alice', 1);
+    await put('a', 'bob', -1);
+    await registry.claimExpired(10, HOUR);
+    await other.renew({ sid: 'a', uid: 'bob' }, inHours(2));
+    await remove(registry, 'a', 'bob');
+    await put('old', 'carol', -1);
+    pass(FORGOTTEN_AFTER_MS);
+    await put('new', 'dora', 1);
+    expect(await remove(other, 'new', 'dora')).toEqual({ removed: true, others: false });
+    expect(await rowsOf(storage)).toEqual([]);
+  });
+
+  it('keeps its calls in order: a logout counts the login before it', async () => {
+    await put('first', 'alice', 1);
+    const noted = put('second', 'alice', 1);
+    expect(await remove(registry, 'first', 'alice')).toEqual({ removed: true, others: true });
+    await noted;
+    const moved = [put('second', 'alice', 1), put('second', 'bob', 1), put('second', 'carol', 1)];
+    expect(await remove(registry, 'second', 'carol')).toEqual({ removed: true, others: false });
+    await Promise.all(moved);
+    expect(await rowsOf(storage)).toEqual([]);
+  });
+
+  it.each([-YEARS, -2 * HOUR, 2 * HOUR, YEARS])(
+    'does not mind a host whose clock is %d ms off, or is set',
+    async (offMs) => {
+      const now = Date.now();
+      await put('before', 'bob', 1);
+      jest.spyOn(Date, 'now').mockReturnValue(now + offMs);
+      await put('alive', 'alice', 1);
+      await put('gone', 'alice', -1);
+      expect(await remove(registry, 'x', 'bob')).toEqual({ removed: false, others: true });
+      jest.restoreAllMocks();
+      expect(sidsOf(await other.claimExpired(10, HOUR))).toEqual(['gone']);
+      expect(await remove(registry, 'gone', 'alice')).toEqual({ removed: true, others: true });
+    },
+  );
+
+  describe('of a session that is registered under a former key', () => {
+    let rotated: SessionRegistry;
+    let otherRotated: SessionRegistry;
+    beforeEach(() => {
+      rotated = new SessionRegistry(storage, [NOW, FORMER]);
+      otherRotated = new SessionRegistry(otherStorage, [NOW, FORMER]);
+    });
+    const putFormer = (sid: string, uid: string, hours: number) =>
+      new SessionRegistry(storage, [FORMER]).put({ sid, uid }, inHours(hours));
+    const removeAny = (sid: string, uid: string) => otherRotated.remove({ sid, uid });
+    const keys = async (): Promise<string[]> => (await rowsOf(storage)).map(([key]) => key);
+
+    it('finds it when it ends', async () => {
+      await putFormer('s', 'alice', 1);
+      expect(await removeAny('s', 'alice')).toEqual({ removed: true, others: false });
+      expect(await rowsOf(storage)).toEqual([]);
+    });
+
+    it('counts it among the others, and those of now', async () => {
+      await putFormer('before', 'alice', 1);
+      await put('now', 'alice', 1);
+      await put('third', 'alice', 1);
+      expect(await removeAny('now', 'alice')).toEqual({ removed: true, others: true });
+      expect(await removeAny('before', 'alice')).toEqual({ removed: true, others: true });
+      expect(await removeAny('third', 'alice')).toEqual({ removed: true, others: false });
+    });
+
+    it('moves it to the present key when it is used again, and counts it once', async () => {
+      for (const write of ['put', 'renew'] as const) {
+        await putFormer('s', 'alice', -1);
+        expect(await keys()).toContain(recordKeyOf('s', FORMER));
+        await rotated[write]({ sid: 's', uid: 'alice' }, inHours(1));
+        expect(await keys()).toHaveLength(3);
+        expect(await keys()).toContain(recordKeyOf('s'));
+        expect(await rotated.claimExpired(10, LONG)).toEqual([]);
+        expect(await removeAny('s', 'alice')).toEqual({ removed: true, others: false });
+        expect(await rowsOf(storage)).toEqual([]);
+      }
+    });
+
+    it('leaves it to its user', async () => {
+      await putFormer('s', 'alice', 1);
+      await rotated.renew({ sid: 's', uid: 'bob' }, inHours(1));
+      expect(await removeAny('s', 'bob')).toEqual({ removed: false, others: false });
+      await rotated.put({ sid: 's', uid: 'bob' }, inHours(1));
+      expect(await removeAny('s', 'alice')).toEqual({ removed: false, others: false });
+      expect(await removeAny('s', 'bob')).toEqual({ removed: true, others: false });
+    });
+
+    it('does not bring back one that has ended', async () => {
+      await putFormer('s', 'alice', 1);
+      await removeAny('s', 'alice');
+      await rotated.renew({ sid: 's', uid: 'alice' }, inHours(1));
+      expect(await rowsOf(storage)).toEqual([]);
+    });
+
+    it('tells one only that there are no others, when one of each key ends at the same time', async () => {
+      for (const uid of numbered(50)) {
+        await putFormer(`${uid}-before`, uid, 1);
+        await put(`${uid}-now`, uid, 1);
+      }
+      const removals = await Promise.all(
+        numbered(50).map((uid) =>
+          Promise.all([rotated.remove({ sid: `${uid}-now`, uid }), removeAny(`${uid}-before`, uid)]),
+        ),
+      );
+      for (const both of removals) {
+        expect(both.map(({ removed }) => removed)).toEqual([true, true]);
+        expect(both.map(({ others }) => others).sort()).toEqual([false, true]);
+      }
+    });
+  });
+
+  it('goes on when a record is damaged or lost', async () => {
+    for (const hash of ['damaged', 'lost', 'whole']) await put(hash, 'alice', -1);
+    const changes = new Map([
+      [recordKeyOf('damaged'), '{'],
+      [recordKeyOf('lost'), undefined],
+    ]);
+    await storage.commit(new Map(), changes);
+    await registry.renew({ sid: 'damaged', uid: 'alice' }, inHours(1));
+    expect(await remove(registry, 'damaged', 'alice')).toEqual({ removed: false, others: false });
+    expect(sidsOf(await registry.claimExpired(10, LONG))).toEqual(['whole']);
+    expect(await storage.get([recordKeyOf('damaged')])).toEqual([undefined]);
+    await put('damaged', 'alice', -1);
+    expect(sidsOf(await registry.claimExpired(10, LONG))).toEqual(['damaged']);
+  });
+
+  it('tells one only, of all who remove a session at the same time', async () => {
+    const names = numbered(200);
+    for (const name of names) await put(name, 'alice', 1);
+    const both = names.flatMap((name) => [remove(registry, name, 'alice'), remove(other, name, 'alice')]);
+    const removals = await Promise.all(both);
+    expect(removals.filter(({ removed }) => removed)).toHaveLength(200);
+    for (const n of names.keys()) {
+      expect(removals.slice(2 * n, 2 * n + 2).filter(({ removed }) => removed)).toHaveLength(1);
+    }
+  });
+
+  it('tells one only that there are no others, when all sessions of a user end at the same time', async () => {
+    const users = numbered(100);
+    for (const uid of users) for (const side of ['left', 'right']) await put(`${uid}-${side}`, uid, 1);
+    const removals = await Promise.all(
+      users.map((uid) =>
+        Promise.all([remove(registry, `${uid}-left`, uid), remove(other, `${uid}-right`, uid)]),
+      ),
+    );
+    for (const [left, right] of removals) {
+      expect([left.removed, right.removed]).toEqual([true, true]);
+      expect([left.others, right.others].sort()).toEqual([false, true]);
+    }
+  });
+
+  it('gives nothing out twice, to claims at the same time either', async () => {
+    for (const name of numbered(200)) await put(name, 'alice', -1);
+    const claims = Array.from({ length: 40 }, async () => [
+      await registry.claimExpired(3, LONG),
+      await other.claimExpired(3, LONG),
+    ]);
+    const claimed = sidsOf((await Promise.all(claims)).flat(2));
+    // A claim that met another may have come away with less.
+    for (let rest = ['']; rest.length > 0; claimed.push(...rest))
+      rest = sidsOf(await registry.claimExpired(200, LONG));
+    expect(claimed.sort()).toEqual(numbered(200).sort());
+  });
+}
+
+for (const kind of storageKinds) {
+  kind.describe(`the session registry in ${kind.name}`, () => {
+    const opened: DebateSpaceStorage[] = [];
+    let places: StoragePlaces;
+    let movedOn: number;
+    beforeAll(async () => {
+      places = await kind.start();
+    });
+    afterEach(async () => {
+      for (const storage of opened.splice(0)) await storage.close();
+    });
+    afterAll(() => places.stop());
+
+    async function open(engine: StorageEngine, namespace = 'app'): Promise<DebateSpaceStorage> {
+      const storage = await engine.open({ namespace, families: ['session'], contained: (work) => { work(); } }); // prettier-ignore
+      const now = storage.now.bind(storage);
+      storage.now = () => now() + movedOn;
+      opened.push(storage);
+      return storage;
+    }
+
+    async function twice(): Promise<Instances> {
+      movedOn = 0;
+      const engine = places.place();
+      const storage = await open(engine);
+      const another = kind.isShared ? await open(engine) : storage;
+      const pass = (ms: number): void => {
+        movedOn += ms;
+      };
+      const [registry, other] = [storage, another].map((each) => new SessionRegistry(each, [NOW])) as [
+        SessionRegistry,
+        SessionRegistry,
+      ];
+      return { registry, other, storage, otherStorage: another, pass };
+    }
+
+    contract(twice);
+
+    it('keeps applications apart', async () => {
+      const engine = places.place();
+      const one = new SessionRegistry(await open(engine, 'one'), [NOW]);
+      const two = new SessionRegistry(await open(engine, 'one-two'), [NOW]);
+      await one.put({ sid: 's', uid: 'alice' }, inHours(-1));
+      expect(await two.claimExpired(10, LONG)).toEqual([]);
+      expect(await two.remove({ sid: 's', uid: 'alice' })).toEqual({ removed: false, others: false });
+      expect(await one.remove({ sid: 's', uid: 'alice' })).toEqual({ removed: true, others: false });
+    });
+  });
+}
+
+describe('the session registry', () => {
+  const calls: { readonly method: string; readonly size: number }[] = [];
+  let storage: DebateSpaceStorage;
+  let now: number;
+  beforeEach(async () => {
+    storage = await memoryStorage().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
+    now = storage.now();
+    storage.now = () => now;
+    const get = storage.get.bind(storage);
+    const range = storage.range.bind(storage);
+    const commit = storage.commit.bind(storage);
+    calls.length = 0;
+    storage.get = (keys) => {
+      calls.push({ method: 'get', size: keys.length });
+      return get(keys);
+    };
+    storage.range = (from, to, options) => {
+      calls.push({ method: 'range', size: options.limit });
+      return range(from, to, options);
+    };
+    storage.commit = (checks, changes) => {
+      calls.push({ method: 'commit', size: changes.size });
+      return commit(checks, changes);
+    };
+  });
+
+  it('forgets many sessions in bounded steps, the last within some logins', async () => {
+    const registry = new SessionRegistry(storage, [NOW]);
+    for (const sid of numbered(1_000)) await registry.put({ sid, uid: 'alice' }, inHours(-1));
+    now += FORGOTTEN_AFTER_MS;
+    calls.length = 0;
+    for (let login = 0; login < 12; login += 1)
+      await registry.put({ sid: 'alive', uid: `user-${login}` }, Infinity);
+    expect(Math.max(...calls.map(({ size }) => size))).toBeLessThanOrEqual(300);
+    expect(await rowsOf(storage)).toHaveLength(3);
+  });
+
+  it('asks no storage for what is old more than once a minute', async () => {
+    const registry = new SessionRegistry(storage, [NOW]);
+    for (const sid of numbered(100)) await registry.put({ sid, uid: 'alice' }, inHours(1));
+    expect(calls.filter(({ method }) => method === 'range')).toHaveLength(1);
+    expect(calls).toHaveLength(201);
+  });
+
+  it('reads no more of a user with many sessions', async () => {
+    const registry = new SessionRegistry(storage, [NOW]);
+    for (const sid of numbered(1_000)) await registry.put({ sid, uid: 'alice' }, inHours(1));
+    calls.length = 0;
+    expect(await registry.remove({ sid: 's-7', uid: 'alice' })).toEqual({ removed: true, others: true });
+    expect(calls).toEqual([
+      { method: 'get', size: 1 },
+      { method: 'range', size: 2 },
+      { method: 'commit', size: 3 },
+    ]);
+  });
+
+  it('rejects with what the storage rejects with', async () => {
+    const down = new Error('the storage is down');
+    storage.get = () => Promise.reject(down);
+    storage.range = () => {
+      throw down;
+    };
+    const registry = new SessionRegistry(storage, [NOW]);
+    const session = { sid: 'a', uid: 'alice' };
+    await expect(registry.put(session, 0)).rejects.toBe(down);
+    await expect(registry.renew(session, 0)).rejects.toBe(down);
+    await expect(registry.remove(session)).rejects.toBe(down);
+    await expect(registry.claimExpired(1, 1)).rejects.toBe(down);
+  });
+
+  describe('what it stores', () => {
+    const [alice, bob] = [
+      { sid: 'a-session', uid: 'alice' },
+      { sid: 'another', uid: 'bob' },
+    ];
+    const recordOf = async (sid: string): Promise<Record<string, unknown>> => {
+      const [text = ''] = await storage.get([recordKeyOf(sid)]);
+      return JSON.parse(text) as Record<string, unknown>;
+    };
+    const write = async (sid: string, changes: object): Promise<void> => {
+      const text = JSON.stringify({ ...(await recordOf(sid)), ...changes });
+      await storage.commit(new Map(), new Map([[recordKeyOf(sid), text]]));
+    };
+    let registry: SessionRegistry;
+    beforeEach(async () => {
+      registry = new SessionRegistry(storage, [NOW]);
+      for (const session of [alice, bob]) await registry.put(session, inHours(-1));
+    });
+
+    it('shows neither sessions nor users, and tells them apart', async () => {
+      await registry.put({ sid: 'alice', uid: 'alice' }, inHours(-1));
+      const [one, other] = [await recordOf('alice'), await recordOf('another')];
+      expect(new Set([one.hash, one.uidHash, other.hash, other.uidHash]).size).toBe(4);
+      expect(JSON.stringify(await rowsOf(storage))).not.toMatch(/alice|bob|a-session|another/);
+    });
+
+    it('shows no key', () => {
+      expect(inspect(registry, { depth: Infinity, showHidden: true })).not.toContain('the storage key');
+    });
+
+    it.each([
+      { damage: 'empty', sealed: () => '' },
+      { damage: 'cut at its end', sealed: (sealed: string) => sealed.slice(0, -2) },
+      { damage: 'cut at its beginning', sealed: (sealed: string) => sealed.slice(1) },
+    ])('is removed unreported when its ciphertext is $damage', async ({ sealed }) => {
+      await write('a-session', { sealed: sealed(String((await recordOf('a-session')).sealed)) });
+      expect(await registry.claimExpired(10, LONG)).toEqual([bob]);
+      expect(await rowsOf(storage)).toHaveLength(3);
+    });
+
+    it('is removed unreported when its ciphertext is that of another record', async () => {
+      await registry.put({ sid: 'b-session', uid: 'alice' }, inHours(1));
+      await write('a-session', { sealed: (await recordOf('b-session')).sealed });
+      await registry.put({ sid: 'another', uid: 'alice' }, inHours(1));
+      const { sealed } = await recordOf('another');
+      await registry.put(bob, inHours(-1));
+      await write('another', { sealed });
+      expect(await registry.claimExpired(10, LONG)).toEqual([]);
+    });
+
+    it('is removed unreported when no key opens it, and those behind it are claimed', async () => {
+      for (const sid of numbered(5)) await registry.put({ sid, uid: 'alice' }, inHours(-2));
+      const next = new SessionRegistry(storage, [FORMER]);
+      await next.put({ sid: 'later', uid: 'carol' }, inHours(-0.5));
+      expect(await next.claimExpired(3, LONG)).toEqual([{ sid: 'later', uid: 'carol' }]);
+      expect(await rowsOf(storage)).toHaveLength(3);
+    });
+
+    it('is found and opened by all keys', async () => {
+      const rotated = new SessionRegistry(storage, [FORMER, NOW]);
+      expect(await rotated.claimExpired(10, LONG)).toEqual(expect.arrayContaining([alice, bob]));
+      expect(await rotated.remove(alice)).toEqual({ removed: true, others: false });
+    });
+  });
+});

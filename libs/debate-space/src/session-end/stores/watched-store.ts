@@ -1,0 +1,238 @@
+import type { SessionRecord } from '../../debate-space.options.js';
+import { isPromise } from '../../is-promise.js';
+import { ActiveRequests } from '../verdict/active-requests.js';
+import { ObservedCall } from '../verdict/decide-end.js';
+import type { DetectorContext } from '../detector-context.js';
+import { EndTracker, type Parties } from '../verdict/end-tracker.js';
+import { hasExpired } from '../expiry/session-expiry.js';
+import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
+import { CallQueue, type StoreCall } from './call-queue.js';
+import { patchStore, type StoreMethod, type StoreMethodName } from './patch-store.js';
+import { SessionReader } from './session-reader.js';
+
+type MaybePromise<T> = T | PromiseLike<T>;
+
+const ON_ALL_SESSIONS: StoreCall = { sid: undefined };
+
+/**
+ * Observes every call of one store instance that can end a session (session-endings.md, rules 1 to 3). What may be an end
+ * goes to the {@link EndTracker} before the store is called; the host's call stays what it was.
+ */
+export class WatchedStore {
+  readonly reader: SessionReader;
+  readonly #context: DetectorContext;
+  readonly #queue: CallQueue;
+  readonly #active: ActiveRequests;
+  readonly #ends: EndTracker;
+  /** Whose session a request had at first; kept only where logins count. */
+  readonly #loadedAs = new WeakMap<SessionRequest, string>();
+  /** The request whose `regenerate` is calling `destroy` right now. */
+  #regenerating: SessionRequest | undefined;
+
+  /** Stops watching. */
+  readonly release: () => void;
+
+  constructor(store: object, context: DetectorContext) {
+    const { containment, recorder } = context;
+    this.#context = context;
+    this.reader = new SessionReader(store, context);
+    this.#queue = new CallQueue(containment, recorder.storageTimeoutMs);
+    this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
+    this.#ends = new EndTracker({ ...context, reader: this.reader });
+    this.release = patchStore(store, this.#called.bind(this));
+  }
+
+  /** A request has loaded a session, or made a new one. */
+  loaded(request: SessionRequest): void {
+    const { session, sessionID } = request;
+    const { recorder, registryWriter, warnings } = this.#context;
+    if (typeof session !== 'object' || session === null || sessionID === undefined) return;
+    setOwner(session, request);
+    const uid = this.reader.uidOf(session as SessionRecord, request);
+    if (uid === undefined) {
+      registryWriter?.anonymous(sessionID);
+      warnings.warnOfUserIn(session, 'uid-not-found');
+      return;
+    }
+    if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
+    this.#active.link(sessionID, uid, request);
+    registryWriter?.loaded(sessionID, uid, session as SessionRecord);
+  }
+
+  #called(name: StoreMethodName, next: StoreMethod, self: unknown, args: readonly unknown[]): unknown {
+    const where = `store.${name}`;
+    const { containment } = this.#context;
+    if (name !== 'createSession' && name !== 'regenerate') {
+      const call = containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
+      return this.#queue.call(where, next, self, args, call);
+    }
+    // These change nothing in the store themselves, and never wait.
+    const request = containment.run(where, () => sessionRequest(args[0]), undefined);
+    if (name === 'regenerate') this.#regenerating = request;
+    try {
+      return Reflect.apply(next, self, args);
+    } finally {
+      if (name === 'regenerate') this.#regenerating = undefined;
+      else if (request)
+        containment.run(where, () => {
+          this.loaded(request);
+        });
+    }
+  }
+
+  #observe(name: StoreMethodName, args: readonly unknown[]): StoreCall {
+    const [sid, session] = args as readonly [string, SessionRecord];
+    switch (name) {
+      case 'touch':
+        return this.#touch(sid, session);
+      case 'set':
+        return this.#set(sid, session);
+      case 'destroy':
+        return this.#destroy([sid].flat()); // some stores take several in one call
+      case 'clear':
+        return this.#clear();
+      case 'get':
+        return { sid };
+      default:
+        return ON_ALL_SESSIONS;
+    }
+  }
+
+  #touch(sid: string, session: SessionRecord): StoreCall {
+    const uid = this.#active.uidOf(sid);
+    if (uid !== undefined && hasExpired(session, Date.now())) return this.#set(sid, session);
+    if (uid !== undefined) this.#context.registryWriter?.touched(sid, uid, session);
+    return { sid };
+  }
+
+  #set(sid: string, session: SessionRecord): StoreCall {
+    const { recorder, registryWriter, warnings } = this.#context;
+    const request = ownerOf(session);
+    let uid: string | undefined;
+    let call: ObservedCall | undefined;
+    let isLogin = false;
+    const before = (): MaybePromise<unknown> => {
+      const user = this.reader.uidOf(session, request);
+      if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
+      // Some hosts log a user out by saving the session as expired.
+      const next = user !== undefined && hasExpired(session, Date.now()) ? undefined : user;
+      uid = next;
+      // As on every request of rolling sessions: the user stays, and nothing ends.
+      if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) return;
+      const observed = (call = new ObservedCall());
+      const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
+      const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
+      return this.#withUserBefore(sid, request, (previous) => {
+        if (previous === next) return undefined;
+        // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
+        if (next !== undefined && request)
+          isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
+        if (previous === undefined) return undefined;
+        return this.#ends.begin({ sid, uid: previous, reason, call: observed, ...parties });
+      });
+    };
+    const ended: StoreCall['ended'] = (outcome) => {
+      call?.end(outcome);
+      if (outcome === 'failed') return;
+      if (uid === undefined) {
+        registryWriter?.anonymous(sid);
+        this.#active.forget(sid);
+        return;
+      }
+      this.#active.link(sid, uid, request);
+      registryWriter?.saved(sid, uid, session);
+      this.#ends.saved(sid, uid, request);
+      if (isLogin) recorder.loggedIn(uid);
+    };
+    return { sid, before, ended };
+  }
+
+  #destroy(sids: readonly string[]): StoreCall {
+    const regenerating = this.#regenerating;
+    const call = new ObservedCall();
+    const begin = (sid: string): MaybePromise<unknown> => {
+      const parties = this.#partiesOf(sid, regenerating);
+      const loaded = parties.actors && this.#active.uidLoadedBy(sid, parties.actors);
+      const end = (uid: string | undefined): MaybePromise<unknown> =>
+        uid === undefined ? undefined : this.#ends.begin({ sid, uid, reason: 'destroyed', call, ...parties });
+      // Another request has renewed the session since, and its user stays; this one may be leaving.
+      if (loaded !== undefined && this.#active.uidOf(sid) === undefined && !this.#ends.hasEnded(sid, loaded))
+        return end(loaded);
+      return this.#withUserBefore(sid, regenerating, end);
+    };
+    const sid = sids.length === 1 ? sids[0] : undefined;
+    const ended: StoreCall['ended'] = (outcome) => {
+      // Not every store takes a list: one that does not says that it is done, and has destroyed none.
+      call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
+      if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
+    };
+    return { sid, before: () => all(sids.map(begin)), ended };
+  }
+
+  #clear(): StoreCall {
+    const call = new ObservedCall();
+    const begin = (users: readonly (readonly [sid: string | undefined, uid: string])[]) =>
+      all(
+        users.map(([sid, uid]) => {
+          const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
+          return this.#ends.begin({ sid, uid, reason: 'cleared', call, holders });
+        }),
+      );
+    const beginActive = (): MaybePromise<unknown> => {
+      this.#context.warnings.warn('clear-not-listed');
+      return begin(this.#active.all());
+    };
+    const before = (): MaybePromise<unknown> => {
+      const users = this.reader.users();
+      if (!users) return beginActive();
+      return this.#context.tasks.track(users.then((listed) => (listed ? begin(listed) : beginActive())));
+    };
+    const ended: StoreCall['ended'] = (outcome) => {
+      call.end(outcome);
+      if (outcome !== 'failed') for (const [sid] of this.#active.all()) this.#active.forget(sid);
+    };
+    return { sid: undefined, before, ended };
+  }
+
+  #abandoned(sid: string, uid: string, request: SessionRequest): void {
+    if (this.#ends.hasEnded(sid, uid)) return;
+    const call = new ObservedCall();
+    call.end('done');
+    const begin = (): unknown => this.#ends.begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
+    void this.#context.containment.run('response close', begin, undefined);
+  }
+
+  /**
+   * Whose session it was: as the requests under way know, or else as the store has it before the call.
+   * @param request the one that ends it, if it is one
+   */
+  #withUserBefore(
+    sid: string,
+    request: SessionRequest | undefined,
+    work: (uid: string | undefined) => MaybePromise<unknown>,
+  ): MaybePromise<unknown> {
+    const known = this.#active.uidOf(sid);
+    // A request that still runs and knows of no user has none.
+    if (known === undefined ? request && !request.isClosed : !this.#ends.hasEnded(sid, known))
+      return work(known);
+    const user = this.reader.user(sid).catch((error: unknown) => {
+      if (known === undefined) throw error;
+      return known;
+    });
+    // Work that is not over when the store's call gets tired of waiting still counts.
+    return this.#context.tasks.track(user.then(work));
+  }
+
+  /** The request that regenerates the session, those that have just let go of it, or else those that have it. */
+  #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
+    if (regenerating) return { actors: [regenerating] };
+    const holders = this.#active.requestsOf(sid);
+    const actors = holders.filter((request) => request.hasLetGo);
+    return actors.length > 0 ? { actors } : { holders };
+  }
+}
+
+/** @returns a promise only when one of them is */
+function all(results: readonly unknown[]): MaybePromise<unknown> {
+  return results.some(isPromise) ? Promise.all(results) : undefined;
+}

@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import { cookiesAfter, cookiesSent, cookieValue } from './browser-cookies.js';
+
+const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
+const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';
+
+describe('the cookies that a browser has after a response', () => {
+  it.each<{ name: string; set: string[]; after: Record<string, string> }>([
+    { name: 'are others at another path', set: ['sid=; Max-Age=0; Path=/legacy', 'theme=light; Path=/app/news'], after: { sid: 'a b', theme: 'dark' } }, // prettier-ignore
+    { name: 'change at the path that was asked for, and above', set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'], after: { theme: 'light' } }, // prettier-ignore
+    { name: 'stay as they are', set: [], after: { sid: 'a b', theme: 'dark' } },
+    { name: 'change', set: ['sid=c%20d; Path=/; HttpOnly'], after: { sid: 'c d', theme: 'dark' } },
+    { name: 'grow', set: ['basket=3'], after: { sid: 'a b', theme: 'dark', basket: '3' } },
+    { name: 'go with an Expires of the past', set: [`sid=; Expires=${PAST}`], after: { theme: 'dark' } },
+    { name: 'go with a Max-Age of nothing', set: ['sid=x; Max-Age=0'], after: { theme: 'dark' } },
+    { name: 'stay when Max-Age says so', set: [`sid=x; Max-Age=60; Expires=${PAST}`], after: { sid: 'x', theme: 'dark' } }, // prettier-ignore
+    { name: 'go when Max-Age says so', set: [`sid=x; Max-Age=0; Expires=${FUTURE}`], after: { theme: 'dark' } }, // prettier-ignore
+    { name: 'are what the last header says', set: ['sid=; Max-Age=0', 'sid=x'], after: { sid: 'x', theme: 'dark' } }, // prettier-ignore
+    { name: 'may have the names of what objects inherit', set: ['constructor=x', '__proto__=y'], after: { sid: 'a b', theme: 'dark', constructor: 'x', ['__proto__']: 'y' } }, // prettier-ignore
+  ])('$name', ({ set, after }) => {
+    const cookies = cookiesAfter(cookiesSent('sid=a%20b; theme=dark'), set, '/app/page');
+    expect(Object.entries(cookies).toSorted()).toEqual(Object.entries(after).toSorted());
+  });
+
+  it('are none without a header', () => {
+    expect(cookieValue(cookiesSent(undefined), 'toString')).toBeUndefined();
+  });
+});
+
+describe('the value of a session cookie', () => {
+  it.each([
+    { cookies: { session: 'whole' }, value: 'whole' },
+    { cookies: { 'session.0': 'one', 'session.1': 'two', 'session.3': 'four' }, value: 'onetwo' },
+    { cookies: { 'session.1': 'two' }, value: undefined },
+    { cookies: { session: '' }, value: undefined },
+    { cookies: {}, value: undefined },
+  ])('in $cookies is $value', ({ cookies, value }) => {
+    expect(cookieValue(cookies, 'session')).toBe(value);
+  });
+});

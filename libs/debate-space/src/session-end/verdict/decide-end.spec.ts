@@ -1,0 +1,58 @@
+import { expect, it } from '@jest/globals';
+import { Containment } from '../../containment.js';
+import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
+import type { SessionRequest } from './session-request.js';
+
+/** A request whose response the test closes. */
+class Leaving {
+  readonly hasLetGo = true;
+  readonly isAnswered = true;
+  readonly isCommitted = false;
+  readonly cookieHeader = 'sid=s1';
+  readonly native = {};
+  isFinished = false;
+  closedAt = -Infinity;
+  #listener: () => void = () => undefined;
+
+  constructor(
+    readonly sessionID: string,
+    readonly setCookies: readonly string[],
+  ) {}
+
+  get isClosed(): boolean {
+    return this.isFinished;
+  }
+  onClose(_: Containment, listener: () => void): boolean {
+    this.#listener = listener;
+    return true;
+  }
+  close(): void {
+    this.isFinished = true;
+    this.closedAt = performance.now();
+    this.#listener();
+  }
+}
+
+it('the session of a user that another request renews while the store is read for the first has not ended', async () => {
+  const [first, other] = [new Leaving('s1', ['theme=dark']), new Leaving('s2', ['sid=s2'])];
+  const rows = new Map([['s2', 'alice']]);
+  const user = async (sid: string): Promise<string | undefined> => {
+    if (!other.isFinished) other.close(); // while the store answers
+    await new Promise(setImmediate);
+    return rows.get(sid);
+  };
+  const context: DecisionContext = {
+    graceMs: 1_000,
+    shutdownSignal: new AbortController().signal,
+    containment: new Containment(() => undefined),
+    reader: { user },
+  };
+  const destroyed = new ObservedCall();
+  destroyed.end('done');
+  const actors = new Set([first, other] as unknown as SessionRequest[]);
+  const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>(), savedBack: false };
+  const verdict = hasEnded({ ...candidate, calls: [destroyed] }, context);
+  await new Promise(setImmediate);
+  first.close();
+  expect(await verdict).toBe(false);
+});

@@ -1,0 +1,159 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { orAborted } from '../../linked-signal.js';
+import { timeoutOrThrow, withTimeout } from '../../with-timeout.js';
+import type { DetectorContext } from '../detector-context.js';
+import { sessionLeftBy } from './browser-cookies.js';
+import type { SessionRequest } from './session-request.js';
+
+/** How a store's call ended; `silent` when the store said nothing. */
+export type StoreOutcome = 'done' | 'failed' | 'silent';
+
+/** A call that may end a session, from before it starts until the store has said how it ended. */
+export class ObservedCall {
+  #end: () => void = () => undefined;
+  outcome: StoreOutcome | undefined;
+  /** Resolves when `outcome` is there. */
+  readonly over = new Promise<void>((resolve) => {
+    this.#end = resolve;
+  });
+
+  /** The first outcome stands. */
+  end(outcome: StoreOutcome): void {
+    this.outcome ??= outcome;
+    this.#end();
+  }
+}
+
+/** A session that may be ending for its user. */
+export interface EndCandidate {
+  /** Absent when the store does not tell the ids of the sessions it clears. */
+  readonly sid: string | undefined;
+  readonly uid: string;
+  /** The requests that are ending it. */
+  readonly actors: ReadonlySet<SessionRequest>;
+  /** The requests that have it while somebody ends it at the store: a job, or one of them. */
+  readonly holders: ReadonlySet<SessionRequest>;
+  readonly calls: readonly ObservedCall[];
+  /** Whether a request that does not take part has saved the ended session back: the user wanted to leave. */
+  readonly savedBack: boolean;
+}
+
+export interface DecisionContext extends Pick<DetectorContext, 'graceMs' | 'shutdownSignal' | 'containment'> {
+  /** Reads the user of a session, as the store has it now. */
+  readonly reader: { user(sid: string): Promise<string | undefined> };
+}
+
+/** A store that has not called back by then is asked. */
+const CALL_TIMEOUT_MS = 25_000;
+const ASK_TIMEOUT_MS = 5_000;
+/** When a store that has said nothing is asked whether it is done, in milliseconds after the time before. */
+const ASK_AGAIN_MS = [0, 50, 250, 1_000];
+
+/**
+ * Whether a session has ended for its user (session-endings.md, rules 2 to 4): decided when the store is done and the
+ * responses are closed, by asking the store whether the same browser still gets the same user.
+ */
+export async function hasEnded(end: EndCandidate, context: DecisionContext): Promise<boolean> {
+  const over = Promise.all(end.calls.map((call) => call.over));
+  const overOrShutdown = orAborted(over, context.shutdownSignal).catch(() => undefined);
+  await withTimeout(overOrShutdown, CALL_TIMEOUT_MS, undefined);
+  const actors = await actorsOf(end, context);
+  if (actors.length === 0) return isGone(end, [...end.holders], context);
+  // One that leaves its browser without the user while another one is still open – both were under way, and that one may
+  // be renewing the session – is given a grace.
+  const open = new Map<SessionRequest, Promise<unknown>>();
+  for (const actor of actors) {
+    const closed = waitForResponseClose(actor, context).then(() => open.delete(actor));
+    open.set(actor, closed);
+  }
+  const closed = (): SessionRequest[] => actors.filter((actor) => !open.has(actor));
+  while (open.size > 0) {
+    await Promise.race(open.values());
+    if (open.size === 0 || !(await isGone(end, closed(), context))) continue;
+    await withTimeout(Promise.all(open.values()), context.graceMs, undefined);
+    if (await isGone(end, closed(), context)) return true;
+  }
+  return isGone(end, actors, context);
+}
+
+/**
+ * The requests that are ending the session. Where none is known, those that have it get a grace to show that they did:
+ * a job that ends a session does not wait for the requests of its user.
+ */
+async function actorsOf(
+  { actors, holders, sid }: EndCandidate,
+  context: DecisionContext,
+): Promise<readonly SessionRequest[]> {
+  if (actors.size > 0 || holders.size === 0) return [...actors];
+  const closed = Promise.all([...holders].map((holder) => waitForResponseClose(holder, context)));
+  await withTimeout(closed, context.graceMs, undefined);
+  return [...holders].filter((holder) => !holder.isFinished && (holder.hasLetGo || holder.sessionID !== sid));
+}
+
+/** @param requests those that have had the session, as far as their responses are closed */
+async function isGone(
+  end: EndCandidate,
+  requests: readonly SessionRequest[],
+  { reader, shutdownSignal }: DecisionContext,
+): Promise<boolean> {
+  const { sid, uid, calls } = end;
+  const hasUser = async (session: string): Promise<boolean> =>
+    (await timeoutOrThrow(reader.user(session), ASK_TIMEOUT_MS)) === uid;
+  const outcomes = calls.map(({ outcome }) => outcome);
+  // A failure may have come after the effect. Only a store that says so has ended the session.
+  if (outcomes.every((outcome) => outcome === 'failed'))
+    return sid !== undefined && !(await hasUser(sid).catch(() => true));
+  // The store may still be at it: the session that is ending is looked up as well.
+  const isUnsure = outcomes.some((outcome) => outcome === undefined || outcome === 'silent');
+  /** The session by which the browser still gets this user. */
+  const stillLoggedIn = async (): Promise<string | undefined> => {
+    const sids = new Set(requests.length > 0 ? [sessionLeftBy(requests, sid)] : []);
+    if (isUnsure) sids.add(sid);
+    if (end.savedBack) sids.delete(sid);
+    for (const left of sids) {
+      // A store that cannot be asked leaves what its calls said: the end counts.
+      if (left !== undefined && (await hasUser(left).catch(() => false))) return left;
+    }
+    return undefined;
+  };
+  let still: string | undefined;
+  for (const ms of isUnsure ? ASK_AGAIN_MS : [0]) {
+    if (ms > 0) await pause(ms);
+    still = await stillLoggedIn();
+    if (still === undefined) return true;
+  }
+  // Cut off by the shutdown: rather one logout too many.
+  return still === sid && shutdownSignal.aborted && outcomes.includes(undefined);
+}
+
+/**
+ * Waits until nothing that a request still does can change who its browser is logged in as: its response is closed
+ * – `close`, because aborted ones never `finish` –, or has been past the point of no return for a grace period. Past it
+ * are a stream whose head, with its cookies, has left, a WebSocket, and an aborted request whose handler may still run.
+ */
+async function waitForResponseClose(request: SessionRequest, context: DecisionContext): Promise<void> {
+  const { graceMs, shutdownSignal, containment } = context;
+  if (request.isFinished || shutdownSignal.aborted) return;
+  await new Promise<void>((resolve) => {
+    let wasCommitted = false;
+    const isSettled = (): boolean => {
+      if (request.isFinished || (wasCommitted && request.isCommitted)) return true;
+      wasCommitted = request.isCommitted;
+      return false;
+    };
+    const look = (): void => {
+      if (containment.run('response', isSettled, true)) done();
+    };
+    // Looking twice in a grace period makes it between half of one and a whole one.
+    const timer = setInterval(look, graceMs / 2).unref();
+    const done = (): void => {
+      clearInterval(timer);
+      shutdownSignal.removeEventListener('abort', done);
+      resolve();
+    };
+    request.onClose(containment, () => {
+      if (request.isFinished) done();
+    });
+    shutdownSignal.addEventListener('abort', done, { once: true });
+  });
+}

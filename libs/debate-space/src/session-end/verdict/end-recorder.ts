@@ -1,0 +1,177 @@
+import { LRUCache } from 'lru-cache';
+import { randomUUID } from 'node:crypto';
+import { Containment } from '../../containment.js';
+import type { Emit, EndReason } from '../../debate-space-event.js';
+import { AbortedError } from '../../errors.js';
+import { LEASE_MS } from '../../jobs/job-queue.js';
+import type { LogoutQueue } from '../../logout/logout-queue.js';
+import type { LogoutEntry } from '../../logout/logout.js';
+import { uidProblem } from '../../remote/uid.js';
+import type { Secret } from '../../secret.js';
+import { keyedHash } from '../../keyed-hash.js';
+import { isObject } from '../../is-object.js';
+import { isPromise } from '../../is-promise.js';
+
+/** An end that is held in the storage and not proven yet. */
+export interface HeldEnd {
+  /** It is proven: deliver – unless a request with one of these responses has ended this user's session already. */
+  release(responses: readonly unknown[]): MaybePromise<unknown>;
+  /** It was none. */
+  cancel(): MaybePromise<unknown>;
+}
+
+type MaybePromise<T> = T | PromiseLike<T>;
+
+/** A handler that hangs must not postpone the logout of its user for ever. */
+const MAX_HOLD_MS = 5 * 60_000;
+const MAX_REMEMBERED = 10_000;
+
+export type EndQueue = Pick<LogoutQueue, 'hold' | 'extend' | 'release' | 'cancel' | 'supersede'>;
+
+export interface EndRecorderOptions {
+  /** @defaultValue 250 */
+  readonly storageTimeoutMs?: number;
+  /** @defaultValue `'deliver'` */
+  readonly onRelogin?: 'deliver' | 'drop';
+  /** @defaultValue 30,000 */
+  readonly leaseMs?: number;
+  /** How long the lease of an undecided end is renewed. @defaultValue 300,000 */
+  readonly maxHoldMs?: number;
+}
+
+/** Writes ends into the storage: held before the session ends, then released or canceled. Only `request` rejects. */
+export class EndRecorder {
+  /** How long a host may wait for the storage to hold an end, in milliseconds. Users must always be able to log out. */
+  readonly storageTimeoutMs: number;
+  readonly #queue: EndQueue;
+  readonly #hashKey: Secret;
+  readonly #emit: Emit;
+  readonly #containment: Containment;
+  readonly #leaseMs: number;
+  readonly #maxHoldMs: number;
+  /** The undecided ends whose leases are renewed: since when, and whether the request may still decide them. */
+  readonly #undecided = new Map<string, { readonly heldAt: number; readonly isOpen: () => boolean }>();
+  readonly #timer: NodeJS.Timeout;
+  #isClosed = false;
+  /** Who was reported because of which request, known by its response: one notification per uid and request. */
+  readonly #reported = new WeakMap<object, Set<string>>();
+  /** For `logout.onRelogin: 'drop'`, when users logged in last: an end may be proven after the next login. */
+  readonly #loginAt: LRUCache<string, number> | undefined;
+
+  constructor(queue: EndQueue, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
+    this.storageTimeoutMs = options.storageTimeoutMs ?? 250;
+    this.#queue = queue;
+    this.#hashKey = hashKey;
+    this.#emit = emit;
+    this.#containment = new Containment(emit);
+    this.#leaseMs = options.leaseMs ?? LEASE_MS;
+    this.#maxHoldMs = options.maxHoldMs ?? MAX_HOLD_MS;
+    this.#timer = setInterval(this.#renewLeases.bind(this), this.#leaseMs / 3).unref();
+    if (options.onRelogin === 'drop') this.#loginAt = new LRUCache({ max: MAX_REMEMBERED });
+  }
+
+  /**
+   * Holds an end and renews its lease until it is decided.
+   * @param isOpen whether the request of this end is still open: the lease is renewed only then
+   * @returns `undefined` when the uid is none that the service can know. A promise only when the storage needs one.
+   */
+  hold(
+    uid: string,
+    reason: EndReason,
+    sid?: string,
+    isOpen: () => boolean = () => true,
+  ): MaybePromise<HeldEnd | undefined> {
+    const problem = uidProblem(uid);
+    if (problem !== undefined) {
+      this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
+      return undefined;
+    }
+    const sessionHash = sid === undefined ? undefined : keyedHash(this.#hashKey, 'session', sid);
+    const entry = { ...newEnd(), uid, reason, sessionHash };
+    const { id } = entry;
+    const heldAt = performance.now(); // the machine's clock may be put back
+    const held: HeldEnd = {
+      release: (responses) => {
+        if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
+        const isSuperseded = (this.#loginAt?.get(uid) ?? -Infinity) > heldAt;
+        const settled = isSuperseded ? held.cancel() : this.#settle(id, () => this.#queue.release(id));
+        this.#emit({ type: 'session-ended', id, uid, reason });
+        if (isSuperseded) this.#emit({ type: 'logout-superseded', uid, count: 1 });
+        return settled;
+      },
+      cancel: () => this.#settle(id, () => this.#queue.cancel(id)),
+    };
+    this.#undecided.set(id, { heldAt, isOpen });
+    const stored = this.#contained(() => this.#queue.hold(entry, this.#leaseMs));
+    return isPromise(stored) ? stored.then(() => held) : held;
+  }
+
+  /** Whether `loggedIn` has an effect. */
+  get wantsLogins(): boolean {
+    return this.#loginAt !== undefined;
+  }
+
+  /** A user has logged in: what is pending from before would close the newer debate session. */
+  loggedIn(uid: string): void {
+    if (!this.#loginAt) return;
+    this.#loginAt.set(uid, performance.now());
+    const supersede = async (): Promise<void> => {
+      const count = await this.#queue.supersede(uid, Date.now());
+      if (count > 0) this.#emit({ type: 'logout-superseded', uid, count });
+    };
+    void this.#contained(supersede);
+  }
+
+  /** From now on only ends of sessions are recorded, and no lease is renewed. */
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+  }
+
+  /** A logout that the host requests; resolves when the storage has it, rejects when the storage cannot take it. */
+  async request(uid: string): Promise<void> {
+    if (this.#isClosed) {
+      const details = { operation: 'logoutUser', attempts: 0, outcome: 'not-sent', retryable: true } as const;
+      throw new AbortedError('the app is shutting down', details);
+    }
+    const entry = { ...newEnd(), uid, reason: 'requested' } as const;
+    await this.#queue.hold(entry, this.#leaseMs);
+    await this.#queue.release(entry.id);
+    this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
+  }
+
+  /** Renews the leases of undecided ends, but not without end: a hold that nobody settles becomes due. */
+  #renewLeases(): void {
+    const now = performance.now();
+    for (const [id, { heldAt, isOpen }] of this.#undecided) {
+      const age = now - heldAt;
+      // Most ends are decided by the next time; what is younger has its whole lease then.
+      if (age < this.#leaseMs / 3) continue;
+      if (age < this.#maxHoldMs && this.#containment.run('response', isOpen, false))
+        void this.#contained(() => this.#queue.extend(id, this.#leaseMs));
+      else this.#undecided.delete(id);
+    }
+  }
+
+  #settle(id: string, work: () => MaybePromise<void>): MaybePromise<unknown> {
+    this.#undecided.delete(id);
+    return this.#contained(work);
+  }
+
+  #claimReport(uid: string, responses: readonly object[]): boolean {
+    if (responses.some((response) => this.#reported.get(response)?.has(uid))) return false;
+    for (const response of responses)
+      this.#reported.set(response, (this.#reported.get(response) ?? new Set()).add(uid));
+    return true;
+  }
+
+  #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
+    return this.#containment.run<unknown>('outbox', work, undefined);
+  }
+}
+
+/** The id begins with the moment, so that ids sort by age. */
+function newEnd(): Pick<LogoutEntry, 'id' | 'endedAt'> {
+  const endedAt = Date.now();
+  return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, endedAt };
+}

@@ -1,0 +1,82 @@
+import { describe, expect, it } from '@jest/globals';
+import { getEventListeners } from 'node:events';
+import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
+import { Containment } from '../../containment.js';
+import type { DebateSpaceEvent } from '../../debate-space-event.js';
+import { Secret } from '../../secret.js';
+import { EndRecorder } from './end-recorder.js';
+import { ObservedCall } from './decide-end.js';
+import type { DetectorContext } from '../detector-context.js';
+import { EndTracker } from './end-tracker.js';
+import { PendingTasks } from '../pending-tasks.js';
+
+function trackerOf(stored: ReadonlyMap<string, string>): {
+  readonly ends: EndTracker;
+  readonly tasks: PendingTasks;
+  readonly shutdownSignal: AbortSignal;
+  readonly ended: string[];
+} {
+  const ended: string[] = [];
+  const emit = (event: DebateSpaceEvent): void => {
+    if (event.type === 'session-ended') ended.push(event.uid);
+  };
+  const recorder = new EndRecorder(memoryQueue(), new Secret('key of a hash'), emit);
+  const shutdownSignal = new AbortController().signal;
+  const tasks = new PendingTasks();
+  const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
+  const containment = new Containment(emit);
+  const context = { recorder, graceMs: 10, shutdownSignal, containment, tasks } as unknown as DetectorContext;
+  return { ends: new EndTracker({ ...context, reader: { user } }), tasks, shutdownSignal, ended };
+}
+
+const done = (): ObservedCall => {
+  const call = new ObservedCall();
+  call.end('done');
+  return call;
+};
+
+describe('the ends of sessions', () => {
+  it('of one session that overlap are one', async () => {
+    const { ends, tasks, ended } = trackerOf(new Map());
+    const slow = new ObservedCall();
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: slow });
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done() });
+    slow.end('done');
+    await tasks.onIdle();
+    expect(ended).toEqual(['alice']);
+  });
+
+  it('that are decided are known, until the session is saved with its user again', async () => {
+    const { ends, tasks } = trackerOf(new Map());
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done() });
+    expect(ends.hasEnded('s1', 'alice')).toBe(false);
+    await tasks.onIdle();
+    expect(ends.hasEnded('s1', 'alice')).toBe(true);
+    expect(ends.hasEnded('s1', 'bob')).toBe(false);
+    ends.saved('s1', 'alice', undefined);
+    expect(ends.hasEnded('s1', 'alice')).toBe(false);
+  });
+
+  it('leave no listener on the signal of the shutdown', async () => {
+    const { ends, tasks, shutdownSignal, ended } = trackerOf(new Map());
+    for (let i = 0; i < 100; i += 1) {
+      ends.begin({ sid: `s${i}`, uid: 'alice', reason: 'destroyed', call: done() });
+    }
+    await tasks.onIdle();
+    expect(ended).toHaveLength(100);
+    expect(getEventListeners(shutdownSignal, 'abort')).toEqual([]);
+  });
+
+  const failed = [
+    { name: 'and left the session', stored: new Map([['s1', 'alice']]), ended: [] },
+    { name: 'after it had its effect', stored: new Map(), ended: ['alice'] },
+  ];
+  it.each(failed)('by a call that failed $name: $ended', async ({ stored, ended: expected }) => {
+    const { ends, tasks, ended } = trackerOf(stored);
+    const call = new ObservedCall();
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: call });
+    call.end('failed');
+    await tasks.onIdle();
+    expect(ended).toEqual(expected);
+  });
+});

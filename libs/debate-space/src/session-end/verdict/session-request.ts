@@ -1,0 +1,168 @@
+import type { EventEmitter } from 'node:events';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Containment } from '../../containment.js';
+import { isObject } from '../../is-object.js';
+
+const OBSERVED = Symbol('the request as the plugin sees it');
+/**
+ * On a session, the request that has it, as express-session's `req`. Copies and stores know nothing of symbols; a
+ * `WeakMap` with the session of every request costs a fast host a quarter of its requests, in garbage (measured).
+ */
+const OWNER = Symbol('request');
+
+interface Owned {
+  readonly req?: unknown;
+  [OWNER]?: SessionRequest;
+}
+
+/** As much of a platform's request as is needed here: one of Express, or of any server that express-session serves. */
+interface NativeRequest {
+  [OBSERVED]?: SessionRequest;
+  readonly headers?: IncomingHttpHeaders;
+  readonly socket?: Socket | null;
+  readonly res?: ServerResponse | null;
+  readonly sessionID?: string | undefined;
+  readonly session?: unknown;
+}
+
+/** A request as far as its session goes. */
+export class SessionRequest {
+  /** The platform's own request. */
+  readonly native: NativeRequest;
+  /** Kept from when the request was first seen: engine.io, for one, sets `req.res` to null. */
+  readonly res: ServerResponse;
+  /**
+   * A WebSocket upgrade, to which express-ws gives a response that nobody ends: the request lasts as long as its
+   * connection, and no cookie of it reaches the browser.
+   */
+  readonly isUpgrade: boolean;
+  /** Whether the client left before the head of a response, with its cookies, could. */
+  #unanswered = false;
+  /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
+  closedAt = -Infinity;
+  #closeListeners: (() => void)[] | undefined;
+  readonly #connection: Socket | null | undefined;
+  /** Without one, as on serverless platforms and with `inject`, a response that has finished may never be closed. */
+  readonly #hasConnection: boolean;
+
+  constructor(native: NativeRequest, response: ServerResponse) {
+    this.native = native;
+    this.res = response;
+    this.isUpgrade = native.headers?.upgrade !== undefined && response.socket === null;
+    this.#connection = this.isUpgrade ? native.socket : undefined;
+    this.#hasConnection = !response.socket || response.socket instanceof Socket;
+  }
+
+  /** The id of the session that the request has now; another one after `regenerate`. */
+  get sessionID(): string | undefined {
+    return this.native.sessionID;
+  }
+
+  get session(): unknown {
+    return this.native.session;
+  }
+
+  get cookieHeader(): string | undefined {
+    return this.native.headers?.cookie;
+  }
+
+  /**
+   * Calls the listener once when the response is closed, or the connection of an upgrade. However many listeners there
+   * are, the host's response has one of ours.
+   * @returns whether it will: not when it is closed already
+   */
+  onClose(containment: Containment, listener: () => void): boolean {
+    if (this.isClosed) {
+      if (!this.#closeListeners) this.#noteClosed();
+      return false;
+    }
+    const contained = (): void => {
+      containment.run('response close', listener);
+    };
+    if (this.#closeListeners) {
+      this.#closeListeners.push(contained);
+      return true;
+    }
+    this.#closeListeners = [contained];
+    const closed = (): void => {
+      const listeners = this.#closeListeners?.splice(0) ?? [];
+      if (listeners.length === 0) return; // finished before
+      containment.run('response close', () => {
+        this.#noteClosed();
+      });
+      for (const each of listeners) each();
+    };
+    const emitter: EventEmitter = this.#connection ?? this.res;
+    emitter.once('close', closed);
+    if (!this.#hasConnection) emitter.once('finish', closed);
+    return true;
+  }
+
+  get isClosed(): boolean {
+    if (this.isUpgrade) return this.#connection?.destroyed ?? true;
+    return isClosed(this.res) || (!this.#hasConnection && this.res.writableFinished);
+  }
+
+  /** Closed after the handler had ended the response: nothing of the host runs for it any more. */
+  get isFinished(): boolean {
+    return this.isClosed && (this.isUpgrade || this.res.writableEnded);
+  }
+
+  /** Nothing that the request still does changes the cookies of its browser. */
+  get isCommitted(): boolean {
+    return this.isUpgrade || this.res.headersSent || this.isClosed;
+  }
+
+  /** Whether the head of the response, with its cookies, has reached the client. */
+  get isAnswered(): boolean {
+    return !this.isUpgrade && this.res.headersSent && !this.#unanswered;
+  }
+
+  /** The request has no session any more: it has let go of the one that it had. */
+  get hasLetGo(): boolean {
+    return this.session === undefined || this.session === null;
+  }
+
+  /** The `Set-Cookie` headers of the response. */
+  get setCookies(): readonly string[] {
+    return [this.res.getHeader('set-cookie') ?? []].flat().map(String);
+  }
+
+  #noteClosed(): void {
+    this.closedAt = performance.now();
+    if (!this.res.headersSent) this.#unanswered = true;
+  }
+}
+
+/** The request, if it is one with a response – and not the stand-in that `store.load` makes. */
+export function sessionRequest(value: unknown): SessionRequest | undefined {
+  if (!isObject(value)) return undefined;
+  const native: NativeRequest = value;
+  const { res } = native;
+  if (native[OBSERVED] || typeof res?.once !== 'function') return native[OBSERVED];
+  return (native[OBSERVED] = new SessionRequest(native, res));
+}
+
+/** Notes whose session it is, where the session library does not. */
+export function setOwner(session: Owned, request: SessionRequest): void {
+  if (!('req' in session)) session[OWNER] = request;
+}
+
+/** The request that has a session; none when a job or a script has made it. */
+export function ownerOf(session: Owned | null | undefined): SessionRequest | undefined {
+  return sessionRequest(session?.req) ?? session?.[OWNER];
+}
+
+/** Also of HTTP/2, whose responses have no `closed`. */
+export function isClosed(response: object): boolean {
+  const { closed, stream } = response as { closed?: boolean; stream?: { destroyed?: boolean } };
+  return closed ?? stream?.destroyed ?? false;
+}
+
+/** Of the URL that the browser requested; Express shortens `url` for what is mounted under a path. */
+export function pathOf(request: object): string {
+  const { originalUrl, url } = request as { originalUrl?: unknown; url?: unknown };
+  const asked = typeof originalUrl === 'string' ? originalUrl : typeof url === 'string' ? url : '/';
+  return asked.split('?', 1)[0] ?? '/';
+}
