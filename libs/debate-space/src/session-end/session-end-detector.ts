@@ -43,7 +43,9 @@ export class SessionEndDetector {
   readonly #stores = new Map<object, WatchedStore>();
   readonly #shutdown = new AbortController();
   #sweeping: Promise<void> | undefined;
-  readonly #unwatchable = new Set<object>();
+  readonly #unwatchable = new WeakSet<object>();
+  /** Whether there is a store that cannot be watched. */
+  #isBlind = false;
 
   constructor(recorder: EndRecorder, options: DetectorOptions, emit: Emit) {
     const { uid, graceMs, store, cookies = [], indexing } = options;
@@ -86,6 +88,7 @@ export class SessionEndDetector {
       this.#emit({ type: 'session-store-found', store: name });
       return true;
     } catch (error) {
+      this.#isBlind = true;
       this.#unwatchable.add(store);
       this.containment.report('session store', error);
       if (error instanceof UnwatchableStoreError)
@@ -116,8 +119,7 @@ export class SessionEndDetector {
   /** Ids are not to be guessed, so whichever store has it has the right one. */
   async #lookUp({ sid, uid }: UserSession): Promise<SessionRecord | undefined> {
     // What is not in the stores that can be asked may be in another.
-    if (this.#unwatchable.size > 0 || this.#stores.size === 0)
-      throw new Error('not every store can be asked');
+    if (this.#isBlind || this.#stores.size === 0) throw new Error('not every store can be asked');
     const found = await Promise.all([...this.#stores.values()].map(({ reader }) => reader.lookUp(sid, uid)));
     return found.find((session) => session !== undefined);
   }
