@@ -12,7 +12,7 @@ import {
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { EventLog } from '../libs/debate-space/src/event-log.js';
+import { EventLog } from '../libs/debate-space/src/module/event-log.js';
 import { fencesOf, pageOf } from './support/docs-snippets.js';
 import { RunningApps } from './support/running-apps.js';
 import { startService, using } from './support/service.js';

@@ -6,8 +6,8 @@ import type { DebateSpaceSimulator, FaultRule } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { filter, firstValueFrom } from 'rxjs';
-import { AccessTokens } from '../libs/debate-space/src/remote/access-tokens.js';
-import { LogoutRoute } from '../libs/debate-space/src/remote/logout-route.js';
+import { AccessTokens } from '../libs/debate-space/src/service/access-tokens.js';
+import { LogoutRoute } from '../libs/debate-space/src/service/logout-route.js';
 import { startService } from './support/service.js';
 import { errorOf } from './support/service-clients.js';
 

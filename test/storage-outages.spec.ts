@@ -6,7 +6,7 @@ import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { redisStorage } from 'nestjs-debate-space/redis';
 import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
-import { tryAcquireSlot } from '../libs/debate-space/src/remote/shared-slots.js';
+import { tryAcquireSlot } from '../libs/debate-space/src/service/shared-slots.js';
 import { openOutbox, storageContext } from './support/outbox-engines.js';
 import { postgresPool, postgresServer, startPostgres } from './support/postgres.js';
 import { redisServer, startRedis } from './support/redis.js';

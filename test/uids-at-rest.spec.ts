@@ -11,10 +11,10 @@ import { RegistryWriter } from '../libs/debate-space/src/session-end/expiry/regi
 import type { LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
 import { SessionRegistry } from '../libs/debate-space/src/session-end/expiry/session-registry.js';
-import { Containment } from '../libs/debate-space/src/containment.js';
-import { Secret } from '../libs/debate-space/src/secret.js';
+import { Containment } from '../libs/debate-space/src/async/containment.js';
+import { Secret } from '../libs/debate-space/src/secrets/secret.js';
 import { keptPlaces, type KeptPlace } from './support/kept-places.js';
-import { plainUidCipher } from '../libs/debate-space/src/uid-cipher.js';
+import { plainUidCipher } from '../libs/debate-space/src/secrets/uid-cipher.js';
 import { outboxContext } from './support/outbox-context.js';
 import { openOutbox } from './support/outbox-engines.js';
 import { keys, startService, using } from './support/service.js';

@@ -4,8 +4,8 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule } from 'nestjs-debate-space';
 import { LogoutQueue } from '../../libs/debate-space/dist/logout/logout-queue.js';
-import { Secret } from '../../libs/debate-space/dist/secret.js';
-import { uidCipher } from '../../libs/debate-space/dist/uid-cipher.js';
+import { Secret } from '../../libs/debate-space/dist/secrets/secret.js';
+import { uidCipher } from '../../libs/debate-space/dist/secrets/uid-cipher.js';
 import { storageOptions } from '../test-crash/engines.mjs';
 import { append, newEntry } from './outbox-entries.mjs';
 

@@ -8,10 +8,10 @@ import { URLSearchParams } from 'node:url';
 import axios from 'axios';
 import jwt from 'jsonwebtoken';
 import { Agent, request } from 'undici';
-import { LogoutTokenSigner } from '../../libs/debate-space/dist/logout-token/logout-token-signer.js';
-import { LogoutRoute } from '../../libs/debate-space/dist/remote/logout-route.js';
-import { Transport } from '../../libs/debate-space/dist/remote/transport.js';
-import { Secret } from '../../libs/debate-space/dist/secret.js';
+import { LogoutTokenSigner } from '../../libs/debate-space/dist/logout/logout-token-signer.js';
+import { LogoutRoute } from '../../libs/debate-space/dist/service/logout-route.js';
+import { Transport } from '../../libs/debate-space/dist/service/transport.js';
+import { Secret } from '../../libs/debate-space/dist/secrets/secret.js';
 
 const [kind, url, inFlight] = process.argv.slice(2);
 const secretKey = 'a secret key that is long enough for HS256';

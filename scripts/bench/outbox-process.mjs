@@ -2,8 +2,8 @@
 import { performance } from 'node:perf_hooks';
 import { LogoutQueue } from '../../libs/debate-space/dist/logout/logout-queue.js';
 import { QUEUE_FAMILIES } from '../../libs/debate-space/dist/logout/queue-keys.js';
-import { Secret } from '../../libs/debate-space/dist/secret.js';
-import { uidCipher } from '../../libs/debate-space/dist/uid-cipher.js';
+import { Secret } from '../../libs/debate-space/dist/secrets/secret.js';
+import { uidCipher } from '../../libs/debate-space/dist/secrets/uid-cipher.js';
 import { storageOptions } from '../test-crash/engines.mjs';
 import { countClaims, cycle } from './outbox-cycles.mjs';
 import { append, inParallel, newEntry } from './outbox-entries.mjs';

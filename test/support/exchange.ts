@@ -1,6 +1,6 @@
 import { AbortedError, NetworkError, TimeoutError } from '../../libs/debate-space/src/errors.js';
-import { Failure } from '../../libs/debate-space/src/remote/answer.js';
-import type { HttpReply } from '../../libs/debate-space/src/remote/transport.js';
+import { Failure } from '../../libs/debate-space/src/service/answer.js';
+import type { HttpReply } from '../../libs/debate-space/src/service/transport.js';
 
 const KINDS = new Map<unknown, string>([
   [NetworkError, 'network'],

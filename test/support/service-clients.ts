@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DebateSpaceSimulator, type SimulatorOptions } from 'debate-space-simulator';
 import type { DebateSpaceModuleOptions, DebateSpaceService } from 'nestjs-debate-space';
-import { DebateSpaceRuntime } from '../../libs/debate-space/src/debate-space-runtime.js';
-import { resolveOptions } from '../../libs/debate-space/src/resolve-options.js';
+import { DebateSpaceRuntime } from '../../libs/debate-space/src/module/debate-space-runtime.js';
+import { resolveOptions } from '../../libs/debate-space/src/options/resolve-options.js';
 import { keys, startService } from './service.js';
 
 export interface ScriptedRequest {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DebateSpaceEvent } from 'nestjs-debate-space';
-import { Secret } from '../../libs/debate-space/src/secret.js';
+import { Secret } from '../../libs/debate-space/src/secrets/secret.js';
 import { defaultSessionUid } from '../../libs/debate-space/src/session-end/default-session-uid.js';
 import { EndRecorder } from '../../libs/debate-space/src/session-end/verdict/end-recorder.js';
 import { SessionEndDetector } from '../../libs/debate-space/src/session-end/session-end-detector.js';

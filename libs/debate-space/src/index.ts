@@ -1,5 +1,5 @@
-export { DebateSpaceModule } from './debate-space.module.js';
-export type { DebateSpaceModuleExtras } from './debate-space.module-definition.js';
+export { DebateSpaceModule } from './module/debate-space.module.js';
+export type { DebateSpaceModuleExtras } from './module/debate-space.module-definition.js';
 export type {
   CookieRequest,
   DebateSpaceErasureOptions,
@@ -15,10 +15,14 @@ export type {
   SessionRecord,
   SessionStore,
   SessionUid,
-} from './debate-space.options.js';
-export { DebateSpaceService, type CallOptions, type FindUserOptions } from './debate-space.service.js';
-export { getDebateSpaceToken, InjectDebateSpace } from './debate-space.tokens.js';
-export { DebateSpaceErasures, type BulkErasureRequest, type DryRunOptions } from './debate-space-erasures.js';
+} from './options/options.js';
+export { DebateSpaceService, type CallOptions, type FindUserOptions } from './api/debate-space.service.js';
+export { getDebateSpaceToken, InjectDebateSpace } from './api/debate-space.tokens.js';
+export {
+  DebateSpaceErasures,
+  type BulkErasureRequest,
+  type DryRunOptions,
+} from './api/debate-space-erasures.js';
 export type {
   BeforeErase,
   BeforeEraseAnswer,
@@ -32,26 +36,26 @@ export type {
   PendingErasure,
   RequestedErasure,
 } from './erasure/erasure.js';
-export { DebateSpaceEvents } from './debate-space-events.js';
-export type { DebateSpaceEvent, EndReason } from './debate-space-event.js';
+export { DebateSpaceEvents } from './api/debate-space-events.js';
+export type { DebateSpaceEvent, EndReason } from './events.js';
 export {
   EndsDebateSession,
   SessionEndInterceptor,
   type EndsDebateSessionOptions,
-} from './session-end/session-end.interceptor.js';
+} from './api/session-end.interceptor.js';
 export {
   DebateSpaceHealth,
   type DebateSpaceHealthOptions,
   type DebateSpaceHealthReport,
   type HealthIndicatorResult,
   type HealthState,
-} from './debate-space-health.js';
+} from './api/debate-space-health.js';
 export {
   DebateSpaceOutbox,
   type ExplainedLogout,
   type OutboxStats,
   type ParkedLogout,
-} from './debate-space-outbox.js';
+} from './api/debate-space-outbox.js';
 export { memoryStorage } from './storage/memory-storage.js';
 export type {
   DebateSpaceStorage,
@@ -64,8 +68,8 @@ export type {
   StorageView,
 } from './storage/storage.js';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
-export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './remote/user-list.js';
-export type { HttpAdapter } from './remote/transport.js';
+export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/user-list.js';
+export type { HttpAdapter } from './service/transport.js';
 export {
   AbortedError,
   AuthenticationError,

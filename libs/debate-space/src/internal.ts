@@ -3,5 +3,5 @@
  *
  * @internal
  */
-export { proxyAuthorization, proxyFor } from './remote/proxy.js';
-export { uidProblem } from './remote/uid.js';
+export { proxyAuthorization, proxyFor } from './service/proxy.js';
+export { uidProblem } from './uid.js';

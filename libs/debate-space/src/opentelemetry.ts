@@ -1,7 +1,7 @@
 import { metrics, SpanKind, SpanStatusCode, trace, type Meter, type Tracer } from '@opentelemetry/api';
-import type { DebateSpaceEvent } from './debate-space-event.js';
-import type { DebateSpaceEvents } from './debate-space-events.js';
-import type { DebateSpaceOutbox } from './debate-space-outbox.js';
+import type { DebateSpaceEvent } from './events.js';
+import type { DebateSpaceEvents } from './api/debate-space-events.js';
+import type { DebateSpaceOutbox } from './api/debate-space-outbox.js';
 
 export interface DebateSpaceTelemetryOptions {
   readonly events: DebateSpaceEvents;

@@ -1,11 +1,11 @@
-import type { Emit } from '../debate-space-event.js';
+import type { Emit } from '../events.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
-import { orAborted } from '../linked-signal.js';
+import { orAborted } from '../async/linked-signal.js';
 import { causeOf, decide } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
-import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
-import type { NoSlot, Slot } from '../remote/rate-limiter.js';
-import { timeoutOrThrow } from '../with-timeout.js';
+import { fullJitter, MAX_RETRY_AFTER_MS } from '../service/backoff.js';
+import type { NoSlot, Slot } from '../service/rate-limiter.js';
+import { timeoutOrThrow } from '../async/with-timeout.js';
 import type { ErasureCalls } from './erasure-calls.js';
 import type { ErasureEnd } from './erasure-change.js';
 import type { ErasureClaim } from './erasure-claims.js';

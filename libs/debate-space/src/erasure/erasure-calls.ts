@@ -1,8 +1,8 @@
 import { DebateSpaceError, type DebateSpaceErrorCode } from '../errors.js';
-import { iterateUsers } from '../remote/paginate-users.js';
-import type { NoSlot, Slot } from '../remote/rate-limiter.js';
-import type { DebateSpaceUser } from '../remote/user-list.js';
-import type { UsersApi } from '../remote/users-api.js';
+import { iterateUsers } from '../service/paginate-users.js';
+import type { NoSlot, Slot } from '../service/rate-limiter.js';
+import type { DebateSpaceUser } from '../service/user-list.js';
+import type { UsersApi } from '../service/users-api.js';
 import type { ErasureMode } from './erasure.js';
 
 const PER_PAGE = 100;

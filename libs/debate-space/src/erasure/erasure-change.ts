@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { DebateSpaceEvent } from '../debate-space-event.js';
+import type { DebateSpaceEvent } from '../events.js';
 import { ErasureError } from '../errors.js';
 import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
 import type { Transaction } from '../storage/transaction.js';

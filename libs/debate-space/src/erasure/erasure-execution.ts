@@ -1,7 +1,7 @@
-import type { Emit } from '../debate-space-event.js';
+import type { Emit } from '../events.js';
 import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobKind } from '../jobs/job-kind.js';
-import type { ServicePause } from '../remote/service-pause.js';
+import type { ServicePause } from '../service/service-pause.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
 import { finishedEvent, type ErasureEnd } from './erasure-change.js';
 import type { ErasureClaim } from './erasure-claims.js';

@@ -1,4 +1,4 @@
-import type { Emit } from '../debate-space-event.js';
+import type { Emit } from '../events.js';
 import { rangePages } from '../storage/range-pages.js';
 import { isReadable } from '../storage/record-type.js';
 import { Transaction } from '../storage/transaction.js';

@@ -1,12 +1,12 @@
 import { invalidArgument } from '../errors.js';
-import { KeyedMutex } from '../logout/keyed-mutex.js';
+import { KeyedMutex } from '../async/keyed-mutex.js';
 import { rangePages } from '../storage/range-pages.js';
 import { isReadable, readRecord, type ReadRecord } from '../storage/record-type.js';
 import type { DebateSpaceStorage, HostTransaction, StorageView } from '../storage/storage.js';
 import { SteadyClock } from '../storage/steady-clock.js';
 import { transact } from '../storage/transact.js';
 import { Transaction } from '../storage/transaction.js';
-import type { UidCipher } from '../uid-cipher.js';
+import type { UidCipher } from '../secrets/uid-cipher.js';
 import { ErasureChange, waitingOf } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import { BATCH, RECEIPT, type StoredBatch, type StoredReceipt } from './erasure-records.js';

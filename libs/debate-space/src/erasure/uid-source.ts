@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { invalidArgument } from '../errors.js';
-import { orAborted } from '../linked-signal.js';
-import { uidProblem } from '../remote/uid.js';
-import type { DebateSpaceUser } from '../remote/user-list.js';
+import { orAborted } from '../async/linked-signal.js';
+import { uidProblem } from '../uid.js';
+import type { DebateSpaceUser } from '../service/user-list.js';
 
 /** Uids: an array, another iterable, or an async iterable such as a database cursor. */
 export type UidSource = Iterable<string> | AsyncIterable<string>;

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { DebateSpaceEvent } from '../debate-space-event.js';
+import type { DebateSpaceEvent } from '../events.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 
 describe('the circuit breaker', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { DebateSpaceEvent } from '../debate-space-event.js';
+import type { DebateSpaceEvent } from '../events.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { JobKind } from './job-kind.js';
 import { LEASE_MS, type JobQueue } from './job-queue.js';

@@ -1,5 +1,5 @@
-import type { Containment } from '../containment.js';
-import { withTimeout } from '../with-timeout.js';
+import type { Containment } from '../async/containment.js';
+import { withTimeout } from '../async/with-timeout.js';
 import type { JobKind } from './job-kind.js';
 import { LEASE_MS } from './job-queue.js';
 import { WorkLoop } from './work-loop.js';

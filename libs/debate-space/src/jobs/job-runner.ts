@@ -1,6 +1,6 @@
-import { Containment } from '../containment.js';
-import type { Emit } from '../debate-space-event.js';
-import { withTimeout } from '../with-timeout.js';
+import { Containment } from '../async/containment.js';
+import type { Emit } from '../events.js';
+import { withTimeout } from '../async/with-timeout.js';
 import type { JobKind } from './job-kind.js';
 import { JobLane, type AnyJobLane } from './job-lane.js';
 import { LEASE_MS } from './job-queue.js';

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { Containment } from '../containment.js';
+import type { Containment } from '../async/containment.js';
 
 const RETRY_MS = 1_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-import { fullJitter, MAX_RETRY_AFTER_MS } from '../remote/backoff.js';
+import { fullJitter, MAX_RETRY_AFTER_MS } from '../service/backoff.js';
 import type { LogoutJob } from './logout.js';
 
 /** What came of one attempt at delivery. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
-import type { DebateSpaceEvent } from '../debate-space-event.js';
+import type { DebateSpaceEvent } from '../events.js';
 import { FlakyStorage } from '../../../../test/support/flaky-storage.js';
 import { openMemory } from '../../../../test/support/outbox-engines.js';
 import type { LogoutCounts, LogoutEntry, LogoutJob } from './logout.js';

@@ -1,8 +1,8 @@
-import { Containment } from '../containment.js';
-import type { Emit } from '../debate-space-event.js';
+import { Containment } from '../async/containment.js';
+import type { Emit } from '../events.js';
 import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobKind } from '../jobs/job-kind.js';
-import type { ServicePause } from '../remote/service-pause.js';
+import type { ServicePause } from '../service/service-pause.js';
 import { causeOf, decide, seemsDown } from './delivery-policy.js';
 import type { FallbackQueue } from './fallback-queue.js';
 import type { LogoutSender } from './logout-sender.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { Secret } from '../secret.js';
-import { uidCipher } from '../uid-cipher.js';
+import { Secret } from '../secrets/secret.js';
+import { uidCipher } from '../secrets/uid-cipher.js';
 import { outboxContext } from '../../../../test/support/outbox-context.js';
 import { memoryQueue } from '../../../../test/support/outbox-engines.js';
 import { SharedStorage, type Outcome } from '../../../../test/support/shared-storage.js';

@@ -2,13 +2,13 @@ import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import { recordText } from '../storage/record-type.js';
 import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
-import { plainUidCipher } from '../uid-cipher.js';
-import { KeyedMutex } from './keyed-mutex.js';
+import { plainUidCipher } from '../secrets/uid-cipher.js';
+import { KeyedMutex } from '../async/keyed-mutex.js';
 import { LogoutClaims } from './logout-claims.js';
 import { LogoutDesk } from './logout-desk.js';
 import { LogoutRecords, rowsOf, STATES, type OwnLogout, type Rows } from './logout-records.js';
 import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from './logout.js';
-import { chain, type MaybePromise } from './maybe-promise.js';
+import { chain, type MaybePromise } from '../async/maybe-promise.js';
 import { dueAtOf, QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
 import { LOGOUT, newLogout, progressOf, type StoredLogout } from './stored-logout.js';
 

@@ -1,8 +1,8 @@
-import { KeyProblem } from '../asked-key.js';
-import type { Emit } from '../debate-space-event.js';
-import type { LogoutTokenSigner } from '../logout-token/logout-token-signer.js';
-import type { LogoutRoute } from '../remote/logout-route.js';
-import { withTimeout } from '../with-timeout.js';
+import { KeyProblem } from '../secrets/asked-key.js';
+import type { Emit } from '../events.js';
+import type { LogoutTokenSigner } from './logout-token-signer.js';
+import type { LogoutRoute } from '../service/logout-route.js';
+import { withTimeout } from '../async/with-timeout.js';
 import type { DeliveryAnswer } from './delivery-policy.js';
 import type { LogoutEntry } from './logout.js';
 

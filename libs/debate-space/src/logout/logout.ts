@@ -1,5 +1,5 @@
-import type { EndReason } from '../debate-space-event.js';
-import type { UidCipher } from '../uid-cipher.js';
+import type { EndReason } from '../events.js';
+import type { UidCipher } from '../secrets/uid-cipher.js';
 
 /** The intent to log a user out: never a token (they live two minutes), never a session id. */
 export interface LogoutEntry {

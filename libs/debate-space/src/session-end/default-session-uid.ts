@@ -1,5 +1,5 @@
-import type { SessionRecord } from '../debate-space.options.js';
-import { isPromise } from '../is-promise.js';
+import type { SessionRecord } from '../options/options.js';
+import { isPromise } from '../async/is-promise.js';
 
 /**
  * The first of `session.passport.user`, `session.passport` (@fastify/passport), `session.user`, `session.userId`,

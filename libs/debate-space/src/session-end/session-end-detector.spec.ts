@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { DebateSpaceEvent } from '../debate-space-event.js';
-import { Secret } from '../secret.js';
+import type { DebateSpaceEvent } from '../events.js';
+import { Secret } from '../secrets/secret.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import { EndRecorder } from './verdict/end-recorder.js';
 import { SessionEndDetector } from './session-end-detector.js';

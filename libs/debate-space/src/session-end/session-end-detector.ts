@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Containment } from '../containment.js';
-import type { Emit } from '../debate-space-event.js';
-import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../debate-space.options.js';
-import { withTimeout } from '../with-timeout.js';
+import { Containment } from '../async/containment.js';
+import type { Emit } from '../events.js';
+import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../options/options.js';
+import { withTimeout } from '../async/with-timeout.js';
 import { CookieSessions } from './cookies/cookie-sessions.js';
 import { defaultSessionUid } from './default-session-uid.js';
 import type { DetectorContext } from './detector-context.js';

@@ -1,5 +1,5 @@
-import { isObject } from '../is-object.js';
-import type { Emit, SetupWarningCode } from '../debate-space-event.js';
+import { isObject } from './is-object.js';
+import type { Emit, SetupWarningCode } from '../events.js';
 
 const MAX_KEYS = 20;
 /** Where hosts keep their user; state of a login under way, such as `oauth2:…`, is none. */

@@ -1,5 +1,5 @@
 import * as sortedBTree from 'sorted-btree';
-import { defaultExportOf } from '../default-export.js';
+import { defaultExportOf } from './default-export.js';
 import { StorageError } from '../errors.js';
 import { Families } from './families.js';
 import { MonotonicClock } from './monotonic-clock.js';

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { StorageError } from '../errors.js';
-import { timeoutOrThrow } from '../with-timeout.js';
+import { timeoutOrThrow } from '../async/with-timeout.js';
 
 /**
  * Calls through a connection of the host's, which may keep commands back for as long as the server is away: each call

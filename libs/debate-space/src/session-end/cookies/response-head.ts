@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { Containment } from '../../containment.js';
-import { isObject } from '../../is-object.js';
+import type { Containment } from '../../async/containment.js';
+import { isObject } from '../is-object.js';
 
 /**
  * Reports which cookies the head of a response has set, once it is written. Headers that are given to `writeHead` itself

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Containment } from '../../containment.js';
-import type { SessionRecord } from '../../debate-space.options.js';
-import { Secret } from '../../secret.js';
+import { Containment } from '../../async/containment.js';
+import type { SessionRecord } from '../../options/options.js';
+import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';
-import { keyedHash } from '../../keyed-hash.js';
+import { keyedHash } from '../../secrets/keyed-hash.js';
 import type { EndRecorder } from '../verdict/end-recorder.js';
 import { sweepExpired } from './expiry-sweep.js';
 import { SessionRegistry } from './session-registry.js';

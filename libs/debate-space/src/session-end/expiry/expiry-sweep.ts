@@ -1,5 +1,5 @@
-import type { SessionRecord } from '../../debate-space.options.js';
-import { timeoutOrThrow } from '../../with-timeout.js';
+import type { SessionRecord } from '../../options/options.js';
+import { timeoutOrThrow } from '../../async/with-timeout.js';
 import type { DetectorContext } from '../detector-context.js';
 import type { SessionIndexing } from './registry-writer.js';
 import { nextLook } from './session-expiry.js';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Containment } from '../../containment.js';
-import type { SessionRecord } from '../../debate-space.options.js';
-import { Secret } from '../../secret.js';
+import { Containment } from '../../async/containment.js';
+import type { SessionRecord } from '../../options/options.js';
+import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
 import { RegistryWriter } from './registry-writer.js';
 import { SessionRegistry } from './session-registry.js';

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import type { Containment } from '../../containment.js';
-import type { SessionRecord } from '../../debate-space.options.js';
-import { uidProblem } from '../../remote/uid.js';
-import { timeoutOrThrow, withTimeout } from '../../with-timeout.js';
+import type { Containment } from '../../async/containment.js';
+import type { SessionRecord } from '../../options/options.js';
+import { uidProblem } from '../../uid.js';
+import { timeoutOrThrow, withTimeout } from '../../async/with-timeout.js';
 import { expiryOf } from './session-expiry.js';
 import type { SessionRegistry, SessionRemoval } from './session-registry.js';
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { storageKinds, type StoragePlaces } from '../../../../../test/support/storage-engines.js';
 import { inspect } from 'node:util';
-import { keyedHash } from '../../keyed-hash.js';
-import { Secret } from '../../secret.js';
+import { keyedHash } from '../../secrets/keyed-hash.js';
+import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
 import type { DebateSpaceStorage, StorageEngine } from '../../storage/storage.js';
 import { FORGOTTEN_AFTER_MS, SessionRegistry, type UserSession } from './session-registry.js';

@@ -1,7 +1,7 @@
-import { keyedHash } from '../../keyed-hash.js';
-import { KeyedMutex } from '../../logout/keyed-mutex.js';
-import { Sealer } from '../../sealer.js';
-import type { Secret } from '../../secret.js';
+import { keyedHash } from '../../secrets/keyed-hash.js';
+import { KeyedMutex } from '../../async/keyed-mutex.js';
+import { Sealer } from '../../secrets/sealer.js';
+import type { Secret } from '../../secrets/secret.js';
 import { isReadable, type ReadRecord, type RecordType } from '../../storage/record-type.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';
 import { transact } from '../../storage/transact.js';

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import type { DebateSpaceEvent } from '../../debate-space-event.js';
-import { Secret } from '../../secret.js';
+import type { DebateSpaceEvent } from '../../events.js';
+import { Secret } from '../../secrets/secret.js';
 import { attachPlatform } from './attach-platform.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';

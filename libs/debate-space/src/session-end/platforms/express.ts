@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isObject } from '../../is-object.js';
+import { isObject } from '../is-object.js';
 import { sessionRequest } from '../verdict/session-request.js';
 import type { PlatformListener } from './platform-listener.js';
 

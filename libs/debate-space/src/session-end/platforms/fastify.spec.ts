@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
-import { Containment } from '../../containment.js';
-import type { DebateSpaceEvent } from '../../debate-space-event.js';
+import { Containment } from '../../async/containment.js';
+import type { DebateSpaceEvent } from '../../events.js';
 import { onFastifySession } from './fastify.js';
 import type { PlatformListener } from './platform-listener.js';
 

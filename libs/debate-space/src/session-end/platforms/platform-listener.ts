@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Containment } from '../../containment.js';
-import { isObject } from '../../is-object.js';
+import type { Containment } from '../../async/containment.js';
+import { isObject } from '../is-object.js';
 import type { SessionEndDetector } from '../session-end-detector.js';
 import type { SessionRequest } from '../verdict/session-request.js';
 

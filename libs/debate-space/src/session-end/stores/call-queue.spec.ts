@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { originalProcess } from '../../../../../test/support/original-process.js';
-import { Containment } from '../../containment.js';
-import type { DebateSpaceEvent } from '../../debate-space-event.js';
+import { Containment } from '../../async/containment.js';
+import type { DebateSpaceEvent } from '../../events.js';
 import { CallQueue } from './call-queue.js';
 import type { StoreMethod } from './patch-store.js';
 

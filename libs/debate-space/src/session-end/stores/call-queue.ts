@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { Containment } from '../../containment.js';
-import { isPromise } from '../../is-promise.js';
+import type { Containment } from '../../async/containment.js';
+import { isPromise } from '../../async/is-promise.js';
 import type { StoreOutcome } from '../verdict/decide-end.js';
 import { observeCall } from './observe-call.js';
 import type { StoreMethod } from './patch-store.js';

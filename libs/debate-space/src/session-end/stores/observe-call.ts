@@ -1,4 +1,4 @@
-import { isPromise } from '../../is-promise.js';
+import { isPromise } from '../../async/is-promise.js';
 import type { StoreOutcome } from '../verdict/decide-end.js';
 import type { StoreMethod } from './patch-store.js';
 

@@ -1,4 +1,4 @@
-import { isObject } from '../../is-object.js';
+import { isObject } from '../is-object.js';
 
 const WRITES = ['touch', 'set', 'destroy', 'clear'] as const;
 const READS = ['get', 'all', 'length', 'ids'] as const;

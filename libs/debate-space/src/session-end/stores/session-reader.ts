@@ -1,6 +1,6 @@
-import type { SessionRecord } from '../../debate-space.options.js';
-import { isObject } from '../../is-object.js';
-import { isPromise } from '../../is-promise.js';
+import type { SessionRecord } from '../../options/options.js';
+import { isObject } from '../is-object.js';
+import { isPromise } from '../../async/is-promise.js';
 import { resolvedUid } from '../default-session-uid.js';
 import type { DetectorContext } from '../detector-context.js';
 import type { SessionRequest } from '../verdict/session-request.js';

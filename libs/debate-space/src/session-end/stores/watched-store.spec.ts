@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
-import type { DebateSpaceEvent } from '../../debate-space-event.js';
+import type { DebateSpaceEvent } from '../../events.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
-import { Secret } from '../../secret.js';
+import { Secret } from '../../secrets/secret.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';
 import { SessionEndDetector } from '../session-end-detector.js';

@@ -1,5 +1,5 @@
-import type { SessionRecord } from '../../debate-space.options.js';
-import { isPromise } from '../../is-promise.js';
+import type { SessionRecord } from '../../options/options.js';
+import { isPromise } from '../../async/is-promise.js';
 import { ActiveRequests } from '../verdict/active-requests.js';
 import { ObservedCall } from '../verdict/decide-end.js';
 import type { DetectorContext } from '../detector-context.js';

@@ -1,4 +1,4 @@
-import type { Containment } from '../../containment.js';
+import type { Containment } from '../../async/containment.js';
 import { sessionLeftBy } from './browser-cookies.js';
 import type { SessionRequest } from './session-request.js';
 

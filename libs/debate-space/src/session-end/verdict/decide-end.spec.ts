@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Containment } from '../../containment.js';
+import { Containment } from '../../async/containment.js';
 import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
 import type { SessionRequest } from './session-request.js';
 

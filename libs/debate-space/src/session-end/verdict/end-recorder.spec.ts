@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
-import { Secret } from '../../secret.js';
+import { Secret } from '../../secrets/secret.js';
 import { EndRecorder, type EndRecorderOptions } from './end-recorder.js';
 
 it('an end that is undecided for longer than the lease of its hold is not delivered', async () => {

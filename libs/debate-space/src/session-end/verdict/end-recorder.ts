@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import { randomUUID } from 'node:crypto';
-import { Containment } from '../../containment.js';
-import type { Emit, EndReason } from '../../debate-space-event.js';
+import { Containment } from '../../async/containment.js';
+import type { Emit, EndReason } from '../../events.js';
 import { AbortedError } from '../../errors.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
 import type { LogoutEntry } from '../../logout/logout.js';
-import { uidProblem } from '../../remote/uid.js';
-import type { Secret } from '../../secret.js';
-import { keyedHash } from '../../keyed-hash.js';
-import { isObject } from '../../is-object.js';
-import { isPromise } from '../../is-promise.js';
+import { uidProblem } from '../../uid.js';
+import type { Secret } from '../../secrets/secret.js';
+import { keyedHash } from '../../secrets/keyed-hash.js';
+import { isObject } from '../is-object.js';
+import { isPromise } from '../../async/is-promise.js';
 
 /** An end that is held in the storage and not proven yet. */
 export interface HeldEnd {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
-import { Containment } from '../../containment.js';
-import type { DebateSpaceEvent } from '../../debate-space-event.js';
-import { Secret } from '../../secret.js';
+import { Containment } from '../../async/containment.js';
+import type { DebateSpaceEvent } from '../../events.js';
+import { Secret } from '../../secrets/secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { ObservedCall } from './decide-end.js';
 import type { DetectorContext } from '../detector-context.js';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { EndReason } from '../../debate-space-event.js';
-import { withTimeout } from '../../with-timeout.js';
+import type { EndReason } from '../../events.js';
+import { withTimeout } from '../../async/with-timeout.js';
 import type { DetectorContext } from '../detector-context.js';
 import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
 import type { HeldEnd } from './end-recorder.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { duplexPair } from 'node:stream';
-import { Containment } from '../../containment.js';
+import { Containment } from '../../async/containment.js';
 import { sessionRequest, type SessionRequest } from './session-request.js';
 
 let server: Server;

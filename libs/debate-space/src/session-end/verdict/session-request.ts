@@ -1,8 +1,8 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { Containment } from '../../containment.js';
-import { isObject } from '../../is-object.js';
+import type { Containment } from '../../async/containment.js';
+import { isObject } from '../is-object.js';
 
 const OBSERVED = Symbol('the request as the plugin sees it');
 /**

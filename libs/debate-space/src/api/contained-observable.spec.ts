@@ -1,0 +1,65 @@
+/** @jest-environment ./test/support/native-require.environment.js */
+import { describe, expect, it } from '@jest/globals';
+import * as ownRxjs from 'rxjs';
+import { ContainedObservable } from './contained-observable.js';
+import { Containment } from '../async/containment.js';
+import type { DebateSpaceEvent } from '../events.js';
+
+declare const nativeRequire: NodeJS.Require;
+const { Subject } = ownRxjs;
+const copies = [
+  { name: 'the plugin’s RxJS', rxjs: ownRxjs },
+  { name: 'a second copy of RxJS', rxjs: nativeRequire('rxjs') as typeof ownRxjs },
+];
+
+function observable() {
+  const faults: DebateSpaceEvent[] = [];
+  const source = new Subject<number>();
+  const events$ = new ContainedObservable(new Containment((event) => faults.push(event)), source);
+  return { faults, source, events$ };
+}
+
+describe.each(copies)('a host with $name', ({ rxjs }) => {
+  it('leaves no subscription behind when firstValueFrom has its value', async () => {
+    const { source, events$ } = observable();
+    const first = rxjs.firstValueFrom(events$);
+    source.next(1);
+    expect(await first).toBe(1);
+    expect(source.observed).toBe(false);
+  });
+
+  it('leaves no subscription behind when an operator has what it takes', () => {
+    const { source, events$ } = observable();
+    const values: number[] = [];
+    events$.pipe(rxjs.take(2)).subscribe((value) => values.push(value));
+    for (const value of [1, 2, 3]) source.next(value);
+    expect(values).toEqual([1, 2]);
+    expect(source.observed).toBe(false);
+  });
+
+  it('hears through operators that the events have ended', async () => {
+    const { source, events$ } = observable();
+    const all = rxjs.lastValueFrom(events$.pipe(rxjs.toArray()));
+    source.next(1);
+    source.complete();
+    expect(await all).toEqual([1]);
+  });
+});
+
+it('the second copy of RxJS is one', () => {
+  expect(copies[1]?.rxjs.Subscriber).not.toBe(ownRxjs.Subscriber);
+});
+
+it('a direct subscriber that throws is a fault, and the others get the event', () => {
+  const { faults, source, events$ } = observable();
+  const values: number[] = [];
+  events$.subscribe(() => {
+    throw new TypeError('a fault that was injected');
+  });
+  const subscription = events$.subscribe({ next: (value) => values.push(value) });
+  source.next(1);
+  subscription.unsubscribe();
+  source.next(2);
+  expect(values).toEqual([1]);
+  expect(faults).toContainEqual({ type: 'fault', where: 'a subscriber of events$', error: 'TypeError' });
+});

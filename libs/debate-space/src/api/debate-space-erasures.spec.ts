@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Readable } from 'node:stream';
+import { Clocks, erasureProcess } from '../../../../test/support/erasure-process.js';
+import { openMemory } from '../../../../test/support/outbox-engines.js';
+import { DebateSpaceErasures } from './debate-space-erasures.js';
+import { StorageError } from '../errors.js';
+import type { DebateSpaceStorage } from '../storage/storage.js';
+
+describe('a request whose outcome is unknown', () => {
+  let storage: DebateSpaceStorage;
+  let erasures: DebateSpaceErasures;
+  let lost: { mockRestore(): void } | undefined;
+  beforeEach(() => {
+    storage = openMemory();
+    const process = erasureProcess(storage, new Clocks());
+    const calls = { allUsers: () => Readable.from([]) };
+    const closing = new AbortController().signal;
+    erasures = new DebateSpaceErasures(process.storage, calls, closing, () => undefined);
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  /** From the commit with this number on, the storage does not answer. */
+  function loseAnswerOf(number: number): void {
+    const commit = storage.commit.bind(storage);
+    let commits = 0;
+    lost = jest.spyOn(storage, 'commit').mockImplementation(async (checks, changes) => {
+      const made = await commit(checks, changes);
+      if ((commits += 1) >= number) throw new StorageError('no answer');
+      return made;
+    });
+  }
+  async function errorOf(call: Promise<unknown>): Promise<StorageError> {
+    const error = await call.catch((thrown: unknown) => thrown);
+    lost?.mockRestore();
+    expect(error).toBeInstanceOf(StorageError);
+    return error as StorageError;
+  }
+
+  it('names the reference that the caller has not given', async () => {
+    loseAnswerOf(1);
+    const { reference = '', message } = await errorOf(erasures.request({ uid: 'alice', mode: 'delete' }));
+    expect(message).toBe(`Erasure ${reference}: no answer`);
+    expect(await erasures.status(reference)).toMatchObject({ total: 1, waiting: 1 });
+    expect(await erasures.request({ uid: 'alice', mode: 'delete' })).toMatchObject({ reference, alreadyUnderWay: true }); // prettier-ignore
+  });
+
+  it.each([1, 2, 3])(
+    'of many names the reference, whichever commit was not answered (%d)',
+    async (number) => {
+      loseAnswerOf(number);
+      const request = { mode: 'delete', reference: 'list' } as const;
+      const { reference = '' } = await errorOf(erasures.requestMany(['alice', 'bob'], request));
+      expect(await erasures.status(reference)).toMatchObject({ total: number > 1 ? 2 : 0, complete: number > 2 }); // prettier-ignore
+      expect(await erasures.requestMany(['alice', 'bob'], request)).toMatchObject({
+        total: 2,
+        complete: true,
+      });
+    },
+  );
+
+  it('names the earlier reference when that is what the caller would have been told', async () => {
+    const { reference } = await erasures.request({ uid: 'alice', mode: 'delete' });
+    const get = storage.get.bind(storage);
+    let reads = 0;
+    jest.spyOn(storage, 'get').mockImplementation((keys) => {
+      if ((reads += 1) > 2) throw new StorageError('no answer');
+      return get(keys);
+    });
+    await expect(erasures.request({ uid: 'alice', mode: 'delete' })).rejects.toMatchObject({ reference });
+  });
+});

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto';
+import type { Observable } from 'rxjs';
+import type { Emit } from '../events.js';
+import { StorageError } from '../errors.js';
+import type { ErasureCalls } from '../erasure/erasure-calls.js';
+import { finishedEvent } from '../erasure/erasure-change.js';
+import { ErasureControl } from '../erasure/erasure-control.js';
+import { watchProgress } from '../erasure/erasure-progress.js';
+import { batchRequest, ErasureRequests } from '../erasure/erasure-requests.js';
+import type { ErasureStorage } from '../erasure/erasure-storage.js';
+import type {
+  ErasureMode,
+  ErasureProgress,
+  ErasureReceipt,
+  ErasureRequest,
+  ErasureStatus,
+  RequestedErasure,
+} from '../erasure/erasure.js';
+import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
+import { assertUid } from '../uid.js';
+
+/** Many users to be erased under one reference. */
+export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
+  /** The name of this erasure, by which it is asked for again; see `ErasureRequest`. */
+  readonly reference: string;
+  /** Ends the reading early; what was read is kept, and nothing of it carried out. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface DryRunOptions {
+  /** Counts what is under way in this mode only. Default: in both. */
+  readonly mode?: ErasureMode | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Durable, idempotent erasures with receipts. An accepted request is stored and carried out in the background: log out,
+ * then anonymize or delete (service-interface.md, sections 4.2 and 4.3). Injectable.
+ *
+ * Every method rejects with a {@link StorageError} when the storage cannot be reached. After a rejected `request` or
+ * `requestMany` it is unknown whether the erasure was stored: the error has its `reference`, also when the caller gave
+ * none. See `status(reference)`, or repeat the call.
+ */
+export class DebateSpaceErasures {
+  readonly #storage: ErasureStorage;
+  readonly #control: ErasureControl;
+  readonly #calls: Pick<ErasureCalls, 'allUsers'>;
+  readonly #closing: AbortSignal;
+  readonly #emit: Emit;
+
+  /** @internal */
+  constructor(
+    storage: ErasureStorage,
+    calls: Pick<ErasureCalls, 'allUsers'>,
+    closing: AbortSignal,
+    emit: Emit,
+  ) {
+    this.#storage = storage;
+    this.#control = new ErasureControl(storage);
+    this.#calls = calls;
+    this.#closing = closing;
+    this.#emit = emit;
+  }
+
+  /**
+   * Requests one user's erasure; resolves when it is durable. The same user in the same mode is erased once, however
+   * often it is requested: `alreadyUnderWay` says so, and without a `reference` the answer is the status of the earlier
+   * request.
+   *
+   * With a `transaction` the erasure exists exactly if the host commits. Errors are those of the host's connection: repeat
+   * the transaction on 40001 and 40P01 as always. There is no event `erasure-requested`, because the commit is the host's;
+   * the runner finds the erasure within seconds after it.
+   *
+   * @example
+   * await client.query('BEGIN');
+   * await client.query('DELETE FROM users WHERE id = $1', [id]);
+   * await erasures.request({ uid: id, mode: 'delete', transaction: client });
+   * await client.query('COMMIT');
+   *
+   * @throws {@link InvalidUidError} before anything is stored
+   * @throws {@link InvalidArgumentError} before anything is stored; also when the storage has no `transaction`
+   * @throws {@link ErasureError} when the reference stands for something else, or its record cannot be read
+   */
+  async request(request: ErasureRequest): Promise<RequestedErasure> {
+    const { uid, transaction } = request;
+    assertUid(uid, 'requestErasure');
+    const asked = batchRequest({ ...request, reference: request.reference ?? randomUUID() });
+    const storage = this.#storage.within(transaction);
+    const requests = new ErasureRequests(storage);
+    let { reference } = asked;
+    try {
+      const earlier = request.reference === undefined ? await requests.underWay(uid, asked.mode) : undefined;
+      if (earlier !== undefined) {
+        reference = earlier;
+        return { ...(await storage.status(earlier)), alreadyUnderWay: true };
+      }
+      const alreadyUnderWay = await requests.add(asked, uid);
+      return { ...(await this.#requested(storage, reference)), alreadyUnderWay };
+    } catch (error) {
+      throw named(error, reference);
+    }
+  }
+
+  /**
+   * Requests the erasure of many users, in commits of 250; resolves when all of them are durable, and only then the first
+   * is carried out. When it rejects or the process dies before, what was read is kept, marked as not `complete`: the same
+   * call continues from there, `cancel` gives it up. Users that the reference has already are skipped, so calling it again
+   * is safe; once the list is complete, others need a reference of their own.
+   *
+   * With a `transaction` as in {@link request}: when it rejects, the host must roll back. Two such transactions that have
+   * users in common may deadlock; the host then repeats one of them (40P01).
+   *
+   * @param source uids, read as they are needed, and never held. Text has to be parsed first: docs/lists-of-users.md
+   * @throws {@link InvalidArgumentError} for an item that is no uid, with its number; when the storage has no `transaction`
+   * @throws {@link ErasureError} when the reference stands for something else, or its record cannot be read
+   * @throws `AbortError`
+   */
+  async requestMany(source: UidSource, request: BulkErasureRequest): Promise<ErasureStatus> {
+    const asked = batchRequest(request);
+    const storage = this.#storage.within(request.transaction);
+    const uids = uidsOf(source, request.signal);
+    request.signal?.throwIfAborted();
+    try {
+      await new ErasureRequests(storage).addList(asked, uids);
+      return await this.#requested(storage, asked.reference);
+    } catch (error) {
+      throw named(error, asked.reference);
+    }
+  }
+
+  /**
+   * What `requestMany` would meet: how many uids the source has, and how many of them the service knows. Nothing is
+   * stored, and nothing sent but the questions for the user list, page by page. The distinct uids are kept in memory until
+   * it resolves: about 85 MB for a million UUIDs.
+   * @throws {@link InvalidArgumentError} when the source gives no uids but text or bytes
+   * @throws {@link DebateSpaceRequestError} when the user list cannot be read
+   */
+  async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
+    const { mode, signal } = options;
+    const modes = mode === undefined ? (['anonymize', 'delete'] as const) : [mode];
+    const requests = new ErasureRequests(this.#storage);
+    return dryRun(uidItems(source, signal), this.#calls.allUsers(signal), (uids) =>
+      requests.countUnderWay(uids, modes),
+    );
+  }
+
+  /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
+  async status(reference: string): Promise<ErasureStatus> {
+    return this.#storage.status(reference);
+  }
+
+  /**
+   * All references that are not finished or whose receipts are kept, the newest first. One whose record cannot be read is
+   * skipped; `status` says why.
+   */
+  list(): AsyncIterable<ErasureStatus> {
+    return this.#storage.list();
+  }
+
+  /**
+   * The progress, immediately and whenever it changes, whichever instance does the work; a paused reference is waited for.
+   * Completes with the work – when all users are finished or parked – or with the app.
+   */
+  progress(reference: string): Observable<ErasureProgress> {
+    return watchProgress(this.#storage, reference, this.#closing);
+  }
+
+  /**
+   * The receipts of a reference, in no particular order, a page at a time, without those that cannot be read.
+   * @throws {@link ErasureError} from the loop
+   */
+  async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
+    await this.#storage.status(reference);
+    yield* this.#storage.receipts(reference);
+  }
+
+  /**
+   * The receipts of one user: that, when and how the service erased the uid.
+   * @throws {@link InvalidUidError}
+   */
+  receiptsOf(uid: string): AsyncIterable<ErasureReceipt> {
+    assertUid(uid, 'requestErasure');
+    return this.#storage.receiptsOf(uid);
+  }
+
+  /** Begins no further one, on no instance; those under way are finished. @throws {@link ErasureError} */
+  async pause(reference: string): Promise<ErasureStatus> {
+    const status = await this.#control.pause(reference);
+    this.#emit({ type: 'erasure-paused', reference, mode: status.mode });
+    return status;
+  }
+
+  /** Continues after a pause. Parked users stay parked; see {@link retry}. @throws {@link ErasureError} */
+  async resume(reference: string): Promise<ErasureStatus> {
+    const status = await this.#control.resume(reference);
+    this.#emit({ type: 'erasure-resumed', reference, mode: status.mode });
+    return status;
+  }
+
+  /**
+   * Tries the parked users of a reference again: those that failed for `erasure.giveUpAfterMs`, and those whose records
+   * could not be read and can be now. A paused reference stays paused.
+   * @throws {@link ErasureError}
+   */
+  retry(reference: string): Promise<ErasureStatus> {
+    return this.#control.retry(reference);
+  }
+
+  /**
+   * Gives up the users of whom nothing was sent, and the parked ones; what the service may have done already is continued
+   * until its receipt.
+   * @throws {@link ErasureError}
+   */
+  async cancel(reference: string): Promise<ErasureStatus> {
+    const status = await this.#control.cancel(reference);
+    this.#emit({ type: 'erasure-cancelled', reference, mode: status.mode, count: status.cancelled });
+    if (status.finishedAt) this.#emit(finishedEvent(status));
+    return status;
+  }
+
+  async #requested(storage: ErasureStorage, reference: string): Promise<ErasureStatus> {
+    const status = await storage.status(reference);
+    if (storage !== this.#storage) return status; // whether the host commits is not known
+    const { mode, requestedBy, total } = status;
+    this.#emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
+    if (total === 0) this.#emit(finishedEvent(status));
+    return status;
+  }
+}
+
+/** A `StorageError` names the erasure, so that the caller can look whether it was stored. */
+function named(error: unknown, reference: string): unknown {
+  if (!(error instanceof StorageError)) return error;
+  return new StorageError(`Erasure ${reference}: ${error.message}`, reference);
+}

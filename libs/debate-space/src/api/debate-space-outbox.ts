@@ -1,0 +1,172 @@
+import { invalidArgument } from '../errors.js';
+import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import type { FallbackQueue } from '../logout/fallback-queue.js';
+import type { LogoutQueue } from '../logout/logout-queue.js';
+import { inTime } from '../logout/pending-writes.js';
+import type { FinishedEntry, LogoutCounts, WaitingJob } from '../logout/logout.js';
+import type { EndReason } from '../events.js';
+import type { StorageEngine } from '../storage/storage.js';
+import { assertUid } from '../uid.js';
+
+/** How the logouts of this application stand. No personal data. */
+export interface OutboxStats extends LogoutCounts {
+  readonly engine: string;
+  /** Whether what waits outlives the process. */
+  readonly durable: boolean;
+  /** Whether ends are noted in memory only, because the engine does not take them. */
+  readonly degraded: boolean;
+  /** Whether this process has seen the service fail last. */
+  readonly serviceDown: boolean;
+  /** How long ago the session of the oldest pending logout ended, in milliseconds; absent when none is pending. */
+  readonly oldestPendingMs?: number;
+  /** For how long the engine could not be read, in milliseconds, as far as this was asked; absent when it can. */
+  readonly unreadableMs?: number;
+}
+
+/** A logout that is not sent until somebody retries it. */
+export interface ParkedLogout {
+  readonly id: string;
+  /** Personal data: not for logs or metrics. Empty when it cannot be read any more; `hint` says why. */
+  readonly uid: string;
+  readonly reason: EndReason;
+  readonly endedAt: Date;
+  readonly parkedAt: Date;
+  readonly attempts: number;
+  /** The last answer's status, or why there was none. */
+  readonly cause: string;
+  /** The most likely fix. */
+  readonly hint: string;
+}
+
+/** One logout of a user: where it stands, or what became of it. */
+export interface ExplainedLogout {
+  readonly id: string;
+  readonly state: 'held' | 'pending' | 'parked' | FinishedEntry['outcome'];
+  readonly reason: EndReason;
+  readonly endedAt: Date;
+  readonly attempts: number;
+  /** Why the last attempt failed. */
+  readonly cause?: string;
+  /** Of a parked one: the most likely fix. */
+  readonly hint?: string;
+  /** Of one that waits: when it is sent, at the earliest. */
+  readonly dueAt?: Date;
+  /** Of a finished one. */
+  readonly finishedAt?: Date;
+}
+
+export interface OutboxParts {
+  readonly queue: LogoutQueue;
+  readonly logouts: FallbackQueue;
+  readonly engine: Pick<StorageEngine, 'name' | 'durable'>;
+  readonly warnings: readonly string[];
+  readonly breaker: CircuitBreaker;
+}
+
+const MAX_LISTED = 1000;
+
+/** What operators ask the outbox, and tell it. Injectable. */
+export class DebateSpaceOutbox {
+  readonly #parts: OutboxParts;
+  #unreadableSince: number | undefined;
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
+  }
+
+  /** What to change in the place of the storage, as it was at boot; whole sentences. */
+  get warnings(): readonly string[] {
+    return this.#parts.warnings;
+  }
+
+  /** Never rejects: when the storage cannot be read, it returns what is in memory. */
+  async stats(): Promise<OutboxStats> {
+    const { engine, queue, logouts, breaker } = this.#parts;
+    const { name, durable } = engine;
+    const { memory, isDegraded: degraded } = logouts;
+    const known = { engine: name, durable, degraded, serviceDown: breaker.isOpen };
+    try {
+      const stats = await inTime(statsOf([queue, memory]));
+      this.#unreadableSince = undefined;
+      return { ...known, ...stats };
+    } catch {
+      this.#unreadableSince ??= performance.now();
+      return {
+        ...known,
+        ...(await statsOf([memory])),
+        unreadableMs: performance.now() - this.#unreadableSince,
+      };
+    }
+  }
+
+  /**
+   * The parked logouts, the longest parked first.
+   * @param page `limit`: 1 to 1000, default 100; `skip`: how many to leave out, default 0
+   * @throws {InvalidArgumentError} before anything is read
+   */
+  async parked(
+    page: { readonly limit?: number; readonly skip?: number } = {},
+  ): Promise<readonly ParkedLogout[]> {
+    const { limit = 100, skip = 0 } = page;
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LISTED) {
+      throw invalidArgument('parked', `limit must be a whole number from 1 to ${MAX_LISTED}`);
+    }
+    if (!Number.isInteger(skip) || skip < 0)
+      throw invalidArgument('parked', 'skip must be a whole number from 0');
+    const jobs = await this.#parts.queue.parked(limit, skip);
+    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => {
+      const moments = { endedAt: new Date(endedAt), parkedAt: new Date(parkedAt) };
+      return { id, uid, reason, ...moments, attempts, cause, hint };
+    });
+  }
+
+  /**
+   * What happened to this user's logouts: those that wait, and those that are finished for as long as `logout.historyRetentionMs`.
+   * The earliest end first. They are found by the keys in `storageKey`: those that came under another one are not.
+   * @throws {InvalidUidError}
+   */
+  async history(uid: string): Promise<readonly ExplainedLogout[]> {
+    assertUid(uid, 'history');
+    const { queue, logouts } = this.#parts;
+    const { waiting, finished } = await inTime(queue.ofUser(uid));
+    const inMemory = await logouts.memory.ofUser(uid);
+    const all = [...waiting, ...inMemory.waiting].map(explainWaiting).concat(finished.map(explainFinished));
+    return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
+  }
+
+  /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
+  async retry(id: string): Promise<boolean> {
+    return this.#parts.queue.retryParked(id);
+  }
+
+  /** Gives up a parked logout. @returns whether there was one of this id */
+  async discard(id: string): Promise<boolean> {
+    return this.#parts.queue.discard(id);
+  }
+}
+
+/** Of these queues together. */
+async function statsOf(
+  queues: readonly LogoutQueue[],
+): Promise<LogoutCounts & Pick<OutboxStats, 'oldestPendingMs'>> {
+  const counts = await Promise.all(queues.map((queue) => queue.counts()));
+  const oldest = await Promise.all(queues.map((queue) => queue.oldestPending()));
+  const sum = (state: keyof LogoutCounts): number => counts.reduce((total, count) => total + count[state], 0);
+  const endedAt = Math.min(...oldest.map((moment = Infinity) => moment));
+  return {
+    held: sum('held'),
+    pending: sum('pending'),
+    parked: sum('parked'),
+    ...(endedAt < Infinity && { oldestPendingMs: Math.max(0, Date.now() - endedAt) }),
+  };
+}
+
+function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJob): ExplainedLogout {
+  const { id, reason, endedAt } = entry;
+  const due = dueAt === undefined ? undefined : new Date(dueAt);
+  return { id, state, reason, endedAt: new Date(endedAt), attempts, cause, hint, dueAt: due };
+}
+
+function explainFinished({ outcome, endedAt, finishedAt, ...finished }: FinishedEntry): ExplainedLogout {
+  return { ...finished, state: outcome, endedAt: new Date(endedAt), finishedAt: new Date(finishedAt) };
+}

@@ -1,0 +1,102 @@
+import type { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import { assertUid } from '../uid.js';
+import { iterateUsers, MAX_FIND_PAGES } from '../service/paginate-users.js';
+import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/user-list.js';
+import type { UsersApi } from '../service/users-api.js';
+
+/** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface FindUserOptions extends CallOptions {
+  /**
+   * How many pages of 100 users are read at most, where the service ignores the filter `uid`. Default: 50. Each page is
+   * one request of the rate limit.
+   */
+  readonly maxPages?: number | undefined;
+}
+
+/** What a host injects: the user operations of the service, and logouts that no session tells of. */
+export class DebateSpaceService {
+  /**
+   * {auth_url}/auth/logout/{application_name} (service-interface.md, section 4.5): what a host with OpenID Connect
+   * registers at its identity provider.
+   */
+  readonly backchannelLogoutUrl: string;
+  readonly #users: UsersApi;
+  readonly #recorder: EndRecorder;
+
+  constructor(users: UsersApi, recorder: EndRecorder, logoutUrl: string) {
+    this.#users = users;
+    this.#recorder = recorder;
+    this.backchannelLogoutUrl = logoutUrl;
+  }
+
+  /**
+   * Erases the user's personal data and keeps the contributions (section 4.2). Irreversible. Resolves when the service
+   * has done it; repeating it is safe.
+   * @param uid the uid under which the user was registered
+   * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`
+   */
+  async anonymizeUser(uid: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#users.erase(uid, 'anonymize', signal);
+  }
+
+  /**
+   * Deletes the user with all contributions (section 4.3). Irreversible: the service refuses this uid for ever.
+   * Resolves when the service has done it; repeating it is safe.
+   * @param uid the uid under which the user was registered
+   * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`
+   */
+  async deleteUser(uid: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#users.erase(uid, 'delete', signal);
+  }
+
+  /**
+   * One page of the user list (section 4.4). Further query parameters pass through under the service's own names.
+   * @throws {InvalidArgumentError} before anything is sent; any other `DebateSpaceRequestError`
+   */
+  async listUsers(query: ListUsersQuery = {}, { signal }: CallOptions = {}): Promise<UserPage> {
+    return (await this.#users.list(query, signal)).page;
+  }
+
+  /**
+   * All users, page after page, never more than one page in memory. Breaking out of the loop stops asking. Waits for its
+   * slots of the rate limit, without end; `signal` ends the wait.
+   * @throws what `listUsers` throws, from the loop
+   */
+  users(
+    query: Omit<ListUsersQuery, 'page'> = {},
+    { signal }: CallOptions = {},
+  ): AsyncIterable<DebateSpaceUser> {
+    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, 'walk'));
+  }
+
+  /**
+   * The user of this uid, as the service lists it. The interface shows no route for one user: the list is asked for it
+   * by the filter `uid`. A service that ignores the filter is asked for page after page, up to `maxPages`; a service
+   * that refuses the filter (422), for the list without it. All pages together take `http.totalTimeoutMs` at most.
+   * @returns `undefined` when no user of exactly this uid is listed
+   * @throws {@link InvalidUidError} or {@link InvalidArgumentError} before anything is sent
+   * @throws {@link PageLimitError} when the user is not on the first `maxPages` pages, and the list goes on
+   * @throws {@link TimeoutError} or {@link RateLimitedError} when `http.totalTimeoutMs` is too short for these pages
+   * @throws what `listUsers` throws
+   */
+  async findUser(
+    uid: string,
+    { signal, maxPages = MAX_FIND_PAGES }: FindUserOptions = {},
+  ): Promise<DebateSpaceUser | undefined> {
+    assertUid(uid, 'findUser');
+    return this.#users.find(uid, maxPages, signal);
+  }
+
+  /**
+   * Logs the user out of the service, for hosts without sessions. Resolves when the outbox has it; delivery follows.
+   * @throws {InvalidUidError} before anything is stored; `AbortedError` when the app is shutting down
+   */
+  async logoutUser(uid: string): Promise<void> {
+    assertUid(uid, 'logoutUser');
+    await this.#recorder.request(uid);
+  }
+}

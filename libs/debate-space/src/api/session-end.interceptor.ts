@@ -1,0 +1,128 @@
+import {
+  applyDecorators,
+  Injectable,
+  Logger,
+  SetMetadata,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { ModuleRef, Reflector } from '@nestjs/core';
+import { AsyncResource } from 'node:async_hooks';
+import { defer, finalize, from, switchMap, tap, type Observable } from 'rxjs';
+import { Containment } from '../async/containment.js';
+import { getDebateSpaceToken } from './debate-space.tokens.js';
+import { isObject } from '../session-end/is-object.js';
+import { isPromise } from '../async/is-promise.js';
+import { resolvedUid } from '../session-end/default-session-uid.js';
+import { EndRecorder, type HeldEnd } from '../session-end/verdict/end-recorder.js';
+import { defaultUid, requestOf, userOf, type HandlerCall } from './execution-context.js';
+import { isClosed } from '../session-end/verdict/session-request.js';
+
+const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
+
+export interface EndsDebateSessionOptions {
+  /**
+   * Finds the user before the handler runs: in the request, which for GraphQL is that of its context, or in the client
+   * of a WebSocket; everything else is in the context.
+   * @defaultValue `user`, or for socket.io `data.user` or `request.user` – a string, a number, or an object with `uid`,
+   * `id`, `sub` or `userId`
+   */
+  readonly uid?:
+    | ((request: Readonly<Record<string, unknown>>, context: ExecutionContext) => string | number | undefined)
+    | undefined;
+  /** The application of the debate space, when the host has several with a `name`. */
+  readonly name?: string | undefined;
+}
+
+/**
+ * For a handler that ends a login which no session store knows of, such as a JWT: when the handler succeeds, its user
+ * is logged out of the debate space as well.
+ */
+export function EndsDebateSession(options: EndsDebateSessionOptions = {}): MethodDecorator & ClassDecorator {
+  return applyDecorators(SetMetadata(ENDS_DEBATE_SESSION, options), UseInterceptors(SessionEndInterceptor));
+}
+
+/**
+ * Ends the debate session of the user whose request it is, over HTTP, GraphQL or a WebSocket, when the handler succeeds.
+ * Bound by `@EndsDebateSession()` to handlers that end a login which no session store knows of; sessions are watched at
+ * their store and do not need it.
+ */
+@Injectable()
+export class SessionEndInterceptor implements NestInterceptor {
+  readonly #logger = new Logger('DebateSpace');
+  readonly #containment = new Containment((event) => {
+    if (event.type !== 'fault') return;
+    this.#logger.error(`@EndsDebateSession() could not report an end (${event.error}): ${event.where}`);
+  });
+  readonly #warnedOf = new WeakSet<object>();
+  readonly #moduleRef: ModuleRef;
+  readonly #reflector: Reflector;
+
+  constructor(moduleRef: ModuleRef, reflector: Reflector) {
+    this.#moduleRef = moduleRef;
+    this.#reflector = reflector;
+  }
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    // Bound: a subscriber may be outside the AsyncLocalStorage that an interceptor in front of us has entered.
+    const handle = AsyncResource.bind(() => next.handle());
+    // For each subscriber: there may be none, or one that retries.
+    return defer(AsyncResource.bind(() => this.#observed(context, handle)));
+  }
+
+  #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
+    const call = this.#containment.run('no request was found', () => requestOf(context), undefined);
+    const held = call && this.#hold(context, call);
+    const settle = (how: (end: HeldEnd | undefined) => unknown) => (): void => {
+      this.#containment.run('noting it', () => (isPromise(held) ? held.then(how) : how(held)));
+    };
+    const succeeded = settle((end) => end?.release(call?.marks ?? []));
+    const failed = settle((end) => end?.cancel());
+    let isHandled = false;
+    const handled = (): Observable<unknown> => {
+      isHandled = true;
+      // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
+      return defer(handle).pipe(tap({ complete: succeeded, error: failed, unsubscribe: succeeded }));
+    };
+    if (!isPromise(held)) return handled();
+    const givenUp = (): void => {
+      if (!isHandled) failed();
+    };
+    return from(held).pipe(switchMap(handled), finalize(givenUp));
+  }
+
+  /** Holds the end before the handler runs. */
+  #hold(context: ExecutionContext, { request, marks }: HandlerCall): ReturnType<EndRecorder['hold']> {
+    const targets = [context.getHandler(), context.getClass()];
+    const options: EndsDebateSessionOptions | undefined = this.#reflector.getAllAndOverride(
+      ENDS_DEBATE_SESSION,
+      targets,
+    );
+    const { name, uid = defaultUid } = options ?? {};
+    const resolve = (): string | undefined => {
+      const user = resolvedUid(uid(request, context));
+      if (user === undefined && uid === defaultUid && isObject(userOf(request))) this.#warnOfNobody(context);
+      return user;
+    };
+    const user = this.#containment.run('its uid function failed', resolve, undefined);
+    if (user === undefined) return undefined;
+    const isOpen = (): boolean => !marks.some((mark) => isObject(mark) && isClosed(mark));
+    const hold = (): ReturnType<EndRecorder['hold']> => {
+      const recorder = getDebateSpaceToken(name, EndRecorder);
+      return this.#moduleRef.get(recorder, { strict: false }).hold(user, 'explicit', undefined, isOpen);
+    };
+    return this.#containment.run('is DebateSpaceModule imported, with this name?', hold, undefined);
+  }
+
+  /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */
+  #warnOfNobody(context: ExecutionContext): void {
+    if (this.#warnedOf.has(context.getHandler())) return;
+    this.#warnedOf.add(context.getHandler());
+    const name = context.getClass().name;
+    this.#logger.warn(
+      `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
+    );
+  }
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from '@jest/globals';
+import { Containment } from './containment.js';
+import type { DebateSpaceEvent } from '../events.js';
+
+function contained(): { containment: Containment; events: DebateSpaceEvent[] } {
+  const events: DebateSpaceEvent[] = [];
+  return { containment: new Containment((event) => events.push(event)), events };
+}
+
+const fault = { type: 'fault', where: 'a listener', error: 'TypeError' };
+
+describe('the containment', () => {
+  it('returns what the work returns', async () => {
+    const { containment, events } = contained();
+    expect(containment.run('a listener', () => 1, 0)).toBe(1);
+    expect(await containment.run('a listener', () => Promise.resolve(1), 0)).toBe(1);
+    expect(events).toEqual([]);
+  });
+
+  const failures: { readonly name: string; readonly work: () => unknown }[] = [
+    { name: 'throws', work: () => { throw new TypeError('secret'); } }, // prettier-ignore
+    { name: 'rejects', work: () => Promise.reject(new TypeError('secret')) },
+  ];
+  it.each(failures)('turns work that $name into an event without its message', async ({ work }) => {
+    const { containment, events } = contained();
+    expect(await containment.run<unknown>('a listener', work, 'otherwise')).toBe('otherwise');
+    expect(events).toEqual([fault]);
+  });
+
+  it.each(failures)('contains work that $name though nobody hears of it', async ({ work }) => {
+    const containment = new Containment(() => {
+      throw new Error('the logger is broken as well');
+    });
+    expect(await containment.run<unknown>('a listener', work, 'otherwise')).toBe('otherwise');
+  });
+});

@@ -1,0 +1,113 @@
+import type { LoggerService } from '@nestjs/common';
+import type { DebateSpaceEvent } from '../events.js';
+
+type Line = readonly [level: 'log' | 'warn' | 'error', text: string];
+type EventOf<T extends DebateSpaceEvent['type']> = Extract<DebateSpaceEvent, { readonly type: T }>;
+type Lines = { readonly [T in DebateSpaceEvent['type']]?: (event: EventOf<T>) => Line | undefined };
+
+const MAX_REMEMBERED = 100;
+/** Of the pauses that are shorter than this, one in so many milliseconds is logged: a service may ask for one after another. */
+const PAUSE_LINE_EVERY_MS = 5 * 60_000;
+
+/**
+ * Turns events into log lines that an operator needs: no personal data, and one line per change, not one per attempt –
+ * an outage must not flood the log.
+ */
+export class EventLog {
+  readonly #logger: LoggerService;
+  readonly #logged = new Set<string>();
+  readonly #parkedFor = new Map<string, number>();
+  #nextPauseLineAt = 0;
+
+  constructor(logger: LoggerService) {
+    this.#logger = logger;
+  }
+
+  write(event: DebateSpaceEvent): void {
+    const line = (this.#lines[event.type] as ((event: DebateSpaceEvent) => Line | undefined) | undefined)?.(
+      event,
+    );
+    if (line) this.#logger[line[0]](line[1]);
+  }
+
+  /** Events without an entry are not logged. */
+  readonly #lines: Lines = {
+    'session-store-found': ({ store }) => ['log', `session store found: ${store}`],
+    'logout-parked': ({ id, attempts, cause, hint }) =>
+      this.#parked('logout', id, `after attempt ${attempts} (${cause}): ${hint}`),
+    'service-down': ({ cause }) => [
+      'warn',
+      `the service does not take logouts (${cause}); they wait in the outbox`,
+    ],
+    'service-up': () => ['log', 'the service takes logouts again'],
+    'service-pause-requested': ({ status, pauseMs }) => this.#pauseRequested(status, pauseMs),
+    'erasure-service-down': ({ cause }) => [
+      'warn',
+      `the service does not erase users (${cause}); they wait in the outbox`,
+    ],
+    'erasure-service-up': () => ['log', 'the service erases users again'],
+    'erasures-in-memory': () => [
+      'warn',
+      'erasures are kept in memory: a restart or a crash loses those that are not done; give `storage`: lmdbStorage, redisStorage or postgresStorage',
+    ],
+    'erasures-dropped': ({ count }) => [
+      'error',
+      `${count} erasures were not done before the shutdown and are lost; ask again`,
+    ],
+    'erasure-retrying': ({ cause }) =>
+      this.#once(
+        `an erasure failed (${cause}) and is tried again; further ones with this cause are not logged`,
+      ),
+    'erasure-overdue': ({ reference, waiting, days }) => [
+      'error',
+      `erasure ${reference} is overdue: ${waiting} not done after ${days} days`,
+    ],
+    'erasure-parked': ({ reference, cause, hint }) =>
+      this.#parked('erasure', `of ${reference}`, `(${cause}): ${hint}; then retry it`),
+    'erasure-finished': ({ reference, done, notFound, vetoed, cancelled }) => [
+      'log',
+      `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${cancelled} cancelled`,
+    ],
+    'storage-degraded': ({ cause }) => [
+      'error',
+      `the outbox does not take logouts (${cause}); they are delivered from memory, which a crash would lose`,
+    ],
+    'storage-recovered': () => ['log', 'the outbox takes logouts again'],
+    'shutdown-incomplete': ({ pending, lost }) =>
+      lost
+        ? ['error', `${pending} logouts were not delivered before the shutdown and are lost`]
+        : ['warn', `${pending} logouts wait in the outbox for the next start`],
+    'setup-warning': ({ message, hint }) => ['warn', `${message}; hint: ${hint}`],
+    fault: ({ where, error }) =>
+      this.#once(
+        `something failed and was contained: ${where} (${error}); further ones like it are not logged`,
+      ),
+  };
+
+  /** A wrong secret parks every logout: of those for the same reason, the 1st, 10th, 100th … is logged. */
+  #parked(kind: 'logout' | 'erasure', which: string, why: string): Line | undefined {
+    const count = (this.#parkedFor.get(why) ?? 0) + 1;
+    if (this.#parkedFor.size < MAX_REMEMBERED || this.#parkedFor.has(why)) this.#parkedFor.set(why, count);
+    if (!/^10*$/.test(String(count))) return undefined;
+    if (count === 1) return ['error', `${kind} ${which} is parked ${why}`];
+    return ['error', `${count} ${kind}s are parked, the last ${which}, ${why}`];
+  }
+
+  #pauseRequested(status: number, pauseMs: number): Line | undefined {
+    const now = performance.now();
+    if (now < this.#nextPauseLineAt && pauseMs < PAUSE_LINE_EVERY_MS) return undefined;
+    this.#nextPauseLineAt = now + PAUSE_LINE_EVERY_MS;
+    const seconds = Math.ceil(pauseMs / 1000);
+    return [
+      'warn',
+      `the service asked for a pause of ${seconds} s (${status}); what can wait goes on after it`,
+    ];
+  }
+
+  /** The same fault at every request is one line. */
+  #once(text: string): Line | undefined {
+    if (this.#logged.has(text)) return undefined;
+    if (this.#logged.size < MAX_REMEMBERED) this.#logged.add(text);
+    return ['warn', text];
+  }
+}

@@ -1,0 +1,51 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { DebateSpaceOptionsError } from '../errors.js';
+import { ERASURE_FAMILIES } from '../erasure/erasure-records.js';
+import { keyedHash } from '../secrets/keyed-hash.js';
+import { QUEUE_FAMILIES } from '../logout/queue-keys.js';
+import type { ResolvedOptions } from '../options/resolve-options.js';
+import { Secret } from '../secrets/secret.js';
+import type { DebateSpaceStorage } from '../storage/storage.js';
+
+const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'];
+const UNDELIVERED =
+  'worker: with false nobody would ever deliver what is in memory; give a storage that a delivering process shares';
+const KEYLESS =
+  'storageKey is missing: this storage keeps uids, encrypted under it; make one with: openssl rand -base64 32';
+
+export interface OpenStorage {
+  readonly storage: DebateSpaceStorage;
+  /** Of the uids in it. The first one encrypts and hashes, all of them decrypt and find. */
+  readonly keys: readonly Secret[];
+}
+
+/**
+ * Opens the storage of an application.
+ * @throws {@link StorageError} when the place cannot be used
+ * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage
+ */
+export async function openStorage(
+  { storage: engine, apiKey, storageKey, applicationName, worker }: ResolvedOptions,
+  contained: (work: () => void) => void,
+): Promise<OpenStorage> {
+  if (!engine.durable && !worker) throw new DebateSpaceOptionsError([UNDELIVERED]);
+  const namespace = namespaceOf(applicationName);
+  const formerNamespaces = [apiKey, ...storageKey].map((key) =>
+    keyedHash(key, 'application', applicationName),
+  );
+  const storage = await engine.open({ namespace, formerNamespaces, families: FAMILIES, contained });
+  // The storage's own key is the last one: an application that brings a key still reads what is there.
+  const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());
+  const keys = new Set(storageKey.map((key) => key.reveal()));
+  if (own !== undefined) keys.add(own);
+  if (keys.size > 0) return { storage, keys: [...keys].map((key) => new Secret(key)) };
+  await storage.close();
+  throw new DebateSpaceOptionsError([KEYLESS]);
+}
+
+/** The name of the application, so that a rotated key hides nothing; one of other characters has a hash at its end. */
+export function namespaceOf(applicationName: string): string {
+  if (/^[\w-]{1,64}$/.test(applicationName)) return applicationName;
+  const hash = createHash('sha256').update(applicationName).digest('base64url').slice(0, 16);
+  return `${applicationName.replace(/[^\w-]/g, '_').slice(0, 32)}-${hash}`;
+}

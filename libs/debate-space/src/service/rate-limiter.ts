@@ -1,0 +1,185 @@
+import { withTimeout } from '../async/with-timeout.js';
+
+/** A slot of the rate limit, taken until the request was answered and a whole window has passed since. */
+export interface Slot {
+  /**
+   * The request is answered, or given up. Calling it again does nothing.
+   * @param sent whether the service can have seen it; if not, the slot is free immediately
+   */
+  release(sent: boolean): void;
+}
+
+export interface RateLimit {
+  readonly requests: number;
+  readonly perMs: number;
+}
+
+/** There is no slot: none can come in time. */
+export interface NoSlot {
+  /** The earliest that one can come, in milliseconds from now. */
+  readonly retryAfterMs: number;
+}
+
+/**
+ * Takes one of so many slots in any window of so many milliseconds, over all instances of an application.
+ * @returns 0 when it has one, or the milliseconds after which to ask again
+ */
+export type TryAcquire = (requests: number, perMs: number) => Promise<number>;
+
+interface Waiting {
+  readonly settle: (slot: Slot | NoSlot) => void;
+  readonly isJob: boolean;
+  readonly until: number;
+}
+
+/** The share of the slots that jobs leave to the calls. */
+const RESERVED = 0.2;
+// The service's clock has whole milliseconds, and a timer may fire up to one early.
+const MARGIN_MS = 2;
+// A timer that is set for longer fires immediately.
+const MAX_TIMER_MS = 2 ** 31 - 1;
+/** The slots of all instances are counted from when they are taken; the service sees a request a little later. */
+const ON_ITS_WAY_MS = 1_000;
+/** How long the storage may take: a call of the host's waits for it. */
+const ANSWER_TIMEOUT_MS = 1_000;
+/** For how long the storage is not asked again when it has not answered. */
+const ALONE_MS = 5_000;
+
+/**
+ * Never more than `requests` in any window of `perMs`, as the service sees them: a slot comes free one window after
+ * the *answer*, so that it does not matter how long a request was on its way. First come, first served. A caller whose
+ * slot cannot come in time is refused as soon as that is certain. Where several instances share the limit, a request
+ * needs a slot of theirs, too; while they cannot be asked, the limit of this process alone counts.
+ */
+export class RateLimiter {
+  readonly #limit: RateLimit | undefined;
+  /** How many slots jobs leave to the calls. */
+  readonly #reserved: number;
+  readonly #tryAcquire: TryAcquire | undefined;
+  readonly #waiting = new Set<Waiting>();
+  /** When each answered request leaves the window, ascending. */
+  readonly #cooling: number[] = [];
+  #underWay = 0;
+  #pausedUntil = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** Before this moment, all instances together have no slot for calls, or for jobs. */
+  readonly #sharedFreeAt = { calls: 0, jobs: 0 };
+  #isAsking = false;
+  /** Until then, the limit of this process alone counts. */
+  #aloneUntil = 0;
+
+  /** @param tryAcquire of a storage that several instances share */
+  constructor(limit: RateLimit | false, tryAcquire?: TryAcquire) {
+    this.#limit = limit === false ? undefined : limit;
+    this.#reserved = limit === false ? 0 : Math.floor(limit.requests * RESERVED);
+    this.#tryAcquire = tryAcquire;
+  }
+
+  /** For which time a limited number of requests is permitted, in milliseconds. */
+  get windowMs(): number {
+    return this.#limit?.perMs ?? 0;
+  }
+
+  /**
+   * Waits for a slot. Rejects with an `AbortError` when the signal is aborted before.
+   * @param withinMs for how long the caller can wait, in milliseconds
+   * @param isJob whether the caller leaves some of the slots to others; it holds up no call
+   */
+  async acquire(signal: AbortSignal, withinMs = Infinity, isJob = false): Promise<Slot | NoSlot> {
+    signal.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const settle = (slot: Slot | NoSlot): void => {
+        this.#waiting.delete(waiting);
+        signal.removeEventListener('abort', aborted);
+        resolve(slot);
+      };
+      const waiting = { settle, isJob, until: performance.now() + withinMs };
+      const aborted = (): void => {
+        this.#waiting.delete(waiting);
+        reject(new DOMException('aborted while waiting for the rate limit', 'AbortError'));
+        this.#grant();
+      };
+      signal.addEventListener('abort', aborted, { once: true });
+      this.#waiting.add(waiting);
+      this.#grant();
+    });
+  }
+
+  /** Lets nobody through for a while: the service asked for it. */
+  pause(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
+    this.#grant();
+  }
+
+  #newSlot(): Slot {
+    this.#underWay += 1;
+    let open = true;
+    const release = (sent: boolean): void => {
+      if (!open) return;
+      open = false;
+      this.#underWay -= 1;
+      if (this.#limit && sent) this.#cooling.push(performance.now() + this.#limit.perMs + MARGIN_MS);
+      this.#grant();
+    };
+    return { release };
+  }
+
+  /**
+   * Gives slots to those whose slot is free, and refuses those whose slot cannot come in time.
+   * @param admitted who has just got a slot of all instances; the first one of them takes it
+   */
+  #grant(admitted?: 'calls' | 'jobs'): void {
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    while ((this.#cooling[0] ?? Infinity) <= now) this.#cooling.shift();
+    const isAlone = !this.#limit || !this.#tryAcquire || now < this.#aloneUntil;
+    let ahead = 0;
+    let nextAt = Infinity;
+    for (const { settle, isJob, until } of this.#waiting) {
+      const kind = isJob ? 'jobs' : 'calls';
+      const ownAt = this.#freeAt(isJob ? ahead + this.#reserved : ahead, now);
+      const at = Math.max(ownAt, this.#pausedUntil, isAlone ? 0 : this.#sharedFreeAt[kind]);
+      if (at <= now && (isAlone || admitted === kind)) {
+        admitted = undefined;
+        settle(this.#newSlot());
+      } else if (at > now && at > until) {
+        settle({ retryAfterMs: Math.ceil(at - now) });
+      } else {
+        if (at > now) nextAt = Math.min(nextAt, at);
+        else void this.#ask(kind);
+        if (!isJob) ahead += 1;
+      }
+    }
+    // Not unref'd: somebody is waiting.
+    if (nextAt < Infinity) {
+      const ms = Math.min(Math.ceil(nextAt - now), MAX_TIMER_MS);
+      this.#timer = setTimeout(this.#grant.bind(this, undefined), ms);
+    }
+  }
+
+  /** Asks for a slot of all instances, one question at a time, so that calls keep their order. */
+  async #ask(kind: 'calls' | 'jobs'): Promise<void> {
+    if (this.#isAsking || !this.#limit || !this.#tryAcquire) return;
+    this.#isAsking = true;
+    const { requests, perMs } = this.#limit;
+    const permitted = kind === 'jobs' ? requests - this.#reserved : requests;
+    const answer = this.#tryAcquire(permitted, perMs + ON_ITS_WAY_MS);
+    const waitMs = await withTimeout(answer, ANSWER_TIMEOUT_MS, undefined).catch(() => 0);
+    this.#isAsking = false;
+    if (waitMs === undefined) this.#aloneUntil = performance.now() + ALONE_MS;
+    else this.#sharedFreeAt[kind] = performance.now() + waitMs;
+    this.#grant(waitMs === 0 ? kind : undefined);
+  }
+
+  /** The earliest that a slot can be had by a caller with so many others before it. */
+  #freeAt(ahead: number, now: number): number {
+    if (!this.#limit) return now;
+    const { requests, perMs } = this.#limit;
+    const windowMs = perMs + MARGIN_MS;
+    const position = ahead % requests;
+    const free = requests - this.#underWay - this.#cooling.length;
+    // One that is under way is free a window after its answer, which has not come.
+    const at = position < free ? now : (this.#cooling[position - free] ?? now + windowMs);
+    return at + Math.floor(ahead / requests) * windowMs;
+  }
+}
