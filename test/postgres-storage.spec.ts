@@ -155,6 +155,14 @@ postgresServer.describe('the storage in Postgres', () => {
     expect(careless.warnings).toHaveLength(2);
   });
 
+  it('a Postgres that writes its commits through has no warnings', async () => {
+    const durable = await startPostgres('on');
+    closing.push(() => durable.stop());
+    const own = postgresPool({ connectionString: durable.connectionString });
+    closing.push(() => own.end());
+    expect((await open(queryOf(own))).warnings).toEqual([]);
+  });
+
   describe('its set-up', () => {
     it('is made once when many processes start at the same time', async () => {
       const connections = await Promise.all(Array.from({ length: 8 }, async () => pool.connect()));

@@ -5,8 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
-import { dryRun } from '../../libs/debate-space/dist/erasure/dry-run.js';
-import { uidItems } from '../../libs/debate-space/dist/erasure/uid-source.js';
+import { dryRun, uidItems } from '../../libs/debate-space/dist/erasure/uid-source.js';
 
 const SAMPLED_EVERY = 10_000; // users
 const PER_PAGE = 100;

@@ -28,8 +28,11 @@ export function postgresPool(config: PoolConfig): Pool {
   return new Pool(config).on('error', () => undefined);
 }
 
-/** A Postgres of its own, empty, on a port that the system chose; whoever connects is let in. */
-export async function startPostgres(): Promise<RunningPostgres> {
+/**
+ * A Postgres of its own, empty, on a port that the system chose; it lets everybody in.
+ * @param fsync whether it writes its commits through
+ */
+export async function startPostgres(fsync: 'on' | 'off' = 'off'): Promise<RunningPostgres> {
   const program = postgresServer.path ?? 'postgres';
   const user = unprivilegedUser();
   const directory = await mkdtemp(join(tmpdir(), 'postgres-'));
@@ -40,7 +43,7 @@ export async function startPostgres(): Promise<RunningPostgres> {
   await promisify(execFile)(initdb, ['-D', cluster, ...settings], { ...user, cwd: directory });
 
   const port = await freePort();
-  const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: directory, fsync: 'off' };
+  const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: directory, fsync };
   const flags = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const start = () =>
     launch(() =>

@@ -22,7 +22,7 @@ export type PostgresCall = <T>(text: string, values: string[], read: (result: un
 
 type PostgresRow = Readonly<Partial<Record<'key' | 'value', string>>>;
 
-const RISKS = `SELECT string_agg(name, ',') FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`;
+const RISKS = `SELECT coalesce(string_agg(name, ','), '') FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`;
 
 /** The statements, on any connection. Rejects with what the call rejects with. */
 export class PostgresRows {
