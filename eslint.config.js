@@ -1,6 +1,36 @@
 import eslint from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+/**
+ * The rooms of the library from the top to the ground (docs/architecture.md): a file imports from its own room and from
+ * those below it, so that no folder is in a cycle. `schematics` is a program of its own; the files beside the rooms are the
+ * entry points and the ground that all rooms stand on.
+ */
+const ROOMS = [
+  'module',
+  'api',
+  'session-end',
+  'erasure',
+  'logout',
+  'jobs',
+  'service',
+  'storage',
+  'options',
+  'secrets',
+  'async',
+];
+const library = 'libs/debate-space/src';
+
+function downwardImports(files, roomsAbove) {
+  const group = roomsAbove.map((room) => `**/${room}/**`);
+  const message = 'Import from rooms below only; see docs/architecture.md.';
+  return {
+    files,
+    ignores: ['**/*.spec.ts'],
+    rules: { 'no-restricted-imports': ['error', { patterns: [{ group, message }] }] },
+  };
+}
+
 export default tseslint.config(
   { ignores: ['**/dist/', '**/coverage/'] },
   eslint.configs.recommended,
@@ -18,6 +48,8 @@ export default tseslint.config(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
   },
+  ...ROOMS.slice(1).map((room, n) => downwardImports([`${library}/${room}/**/*.ts`], ROOMS.slice(0, n + 1))),
+  downwardImports([`${library}/{errors,events,uid}.ts`], ROOMS),
   {
     files: ['**/*.{mjs,cjs}', '**/*.js'],
     languageOptions: {

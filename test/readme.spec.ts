@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { optionsSchema } from '../libs/debate-space/src/options/options-schema.js';
+import { optionsSchema } from '../libs/debate-space/src/module/options-schema.js';
 import { fencesOf, pageOf, pages } from './support/docs-snippets.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DebateSpaceSimulator, type SimulatorOptions } from 'debate-space-simulator';
 import type { DebateSpaceModuleOptions, DebateSpaceService } from 'nestjs-debate-space';
 import { DebateSpaceRuntime } from '../../libs/debate-space/src/module/debate-space-runtime.js';
-import { resolveOptions } from '../../libs/debate-space/src/options/resolve-options.js';
+import { resolveOptions } from '../../libs/debate-space/src/module/resolve-options.js';
 import { keys, startService } from './service.js';
 
 export interface ScriptedRequest {

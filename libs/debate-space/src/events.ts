@@ -1,4 +1,14 @@
-import type { ErasureMode, ErasureOutcome, ErasureStatus } from './erasure/erasure.js';
+/**
+ * `anonymize` erases the personal data and keeps the contributions (service-interface.md, section 4.2); `delete` removes
+ * the user with all contributions (section 4.3). Neither can be undone.
+ */
+export type ErasureMode = 'anonymize' | 'delete';
+
+/**
+ * `not-found`: the service did not know the uid. `cancelled`: given up after an attempt that may have been carried out;
+ * what was cancelled before anything was sent has no receipt.
+ */
+export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'cancelled';
 
 /**
  * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `expired`: it ran out; `requested`: by `logoutUser`; `erasure`: ahead of it;
@@ -110,10 +120,14 @@ export type DebateSpaceEvent =
   /** So many of a reference are given up; nothing was sent of them. */
   | (ErasureEvent & { readonly type: 'erasure-cancelled'; readonly count: number })
   /** Nothing of the reference is left to do. */
-  | (ErasureEvent &
-      Pick<ErasureStatus, 'total' | 'done' | 'notFound' | 'vetoed' | 'cancelled'> & {
-        readonly type: 'erasure-finished';
-      })
+  | (ErasureEvent & {
+      readonly type: 'erasure-finished';
+      readonly total: number;
+      readonly done: number;
+      readonly notFound: number;
+      readonly vetoed: number;
+      readonly cancelled: number;
+    })
   /** The first erasure was asked for, and the outbox keeps it in memory only. */
   | { readonly type: 'erasures-in-memory' }
   /** So many users were not erased when the app shut down, and are forgotten: the outbox kept them in memory. */

@@ -2,20 +2,16 @@ export { DebateSpaceModule } from './module/debate-space.module.js';
 export type { DebateSpaceModuleExtras } from './module/debate-space.module-definition.js';
 export type {
   CookieRequest,
-  DebateSpaceErasureOptions,
-  DebateSpaceHttpOptions,
-  DebateSpaceLogoutOptions,
-  DebateSpaceModuleOptions,
-  DebateSpaceOptionsFactory,
   DebateSpaceSessionOptions,
-  DebateSpaceUsersOptions,
-  LogoutClaims,
-  LogoutClaimsContext,
   SessionCookie,
   SessionRecord,
   SessionStore,
   SessionUid,
-} from './options/options.js';
+} from './session-end/session-options.js';
+export type { DebateSpaceErasureOptions } from './erasure/erasure-options.js';
+export type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from './service/http-options.js';
+export type { DebateSpaceLogoutOptions, LogoutClaims, LogoutClaimsContext } from './logout/logout-options.js';
+export type { DebateSpaceModuleOptions, DebateSpaceOptionsFactory } from './module/module-options.js';
 export { DebateSpaceService, type CallOptions, type FindUserOptions } from './api/debate-space.service.js';
 export { getDebateSpaceToken, InjectDebateSpace } from './api/debate-space.tokens.js';
 export {
@@ -23,11 +19,10 @@ export {
   type BulkErasureRequest,
   type DryRunOptions,
 } from './api/debate-space-erasures.js';
+export type { ErasureMode, ErasureOutcome } from './events.js';
 export type {
   BeforeErase,
   BeforeEraseAnswer,
-  ErasureMode,
-  ErasureOutcome,
   ErasureProgress,
   ErasureReceipt,
   ErasureRequest,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Observable } from 'rxjs';
-import type { Emit } from '../events.js';
+import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
 import type { ErasureCalls } from '../erasure/erasure-calls.js';
 import { finishedEvent } from '../erasure/erasure-change.js';
@@ -9,7 +9,6 @@ import { watchProgress } from '../erasure/erasure-progress.js';
 import { batchRequest, ErasureRequests } from '../erasure/erasure-requests.js';
 import type { ErasureStorage } from '../erasure/erasure-storage.js';
 import type {
-  ErasureMode,
   ErasureProgress,
   ErasureReceipt,
   ErasureRequest,

@@ -3,7 +3,7 @@ import { iterateUsers } from '../service/paginate-users.js';
 import type { NoSlot, Slot } from '../service/rate-limiter.js';
 import type { DebateSpaceUser } from '../service/user-list.js';
 import type { UsersApi } from '../service/users-api.js';
-import type { ErasureMode } from './erasure.js';
+import type { ErasureMode } from '../events.js';
 
 const PER_PAGE = 100;
 const BELIEVED_FOR_MS = 10 * 60_000;

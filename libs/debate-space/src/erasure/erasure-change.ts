@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { DebateSpaceEvent } from '../events.js';
+import type { DebateSpaceEvent, ErasureMode } from '../events.js';
 import { ErasureError } from '../errors.js';
 import { isReadable, type ReadRecord, UnreadableRecord } from '../storage/record-type.js';
 import type { Transaction } from '../storage/transaction.js';
-import type { ErasureMode } from './erasure.js';
 import * as records from './erasure-records.js';
 import { BATCH, ENTRY, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
 import type { BatchRequest } from './erasure-requests.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RecordType } from '../storage/record-type.js';
 import type { StorageRow } from '../storage/storage.js';
-import type { ErasureMode } from './erasure.js';
+import type { ErasureMode } from '../events.js';
 
 const RECORDS = ['erasurebatch', 'erasureentry', 'erasurereceipt'] as const;
 const INDEXES = ['erasuredue', 'erasuretime', 'erasureuser'] as const;

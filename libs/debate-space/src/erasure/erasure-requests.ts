@@ -5,7 +5,7 @@ import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
-import type { ErasureMode } from './erasure.js';
+import type { ErasureMode } from '../events.js';
 import { chunksOf } from './uid-source.js';
 
 /** The number of users that are added, cancelled or retried in one commit. */

@@ -1,10 +1,5 @@
+import type { ErasureMode, ErasureOutcome } from '../events.js';
 import type { HostTransaction } from '../storage/storage.js';
-
-/**
- * `anonymize` erases the personal data and keeps the contributions (service-interface.md, section 4.2); `delete` removes
- * the user with all contributions (section 4.3). Neither can be undone.
- */
-export type ErasureMode = 'anonymize' | 'delete';
 
 /** One user to be erased. */
 export interface ErasureRequest {
@@ -67,12 +62,6 @@ export interface ErasureProgress extends ErasureStatus {
   /** Until the end at this rate, in milliseconds; absent while there is no rate. */
   readonly msLeft?: number;
 }
-
-/**
- * `not-found`: the service did not know the uid. `cancelled`: given up after an attempt that may have been carried out;
- * what was cancelled before anything was sent has no receipt.
- */
-export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'cancelled';
 
 /** What is kept of an erasure that is over: nothing personal. */
 export interface ErasureReceipt {

@@ -1,6 +1,6 @@
 import { randomUUID, webcrypto } from 'node:crypto';
 import { SignJWT } from 'jose';
-import type { LogoutClaims } from '../options/options.js';
+import type { LogoutClaims } from './logout-options.js';
 import type { KeySource, Secret } from '../secrets/secret.js';
 
 const BACKCHANNEL_LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';

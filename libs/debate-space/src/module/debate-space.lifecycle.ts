@@ -8,7 +8,7 @@ import type { HttpAdapterHost } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
 import type { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { EventLog } from './event-log.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { ResolvedOptions } from './resolve-options.js';
 import {
   attachPlatform,
   describeSessions,

@@ -12,11 +12,11 @@ import { DebateSpaceHealth } from '../api/debate-space-health.js';
 import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { DebateSpaceRuntime } from './debate-space-runtime.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
-import type { DebateSpaceModuleOptions } from '../options/options.js';
+import type { DebateSpaceModuleOptions } from './module-options.js';
 import { DebateSpaceService } from '../api/debate-space.service.js';
 import { getDebateSpaceToken } from '../api/debate-space.tokens.js';
 import { DebateSpaceOptionsError } from '../errors.js';
-import { resolveOptions, type ResolvedOptions } from '../options/resolve-options.js';
+import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 import { sharedApiKeyWarning } from './shared-api-key.js';
 import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 

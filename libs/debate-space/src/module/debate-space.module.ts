@@ -1,5 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import type { DebateSpaceModuleOptions } from '../options/options.js';
+import type { DebateSpaceModuleOptions } from './module-options.js';
 import { ConfigurableModuleClass, type DebateSpaceModuleExtras } from './debate-space.module-definition.js';
 
 /**

@@ -9,7 +9,7 @@ import { uidCipher } from '../secrets/uid-cipher.js';
 import { LogoutQueue } from '../logout/logout-queue.js';
 import { openStorage, type OpenStorage } from './open-storage.js';
 
-import { resolveOptions } from '../options/resolve-options.js';
+import { resolveOptions } from './resolve-options.js';
 import { lmdbStorage } from '../storage/lmdb/lmdb-storage.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { DebateSpaceStorage, StorageContext, StorageEngine } from '../storage/storage.js';

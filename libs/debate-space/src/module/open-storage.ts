@@ -3,7 +3,7 @@ import { DebateSpaceOptionsError } from '../errors.js';
 import { ERASURE_FAMILIES } from '../erasure/erasure-records.js';
 import { keyedHash } from '../secrets/keyed-hash.js';
 import { QUEUE_FAMILIES } from '../logout/queue-keys.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 

@@ -1,4 +1,4 @@
-import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { ResolvedOptions } from './resolve-options.js';
 
 /**
  * The service counts requests by API key, and each module keeps a limit of its own.

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { KeyProblem } from '../secrets/asked-key.js';
 import { AuthenticationError, UnexpectedResponseError } from '../errors.js';
 import { orAborted } from '../async/linked-signal.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
 import type { KeySource, Secret } from '../secrets/secret.js';
 import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from './answer.js';
 import { retry, type RetryPolicy } from './retry.js';
@@ -106,6 +105,12 @@ const tokenBody = z.object({
   created_at: z.number().optional(),
 });
 
+export interface TokenRouteOptions {
+  readonly authUrl: string;
+  readonly apiKey: Secret;
+  readonly secretKey: KeySource;
+}
+
 /**
  * POST {auth_url}/oauth/token (service-interface.md, section 4.1).
  * @throws {@link AuthenticationError} when the keys are wrong
@@ -113,7 +118,7 @@ const tokenBody = z.object({
  */
 export async function fetchToken(
   transport: Transport,
-  { authUrl, apiKey, secretKey }: Pick<ResolvedOptions, 'authUrl' | 'apiKey' | 'secretKey'>,
+  { authUrl, apiKey, secretKey }: TokenRouteOptions,
   policy: RetryPolicy,
   scope: Scope,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-import type { ErasureMode } from '../erasure/erasure.js';
+import type { ErasureMode } from '../events.js';
 import { UserNotFoundError } from '../errors.js';
 import type { Secret } from '../secrets/secret.js';
 import { acceptedBody, assertSuccess, isWebPage } from './answer.js';

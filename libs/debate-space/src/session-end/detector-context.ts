@@ -1,5 +1,5 @@
 import type { Containment } from '../async/containment.js';
-import type { SessionUid } from '../options/options.js';
+import type { SessionUid } from './session-options.js';
 import type { EndRecorder } from './verdict/end-recorder.js';
 import type { PendingTasks } from './pending-tasks.js';
 import type { RegistryWriter } from './expiry/registry-writer.js';

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
-import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../options/options.js';
+import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from './session-options.js';
 import { withTimeout } from '../async/with-timeout.js';
 import { CookieSessions } from './cookies/cookie-sessions.js';
 import { defaultSessionUid } from './default-session-uid.js';

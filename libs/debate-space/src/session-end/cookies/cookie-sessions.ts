@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { stringifyCookie } from 'cookie';
 import { LRUCache } from 'lru-cache';
-import type { CookieRequest, SessionCookie } from '../../options/options.js';
+import type { CookieRequest, SessionCookie } from '../session-options.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import { cookiesAfter, cookiesSent, cookieValue } from '../verdict/browser-cookies.js';
 import { resolvedUid } from '../default-session-uid.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Containment } from '../../async/containment.js';
-import type { SessionRecord } from '../../options/options.js';
+import type { SessionRecord } from '../session-options.js';
 import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';

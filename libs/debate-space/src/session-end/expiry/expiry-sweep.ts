@@ -1,4 +1,4 @@
-import type { SessionRecord } from '../../options/options.js';
+import type { SessionRecord } from '../session-options.js';
 import { timeoutOrThrow } from '../../async/with-timeout.js';
 import type { DetectorContext } from '../detector-context.js';
 import type { SessionIndexing } from './registry-writer.js';

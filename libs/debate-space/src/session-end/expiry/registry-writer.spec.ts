@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Containment } from '../../async/containment.js';
-import type { SessionRecord } from '../../options/options.js';
+import type { SessionRecord } from '../session-options.js';
 import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
 import { RegistryWriter } from './registry-writer.js';

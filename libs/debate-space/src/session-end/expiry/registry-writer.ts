@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../../async/containment.js';
-import type { SessionRecord } from '../../options/options.js';
+import type { SessionRecord } from '../session-options.js';
 import { uidProblem } from '../../uid.js';
 import { timeoutOrThrow, withTimeout } from '../../async/with-timeout.js';
 import { expiryOf } from './session-expiry.js';

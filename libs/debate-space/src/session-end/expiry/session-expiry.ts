@@ -1,4 +1,4 @@
-import type { SessionRecord } from '../../options/options.js';
+import type { SessionRecord } from '../session-options.js';
 
 /** What stores give a session whose cookie has no end: connect-redis, connect-pg-simple and memorystore a day. */
 const DAY_MS = 24 * 60 * 60 * 1000;

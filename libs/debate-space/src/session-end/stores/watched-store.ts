@@ -1,4 +1,4 @@
-import type { SessionRecord } from '../../options/options.js';
+import type { SessionRecord } from '../session-options.js';
 import { isPromise } from '../../async/is-promise.js';
 import { ActiveRequests } from '../verdict/active-requests.js';
 import { ObservedCall } from '../verdict/decide-end.js';

@@ -7,15 +7,15 @@ import type { FallbackQueue } from '../logout/fallback-queue.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import type { ServicePause } from '../service/service-pause.js';
 import type { UsersApi } from '../service/users-api.js';
-import type { ResolvedOptions } from '../options/resolve-options.js';
+import type { ResolvedOptions } from './resolve-options.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import type { UidCipher } from '../secrets/uid-cipher.js';
-import { ErasureAttempt } from './erasure-attempt.js';
-import { ErasureCalls } from './erasure-calls.js';
-import { ErasureExecution } from './erasure-execution.js';
-import { ErasureMaintenance } from './erasure-maintenance.js';
-import { ErasureQueue } from './erasure-queue.js';
-import { ErasureStorage } from './erasure-storage.js';
+import { ErasureAttempt } from '../erasure/erasure-attempt.js';
+import { ErasureCalls } from '../erasure/erasure-calls.js';
+import { ErasureExecution } from '../erasure/erasure-execution.js';
+import { ErasureMaintenance } from '../erasure/erasure-maintenance.js';
+import { ErasureQueue } from '../erasure/erasure-queue.js';
+import { ErasureStorage } from '../erasure/erasure-storage.js';
 
 export interface ErasuresAround {
   readonly storage: DebateSpaceStorage;

@@ -1,6 +1,8 @@
 import type { AxiosAdapter } from 'axios';
 import { z } from 'zod';
-import type { DebateSpaceModuleOptions, LogoutClaims, SessionCookie } from './options.js';
+import type { DebateSpaceModuleOptions } from './module-options.js';
+import type { LogoutClaims } from '../logout/logout-options.js';
+import type { SessionCookie } from '../session-end/session-options.js';
 import type { BeforeErase } from '../erasure/erasure.js';
 import { defaultSessionUid } from '../session-end/default-session-uid.js';
 import { memoryStorage } from '../storage/memory-storage.js';

@@ -4,8 +4,8 @@ import { DebateSpaceOptionsError } from '../errors.js';
 import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
 import { Secret, type KeySource } from '../secrets/secret.js';
 import { secretKeyProblem } from '../secrets/secret-key-problem.js';
-import { storageKeyProblems } from './storage-key-problems.js';
-import { apiPathProblem, serviceUrl, serviceUrlProblem } from './service-url.js';
+import { storageKeyProblems } from '../options/storage-key-problems.js';
+import { apiPathProblem, serviceUrl, serviceUrlProblem } from '../options/service-url.js';
 
 const MOST_SHOWN = 12;
 const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
