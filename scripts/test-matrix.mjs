@@ -48,7 +48,23 @@ const hosts = [
   { nest: '11', type: 'commonjs', fastify: fastify5, nodes: ['22'] },
   { nest: '12', type: 'module', fastify: fastify5, nodes: ['24', '26'] },
 ];
-const others = ['@codegenie/serverless-express', '@fastify/aws-lambda', 'bson', 'cookie-session', 'express-session', 'express-ws', 'iron-session', 'keygrip', 'passport', 'reflect-metadata', 'rxjs', 'socket.io', 'socket.io-client', 'tough-cookie', 'ws']; // prettier-ignore
+const others = [
+  '@codegenie/serverless-express',
+  '@fastify/aws-lambda',
+  'bson',
+  'cookie-session',
+  'express-session',
+  'express-ws',
+  'iron-session',
+  'keygrip',
+  'passport',
+  'reflect-metadata',
+  'rxjs',
+  'socket.io',
+  'socket.io-client',
+  'tough-cookie',
+  'ws',
+];
 const RUN_TIMEOUT_MS = 900_000;
 
 const chosenHosts = hosts.filter(({ nest }) => (values.nest ?? nest) === nest);
@@ -147,7 +163,16 @@ async function play(place, execPath) {
 }
 
 function versionsIn(place, { fastify }) {
-  const names = [...packages, ...nestPackages, 'express', 'fastify', ...Object.keys(fastify), ...others, ...clients, 'jose']; // prettier-ignore
+  const names = [
+    ...packages,
+    ...nestPackages,
+    'express',
+    'fastify',
+    ...Object.keys(fastify),
+    ...others,
+    ...clients,
+    'jose',
+  ];
   const version = (name) =>
     JSON.parse(readFileSync(join(place, 'node_modules', name, 'package.json'), 'utf8')).version;
   return names.map((name) => [name, version(name)]);

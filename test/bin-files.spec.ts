@@ -27,7 +27,9 @@ describe.each(packages)('the command $name', ({ name, workspace }) => {
 
   // npm links a command only when its file exists at the installation, which is before the build.
   it('is an executable file that git tracks', async () => {
-    const { bin: bins } = JSON.parse(await readFile(join(root, workspace, 'package.json'), 'utf8')) as { bin: unknown }; // prettier-ignore
+    const { bin: bins } = JSON.parse(await readFile(join(root, workspace, 'package.json'), 'utf8')) as {
+      bin: unknown;
+    };
     expect(bins).toEqual({ [name]: `./${bin}` });
     const { stdout } = await run('git', ['ls-files', '--stage', `${workspace}/${bin}`], { cwd: root });
     expect(stdout).toMatch(/^100755 /);

@@ -76,11 +76,18 @@ describe('doctor', () => {
       ['erasures', true],
     ]);
     const asked = service.received.all.map(({ operation, accepted }) => [operation, accepted]);
-    expect(asked).toEqual([['logout', false], ['token', true], ['token', true], ['list', true]]); // prettier-ignore
+    expect(asked).toEqual([
+      ['logout', false],
+      ['token', true],
+      ['token', true],
+      ['list', true],
+    ]);
   });
 
   it('says it to people in lines, each fault with its hint', async () => {
-    const { code, out, err } = await run('doctor', { env: configuredFor(service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }) }); // prettier-ignore
+    const { code, out, err } = await run('doctor', {
+      env: configuredFor(service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }),
+    });
     expect(code).toBe(6);
     expect(out).toMatch(/^✓ keys +the service takes API key and secret key$/m);
     expect(out).toMatch(/^✗ application-name .*\n +→ Compare DEBATE_SPACE_APPLICATION_NAME/m);
@@ -90,7 +97,9 @@ describe('doctor', () => {
 
   it('finds a wrong secret', async () => {
     const found = await faults({ DEBATE_SPACE_SECRET_KEY: 'another secret key, long enough for HS256' });
-    expect(found).toEqual({ keys: expect.stringMatching(/knows the API key, and refuses the secret key.*DEBATE_SPACE_SECRET_KEY/) }); // prettier-ignore
+    expect(found).toEqual({
+      keys: expect.stringMatching(/knows the API key, and refuses the secret key.*DEBATE_SPACE_SECRET_KEY/),
+    });
   });
 
   it('finds a wrong API key', async () => {
@@ -109,7 +118,9 @@ describe('doctor', () => {
   ])('finds a clock that is two minutes off (%d s)', async (seconds, where) => {
     service.clockOffsetSeconds = seconds;
     const found = await faults({});
-    expect(found).toEqual({ clock: expect.stringMatching(new RegExp(`is (2 min|1 min 5\\d s|2 min 1 s) ${where}.*NTP`)) }); // prettier-ignore
+    expect(found).toEqual({
+      clock: expect.stringMatching(new RegExp(`is (2 min|1 min 5\\d s|2 min 1 s) ${where}.*NTP`)),
+    });
   });
 
   it('takes a clock that is a few seconds off', async () => {
@@ -123,12 +134,23 @@ describe('doctor', () => {
       const http = open.url.replace(/\/\/[^:]+:/, '//0.0.0.0:');
       const { results } = await examined({ DEBATE_SPACE_AUTH_URL: http });
       const hint = expect.stringMatching(/https:.*keys and tokens travel/);
-      expect(results).toContainEqual({ check: 'address', ok: false, detail: expect.stringContaining('http:'), hint }); // prettier-ignore
-      expect(results).toContainEqual({ check: 'keys', ok: null, detail: expect.stringContaining('travel readable') }); // prettier-ignore
+      expect(results).toContainEqual({
+        check: 'address',
+        ok: false,
+        detail: expect.stringContaining('http:'),
+        hint,
+      });
+      expect(results).toContainEqual({
+        check: 'keys',
+        ok: null,
+        detail: expect.stringContaining('travel readable'),
+      });
       expect(open.received.of('token')).toEqual([]);
 
       const found = await faults({ DEBATE_SPACE_AUTH_URL: http, DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'true' });
-      expect(found).toEqual({ address: expect.stringContaining('DEBATE_SPACE_ALLOW_INSECURE_HTTP permits it') }); // prettier-ignore
+      expect(found).toEqual({
+        address: expect.stringContaining('DEBATE_SPACE_ALLOW_INSECURE_HTTP permits it'),
+      });
       expect(open.received.of('token')).toHaveLength(2);
     } finally {
       await open.stop();
@@ -137,16 +159,24 @@ describe('doctor', () => {
 
   it('finds a host that does not exist', async () => {
     const found = await faults({ DEBATE_SPACE_AUTH_URL: 'https://debate.invalid' });
-    expect(found).toEqual({ reachability: expect.stringMatching(/debate\.invalid: the host is not found \(\w+\).*DNS/) }); // prettier-ignore
+    expect(found).toEqual({
+      reachability: expect.stringMatching(/debate\.invalid: the host is not found \(\w+\).*DNS/),
+    });
   });
 
   it('finds a host where nobody listens', async () => {
     const found = await faults({ DEBATE_SPACE_AUTH_URL: `http://127.0.0.1:${await freePort()}` });
-    expect(found).toEqual({ reachability: expect.stringMatching(/refuses the connection \(ECONNREFUSED\).*port/) }); // prettier-ignore
+    expect(found).toEqual({
+      reachability: expect.stringMatching(/refuses the connection \(ECONNREFUSED\).*port/),
+    });
   });
 
   it('finds values that are missing, malformed or short, and goes on with the others', async () => {
-    const env = { DEBATE_SPACE_AUTH_URL: service.url, DEBATE_SPACE_SECRET_KEY: 'short', DEBATE_SPACE_RATE_LIMIT: 'no' }; // prettier-ignore
+    const env = {
+      DEBATE_SPACE_AUTH_URL: service.url,
+      DEBATE_SPACE_SECRET_KEY: 'short',
+      DEBATE_SPACE_RATE_LIMIT: 'no',
+    };
     const { code, out } = await run('doctor --json', { env });
     const results = JSON.parse(out) as Result[];
     expect(code).toBe(6);
@@ -163,33 +193,66 @@ describe('doctor', () => {
   });
 
   it('finds an address that is none, or that of the API', async () => {
-    expect(await faults({ DEBATE_SPACE_AUTH_URL: 'debate.example.org' })).toMatchObject({ address: expect.stringContaining('DEBATE_SPACE_AUTH_URL is not a URL') }); // prettier-ignore
-    expect(await faults({ DEBATE_SPACE_AUTH_URL: service.baseUrl })).toMatchObject({ address: expect.stringContaining('leave out /api/v1') }); // prettier-ignore
-    expect(await faults({ DEBATE_SPACE_BASE_URL: `${service.url}/api/v2` })).toEqual({ 'scope-public': expect.stringContaining('DEBATE_SPACE_BASE_URL') }); // prettier-ignore
+    expect(await faults({ DEBATE_SPACE_AUTH_URL: 'debate.example.org' })).toMatchObject({
+      address: expect.stringContaining('DEBATE_SPACE_AUTH_URL is not a URL'),
+    });
+    expect(await faults({ DEBATE_SPACE_AUTH_URL: service.baseUrl })).toMatchObject({
+      address: expect.stringContaining('leave out /api/v1'),
+    });
+    expect(await faults({ DEBATE_SPACE_BASE_URL: `${service.url}/api/v2` })).toEqual({
+      'scope-public': expect.stringContaining('DEBATE_SPACE_BASE_URL'),
+    });
   });
 
   it('tells a secret that may be meant as Base64, and one that is none', async () => {
     const secret = Buffer.alloc(48, 'secret').toString('base64');
     const { results } = await examined({ DEBATE_SPACE_SECRET_KEY: secret });
-    expect(results).toContainEqual({ check: 'secret-encoding', ok: true, detail: expect.stringContaining('DEBATE_SPACE_SECRET_KEY_ENCODING=base64') }); // prettier-ignore
-    expect(await faults({ DEBATE_SPACE_SECRET_KEY_ENCODING: 'base64' })).toMatchObject({ values: expect.stringContaining('is not Base64') }); // prettier-ignore
+    expect(results).toContainEqual({
+      check: 'secret-encoding',
+      ok: true,
+      detail: expect.stringContaining('DEBATE_SPACE_SECRET_KEY_ENCODING=base64'),
+    });
+    expect(await faults({ DEBATE_SPACE_SECRET_KEY_ENCODING: 'base64' })).toMatchObject({
+      values: expect.stringContaining('is not Base64'),
+    });
   });
 
   it('finds a scope that is not granted', async () => {
-    service.faults.add({ kind: 'status', status: 400, operation: 'token', body: { error: 'invalid_scope' }, times: 1 }); // prettier-ignore
+    service.faults.add({
+      kind: 'status',
+      status: 400,
+      operation: 'token',
+      body: { error: 'invalid_scope' },
+      times: 1,
+    });
     expect(await faults({})).toEqual({ 'scope-authentication': expect.stringContaining('erasures need it') });
   });
 
   it('does not blame the keys for a service that fails', async () => {
     service.faults.add({ kind: 'status', status: 503 });
     const { results } = await examined();
-    expect(results).toContainEqual({ check: 'keys', ok: false, detail: 'the token route answers 503', hint: 'Try again later.' }); // prettier-ignore
-    expect(results).toContainEqual({ check: 'application-name', ok: null, detail: expect.stringContaining('503') }); // prettier-ignore
+    expect(results).toContainEqual({
+      check: 'keys',
+      ok: false,
+      detail: 'the token route answers 503',
+      hint: 'Try again later.',
+    });
+    expect(results).toContainEqual({
+      check: 'application-name',
+      ok: null,
+      detail: expect.stringContaining('503'),
+    });
   });
 
   it('does not show a header of the service that is no number', async () => {
     // The bytes of U+009B, which begins a control sequence as ESC [ does.
-    service.faults.add({ kind: 'status', status: 200, operation: 'list', headers: { total: '\u00c2\u009b2J' }, body: [] }); // prettier-ignore
+    service.faults.add({
+      kind: 'status',
+      status: 200,
+      operation: 'list',
+      headers: { total: '\u00c2\u009b2J' },
+      body: [],
+    });
     const { out } = await run('doctor', { env: configuredFor(service) });
     expect(out).toMatch(/^✓ scope-public +the user list answers$/m);
     expect((await run('doctor --json', { env: configuredFor(service) })).out).not.toContain('\u009b');
@@ -224,7 +287,10 @@ describe('doctor', () => {
 });
 
 describe('doctor, behind a proxy', () => {
-  const names = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatMap((name) => [name, name.toUpperCase()]); // prettier-ignore
+  const names = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatMap((name) => [
+    name,
+    name.toUpperCase(),
+  ]);
   let before: Record<string, string | undefined>;
   let proxy: ProxyServer;
   beforeEach(async () => {
@@ -250,7 +316,12 @@ describe('doctor, behind a proxy', () => {
     const { code, results } = await examined({ DEBATE_SPACE_AUTH_URL: address });
     expect(code).toBe(6);
     const hint = expect.stringContaining(`Set ${name} to an http: or https: URL`);
-    expect(results).toContainEqual({ check: 'proxy', ok: false, detail: `${name} is not the URL of a proxy`, hint }); // prettier-ignore
+    expect(results).toContainEqual({
+      check: 'proxy',
+      ok: false,
+      detail: `${name} is not the URL of a proxy`,
+      hint,
+    });
     for (const check of ['reachability', 'clock', 'application-name', 'keys', 'scope-public'])
       expect(results).toContainEqual({ check, ok: null, detail: 'not checked: there is no usable proxy' });
     expect(JSON.stringify(results)).not.toContain('secret@');
@@ -269,7 +340,11 @@ describe('doctor, behind a proxy', () => {
       DEBATE_SPACE_AUTH_URL: 'http://debate.example.org',
       DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'true',
     });
-    expect(results).toContainEqual({ check: 'proxy', ok: true, detail: `${new URL(proxy.url).host}, of HTTP_PROXY` }); // prettier-ignore
+    expect(results).toContainEqual({
+      check: 'proxy',
+      ok: true,
+      detail: `${new URL(proxy.url).host}, of HTTP_PROXY`,
+    });
     expect(results).toContainEqual(expect.objectContaining({ check: 'scope-public', ok: true }));
     const authorization = `Basic ${Buffer.from('desk:50%').toString('base64')}`;
     expect(proxy.requests[0]).toEqual({ url: 'http://debate.example.org/auth/logout/demo', authorization });
@@ -381,7 +456,20 @@ programOf('openssl', 'OpenSSL').describe('doctor, of TLS', () => {
   /** A certificate of its own making. */
   async function serve(...more: string[]): Promise<string> {
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-subj', '/CN=localhost', ...more]; // prettier-ignore
+    const args = [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      '-subj',
+      '/CN=localhost',
+      ...more,
+    ];
     await promisify(execFile)('openssl', args);
     server = createServer({ key: await readFile(key), cert: await readFile(cert) });
     server.listen(0, '127.0.0.1');
@@ -391,7 +479,9 @@ programOf('openssl', 'OpenSSL').describe('doctor, of TLS', () => {
 
   it('finds a certificate that nobody trusts', async () => {
     const found = await faults({ DEBATE_SPACE_AUTH_URL: await serve() });
-    expect(found).toEqual({ tls: expect.stringMatching(/\(DEPTH_ZERO_SELF_SIGNED_CERT\).*NODE_EXTRA_CA_CERTS/) }); // prettier-ignore
+    expect(found).toEqual({
+      tls: expect.stringMatching(/\(DEPTH_ZERO_SELF_SIGNED_CERT\).*NODE_EXTRA_CA_CERTS/),
+    });
   });
 
   it('finds a port that does not speak TLS', async () => {

@@ -26,7 +26,12 @@ afterEach(async () => {
 
 /** The command line as a process. @param more options of Node */
 async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[]) {
-  const program = [...more, '--import', fileOf('support/typescript.mjs'), fileOf('../libs/debate-space-cli/src/cli.ts')]; // prettier-ignore
+  const program = [
+    ...more,
+    '--import',
+    fileOf('support/typescript.mjs'),
+    fileOf('../libs/debate-space-cli/src/cli.ts'),
+  ];
   const child = spawn(process.execPath, [...program, ...args.split(' ')], {
     cwd: '/',
     env: { PATH: process.env.PATH, ...configuredFor(service, env) },
@@ -52,7 +57,10 @@ for (const storage of sharedStorages) {
     it('closes its connection and ends', async () => {
       expect(await runProcess('logout alice --no-wait', env)).toMatchObject({ code: 0 });
       const { out, code } = await runProcess('outbox stats --json', env);
-      expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ engine: storage.name, pending: 1 })]); // prettier-ignore
+      expect([code, JSON.parse(out)]).toEqual([
+        0,
+        expect.objectContaining({ engine: storage.name, pending: 1 }),
+      ]);
     });
   });
 }
@@ -69,8 +77,14 @@ describe('a storage that cannot be used', () => {
     const hooks = `data:text/javascript,${encodeURIComponent(resolve)}`;
     const registering = `import { register } from 'node:module'; register(${JSON.stringify(hooks)});`;
     const withoutPackage = `--import=data:text/javascript,${encodeURIComponent(registering)}`;
-    const { err, code } = await runProcess('outbox stats', { ...storageKey, DEBATE_SPACE_STORAGE: url }, withoutPackage); // prettier-ignore
-    expect(err).toBe(`DEBATE_SPACE_STORAGE needs the package ${name}, which is missing or does not load; npm install ${name}\n`); // prettier-ignore
+    const { err, code } = await runProcess(
+      'outbox stats',
+      { ...storageKey, DEBATE_SPACE_STORAGE: url },
+      withoutPackage,
+    );
+    expect(err).toBe(
+      `DEBATE_SPACE_STORAGE needs the package ${name}, which is missing or does not load; npm install ${name}\n`,
+    );
     expect(code).toBe(3);
   });
 

@@ -59,7 +59,9 @@ function watched(child: ChildProcess) {
       };
       child.stdout?.on('data', look);
       child.stderr?.on('data', look);
-      void ended.then(({ out, err }) => { reject(new Error(`it ended with:\n${out}${err}`)); }); // prettier-ignore
+      void ended.then(({ out, err }) => {
+        reject(new Error(`it ended with:\n${out}${err}`));
+      });
     });
   return { child, ended, told };
 }
@@ -68,7 +70,11 @@ const run = (args: readonly string[], more?: NodeJS.ProcessEnv): Promise<Ended> 
 
 describe('npx debate-space, as a process', () => {
   it('tells its version, and explains itself with examples and exit codes', async () => {
-    expect(await run(['--version'])).toEqual({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), err: '' }); // prettier-ignore
+    expect(await run(['--version'])).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+      err: '',
+    });
     const { code, out, err } = await run(['--help']);
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/Examples:\n {2}npx debate-space doctor/);
@@ -88,12 +94,18 @@ describe('npx debate-space, as a process', () => {
   });
 
   it('says what is not configured, and shows no key', async () => {
-    const { code, out, err } = await run(['users', 'list', '--json'], { DEBATE_SPACE_API_KEY: '', DEBATE_SPACE_AUTH_URL: 'http://example.org' }); // prettier-ignore
+    const { code, out, err } = await run(['users', 'list', '--json'], {
+      DEBATE_SPACE_API_KEY: '',
+      DEBATE_SPACE_AUTH_URL: 'http://example.org',
+    });
     expect(code).toBe(3);
     expect(err).toContain('DEBATE_SPACE_API_KEY is not set; copy it from the administration panel');
     expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_CLI_CONFIGURATION' } });
     const http = await run(['users', 'list'], { DEBATE_SPACE_AUTH_URL: 'http://example.org' });
-    expect(http).toMatchObject({ code: 3, err: expect.stringContaining('DEBATE_SPACE_AUTH_URL has the scheme http:') }); // prettier-ignore
+    expect(http).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('DEBATE_SPACE_AUTH_URL has the scheme http:'),
+    });
     expect(out + err + http.err).not.toContain(keys.DEBATE_SPACE_SECRET_KEY);
   });
 
@@ -104,9 +116,13 @@ describe('npx debate-space, as a process', () => {
   });
 
   it('ends quietly when nobody reads any more', async () => {
-    for (let user = 0; user < 5000; user += 1) service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) }); // prettier-ignore
+    for (let user = 0; user < 5000; user += 1)
+      service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
     const shell = `set -o pipefail; "$0" "$@" | head -n 1`;
-    const child = spawn('bash', ['--norc', '-c', shell, process.execPath, ...program, 'users', 'export'], { cwd: folder, env }); // prettier-ignore
+    const child = spawn('bash', ['--norc', '-c', shell, process.execPath, ...program, 'users', 'export'], {
+      cwd: folder,
+      env,
+    });
     const { code, out, err } = await watched(child).ended;
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain('"uid":"alice"');
@@ -122,13 +138,20 @@ describe('stdout of the process', () => {
 
   full('is a full disk: the command ends with 1 and says so', async () => {
     const { code, err } = await shell('exec "$0" "$@" > /dev/full');
-    expect([code, err]).toEqual([1, 'stdout cannot be written (ENOSPC): the answer is missing or incomplete.\n']); // prettier-ignore
+    expect([code, err]).toEqual([
+      1,
+      'stdout cannot be written (ENOSPC): the answer is missing or incomplete.\n',
+    ]);
   });
 
   it('is a file that takes only the beginning: the command ends with 1 and says so', async () => {
-    for (let user = 0; user < 90; user += 1) service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) }); // prettier-ignore
+    for (let user = 0; user < 90; user += 1)
+      service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
     const { code, err } = await shell('ulimit -f 1; exec "$0" "$@" > users.txt');
-    expect([code, err]).toEqual([1, 'stdout cannot be written (EFBIG): the answer is missing or incomplete.\n']); // prettier-ignore
+    expect([code, err]).toEqual([
+      1,
+      'stdout cannot be written (EFBIG): the answer is missing or incomplete.\n',
+    ]);
     expect((await stat(join(folder, 'users.txt'))).size).toBe(1024);
   });
 
@@ -182,7 +205,18 @@ describe('Ctrl-C', () => {
   });
 
   it('stops reading a list that does not end', async () => {
-    const { child, told, ended } = start(['erase', '--file', '-', '--format', 'lines', '--mode', 'delete', '--yes', '--reference', 'case-2']); // prettier-ignore
+    const { child, told, ended } = start([
+      'erase',
+      '--file',
+      '-',
+      '--format',
+      'lines',
+      '--mode',
+      'delete',
+      '--yes',
+      '--reference',
+      'case-2',
+    ]);
     child.stdin?.write('alice\n');
     await told('reference: case-2');
     child.kill('SIGINT');
@@ -211,7 +245,21 @@ script.describe('on a terminal', () => {
 openssl.describe('doctor, behind TLS', () => {
   it('finds nothing where all is well', async () => {
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']; // prettier-ignore
+    const args = [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost',
+    ];
     await promisify(execFile)('openssl', args);
     const server = createServer(
       { key: await readFile(key), cert: await readFile(cert) },

@@ -21,7 +21,12 @@ class SlowReads extends session.MemoryStore {
         resolve();
       };
     });
-    return { read, goOn: () => { goOn(); } }; // prettier-ignore
+    return {
+      read,
+      goOn: () => {
+        goOn();
+      },
+    };
   }
 
   override get(sid: string, callback: (error: unknown, session?: session.SessionData | null) => void): void {
@@ -29,7 +34,9 @@ class SlowReads extends session.MemoryStore {
     this.#hold = undefined;
     super.get(sid, (error: unknown, data) => {
       if (hold)
-        hold(() => { callback(error, data); }); // prettier-ignore
+        hold(() => {
+          callback(error, data);
+        });
       else callback(error, data);
     });
   }
@@ -143,7 +150,10 @@ describe('endings beside each other', () => {
 
   it('a second click that had loaded the session before the first one ended it is the same logout', async () => {
     const store = new SlowReads();
-    const host = await startHost((request) => new Promise((resolve) => request.session.destroy(resolve)), store); // prettier-ignore
+    const host = await startHost(
+      (request) => new Promise((resolve) => request.session.destroy(resolve)),
+      store,
+    );
     const browser = await logInTo(host, 'alice');
 
     const answer = store.holdBackNextRead();
@@ -162,7 +172,9 @@ describe('endings beside each other', () => {
     const store = new session.MemoryStore();
     const host = await startHost(async (request) => {
       const stored = { cookie: request.session.cookie, user: { uid: 'bob' } };
-      await new Promise((resolve) => { store.set(request.sessionID, stored, resolve); }); // prettier-ignore
+      await new Promise((resolve) => {
+        store.set(request.sessionID, stored, resolve);
+      });
       await new Promise((resolve) => request.session.destroy(resolve));
     }, store);
     const browser = await logInTo(host, 'alice');
@@ -202,7 +214,9 @@ describe('endings by an administrator', () => {
     await inHandler.passed;
     const [sid = ''] = Object.keys(Reflect.get(store, 'sessions') as object);
 
-    await new Promise((resolve) => { store.destroy(sid, resolve); }); // prettier-ignore
+    await new Promise((resolve) => {
+      store.destroy(sid, resolve);
+    });
 
     await service.received.waitFor('logout'); // before the request is answered
     answer.open();
@@ -245,7 +259,9 @@ describe('endings by an administrator', () => {
     const browsers = [await logInTo(host, 'alice'), await logInTo(host, 'bob')];
     await new Browser(host.url).get('/whoami');
 
-    await new Promise((resolve) => { store.clear(resolve); }); // prettier-ignore
+    await new Promise((resolve) => {
+      store.clear(resolve);
+    });
 
     for (const browser of browsers) expect(await browser.get('/whoami')).toBe('nobody');
     expect(await loggedOutBy(host)).toEqual(['alice', 'bob']);

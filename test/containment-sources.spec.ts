@@ -22,7 +22,8 @@ const EXCEPTIONS = {
 
 /** The code that a registration hands over; that of a name is where the file declares it. */
 function callbacksOf(call: ts.CallExpression, name: string): ts.Node[] {
-  if (name !== 'defineProperty') return call.arguments.filter((each) => !ts.isLiteralExpression(each) && !ts.isNumericLiteral(each)); // prettier-ignore
+  if (name !== 'defineProperty')
+    return call.arguments.filter((each) => !ts.isLiteralExpression(each) && !ts.isNumericLiteral(each));
   const [, , descriptor] = call.arguments;
   if (!descriptor || !ts.isObjectLiteralExpression(descriptor)) return [descriptor ?? call];
   return descriptor.properties.filter((each) => /^[gs]et$/.test(each.name?.getText() ?? ''));

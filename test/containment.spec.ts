@@ -41,7 +41,9 @@ describe.each(hosts)('a host on $name', ({ name, faults }) => {
   it('answers and lives as without the plugin, whatever the plugin contains and breaks', () => {
     const { contained } = run.report;
     expect(contained.map(({ fault }) => fault)).not.toEqual([]);
-    expect(contained.filter(({ without, withPlugin }) => JSON.stringify(without) !== JSON.stringify(withPlugin))).toEqual([]); // prettier-ignore
+    expect(
+      contained.filter(({ without, withPlugin }) => JSON.stringify(without) !== JSON.stringify(withPlugin)),
+    ).toEqual([]);
   });
 
   it('exits as without the plugin', () => {

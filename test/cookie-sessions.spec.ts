@@ -39,9 +39,20 @@ async function loggedOut(): Promise<readonly string[]> {
 /** What somebody sends who is not alice; `genuine` are her cookies. */
 const forgeries: { readonly name: string; readonly forge: (genuine: readonly string[]) => string }[] = [
   { name: 'garbage', forge: () => 'session=garbage; session.sig=garbage' },
-  { name: 'cookies of hers with a wrong signature', forge: (genuine) => genuine.map((cookie, n) => (n === genuine.length - 1 ? changed(cookie) : cookie)).join('; ') }, // prettier-ignore
-  { name: 'her uid without a signature', forge: () => `session=${Buffer.from('{"user":"alice"}').toString('base64')}` }, // prettier-ignore
-  { name: 'a JWT of hers without an algorithm', forge: () => `session=${[{ alg: 'none' }, { sub: 'alice' }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.` }, // prettier-ignore
+  {
+    name: 'cookies of hers with a wrong signature',
+    forge: (genuine) =>
+      genuine.map((cookie, n) => (n === genuine.length - 1 ? changed(cookie) : cookie)).join('; '),
+  },
+  {
+    name: 'her uid without a signature',
+    forge: () => `session=${Buffer.from('{"user":"alice"}').toString('base64')}`,
+  },
+  {
+    name: 'a JWT of hers without an algorithm',
+    forge: () =>
+      `session=${[{ alg: 'none' }, { sub: 'alice' }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`,
+  },
 ];
 
 /** Another letter in the middle of the second half of a value, where all of them count. */
@@ -53,7 +64,10 @@ function changed(cookie: string): string {
 describe.each(cookieHosts)('$name', (kind) => {
   it.each(forgeries)('$name in a logout logs nobody out', async ({ forge }) => {
     const url = await start(kind);
-    const entered = await fetch(`${url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) }); // prettier-ignore
+    const entered = await fetch(`${url}/login`, {
+      method: 'POST',
+      body: new URLSearchParams({ uid: 'alice' }),
+    });
     const genuine = entered.headers.getSetCookie().map((cookie) => cookie.split(';')[0] ?? '');
     const cookie = forge(genuine);
     expect(await (await fetch(`${url}/whoami`, { headers: { cookie } })).text()).toBe('nobody');
@@ -92,7 +106,12 @@ describe.each(cookieHosts)('$name', (kind) => {
   });
 
   const failures: { readonly name: string; readonly uid: SessionCookie['uid'] }[] = [
-    { name: 'throws', uid: () => { throw new TypeError('no such field'); } }, // prettier-ignore
+    {
+      name: 'throws',
+      uid: () => {
+        throw new TypeError('no such field');
+      },
+    },
     { name: 'rejects', uid: () => Promise.reject(new TypeError('no such field')) },
   ];
   it.each(failures)('a uid function that $name is an event, and the host goes on', async ({ uid }) => {
@@ -135,7 +154,8 @@ describe('a cookie that is cut into chunks', () => {
       'session.1': '',
       'session.2': '',
     };
-    for (let n = 0; user !== undefined && n < chunks; n += 1) cookies[chunks === 1 ? 'session' : `session.${n}`] = value.slice(n * length, (n + 1) * length); // prettier-ignore
+    for (let n = 0; user !== undefined && n < chunks; n += 1)
+      cookies[chunks === 1 ? 'session' : `session.${n}`] = value.slice(n * length, (n + 1) * length);
     return Object.entries(cookies).map(
       ([name, of]) => `${name}=${of}; Path=/${of === '' ? '; Max-Age=0' : ''}`,
     );

@@ -121,7 +121,13 @@ describe('a logout on its way', () => {
 
   it('is signed with the key of the moment when a function knows it, and waits while that fails', async () => {
     const [right, wrong] = [keys.secretKey, 'another secret, as long as the right one is'];
-    const answers = [() => right, () => wrong, () => { throw new Error(wrong); }]; // prettier-ignore
+    const answers = [
+      () => right,
+      () => wrong,
+      () => {
+        throw new Error(wrong);
+      },
+    ];
     const debateSpace = await start({ secretKey: () => (answers.shift() ?? (() => right))() });
     await debateSpace.logoutUser('alice');
     await service.received.waitFor('logout', { count: 2, timeoutMs: 20_000 });
@@ -164,9 +170,11 @@ describe('a logout on its way', () => {
   });
 
   const claims = {
-    fails: () => { throw new Error('no such row'); },
+    fails: () => {
+      throw new Error('no such row');
+    },
     'never answers': () => new Promise<never>(() => undefined),
-  }; // prettier-ignore
+  };
   it.each(Object.entries(claims))('is not held up by others whose logout.claims %s', async (_what, fail) => {
     const debateSpace = await start({
       logout: { concurrency: 2, claims: ({ uid }) => (uid === 'alice' ? {} : fail()) },
@@ -234,7 +242,9 @@ describe('a logout on its way', () => {
     await debateSpace.logoutUser('alice');
     await service.received.waitFor('logout');
     const stopped = host?.stop();
-    setImmediate(() => { noted.open(); }); // prettier-ignore
+    setImmediate(() => {
+      noted.open();
+    });
     await stopped;
     expect(calls[0]).toBe('retried');
     expect(calls.at(-1)).toBe('close');

@@ -169,11 +169,15 @@ describe('the page about storages', () => {
       };
       const before = await listed();
       await pool.query('CREATE TABLE IF NOT EXISTS account (uid text PRIMARY KEY)');
-      await pool.query('CREATE TABLE IF NOT EXISTS held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)'); // prettier-ignore
+      await pool.query(
+        'CREATE TABLE IF NOT EXISTS held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)',
+      );
       await pool.query(`INSERT INTO account VALUES ('${path}'), ('held ${path}')`);
       await pool.query(`INSERT INTO held VALUES ('held ${path}')`); // the commit fails
       await deleteAccount(path, connection, erasures);
-      await expect(deleteAccount(`held ${path}`, connection, erasures)).rejects.toMatchObject({ code: '23503' }); // prettier-ignore
+      await expect(deleteAccount(`held ${path}`, connection, erasures)).rejects.toMatchObject({
+        code: '23503',
+      });
       expect(await listed()).toBe(before + 1);
       expect(await rowsOf('SELECT uid FROM account WHERE uid LIKE $1', [`%${path}`])).toHaveLength(1);
     });

@@ -121,14 +121,45 @@ describe('@EndsDebateSession() on a GraphQL mutation', () => {
     readonly logouts: readonly string[];
   }
   const cases: Case[] = [
-    { name: 'ends the session of the request’s user when it succeeds', mutation: 'logout', headers: alice, logouts: ['alice'] }, // prettier-ignore
+    {
+      name: 'ends the session of the request’s user when it succeeds',
+      mutation: 'logout',
+      headers: alice,
+      logouts: ['alice'],
+    },
     { name: 'stays silent when it fails', mutation: 'logoutFails', headers: alice, fails: true, logouts: [] },
     { name: 'stays silent when nobody is logged in', mutation: 'logout', logouts: [] },
-    { name: 'takes the uid from where in the request it is told', mutation: 'logoutByHeader', headers: { 'x-user': 'bob' }, logouts: ['bob'] }, // prettier-ignore
-    { name: 'takes the uid from where in the context it is told', mutation: 'logoutByContext', headers: alice, logouts: ['bob'] }, // prettier-ignore
-    { name: 'is one logout when one request asks twice', mutation: 'logout again: logout', headers: alice, logouts: ['alice'] }, // prettier-ignore
-    { name: 'is one logout when it ends a session of the same user as well', mutation: 'logoutSessionToo', headers: alice, logouts: ['alice'] }, // prettier-ignore
-    { name: 'counts when it succeeds beside one that fails', mutation: 'logout logoutFails', headers: alice, fails: true, logouts: ['alice'] }, // prettier-ignore
+    {
+      name: 'takes the uid from where in the request it is told',
+      mutation: 'logoutByHeader',
+      headers: { 'x-user': 'bob' },
+      logouts: ['bob'],
+    },
+    {
+      name: 'takes the uid from where in the context it is told',
+      mutation: 'logoutByContext',
+      headers: alice,
+      logouts: ['bob'],
+    },
+    {
+      name: 'is one logout when one request asks twice',
+      mutation: 'logout again: logout',
+      headers: alice,
+      logouts: ['alice'],
+    },
+    {
+      name: 'is one logout when it ends a session of the same user as well',
+      mutation: 'logoutSessionToo',
+      headers: alice,
+      logouts: ['alice'],
+    },
+    {
+      name: 'counts when it succeeds beside one that fails',
+      mutation: 'logout logoutFails',
+      headers: alice,
+      fails: true,
+      logouts: ['alice'],
+    },
   ];
   it.each(cases)('$name', async ({ mutation, headers = {}, fails = false, logouts }) => {
     const url = await start({ context: () => ({ tenant: 'bob' }) });

@@ -80,7 +80,9 @@ const platforms = [
           socket.send(JSON.stringify({ event, data }));
           await once(socket, 'message');
         },
-        close: () => { socket.close(); }, // prettier-ignore
+        close: () => {
+          socket.close();
+        },
       };
     },
   },
@@ -98,7 +100,9 @@ const platforms = [
           socket.emit(event, data);
           await answered;
         },
-        close: () => { socket.close(); }, // prettier-ignore
+        close: () => {
+          socket.close();
+        },
       };
     },
   },
@@ -115,13 +119,33 @@ afterEach(async () => {
 describe.each(platforms)('@EndsDebateSession() on a gateway of $platform', ({ Adapter, connect }) => {
   const alice = ['login', 'alice'];
   const cases = [
-    { name: 'ends the session of the client’s user when it succeeds', said: [alice, ['logout']], logouts: ['alice'] }, // prettier-ignore
+    {
+      name: 'ends the session of the client’s user when it succeeds',
+      said: [alice, ['logout']],
+      logouts: ['alice'],
+    },
     { name: 'stays silent when it fails', said: [alice, ['logout-fails']], logouts: [] },
     { name: 'stays silent when nobody is logged in', said: [['logout'], alice], logouts: [] },
-    { name: 'takes the uid from where in the message it is told', said: [['logout-by-message', 'bob']], logouts: ['bob'] }, // prettier-ignore
-    { name: 'stays silent when its uid function throws, and the handler is left alone', said: [alice, ['logout-badly-told']], logouts: [] }, // prettier-ignore
-    { name: 'is a logout each time on one and the same connection', said: [alice, ['logout'], alice, ['logout']], logouts: ['alice', 'alice'] }, // prettier-ignore
-    { name: 'tells of each user of one and the same connection', said: [alice, ['logout'], ['login', 'bob'], ['logout']], logouts: ['alice', 'bob'] }, // prettier-ignore
+    {
+      name: 'takes the uid from where in the message it is told',
+      said: [['logout-by-message', 'bob']],
+      logouts: ['bob'],
+    },
+    {
+      name: 'stays silent when its uid function throws, and the handler is left alone',
+      said: [alice, ['logout-badly-told']],
+      logouts: [],
+    },
+    {
+      name: 'is a logout each time on one and the same connection',
+      said: [alice, ['logout'], alice, ['logout']],
+      logouts: ['alice', 'alice'],
+    },
+    {
+      name: 'tells of each user of one and the same connection',
+      said: [alice, ['logout'], ['login', 'bob'], ['logout']],
+      logouts: ['alice', 'bob'],
+    },
   ];
   it.each(cases)('$name', async ({ said, logouts }) => {
     @Module({ imports: [DebateSpaceModule.forRoot(using(service))], providers: [LogoutGateway] })

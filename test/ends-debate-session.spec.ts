@@ -122,13 +122,28 @@ async function post(url: string, headers: Record<string, string> = {}): Promise<
 
 describe('@EndsDebateSession()', () => {
   const cases = [
-    { name: 'ends the session of request.user when the handler succeeds', path: '/logout?as=alice', status: 201, logouts: ['alice'] }, // prettier-ignore
+    {
+      name: 'ends the session of request.user when the handler succeeds',
+      path: '/logout?as=alice',
+      status: 201,
+      logouts: ['alice'],
+    },
     { name: 'stays silent when the handler fails', path: '/logout-fails?as=alice', status: 500, logouts: [] },
     { name: 'stays silent when nobody is logged in', path: '/logout', status: 201, logouts: [] },
     { name: 'takes a number for a uid', path: '/logout-by-number', status: 201, logouts: ['42'] },
-    { name: 'stays silent when its uid function returns a promise, and the handler is left alone', path: '/logout-by-promise', status: 201, logouts: [] }, // prettier-ignore
+    {
+      name: 'stays silent when its uid function returns a promise, and the handler is left alone',
+      path: '/logout-by-promise',
+      status: 201,
+      logouts: [],
+    },
     { name: 'takes the uid from where it is told', path: '/logout-by-header', status: 201, logouts: ['bob'] },
-    { name: 'is one logout when the handler ends a session of the same user as well', path: '/logout-session-too?as=alice', status: 201, logouts: ['alice'] }, // prettier-ignore
+    {
+      name: 'is one logout when the handler ends a session of the same user as well',
+      path: '/logout-session-too?as=alice',
+      status: 201,
+      logouts: ['alice'],
+    },
   ];
   it.each(cases)('$name', async ({ path, status, logouts }) => {
     const url = await start([DebateSpaceModule.forRoot(using(service))]);

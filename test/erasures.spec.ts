@@ -77,14 +77,31 @@ for (const kind of storageKinds) {
     it('logs the user out, then erases, and leaves a receipt without the uid', async () => {
       const app = await start();
       const finished = told(app, 'erasure-finished');
-      const requested = await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'case 1/2 ü', requestedBy: 'the user' }); // prettier-ignore
-      expect(requested).toMatchObject({ reference: 'case 1/2 ü', mode: 'delete', complete: true, total: 1, alreadyUnderWay: false }); // prettier-ignore
+      const requested = await erasuresOf(app).request({
+        uid: 'alice',
+        mode: 'delete',
+        reference: 'case 1/2 ü',
+        requestedBy: 'the user',
+      });
+      expect(requested).toMatchObject({
+        reference: 'case 1/2 ü',
+        mode: 'delete',
+        complete: true,
+        total: 1,
+        alreadyUnderWay: false,
+      });
       await finished;
 
       const operations = service.received.all.filter(({ uid }) => uid === 'alice').map((r) => r.operation);
       expect(operations).toEqual(['logout', 'delete']);
       expect(service.users.has('alice')).toBe(false);
-      expect(await erasuresOf(app).status('case 1/2 ü')).toMatchObject({ state: 'done', total: 1, done: 1, waiting: 0, finishedAt: expect.any(Date) }); // prettier-ignore
+      expect(await erasuresOf(app).status('case 1/2 ü')).toMatchObject({
+        state: 'done',
+        total: 1,
+        done: 1,
+        waiting: 0,
+        finishedAt: expect.any(Date),
+      });
       const receipts = await all(erasuresOf(app).receipts('case 1/2 ü'));
       expect(receipts).toEqual([
         {
@@ -137,7 +154,9 @@ for (const kind of storageKinds) {
       await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
       await finished;
       expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, notFound: 1 });
-      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([{ outcome: 'not-found', status: 404 }]); // prettier-ignore
+      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([
+        { outcome: 'not-found', status: 404 },
+      ]);
     });
 
     it('calls it erased when an answer was lost, and the next one says 404', async () => {
@@ -146,7 +165,9 @@ for (const kind of storageKinds) {
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'lost' });
       await finished;
-      expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([{ outcome: 'erased', status: 404, attempts: 2 }]); // prettier-ignore
+      expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([
+        { outcome: 'erased', status: 404, attempts: 2 },
+      ]);
     });
 
     it('is not taken in by a web page that says 404', async () => {
@@ -189,7 +210,9 @@ for (const kind of storageKinds) {
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'refused' });
       await finished;
-      expect(await all(erasuresOf(app).receipts('refused'))).toMatchObject([{ outcome: 'erased', loggedOut: false }]); // prettier-ignore
+      expect(await all(erasuresOf(app).receipts('refused'))).toMatchObject([
+        { outcome: 'erased', loggedOut: false },
+      ]);
     });
 
     it('forgets the logouts that still wait for the user', async () => {
@@ -223,7 +246,9 @@ for (const kind of storageKinds) {
       expect(asked).toContainEqual({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
       expect(service.received.all.filter(({ uid }) => uid === 'alice')).toEqual([]);
       expect(await erasuresOf(app).status('v')).toMatchObject({ state: 'done', vetoed: 1, done: 0 });
-      expect(await all(erasuresOf(app).receipts('v'))).toMatchObject([{ outcome: 'vetoed', reason: 'legal hold' }]); // prettier-ignore
+      expect(await all(erasuresOf(app).receipts('v'))).toMatchObject([
+        { outcome: 'vetoed', reason: 'legal hold' },
+      ]);
       expect(service.users.has('alice')).toBe(true);
       expect(service.users.has('bob')).toBe(false);
     });
@@ -265,7 +290,12 @@ for (const kind of storageKinds) {
       expect([one?.total, two?.total, three?.total]).toEqual([270, 270, 100]);
       gate.open();
       await finished;
-      expect(service.received.of('delete').map(({ uid }) => uid).toSorted()).toEqual(uids.toSorted()); // prettier-ignore
+      expect(
+        service.received
+          .of('delete')
+          .map(({ uid }) => uid)
+          .toSorted(),
+      ).toEqual(uids.toSorted());
       expect(await erasuresOf(app).status('part 1')).toMatchObject({ state: 'done', done: 270, total: 270 });
     });
 
@@ -279,7 +309,11 @@ for (const kind of storageKinds) {
       }
       const bulk = { mode: 'delete', reference: 'bulk' } as const;
       await expect(erasuresOf(app).requestMany(dying(), bulk)).rejects.toThrow('the source died');
-      expect(await erasuresOf(app).status('bulk')).toMatchObject({ state: 'waiting', complete: false, total: 250 }); // prettier-ignore
+      expect(await erasuresOf(app).status('bulk')).toMatchObject({
+        state: 'waiting',
+        complete: false,
+        total: 250,
+      });
       const finished = told(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       await finished;
@@ -338,12 +372,16 @@ for (const kind of storageKinds) {
       const abort = new AbortController();
       async function* hanging(): AsyncGenerator<string> {
         yield* uidsOf(250);
-        queueMicrotask(() => { abort.abort(); }); // prettier-ignore
+        queueMicrotask(() => {
+          abort.abort();
+        });
         yield 'one more';
         await new Promise(() => undefined);
       }
       const list = { mode: 'delete', reference: 'hanging', signal: abort.signal } as const;
-      await expect(erasuresOf(app).requestMany(hanging(), list)).rejects.toMatchObject({ name: 'AbortError' }); // prettier-ignore
+      await expect(erasuresOf(app).requestMany(hanging(), list)).rejects.toMatchObject({
+        name: 'AbortError',
+      });
       expect(await erasuresOf(app).status('hanging')).toMatchObject({ complete: false, total: 250 });
     });
 
@@ -352,14 +390,19 @@ for (const kind of storageKinds) {
       const list = { mode: 'delete', reference: 'unreadable' } as const;
       const text = Readable.from(['uid\nalice'], { objectMode: false });
       for (const source of [text, 'alice', Buffer.from('alice')] as never[])
-        await expect(erasuresOf(app).requestMany(source, list)).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT' }); // prettier-ignore
+        await expect(erasuresOf(app).requestMany(source, list)).rejects.toMatchObject({
+          code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT',
+        });
       expect(await all(erasuresOf(app).list())).toEqual([]);
     });
 
     it('is finished at once when there is nobody', async () => {
       const app = await start();
       const finished = told(app, 'erasure-finished');
-      expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({ state: 'done', total: 0 }); // prettier-ignore
+      expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({
+        state: 'done',
+        total: 0,
+      });
       expect(await finished).toMatchObject([{ reference: 'nobody', total: 0 }]);
     });
 
@@ -382,7 +425,9 @@ for (const kind of storageKinds) {
       expect(ended.cancelled).toBeGreaterThan(0);
       expect(ended.done + ended.cancelled).toBe(50);
       expect(service.received.of('delete')).toHaveLength(ended.done);
-      await expect(erasures.requestMany(uids, { mode: 'delete', reference: 'stop and go' })).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' }); // prettier-ignore
+      await expect(
+        erasures.requestMany(uids, { mode: 'delete', reference: 'stop and go' }),
+      ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
     });
 
     it('tells of progress until the work ends', async () => {
@@ -404,7 +449,17 @@ for (const kind of storageKinds) {
       await erasuresOf(app).requestMany(['user-3', 'user-149'], { mode: 'delete', reference: 'd' });
       const list = [...uidsOf(150), 'user-1', 'user-2', ''];
       const counts = await erasuresOf(app).dryRun(list, { mode: 'delete' });
-      expect(counts).toEqual({ total: 153, distinct: 150, duplicates: 2, invalid: 1, known: 120, unknown: 30, underWay: 2, invalidItems: [153], unknownItems: uidsOf(30).map((_, n) => n + 121) }); // prettier-ignore
+      expect(counts).toEqual({
+        total: 153,
+        distinct: 150,
+        duplicates: 2,
+        invalid: 1,
+        known: 120,
+        unknown: 30,
+        underWay: 2,
+        invalidItems: [153],
+        unknownItems: uidsOf(30).map((_, n) => n + 121),
+      });
       expect(service.received.all.every(({ operation }) => ['list', 'token'].includes(operation))).toBe(true);
     });
 
@@ -453,7 +508,10 @@ for (const kind of storageKinds) {
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'first' });
       await new Promise((resolve) => setTimeout(resolve, 2)); // another millisecond
       await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'second' });
-      expect((await all(erasuresOf(app).list())).map(({ reference }) => reference)).toEqual(['second', 'first']); // prettier-ignore
+      expect((await all(erasuresOf(app).list())).map(({ reference }) => reference)).toEqual([
+        'second',
+        'first',
+      ]);
     });
 
     it('refuses what cannot be, before anything is stored', async () => {
@@ -470,11 +528,17 @@ for (const kind of storageKinds) {
       for (const [request, code] of refusals) {
         await expect(erasures.request(request as typeof one)).rejects.toMatchObject({ code });
       }
-      await expect(erasures.status('none')).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' }); // prettier-ignore
-      await expect(all(erasures.receipts('none'))).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' }); // prettier-ignore
+      await expect(erasures.status('none')).rejects.toMatchObject({
+        code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+      });
+      await expect(all(erasures.receipts('none'))).rejects.toMatchObject({
+        code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+      });
       expect(await all(erasures.list())).toEqual([]);
       await erasures.request({ ...one, reference: 'mine' });
-      await expect(erasures.request({ uid: 'bob', mode: 'anonymize', reference: 'mine' })).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' }); // prettier-ignore
+      await expect(
+        erasures.request({ uid: 'bob', mode: 'anonymize', reference: 'mine' }),
+      ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
     });
   });
 }

@@ -103,8 +103,12 @@ describe('the host comes first', () => {
   });
 
   const resolvers = [
-    { name: 'throws at a session without a user', uid: (s: SessionRecord) => (s.user as { uid: string }).uid, ended: ['alice'] }, // prettier-ignore
-    { name: 'returns a promise', uid: (() => Promise.resolve('alice')) as unknown as SessionUid, ended: [] }, // prettier-ignore
+    {
+      name: 'throws at a session without a user',
+      uid: (s: SessionRecord) => (s.user as { uid: string }).uid,
+      ended: ['alice'],
+    },
+    { name: 'returns a promise', uid: (() => Promise.resolve('alice')) as unknown as SessionUid, ended: [] },
   ];
   it.each(resolvers)(
     'a uid resolver that $name is an event, and $ended are logged out',
@@ -127,8 +131,18 @@ describe('the host comes first', () => {
   );
 
   const mixtures: { readonly name: string; readonly act: Act }[] = [
-    { name: 'store.clear', act: (_, __, store) => { store.clear?.(); } }, // prettier-ignore
-    { name: 'store.destroy of a guest’s session', act: (request, _, store) => { store.destroy(request.sessionID); } }, // prettier-ignore
+    {
+      name: 'store.clear',
+      act: (_, __, store) => {
+        store.clear?.();
+      },
+    },
+    {
+      name: 'store.destroy of a guest’s session',
+      act: (request, _, store) => {
+        store.destroy(request.sessionID);
+      },
+    },
   ];
   it.each(mixtures)('$name and a login in one handler come to the store in this order', async ({ act }) => {
     const store = new session.MemoryStore();

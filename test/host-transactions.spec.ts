@@ -109,8 +109,14 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
       return erasures.request({ uid, mode: 'delete', reference: `of ${uid}`, transaction });
     };
     const rolledBack = inTransaction(async (client) => {
-      expect(await request(client, 'alice')).toMatchObject({ total: 1, complete: true, alreadyUnderWay: false }); // prettier-ignore
-      await expect(erasures.status('of alice')).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' }); // prettier-ignore
+      expect(await request(client, 'alice')).toMatchObject({
+        total: 1,
+        complete: true,
+        alreadyUnderWay: false,
+      });
+      await expect(erasures.status('of alice')).rejects.toMatchObject({
+        code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+      });
       rollBack();
     });
     await expect(rolledBack).rejects.toThrow(RolledBack);
@@ -183,8 +189,12 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
     const committed = uids.filter((_, n) => n % 2 === 0);
     const shared = uids.flatMap((_, n) => (n % 6 === 0 ? [`shared-${n % 40}`] : []));
     expect(erased).toEqual(new Set([...committed, ...shared]));
-    expect(references.reduce((sum, { total }) => sum + total, 0)).toBe(committed.length + uids.filter((_, n) => n % 6 === 0).length); // prettier-ignore
-    const { rows } = await pool.query(`SELECT key FROM ${table} WHERE key ~ ':erasure(entry|due|wait|schedule|parked|open):'`); // prettier-ignore
+    expect(references.reduce((sum, { total }) => sum + total, 0)).toBe(
+      committed.length + uids.filter((_, n) => n % 6 === 0).length,
+    );
+    const { rows } = await pool.query(
+      `SELECT key FROM ${table} WHERE key ~ ':erasure(entry|due|wait|schedule|parked|open):'`,
+    );
     expect(rows).toEqual([]);
   }, 60_000);
 
@@ -215,7 +225,10 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
   it('is refused with a hint, before anything is stored, by a storage without transactions of the host', async () => {
     const erasures = await start(true, memoryStorage());
     const transaction = { query: () => Promise.reject(new Error('not to be called')) };
-    const refused = { code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT', message: expect.stringMatching(/hint: use postgresStorage/) }; // prettier-ignore
+    const refused = {
+      code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT',
+      message: expect.stringMatching(/hint: use postgresStorage/),
+    };
     const request = { mode: 'delete', reference: 'r', transaction } as const;
     await expect(erasures.request({ uid: 'alice', ...request })).rejects.toMatchObject(refused);
     await expect(erasures.requestMany(['alice'], request)).rejects.toMatchObject(refused);

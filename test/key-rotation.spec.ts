@@ -54,7 +54,10 @@ for (const kind of keptPlaces) {
         storageKey,
         worker: isWorker,
       });
-      const act = (request: Request) => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+      const act = (request: Request) =>
+        new Promise((resolve) => {
+          request.session.destroy(resolve);
+        });
       return (host = await SessionHost.start({ store, act, debateSpace }));
     }
 
@@ -71,12 +74,19 @@ for (const kind of keptPlaces) {
     const nextEvents = (type: DebateSpaceEvent['type'], count = 1): Promise<readonly DebateSpaceEvent[]> => {
       if (!host) throw new Error('the app does not run');
       const { events$ } = host.app.get(DebateSpaceEvents);
-      return firstValueFrom(events$.pipe(filter((event) => event.type === type), take(count), toArray())); // prettier-ignore
+      return firstValueFrom(
+        events$.pipe(
+          filter((event) => event.type === type),
+          take(count),
+          toArray(),
+        ),
+      );
     };
     const nextOf = async (type: DebateSpaceEvent['type'], ...uids: readonly string[]): Promise<void> => {
       if (!host) throw new Error('the app does not run');
       const { events$ } = host.app.get(DebateSpaceEvents);
-      const of = (uid: string) => events$.pipe(filter((event) => event.type === type && 'uid' in event && event.uid === uid)); // prettier-ignore
+      const of = (uid: string) =>
+        events$.pipe(filter((event) => event.type === type && 'uid' in event && event.uid === uid));
       await Promise.all(uids.map((uid) => firstValueFrom(of(uid))));
     };
     const outbox = (): DebateSpaceOutbox => {

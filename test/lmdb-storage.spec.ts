@@ -305,7 +305,10 @@ describe('the storage in an LMDB file', () => {
       const file = open(folder, { noSubdir: false, maxDbs: 16, overlappingSync: false });
       const meta: Database<unknown, string> = file.openDB('meta', { encoding: 'json', useVersions: true });
       await meta.put('format', 1, 1);
-      const entries: Database<string, string> = file.openDB('entries', { encoding: 'string', useVersions: true }); // prettier-ignore
+      const entries: Database<string, string> = file.openDB('entries', {
+        encoding: 'string',
+        useVersions: true,
+      });
       await entries.put('a', '{}', 1);
       const names = ['held', 'pending', 'parked', 'pendingByAge', 'ofUser', 'finished', 'finishedByAge'];
       for (const index of names) await file.openDB(index, { encoding: 'json' }).put([1, 1, 'a'], 0);
@@ -324,7 +327,11 @@ describe('the storage in an LMDB file', () => {
 
     it.each([
       ['of its own name', 'app', /another version.*format 1, .*knows 2.*hint: deliver what waits/],
-      ['of a former name', 'former', /former has the outbox of an earlier version.*hint: deliver what waits there with that version and delete that folder, or give another path$/], // prettier-ignore
+      [
+        'of a former name',
+        'former',
+        /former has the outbox of an earlier version.*hint: deliver what waits there with that version and delete that folder, or give another path$/,
+      ],
     ])('says so of a former outbox %s, and leaves it as it is', async (_, name, message) => {
       const folder = await formerOutbox(name);
       const error = await start({ formerNamespaces: ['other', 'former'] }).catch((thrown: unknown) => thrown);

@@ -49,7 +49,9 @@ async function pass(ms: number, until: () => boolean = () => false): Promise<voi
 
 async function stopped(): Promise<void> {
   let isDone = false;
-  const stopping = host.stop().finally(() => { isDone = true; }); // prettier-ignore
+  const stopping = host.stop().finally(() => {
+    isDone = true;
+  });
   while (!(isDone as boolean)) await jest.advanceTimersByTimeAsync(100);
   await stopping;
 }

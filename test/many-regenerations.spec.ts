@@ -53,7 +53,11 @@ const platforms: Platform[] = [
     name: 'Express',
     start: async (watched) => {
       const debateSpace = watched ? [using(service)] : [];
-      const host = await SessionHost.start({ debateSpace, store: new session.MemoryStore(), act: renewOnExpress }); // prettier-ignore
+      const host = await SessionHost.start({
+        debateSpace,
+        store: new session.MemoryStore(),
+        act: renewOnExpress,
+      });
       return { url: host.url, stop: () => host.stop() };
     },
   },

@@ -27,7 +27,10 @@ beforeEach(async () => {
     const client = redisClient(redis.url);
     await client.connect();
     close.push(() => client.close());
-    const act = (request: Request): unknown => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+    const act = (request: Request): unknown =>
+      new Promise((resolve) => {
+        request.session.destroy(resolve);
+      });
     // However busy the machine is, no logout is sent again because its answer took too long.
     const http = { timeoutMs: 300_000, totalTimeoutMs: 300_000 };
     const debateSpace = using(service, { logout: { concurrency: 32 }, http });

@@ -232,8 +232,16 @@ describe('the boot line', () => {
 
   const store = new session.MemoryStore();
   it.each([
-    { name: 'a secret that is shorter than the hash', options: { secretKey: 'too short' }, warning: 'has 9 bytes; HS256 wants at least 32' }, // prettier-ignore
-    { name: 'expiry with a storage in memory', options: { session: { store, expiry: true } }, warning: 'session.expiry with a storage in memory' }, // prettier-ignore
+    {
+      name: 'a secret that is shorter than the hash',
+      options: { secretKey: 'too short' },
+      warning: 'has 9 bytes; HS256 wants at least 32',
+    },
+    {
+      name: 'expiry with a storage in memory',
+      options: { session: { store, expiry: true } },
+      warning: 'session.expiry with a storage in memory',
+    },
   ])('warns of $name', async ({ options, warning }) => {
     const warnings: string[] = [];
     const logger = {

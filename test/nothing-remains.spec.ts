@@ -31,7 +31,16 @@ const userOf = (name: string): NewUser => ({
   contributions: 3,
 });
 const listed = Array.from({ length: 300 }, (_, n) => `listed ${n}`);
-const single = ['deleted', 'anonymised', 'parked logout', 'waiting logout', 'hesitant', 'refused', 'cancelled', 'vetoed']; // prettier-ignore
+const single = [
+  'deleted',
+  'anonymised',
+  'parked logout',
+  'waiting logout',
+  'hesitant',
+  'refused',
+  'cancelled',
+  'vetoed',
+];
 /** What a service says that repeats whom it was asked for. */
 const echo = JSON.stringify(userOf('echo'));
 const uidsOf = (names: readonly string[]): Readable => Readable.from(names.map(uidOf));
@@ -117,7 +126,12 @@ class Story {
     const heldUp = next(app, 'erasure-service-down');
     await debate.logoutUser(uidOf('waiting logout'));
     for (const name of ['deleted', 'parked logout', 'waiting logout', 'hesitant', 'vetoed'])
-      await erasures.request({ uid: uidOf(name), mode: 'delete', reference: 'one by one', requestedBy: 'the desk' }); // prettier-ignore
+      await erasures.request({
+        uid: uidOf(name),
+        mode: 'delete',
+        reference: 'one by one',
+        requestedBy: 'the desk',
+      });
     await erasures.request({ uid: uidOf('anonymised'), mode: 'anonymize' });
     await erasures.requestMany(uidsOf(listed), { mode: 'delete', reference: 'the list' });
     await erasures.request({ uid: uidOf('cancelled'), mode: 'delete', reference: 'given back' });
@@ -135,7 +149,14 @@ class Story {
     faults.add({ kind: 'status', status: 503, body: echo, operation: 'delete', times: 1 });
     faults.add({ kind: 'status', status: 422, body: echo, operation: 'anonymize', times: 1 });
     faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 2 });
-    faults.add({ kind: 'body', status: 404, contentType: 'text/html', body: `<html>${echo}`, operation: 'delete', times: 1 }); // prettier-ignore
+    faults.add({
+      kind: 'body',
+      status: 404,
+      contentType: 'text/html',
+      body: `<html>${echo}`,
+      operation: 'delete',
+      times: 1,
+    });
     faults.add({ kind: 'body', body: { success: false, error: echo }, operation: 'delete', times: 1 });
     faults.add({ kind: 'status', status: 400, body: echo, operation: 'logout', times: 1 });
     await this.#service.comeBack();
@@ -158,7 +179,9 @@ class Story {
     for (const source of sources)
       await this.#failing(() => erasures.requestMany(source as Iterable<string>, bulk));
     await this.#failing(() => erasures.request({ uid: `${UID}\n`, mode: 'delete' }));
-    await this.#failing(() => erasures.request({ uid: uidOf('refused'), mode: 'delete', reference: `\n${EMAIL}` })); // prettier-ignore
+    await this.#failing(() =>
+      erasures.request({ uid: uidOf('refused'), mode: 'delete', reference: `\n${EMAIL}` }),
+    );
     await erasures.dryRun(uidsOf(['refused', 'vetoed']));
     const all = await lastValueFrom(from(debate.users({ perPage: 100 })).pipe(toArray()));
     expect(JSON.stringify(all)).toContain(NAME);
@@ -209,7 +232,8 @@ for (const kind of keptPlaces) {
       service = await startService({ rateLimit: false, users: [...single, ...listed].map(userOf) });
       story = new Story(place, service);
       const print = (chunk: unknown): boolean => story.printed.push(String(chunk)) > 0;
-      for (const stream of [process.stdout, process.stderr]) jest.spyOn(stream, 'write').mockImplementation(print); // prettier-ignore
+      for (const stream of [process.stdout, process.stderr])
+        jest.spyOn(stream, 'write').mockImplementation(print);
       for (const method of ['log', 'info', 'warn', 'error', 'debug', 'trace'] as const)
         jest.spyOn(console, method).mockImplementation((...words) => void print(inspect(words)));
       jest.spyOn(Math, 'random').mockReturnValue(0); // no backoff
@@ -255,7 +279,12 @@ for (const kind of keptPlaces) {
     });
 
     it('in the events of erasures', () => {
-      const named: DebateSpaceEvent['type'][] = ['session-ended', 'logout-delivered', 'logout-retrying', 'logout-parked']; // prettier-ignore
+      const named: DebateSpaceEvent['type'][] = [
+        'session-ended',
+        'logout-delivered',
+        'logout-retrying',
+        'logout-parked',
+      ];
       const unnamed = story.events.filter(({ type }) => !named.includes(type));
       const types = new Set(unnamed.map(({ type }) => type));
       for (const type of [

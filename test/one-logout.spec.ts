@@ -17,7 +17,10 @@ interface Request {
   readonly headers: { readonly cookie?: string };
   readonly session: { user?: { uid: string }; destroy(callback: () => void): void };
 }
-const destroy = (request: Request): Promise<void> => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+const destroy = (request: Request): Promise<void> =>
+  new Promise((resolve) => {
+    request.session.destroy(resolve);
+  });
 
 /** Two logins of one user: a session in a store, and a cookie that remembers them – not signed, for it is not tested here. */
 @Controller()
@@ -30,7 +33,9 @@ class TwoLoginsController {
 
   @Get('whoami')
   whoami(@Req() { session, headers }: Request): string {
-    return [session.user && 'by session', headers.cookie?.includes('remember') && 'by cookie'].filter(Boolean).join(', '); // prettier-ignore
+    return [session.user && 'by session', headers.cookie?.includes('remember') && 'by cookie']
+      .filter(Boolean)
+      .join(', ');
   }
 
   @Post('session-and-cookie')
@@ -83,7 +88,9 @@ const platforms: { readonly platform: string; readonly create: (root: Type) => P
     {
       platform: 'Fastify',
       create: async (root) => {
-        const app = await NestFactory.create<NestFastifyApplication>(root, new FastifyAdapter(), { logger: false }); // prettier-ignore
+        const app = await NestFactory.create<NestFastifyApplication>(root, new FastifyAdapter(), {
+          logger: false,
+        });
         await sessionsIn(new session.MemoryStore())(app.getHttpAdapter().getInstance());
         return app;
       },

@@ -111,9 +111,27 @@ async function confirm(browser: Browser, page: string, answer: object): Promise<
 describe('a host with express-openid-connect', () => {
   const toldByProvider = [`${keys.apiKey}: alice`];
   it.each([
-    { name: 'ends the debate session by its identity provider, and by it alone', visitsDebate: true, answer: { logout: 'yes' }, told: toldByProvider, logouts: ['alice'] }, // prettier-ignore
-    { name: 'ends nothing while the user stays logged in at the identity provider', visitsDebate: true, answer: {}, told: [], logouts: [] }, // prettier-ignore
-    { name: 'ends nothing for a user who was never in the debate space', visitsDebate: false, answer: { logout: 'yes' }, told: [], logouts: [] }, // prettier-ignore
+    {
+      name: 'ends the debate session by its identity provider, and by it alone',
+      visitsDebate: true,
+      answer: { logout: 'yes' },
+      told: toldByProvider,
+      logouts: ['alice'],
+    },
+    {
+      name: 'ends nothing while the user stays logged in at the identity provider',
+      visitsDebate: true,
+      answer: {},
+      told: [],
+      logouts: [],
+    },
+    {
+      name: 'ends nothing for a user who was never in the debate space',
+      visitsDebate: false,
+      answer: { logout: 'yes' },
+      told: [],
+      logouts: [],
+    },
   ])('$name', async ({ visitsDebate, answer, told, logouts }) => {
     const browser = await start({ idpLogout: true });
     expect(await visit(browser, `${host.url}/login`)).toBe('alice');

@@ -54,7 +54,9 @@ afterEach(async () => {
 });
 
 async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): Promise<void> {
-  const told = firstValueFrom(host.app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type))); // prettier-ignore
+  const told = firstValueFrom(
+    host.app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type)),
+  );
   for (const uid of uids) await host.app.get(DebateSpaceService).logoutUser(uid);
   await told;
 }
@@ -63,12 +65,14 @@ async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): P
 async function exported(): Promise<Record<string, unknown>> {
   await meters.forceFlush();
   const scopes = metrics.getMetrics().at(-1)?.scopeMetrics ?? [];
-  const series = scopes.flatMap((scope) => scope.metrics).flatMap(({ descriptor, dataPoints }) =>
-    dataPoints.map(({ attributes, value }) => {
-      expect(attributes['debate_space.application']).toBe('demo');
-      return [[descriptor.name, attributes.outcome ?? attributes.state].filter(Boolean).join(' '), value];
-    }),
-  ); // prettier-ignore
+  const series = scopes
+    .flatMap((scope) => scope.metrics)
+    .flatMap(({ descriptor, dataPoints }) =>
+      dataPoints.map(({ attributes, value }) => {
+        expect(attributes['debate_space.application']).toBe('demo');
+        return [[descriptor.name, attributes.outcome ?? attributes.state].filter(Boolean).join(' '), value];
+      }),
+    );
   return Object.fromEntries(series) as Record<string, unknown>;
 }
 
@@ -130,7 +134,10 @@ describe('telemetry', () => {
   it('holds nothing personal', async () => {
     await logOutUntil('logout-delivered', 'alice');
     expect(Object.keys(await exported())).toContain('debate_space.logouts delivered');
-    const all = [metrics.getMetrics(), spans.getFinishedSpans().map(({ attributes, status }) => ({ attributes, status }))]; // prettier-ignore
+    const all = [
+      metrics.getMetrics(),
+      spans.getFinishedSpans().map(({ attributes, status }) => ({ attributes, status })),
+    ];
     expect(JSON.stringify(all)).not.toContain('alice');
   });
 

@@ -55,7 +55,11 @@ async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<v
 const outbox = (): DebateSpaceOutbox => app.get(DebateSpaceOutbox);
 const logOut = (uid: string): Promise<void> => app.get(DebateSpaceService).logoutUser(uid);
 async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): Promise<void> {
-  const all = app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type), take(uids.length), toArray()); // prettier-ignore
+  const all = app.get(DebateSpaceEvents).events$.pipe(
+    filter((event) => event.type === type),
+    take(uids.length),
+    toArray(),
+  );
   const told = firstValueFrom(all);
   for (const uid of uids) await logOut(uid);
   await told;
@@ -67,7 +71,15 @@ const others = ['carol', 'dave', 'erin', 'frank'];
 describe('what operators see of the outbox', () => {
   it('is empty at first', async () => {
     await start();
-    expect(await outbox().stats()).toEqual({ engine: 'memory', durable: false, degraded: false, serviceDown: false, held: 0, pending: 0, parked: 0 }); // prettier-ignore
+    expect(await outbox().stats()).toEqual({
+      engine: 'memory',
+      durable: false,
+      degraded: false,
+      serviceDown: false,
+      held: 0,
+      pending: 0,
+      parked: 0,
+    });
     expect(await outbox().parked()).toEqual([]);
     expect(await outbox().history('alice')).toEqual([]);
   });
@@ -76,7 +88,11 @@ describe('what operators see of the outbox', () => {
     await start();
     await service.goDown();
     await logOutUntil('logout-retrying', 'alice', ...others);
-    expect(await outbox().stats()).toMatchObject({ pending: 5, serviceDown: true, oldestPendingMs: expect.any(Number) }); // prettier-ignore
+    expect(await outbox().stats()).toMatchObject({
+      pending: 5,
+      serviceDown: true,
+      oldestPendingMs: expect.any(Number),
+    });
     expect(await outbox().history('alice')).toEqual([
       {
         id: expect.any(String),
@@ -95,7 +111,12 @@ describe('what operators see of the outbox', () => {
     await start();
     await logOutUntil('logout-delivered', 'alice', 'bob');
     const [told, ...more] = await outbox().history('alice');
-    expect(told).toMatchObject({ state: 'delivered', reason: 'requested', attempts: 1, finishedAt: expect.any(Date) }); // prettier-ignore
+    expect(told).toMatchObject({
+      state: 'delivered',
+      reason: 'requested',
+      attempts: 1,
+      finishedAt: expect.any(Date),
+    });
     expect(more).toEqual([]);
   });
 
@@ -111,7 +132,12 @@ describe('what operators see of the outbox', () => {
     await logOutUntil('logout-parked', 'alice', 'bob');
     const parked = await outbox().parked();
     expect(parked.map(({ uid }) => uid).sort()).toEqual(['alice', 'bob']);
-    expect(parked[0]).toMatchObject({ reason: 'requested', cause: '401', attempts: 1, hint: expect.stringContaining('secretKey') }); // prettier-ignore
+    expect(parked[0]).toMatchObject({
+      reason: 'requested',
+      cause: '401',
+      attempts: 1,
+      hint: expect.stringContaining('secretKey'),
+    });
     expect(await outbox().parked({ limit: 1, skip: 2 })).toEqual([]);
 
     const idOf = (uid: string): string => parked.find((logout) => logout.uid === uid)?.id ?? '';
@@ -165,7 +191,10 @@ describe('the health', () => {
     service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
     await logOutUntil('logout-parked', 'alice');
     const { state, problems } = await app.get(DebateSpaceHealth).check();
-    expect({ state, problems }).toEqual({ state: 'degraded', problems: [expect.stringContaining('1 logouts are parked')] }); // prettier-ignore
+    expect({ state, problems }).toEqual({
+      state: 'degraded',
+      problems: [expect.stringContaining('1 logouts are parked')],
+    });
   });
 
   it('is down when a logout has waited too long', async () => {
@@ -176,7 +205,9 @@ describe('the health', () => {
     const { state, problems } = await app.get(DebateSpaceHealth).check(aged);
     expect(state).toBe('down');
     expect(problems[0]).toMatch(/^the oldest logout has waited for \d+ s$/);
-    expect(await app.get(DebateSpaceHealth).indicator('mine', aged)).toMatchObject({ mine: { status: 'down' } }); // prettier-ignore
+    expect(await app.get(DebateSpaceHealth).indicator('mine', aged)).toMatchObject({
+      mine: { status: 'down' },
+    });
   });
 
   it('is degraded when the storage cannot be read, and down when that lasts', async () => {
@@ -188,6 +219,9 @@ describe('the health', () => {
     };
     expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'degraded', ...unreadable });
     expect((await health()).status).toBe(200);
-    expect(await app.get(DebateSpaceHealth).check({ downAfterMs: -1 })).toMatchObject({ state: 'down', ...unreadable }); // prettier-ignore
+    expect(await app.get(DebateSpaceHealth).check({ downAfterMs: -1 })).toMatchObject({
+      state: 'down',
+      ...unreadable,
+    });
   });
 });

@@ -314,12 +314,26 @@ const contract = (kind: OutboxKind): void => {
     const { waiting, finished } = await outbox.ofUser('alice');
     const inOrder = [...waiting].sort((one, other) => one.entry.endedAt - other.entry.endedAt);
     expect(inOrder).toEqual([
-      { entry: mine('retried', 1), attempts: 1, rejections: 0, cause: '503', state: 'pending', dueAt: expect.any(Number) }, // prettier-ignore
+      {
+        entry: mine('retried', 1),
+        attempts: 1,
+        rejections: 0,
+        cause: '503',
+        state: 'pending',
+        dueAt: expect.any(Number),
+      },
       { entry: mine('parked', 2), attempts: 1, rejections: 0, cause: '404', state: 'parked', hint: 'a hint' },
       { entry: mine('held', 3), ...none, state: 'held', dueAt: expect.any(Number) },
     ]);
     expect(Math.abs((inOrder[0]?.dueAt ?? 0) - Date.now() - LONG)).toBeLessThan(LONG / 2);
-    const over = { id: 'done', reason: 'destroyed', endedAt: 0, attempts: 2, outcome: 'delivered', finishedAt: expect.any(Number) }; // prettier-ignore
+    const over = {
+      id: 'done',
+      reason: 'destroyed',
+      endedAt: 0,
+      attempts: 2,
+      outcome: 'delivered',
+      finishedAt: expect.any(Number),
+    };
     expect(finished).toEqual([over]);
     expect(await outbox.ofUser('nobody')).toEqual({ waiting: [], finished: [] });
   });

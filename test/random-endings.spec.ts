@@ -33,7 +33,10 @@ const steps: Record<string, (request: Request) => unknown> = {
     await logIn(request, asked(request, 'next'));
   },
   'remove user': (request) => {
-    if (typeof request.logout === 'function') return new Promise((resolve) => { request.logout(resolve); }); // prettier-ignore
+    if (typeof request.logout === 'function')
+      return new Promise((resolve) => {
+        request.logout(resolve);
+      });
     delete request.session.user;
     return undefined;
   },
@@ -41,7 +44,13 @@ const steps: Record<string, (request: Request) => unknown> = {
   nothing: () => undefined,
 };
 /** Pairs of steps at the same time. None saves a session back that the other ends: that is another question. */
-const atOnce = [['destroy', 'destroy'], ['remove user', 'remove user'], ['destroy', 'nothing'], ['regenerate', 'nothing'], ['destroy', 'remove user']]; // prettier-ignore
+const atOnce = [
+  ['destroy', 'destroy'],
+  ['remove user', 'remove user'],
+  ['destroy', 'nothing'],
+  ['regenerate', 'nothing'],
+  ['destroy', 'remove user'],
+];
 
 interface Situation {
   readonly name: string;
@@ -76,7 +85,9 @@ async function browse(host: SessionHost, prefix: string, random: () => number): 
       await browser.post('/login', { uid: next });
     } else {
       const names = random() < 0.4 ? one(atOnce) : [one(Object.keys(steps))];
-      await Promise.all(names.map((name) => browser.post(`/act?${new URLSearchParams({ name, uid, next }).toString()}`))); // prettier-ignore
+      await Promise.all(
+        names.map((name) => browser.post(`/act?${new URLSearchParams({ name, uid, next }).toString()}`)),
+      );
       if (names.includes('destroy without waiting')) await sleep(50); // nobody tells when the store is done
     }
     const now = await browser.get('/whoami');

@@ -150,9 +150,14 @@ describe('a user who logs in again while the logout still waits', () => {
       left.open();
       await answer.passed;
     };
-    const running = await SessionHost.start({ act, debateSpace: using(service, { logout: { onRelogin: 'drop' } }) }); // prettier-ignore
+    const running = await SessionHost.start({
+      act,
+      debateSpace: using(service, { logout: { onRelogin: 'drop' } }),
+    });
     host = running;
-    const dropped = firstValueFrom(running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-superseded'))); // prettier-ignore
+    const dropped = firstValueFrom(
+      running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-superseded')),
+    );
     await service.goDown();
     const browser = new Browser(host.url);
     await browser.post('/login', { uid: 'alice' });
@@ -185,7 +190,9 @@ describe('a user who logs in again while the logout still waits', () => {
     const debateSpace = using(service, { logout: { onRelogin: 'drop' }, session: { graceMs: 1 } });
     const running = await SessionHost.start({ act, debateSpace });
     host = running;
-    const ended = firstValueFrom(running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'session-ended'))); // prettier-ignore
+    const ended = firstValueFrom(
+      running.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'session-ended')),
+    );
     await service.goDown();
     const browser = new Browser(host.url);
     await browser.post('/login', { uid: 'alice' });

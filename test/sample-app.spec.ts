@@ -385,7 +385,9 @@ describe('the erasure of many', () => {
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', leavers, list);
     expect(response.status).toBe(503);
-    expect(await response.text()).toMatch(/unknown whether your request was stored\. Its reference is [^.]+\..*nobody is erased twice/); // prettier-ignore
+    expect(await response.text()).toMatch(
+      /unknown whether your request was stored\. Its reference is [^.]+\..*nobody is erased twice/,
+    );
   });
 
   it('is paused, resumed and cancelled', async () => {
@@ -484,7 +486,9 @@ describe('the answer to an error of the library', () => {
     const codes = ['ERR_DEBATE_SPACE_UNKNOWN_ERASURE', 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'] as const;
     const problems = [new StorageError(secret), ...codes.map((code) => new ErasureError(code, secret))];
     expect(problems.map((error) => debateSpaceProblem(error).status)).toEqual([503, 404, 409]);
-    expect(debateSpaceProblem(new StorageError(secret)).detail).toContain('It is unknown whether anything was stored.'); // prettier-ignore
+    expect(debateSpaceProblem(new StorageError(secret)).detail).toContain(
+      'It is unknown whether anything was stored.',
+    );
   });
 
   it('to an erasure says that it is unknown whether it was stored, and names the reference', async () => {

@@ -18,7 +18,10 @@ interface Stack {
   readonly leave: string;
   /** The truth: who the browser is when the slow request has saved the session back before or after the verdict. */
   readonly revived: readonly [before: 'alice' | 'nobody', after: 'alice' | 'nobody'];
-  readonly start: (acting: Acting, service: DebateSpaceSimulator) => Promise<{ url: string; stop(): Promise<void> }>; // prettier-ignore
+  readonly start: (
+    acting: Acting,
+    service: DebateSpaceSimulator,
+  ) => Promise<{ url: string; stop(): Promise<void> }>;
 }
 /** What the host does with a request: it is the slow one, or it leaves. `change` is for libraries that save only then. */
 type Acting = (slow: boolean, leave: () => unknown, change: () => void) => Promise<void>;
@@ -31,7 +34,12 @@ const onExpress =
     SessionHost.start({
       stack,
       debateSpace: debateSpaceOf(service),
-      act: (request) => acting(request.query.slow !== undefined, () => leave(request), () => Object.assign(request.session, { basket: 1 })), // prettier-ignore
+      act: (request) =>
+        acting(
+          request.query.slow !== undefined,
+          () => leave(request),
+          () => Object.assign(request.session, { basket: 1 }),
+        ),
     });
 
 interface FastifySession {
@@ -47,7 +55,11 @@ const onFastify =
     FastifyHost.start({
       debateSpace: debateSpaceOf(service),
       act: ({ request }) =>
-        acting(request.url.includes('slow'), () => leave(request), () => undefined), // prettier-ignore
+        acting(
+          request.url.includes('slow'),
+          () => leave(request),
+          () => undefined,
+        ),
       login: {
         register: (app) => sessionsIn(new session.MemoryStore())(app.getHttpAdapter().getInstance()),
         logIn: ({ request }, uid) => {
@@ -59,13 +71,60 @@ const onFastify =
 
 const called = (work: (done: () => void) => void): Promise<void> => new Promise(work);
 const stacks: readonly Stack[] = [
-  { name: 'express-session', leave: 'destroy', revived: ['alice', 'alice'], start: onExpress((request) => called((done) => request.session.destroy(done)), 'express-session') }, // prettier-ignore
-  { name: 'express-session', leave: 'regenerate', revived: ['nobody', 'nobody'], start: onExpress((request) => called((done) => request.session.regenerate(done)), 'express-session') }, // prettier-ignore
-  { name: 'express-session', leave: 'delete session.user', revived: ['alice', 'alice'], start: onExpress((request) => { delete request.session.user; return called((done) => request.session.save(done)); }, 'express-session') }, // prettier-ignore
-  { name: 'passport', leave: 'logout', revived: ['nobody', 'nobody'], start: onExpress((request) => called((done) => { request.logout(done); }), 'passport') }, // prettier-ignore
-  { name: '@fastify/session', leave: 'destroy', revived: ['alice', 'alice'], start: onFastify((request) => sessionOf(request).destroy()) }, // prettier-ignore
-  { name: '@fastify/session', leave: 'regenerate', revived: ['nobody', 'alice'], start: onFastify((request) => sessionOf(request).regenerate()) }, // prettier-ignore
-  { name: '@fastify/session', leave: 'delete session.user', revived: ['nobody', 'alice'], start: onFastify((request) => { delete sessionOf(request).user; return request.session.save(); }) }, // prettier-ignore
+  {
+    name: 'express-session',
+    leave: 'destroy',
+    revived: ['alice', 'alice'],
+    start: onExpress((request) => called((done) => request.session.destroy(done)), 'express-session'),
+  },
+  {
+    name: 'express-session',
+    leave: 'regenerate',
+    revived: ['nobody', 'nobody'],
+    start: onExpress((request) => called((done) => request.session.regenerate(done)), 'express-session'),
+  },
+  {
+    name: 'express-session',
+    leave: 'delete session.user',
+    revived: ['alice', 'alice'],
+    start: onExpress((request) => {
+      delete request.session.user;
+      return called((done) => request.session.save(done));
+    }, 'express-session'),
+  },
+  {
+    name: 'passport',
+    leave: 'logout',
+    revived: ['nobody', 'nobody'],
+    start: onExpress(
+      (request) =>
+        called((done) => {
+          request.logout(done);
+        }),
+      'passport',
+    ),
+  },
+  {
+    name: '@fastify/session',
+    leave: 'destroy',
+    revived: ['alice', 'alice'],
+    start: onFastify((request) => sessionOf(request).destroy()),
+  },
+  {
+    name: '@fastify/session',
+    leave: 'regenerate',
+    revived: ['nobody', 'alice'],
+    start: onFastify((request) => sessionOf(request).regenerate()),
+  },
+  {
+    name: '@fastify/session',
+    leave: 'delete session.user',
+    revived: ['nobody', 'alice'],
+    start: onFastify((request) => {
+      delete sessionOf(request).user;
+      return request.session.save();
+    }),
+  },
 ];
 
 let service: DebateSpaceSimulator;

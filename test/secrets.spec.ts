@@ -38,7 +38,14 @@ function forms(value: string): string[] {
 
 const leaks = (text: string): string[] =>
   [...planted].filter((value) => forms(value).some((form) => text.includes(form)));
-const shown = (value: unknown): string => inspect(value, { depth: Infinity, showHidden: true, getters: true, maxStringLength: null, maxArrayLength: null }); // prettier-ignore
+const shown = (value: unknown): string =>
+  inspect(value, {
+    depth: Infinity,
+    showHidden: true,
+    getters: true,
+    maxStringLength: null,
+    maxArrayLength: null,
+  });
 
 function errorText(error: unknown): string {
   const { message, stack, cause } = error as Error;
@@ -60,7 +67,9 @@ class CollectingLogger implements LoggerService {
 const echo = `<html>${[apiKey, secretKey].flatMap(forms).join(' ')}`;
 
 const faults: readonly FaultRule[] = [
-  ...[302, 400, 401, 403, 404, 408, 422, 425, 429, 500, 503].map((status) => ({ kind: 'status', status, body: echo }) as const), // prettier-ignore
+  ...[302, 400, 401, 403, 404, 408, 422, 425, 429, 500, 503].map(
+    (status) => ({ kind: 'status', status, body: echo }) as const,
+  ),
   { kind: 'redirect', location: `http://127.0.0.1:1/?api_key=${encodeURIComponent(apiKey)}` },
   { kind: 'body', body: echo, contentType: 'text/html' },
   { kind: 'body', body: { success: false, error: echo } },
@@ -139,7 +148,12 @@ describe('nothing secret leaves', () => {
   async function callEverything(): Promise<unknown[]> {
     const calls = apps.flatMap((app) => {
       const debate = app.get(DebateSpaceService);
-      return [debate.listUsers(), debate.users()[Symbol.asyncIterator]().next(), debate.anonymizeUser(uid), debate.deleteUser(uid)]; // prettier-ignore
+      return [
+        debate.listUsers(),
+        debate.users()[Symbol.asyncIterator]().next(),
+        debate.anonymizeUser(uid),
+        debate.deleteUser(uid),
+      ];
     });
     const errors = await Promise.all(calls.map(errorOf));
     await plantTokens();
@@ -148,7 +162,8 @@ describe('nothing secret leaves', () => {
   }
 
   it.each(namedFaults)('with an error: %s', async (_name, fault) => {
-    for (const operation of ['list', 'anonymize', 'delete', 'logout'] as const) service.faults.add({ ...fault, operation }); // prettier-ignore
+    for (const operation of ['list', 'anonymize', 'delete', 'logout'] as const)
+      service.faults.add({ ...fault, operation });
     const before = events.length;
     await apps[0]?.get(DebateSpaceService).logoutUser(uid);
     const errors = await callEverything();
@@ -179,7 +194,9 @@ describe('nothing secret leaves', () => {
     await app.get(DebateSpaceService).logoutUser(uid);
     await parked;
     const errors = await callEverything();
-    expect(errors.filter((error) => (error as { code?: string }).code === 'ERR_DEBATE_SPACE_AUTHENTICATION')).not.toEqual([]); // prettier-ignore
+    expect(
+      errors.filter((error) => (error as { code?: string }).code === 'ERR_DEBATE_SPACE_AUTHENTICATION'),
+    ).not.toEqual([]);
   });
 
   it('with a service that is gone', async () => {

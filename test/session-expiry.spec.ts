@@ -48,7 +48,10 @@ async function start(
 ): Promise<void> {
   for (const store of stores) {
     const watched = { store, expiry: { sweepMs: 50 }, ...options } as DebateSpaceSessionOptions;
-    const act = (request: Request): unknown => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+    const act = (request: Request): unknown =>
+      new Promise((resolve) => {
+        request.session.destroy(resolve);
+      });
     const debateSpace = using(service, { session: watched, storage, storageKey });
     hosts.push(await SessionHost.start({ store, act, debateSpace, maxAge: MAX_AGE_MS }));
   }
@@ -161,7 +164,9 @@ describe('session.expiry, in one process', () => {
   it('waits for a uid function that fails, and tells nothing before', async () => {
     const store = new session.MemoryStore();
     // It keeps what has run out, and so it is the function that has to tell.
-    store.get = (_, callback) => { callback(null, { user: { uid: 'alice' } } as SessionData); }; // prettier-ignore
+    store.get = (_, callback) => {
+      callback(null, { user: { uid: 'alice' } } as SessionData);
+    };
     let isFailing = false;
     const uid = ({ user }: SessionRecord): string | undefined => {
       if (isFailing) throw new Error('a fault of the host');

@@ -51,8 +51,18 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
   const early = ['onRequest', 'preParsing', 'preValidation', 'preHandler'];
   const late = ['onSend', 'onResponse'];
   const hooks = [
-    ...early.map((hook) => ({ name: `${hook} that answers by itself`, hook, work: answered(act.logout), ends: true })), // prettier-ignore
-    ...early.map((hook) => ({ name: `${hook} that renews it and answers by itself`, hook, work: answered(act.renew), ends: false })), // prettier-ignore
+    ...early.map((hook) => ({
+      name: `${hook} that answers by itself`,
+      hook,
+      work: answered(act.logout),
+      ends: true,
+    })),
+    ...early.map((hook) => ({
+      name: `${hook} that renews it and answers by itself`,
+      hook,
+      work: answered(act.renew),
+      ends: false,
+    })),
     ...early.map((hook) => ({ name: `${hook} that renews it`, hook, work: act.renew, ends: false })),
     ...late.map((hook) => ({ name: hook, hook, work: act.logout, ends: true })),
   ];
@@ -110,9 +120,12 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
     await instance.ready();
     let headers = {};
     const inject = async (method: 'GET' | 'POST', url: string): Promise<string> => {
-      const dispatch = (request: IncomingMessage, response: ServerResponse): void => { instance.routing(request, response); }; // prettier-ignore
+      const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
+        instance.routing(request, response);
+      };
       const response = await lightMyRequest(dispatch, { method, url, headers });
-      for (const { name, value } of response.cookies) headers = { cookie: `${name}=${encodeURIComponent(value)}` }; // prettier-ignore
+      for (const { name, value } of response.cookies)
+        headers = { cookie: `${name}=${encodeURIComponent(value)}` };
       return response.body;
     };
     await inject('POST', '/login?uid=alice');

@@ -21,7 +21,15 @@ interface Mounting {
 
 const mountings: readonly Mounting[] = [
   { name: 'in main.ts', create: (ours, sessions) => appOf(ours, sessions) },
-  { name: 'in main.ts, with a route registered directly', at: '/x', create: (ours, sessions) => appOf(ours, async (instance) => { await sessions(instance); route(instance, '/x'); }) }, // prettier-ignore
+  {
+    name: 'in main.ts, with a route registered directly',
+    at: '/x',
+    create: (ours, sessions) =>
+      appOf(ours, async (instance) => {
+        await sessions(instance);
+        route(instance, '/x');
+      }),
+  },
   {
     name: 'in a plugin with routes of its own',
     at: '/x',
@@ -79,7 +87,9 @@ const mountings: readonly Mounting[] = [
     name: 'under Test.createTestingModule()',
     create: async (ours, sessions) => {
       const module = await Test.createTestingModule({ imports: [moduleOf(ours)] }).compile();
-      const app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false }); // prettier-ignore
+      const app = module.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), {
+        logger: false,
+      });
       await sessions(app.getHttpAdapter().getInstance());
       return app;
     },

@@ -29,18 +29,60 @@ interface Mounting {
 
 const mountings: readonly Mounting[] = [
   { name: 'in main.ts', create: (ours, sessions) => appOf([ours], (app) => app.use(sessions)) },
-  { name: 'in configure() of the root module', create: (ours, sessions) => appOf([], undefined, moduleOf([ours], sessions, [AccountController])) }, // prettier-ignore
-  { name: 'in a module that is imported later', create: (ours, sessions) => appOf([ours, moduleOf([], sessions)]) }, // prettier-ignore
-  { name: 'in a module that is imported earlier', create: (ours, sessions) => appOf([moduleOf([], sessions), ours]) }, // prettier-ignore
+  {
+    name: 'in configure() of the root module',
+    create: (ours, sessions) => appOf([], undefined, moduleOf([ours], sessions, [AccountController])),
+  },
+  {
+    name: 'in a module that is imported later',
+    create: (ours, sessions) => appOf([ours, moduleOf([], sessions)]),
+  },
+  {
+    name: 'in a module that is imported earlier',
+    create: (ours, sessions) => appOf([moduleOf([], sessions), ours]),
+  },
   { name: 'in a module that imports ours', create: (ours, sessions) => appOf([moduleOf([ours], sessions)]) },
-  { name: 'in a module deep inside', create: (ours, sessions) => appOf([ours, moduleOf([moduleOf([], sessions)])]) }, // prettier-ignore
-  { name: 'in a nested Express app', at: '/x', create: (ours, sessions) => appOf([ours], (app) => app.use('/x', express().use(routes(sessions)))) }, // prettier-ignore
-  { name: 'in an Express app nested twice', at: '/x/y', create: (ours, sessions) => appOf([ours], (app) => app.use('/x', express().use('/y', express().use(routes(sessions))))) }, // prettier-ignore
-  { name: 'in an Express app nested in a router', hidden: true, at: '/x/y', create: (ours, sessions) => appOf([ours], (app) => app.use('/x', Router().use('/y', express().use(routes(sessions))))) }, // prettier-ignore
-  { name: 'in an Express app that a module applies', hidden: true, create: (ours, sessions) => appOf([ours, moduleOf([], express().use(routes(sessions)))]) }, // prettier-ignore
-  { name: 'in a router', at: '/x', create: (ours, sessions) => appOf([ours], (app) => app.use('/x', routes(sessions))) }, // prettier-ignore
-  { name: 'on the Express app that Nest was given', create: (ours, sessions) => appOf([ours], undefined, undefined, express().use(sessions)) }, // prettier-ignore
-  { name: 'with its routes on the Express app that Nest was given', at: '/x', create: (ours, sessions) => appOf([ours], undefined, undefined, express().use('/x', routes(sessions))) }, // prettier-ignore
+  {
+    name: 'in a module deep inside',
+    create: (ours, sessions) => appOf([ours, moduleOf([moduleOf([], sessions)])]),
+  },
+  {
+    name: 'in a nested Express app',
+    at: '/x',
+    create: (ours, sessions) => appOf([ours], (app) => app.use('/x', express().use(routes(sessions)))),
+  },
+  {
+    name: 'in an Express app nested twice',
+    at: '/x/y',
+    create: (ours, sessions) =>
+      appOf([ours], (app) => app.use('/x', express().use('/y', express().use(routes(sessions))))),
+  },
+  {
+    name: 'in an Express app nested in a router',
+    hidden: true,
+    at: '/x/y',
+    create: (ours, sessions) =>
+      appOf([ours], (app) => app.use('/x', Router().use('/y', express().use(routes(sessions))))),
+  },
+  {
+    name: 'in an Express app that a module applies',
+    hidden: true,
+    create: (ours, sessions) => appOf([ours, moduleOf([], express().use(routes(sessions)))]),
+  },
+  {
+    name: 'in a router',
+    at: '/x',
+    create: (ours, sessions) => appOf([ours], (app) => app.use('/x', routes(sessions))),
+  },
+  {
+    name: 'on the Express app that Nest was given',
+    create: (ours, sessions) => appOf([ours], undefined, undefined, express().use(sessions)),
+  },
+  {
+    name: 'with its routes on the Express app that Nest was given',
+    at: '/x',
+    create: (ours, sessions) => appOf([ours], undefined, undefined, express().use('/x', routes(sessions))),
+  },
   {
     name: 'under Test.createTestingModule()',
     create: async (ours, sessions) => {
@@ -99,9 +141,19 @@ describe('several express-sessions in one app', () => {
   const named = (name: string, path: string): RequestHandler =>
     session({ ...settings, store: new session.MemoryStore(), name, cookie: { path } });
   const layouts: { readonly name: string; readonly mount: (app: NestExpressApplication) => unknown }[] = [
-    { name: 'with paths of their own', mount: (app) => app.use('/admin', named('admin.sid', '/admin')).use(named('sid', '/')) }, // prettier-ignore
-    { name: 'whose cookies both go everywhere', mount: (app) => app.use('/admin', named('admin.sid', '/')).use(named('sid', '/')) }, // prettier-ignore
-    { name: 'one in a nested app', mount: (app) => app.use('/admin', express().use(routes(named('admin.sid', '/admin')))).use(named('sid', '/')) }, // prettier-ignore
+    {
+      name: 'with paths of their own',
+      mount: (app) => app.use('/admin', named('admin.sid', '/admin')).use(named('sid', '/')),
+    },
+    {
+      name: 'whose cookies both go everywhere',
+      mount: (app) => app.use('/admin', named('admin.sid', '/')).use(named('sid', '/')),
+    },
+    {
+      name: 'one in a nested app',
+      mount: (app) =>
+        app.use('/admin', express().use(routes(named('admin.sid', '/admin')))).use(named('sid', '/')),
+    },
   ];
   const leaving = [
     { path: '', users: ['alice', 'bob'], left: ['nobody', 'bob'], told: ['alice'] },
@@ -141,7 +193,9 @@ describe('a store given in the options', () => {
     const [sid = ''] = Object.keys(Reflect.get(given, 'sessions') as object);
 
     const origin = await start([DebateSpaceModule.forRoot(using(service, { session: { store: given } }))]);
-    await new Promise((resolve) => { given.destroy(sid, resolve); }); // prettier-ignore
+    await new Promise((resolve) => {
+      given.destroy(sid, resolve);
+    });
     await browser.post(`${origin}/admin/logout`);
 
     expect([await browser.get('/whoami'), await browser.get('/admin/whoami')]).toEqual(['nobody', 'nobody']);

@@ -117,7 +117,10 @@ describe("session.policy 'last', in one process", () => {
   }
 
   it('notifies when the storage does not answer: rather one logout too many', async () => {
-    const { browsers, stop } = await start(1, failingFor(() => true)); // prettier-ignore
+    const { browsers, stop } = await start(
+      1,
+      failingFor(() => true),
+    );
     const [one] = await browsers(2);
     expect(await act(one, 'logout')).toBe('done');
     await stop();
@@ -126,7 +129,10 @@ describe("session.policy 'last', in one process", () => {
 
   it('is not misled by sessions that ended while the storage did not answer', async () => {
     let isDown = false;
-    const { browsers, stop } = await start(1, failingFor(() => isDown)); // prettier-ignore
+    const { browsers, stop } = await start(
+      1,
+      failingFor(() => isDown),
+    );
     const [one, other, third] = await browsers(3);
     isDown = true;
     await act(one, 'logout'); // told, because nobody knows better

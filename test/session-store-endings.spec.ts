@@ -140,7 +140,9 @@ redisServer.describe('connect-redis', () => {
     const { host, stop } = await start({ store: new RedisStore({ client: await client() }), act: logOut });
     const browser = await logIn(host, 'alice');
     const spy = jest.spyOn(RedisStore.prototype, 'destroy');
-    close.push(() => { spy.mockRestore(); }); // prettier-ignore
+    close.push(() => {
+      spy.mockRestore();
+    });
     await browser.post('/act');
     await stop();
     expect(spy).toHaveBeenCalledTimes(1);
@@ -154,7 +156,9 @@ redisServer.describe('connect-redis', () => {
       done?.(new Error('the spy ends nothing'), null);
       return Promise.resolve();
     });
-    close.push(() => { spy.mockRestore(); }); // prettier-ignore
+    close.push(() => {
+      spy.mockRestore();
+    });
     await browser.post('/act');
     await stop();
     expect(spy).toHaveBeenCalledTimes(1);

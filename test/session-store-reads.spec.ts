@@ -37,13 +37,52 @@ const situations: {
   readonly logouts: readonly string[];
 }[] = [
   { name: 'only uses its session', act: () => undefined, costs: 0, logouts: [] },
-  { name: 'saves its session', act: ({ session }) => called((done) => session.save(done)), costs: 0, logouts: [] }, // prettier-ignore
-  { name: 'destroys its session', act: ({ session }) => called((done) => session.destroy(done)), costs: 1, logouts: ['alice'] }, // prettier-ignore
-  { name: 'regenerates its session for nobody', act: ({ session }) => called((done) => session.regenerate(done)), costs: 1, logouts: ['alice'] }, // prettier-ignore
-  { name: 'removes its user', act: ({ session }) => { delete session.user; }, costs: 1, logouts: ['alice'] }, // prettier-ignore
-  { name: 'replaces its user', act: ({ session }) => { session.user = { uid: 'bob' }; }, costs: 1, logouts: ['alice'] }, // prettier-ignore
-  { name: 'regenerates its session for the same user', act: (request) => renew(request, 'alice'), costs: 1, logouts: [] }, // prettier-ignore
-  { name: 'regenerates its session for another user', act: (request) => renew(request, 'bob'), costs: 1, logouts: ['alice'] }, // prettier-ignore
+  {
+    name: 'saves its session',
+    act: ({ session }) => called((done) => session.save(done)),
+    costs: 0,
+    logouts: [],
+  },
+  {
+    name: 'destroys its session',
+    act: ({ session }) => called((done) => session.destroy(done)),
+    costs: 1,
+    logouts: ['alice'],
+  },
+  {
+    name: 'regenerates its session for nobody',
+    act: ({ session }) => called((done) => session.regenerate(done)),
+    costs: 1,
+    logouts: ['alice'],
+  },
+  {
+    name: 'removes its user',
+    act: ({ session }) => {
+      delete session.user;
+    },
+    costs: 1,
+    logouts: ['alice'],
+  },
+  {
+    name: 'replaces its user',
+    act: ({ session }) => {
+      session.user = { uid: 'bob' };
+    },
+    costs: 1,
+    logouts: ['alice'],
+  },
+  {
+    name: 'regenerates its session for the same user',
+    act: (request) => renew(request, 'alice'),
+    costs: 1,
+    logouts: [],
+  },
+  {
+    name: 'regenerates its session for another user',
+    act: (request) => renew(request, 'bob'),
+    costs: 1,
+    logouts: ['alice'],
+  },
 ];
 
 async function readsOf(act: Act, watched: boolean): Promise<number> {

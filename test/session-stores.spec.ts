@@ -38,15 +38,41 @@ const operations: Operation[] = [
   { name: 'length', call: () => ['length'] },
   { name: 'ids', call: () => ['ids'] },
   { name: 'set', waits: 'if needed', call: (sessions) => ['set', 's1', sessions.of('s1', 'alice')] },
-  { name: 'set, of a new session', waits: 'if needed', call: (sessions) => ['set', 's4', sessions.of('s4', 'alice')] }, // prettier-ignore
-  { name: 'set, without the user', waits: 'if needed', call: (sessions) => ['set', 's1', sessions.of('s1')], ends: ['alice: user-removed'] }, // prettier-ignore
-  { name: 'set, with another user', waits: 'if needed', call: (sessions) => ['set', 's1', sessions.of('s1', 'bob')], ends: ['alice: user-replaced'] }, // prettier-ignore
+  {
+    name: 'set, of a new session',
+    waits: 'if needed',
+    call: (sessions) => ['set', 's4', sessions.of('s4', 'alice')],
+  },
+  {
+    name: 'set, without the user',
+    waits: 'if needed',
+    call: (sessions) => ['set', 's1', sessions.of('s1')],
+    ends: ['alice: user-removed'],
+  },
+  {
+    name: 'set, with another user',
+    waits: 'if needed',
+    call: (sessions) => ['set', 's1', sessions.of('s1', 'bob')],
+    ends: ['alice: user-replaced'],
+  },
   { name: 'destroy', waits: 'if needed', call: () => ['destroy', 's1'], ends: ['alice: destroyed'] },
   { name: 'destroy, of a session without a user', waits: 'always', call: () => ['destroy', 's3'] },
   { name: 'destroy, of no session', waits: 'always', call: () => ['destroy', 's4'] },
   { name: 'clear', waits: 'always', call: () => ['clear'], ends: ['alice: cleared', 'bob: cleared'] },
-  { name: 'destroy, of several', waits: 'if needed', call: () => ['destroy', ['s1', 's2']], lists: true, ends: ['alice: destroyed', 'bob: destroyed'] }, // prettier-ignore
-  { name: 'destroy, of some without a user', waits: 'always', call: () => ['destroy', sids], lists: true, ends: ['alice: destroyed', 'bob: destroyed'] }, // prettier-ignore
+  {
+    name: 'destroy, of several',
+    waits: 'if needed',
+    call: () => ['destroy', ['s1', 's2']],
+    lists: true,
+    ends: ['alice: destroyed', 'bob: destroyed'],
+  },
+  {
+    name: 'destroy, of some without a user',
+    waits: 'always',
+    call: () => ['destroy', sids],
+    lists: true,
+    ends: ['alice: destroyed', 'bob: destroyed'],
+  },
 ];
 
 interface Run {

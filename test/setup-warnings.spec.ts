@@ -70,9 +70,21 @@ describe('a session with a user in which no uid is found', () => {
     readonly put: (request: Request, uid: string) => void;
     readonly keys: string;
   }[] = [
-    { name: 'passport keeps { username }', put: ({ session }, username) => Object.assign(session, { passport: { user: { username } } }), keys: 'cookie, passport, passport.user.username' }, // prettier-ignore
-    { name: 'the session keeps { email }', put: ({ session }, email) => Object.assign(session, { user: { email } }), keys: 'cookie, user, user.email' }, // prettier-ignore
-    { name: 'the session keeps an account', put: ({ session }, name) => Object.assign(session, { account: { name } }), keys: 'cookie, account, account.name' }, // prettier-ignore
+    {
+      name: 'passport keeps { username }',
+      put: ({ session }, username) => Object.assign(session, { passport: { user: { username } } }),
+      keys: 'cookie, passport, passport.user.username',
+    },
+    {
+      name: 'the session keeps { email }',
+      put: ({ session }, email) => Object.assign(session, { user: { email } }),
+      keys: 'cookie, user, user.email',
+    },
+    {
+      name: 'the session keeps an account',
+      put: ({ session }, name) => Object.assign(session, { account: { name } }),
+      keys: 'cookie, account, account.name',
+    },
   ];
 
   it.each(users)(
@@ -96,10 +108,16 @@ describe('a session with a user in which no uid is found', () => {
   });
 
   const others: { readonly name: string; readonly put: (request: Request, uid: string) => void }[] = [
-    { name: 'a user of { _id }', put: ({ session }, _id) => Object.assign(session, { user: { _id, email: 'a@example.org' } }) }, // prettier-ignore
+    {
+      name: 'a user of { _id }',
+      put: ({ session }, _id) => Object.assign(session, { user: { _id, email: 'a@example.org' } }),
+    },
     { name: 'passport after a logout', put: ({ session }) => Object.assign(session, { passport: {} }) },
     { name: 'no user', put: ({ session }) => Object.assign(session, { basket: 1, user: null, userId: '' }) },
-    { name: 'the state of a login under way', put: ({ session }) => Object.assign(session, { 'oauth2:example': { state: 'x' } }) }, // prettier-ignore
+    {
+      name: 'the state of a login under way',
+      put: ({ session }) => Object.assign(session, { 'oauth2:example': { state: 'x' } }),
+    },
   ];
   it.each(others)('is none when the session has $name', async ({ put }) => {
     expect(await warningsAfterLogins({ login: keeping(put) })).toEqual([]);
@@ -134,7 +152,10 @@ it('a user of { _id, email } is reported at each end', async () => {
   const login = keeping(({ session: own }, _id) =>
     Object.assign(own, { user: { _id, email: 'a@example.org' } }),
   );
-  const act = (request: Request): unknown => new Promise((resolve) => { request.session.destroy(resolve); }); // prettier-ignore
+  const act = (request: Request): unknown =>
+    new Promise((resolve) => {
+      request.session.destroy(resolve);
+    });
   await warningsAfterLogins({ login, act });
   // alice's login is replaced by bob's, his by hers, and hers by the logout.
   expect(service.received.logouts.toSorted()).toEqual(['alice', 'alice', 'bob']);
@@ -165,7 +186,10 @@ describe('a request with a session but no session store', () => {
     const detector = parts as unknown as SessionEndDetector;
     let requested: (request: object, reply: object, done: () => void) => void = () => undefined;
     const instance = { addHook: (_: string, hook: typeof requested) => (requested = hook) };
-    const adapter = { getType: () => 'fastify', getInstance: () => instance } as unknown as AbstractHttpAdapter; // prettier-ignore
+    const adapter = {
+      getType: () => 'fastify',
+      getInstance: () => instance,
+    } as unknown as AbstractHttpAdapter;
     attachPlatform(adapter, detector);
     const request = (native: object): void => {
       const raw = new EventEmitter();
@@ -229,14 +253,25 @@ it('Nest behind the session middleware of a parent app is one warning, and logou
 describe('store.clear() on a store that does not list its sessions', () => {
   class UnlistedStore extends session.MemoryStore {}
   const unlisted: { readonly name: string; readonly store: () => Store }[] = [
-    { name: 'has no all()', store: () => Object.assign(new UnlistedStore(), { all: undefined }) }, // prettier-ignore
-    { name: 'lists rows', store: () => Object.assign(new UnlistedStore(), { all: (done: (error: unknown, rows: unknown) => void) => { done(null, [{ sid: 's1', sess: '{}' }]); } }) }, // prettier-ignore
+    { name: 'has no all()', store: () => Object.assign(new UnlistedStore(), { all: undefined }) },
+    {
+      name: 'lists rows',
+      store: () =>
+        Object.assign(new UnlistedStore(), {
+          all: (done: (error: unknown, rows: unknown) => void) => {
+            done(null, [{ sid: 's1', sess: '{}' }]);
+          },
+        }),
+    },
   ];
   it.each(unlisted)(
     'is one warning when it $name, and users with a request under way are reported',
     async ({ store: make }) => {
       const store = make();
-      const act: SessionHostOptions['act'] = () => new Promise((resolve) => { store.clear?.(resolve); }); // prettier-ignore
+      const act: SessionHostOptions['act'] = () =>
+        new Promise((resolve) => {
+          store.clear?.(resolve);
+        });
       const host = await SessionHost.start({ debateSpace: using(service), store, act });
       const warnings = warningsOf(host.app);
       const browser = new Browser(host.url);

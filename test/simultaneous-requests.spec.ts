@@ -121,7 +121,11 @@ afterEach(async () => {
 });
 
 /** @returns whether the browser is logged out afterwards */
-async function browse(uid: string, order: readonly string[], does: Readonly<Record<Taker, Name>>): Promise<boolean> {
+async function browse(
+  uid: string,
+  order: readonly string[],
+  does: Readonly<Record<Taker, Name>>,
+): Promise<boolean> {
   const browser = new Browser(host.url);
   await browser.post('/login', { uid });
   running.set(uid, new Steps(order));
@@ -129,7 +133,7 @@ async function browse(uid: string, order: readonly string[], does: Readonly<Reco
     browser.post(`/act?${new URLSearchParams({ uid, taker, does: does[taker] }).toString()}`);
   await Promise.all([ask('one'), ask('other')]);
   return (await browser.get('/whoami')) !== uid;
-} // prettier-ignore
+}
 
 const at = (order: readonly Taker[], taker: Taker, step: number): number =>
   order.flatMap((each, index) => (each === taker ? [index] : []))[step - 1] ?? Infinity;
@@ -150,20 +154,24 @@ const isLoggedOutBetween = (order: readonly Taker[], leaving: Name): boolean =>
   at(order, 'other', stepsOf(leaving)) < at(order, 'one', LOGGING_IN);
 
 describe('of two requests of one browser at the same time, in every order of their steps', () => {
-  it.each(pairs)('one %s and the other %s: the user whose browser is left without is reported once', async (one, other) => {
-    const isRenewal = one === 'renews its session' && other !== 'only reads';
-    const orders = interleavings<Taker>('one', stepsOf(one), 'other', stepsOf(other)).filter(
-      (order) => !isRenewal || bothHaveIt(order),
-    );
-    const ended: string[] = [];
-    const mayBeReported = new Set<string>();
-    for (const order of orders) {
-      const uid = order.map((taker) => (taker === 'one' ? '1' : '2')).join('');
-      if (await browse(uid, order, { one, other })) ended.push(uid);
-      else if (isRenewal && isLoggedOutBetween(order, other)) mayBeReported.add(uid);
-    }
-    await host.stop();
-    const reported = service.received.logouts.filter((uid) => !mayBeReported.has(uid));
-    expect(reported.toSorted()).toEqual(ended.toSorted());
-  }, 120_000); // prettier-ignore
+  it.each(pairs)(
+    'one %s and the other %s: the user whose browser is left without is reported once',
+    async (one, other) => {
+      const isRenewal = one === 'renews its session' && other !== 'only reads';
+      const orders = interleavings<Taker>('one', stepsOf(one), 'other', stepsOf(other)).filter(
+        (order) => !isRenewal || bothHaveIt(order),
+      );
+      const ended: string[] = [];
+      const mayBeReported = new Set<string>();
+      for (const order of orders) {
+        const uid = order.map((taker) => (taker === 'one' ? '1' : '2')).join('');
+        if (await browse(uid, order, { one, other })) ended.push(uid);
+        else if (isRenewal && isLoggedOutBetween(order, other)) mayBeReported.add(uid);
+      }
+      await host.stop();
+      const reported = service.received.logouts.filter((uid) => !mayBeReported.has(uid));
+      expect(reported.toSorted()).toEqual(ended.toSorted());
+    },
+    120_000,
+  );
 });

@@ -4,7 +4,13 @@ import { Body, Controller, Get, Module, Post, Req, type INestApplication } from 
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { IoAdapter } from '@nestjs/platform-socket.io';
-import { ConnectedSocket, SubscribeMessage, WebSocketGateway, type OnGatewayConnection, type OnGatewayDisconnect } from '@nestjs/websockets'; // prettier-ignore
+import {
+  ConnectedSocket,
+  SubscribeMessage,
+  WebSocketGateway,
+  type OnGatewayConnection,
+  type OnGatewayDisconnect,
+} from '@nestjs/websockets';
 import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
@@ -107,7 +113,12 @@ beforeEach(async () => {
     providers: [AccountGateway],
   })
   class App {}
-  const sessions = session({ secret: 'only for tests', resave: false, saveUninitialized: false, store: new session.MemoryStore() }); // prettier-ignore
+  const sessions = session({
+    secret: 'only for tests',
+    resave: false,
+    saveUninitialized: false,
+    store: new session.MemoryStore(),
+  });
   app = await NestFactory.create<NestExpressApplication>(App, { logger: false });
   app.use(sessions);
   app.useWebSocketAdapter(new SessionIoAdapter(app, sessions));

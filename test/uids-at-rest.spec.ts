@@ -69,18 +69,29 @@ for (const kind of keptPlaces) {
 
     it('is not found, while it waits or later', async () => {
       const outbox = await open();
-      const [held, cancelled, finished, parked, superseded, retried] = ['held', 'cancelled', 'finished', 'parked', 'superseded', 'retried'].map((name) => numbered(name, 40)) as [string[], string[], string[], string[], string[], string[]]; // prettier-ignore
+      const [held, cancelled, finished, parked, superseded, retried] = [
+        'held',
+        'cancelled',
+        'finished',
+        'parked',
+        'superseded',
+        'retried',
+      ].map((name) => numbered(name, 40)) as [string[], string[], string[], string[], string[], string[]];
       await hold(outbox, [...held, ...cancelled]);
       await pend(outbox, [...finished, ...parked, ...superseded, ...retried]);
       expect(await traces()).toEqual([]);
 
       const claimed = uids(await outbox.claim(160, LONG));
-      expect(claimed.toSorted()).toEqual([...finished, ...parked, ...superseded, ...retried].map(uidOf).toSorted()); // prettier-ignore
+      expect(claimed.toSorted()).toEqual(
+        [...finished, ...parked, ...superseded, ...retried].map(uidOf).toSorted(),
+      );
       for (const id of [...finished, ...superseded]) await outbox.retry(id, { ...none, cause: '503' }, LONG);
       for (const id of [...parked, ...retried]) await outbox.park(id, { ...none, cause: '404' }, 'a hint');
       expect(await outbox.parked(1)).toMatchObject([{ entry: { uid: uidOf(parked[0] ?? '') } }]);
       for (const id of retried) expect(await outbox.retryParked(id)).toBe(true);
-      expect((await outbox.ofUser(uidOf(held[0] ?? ''))).waiting).toMatchObject([{ entry: { uid: uidOf(held[0] ?? '') } }]); // prettier-ignore
+      expect((await outbox.ofUser(uidOf(held[0] ?? ''))).waiting).toMatchObject([
+        { entry: { uid: uidOf(held[0] ?? '') } },
+      ]);
       expect(await traces()).toEqual([]);
 
       for (const id of finished) await outbox.finish(id, 2);
@@ -123,7 +134,9 @@ for (const kind of keptPlaces) {
   kind.describe(`a live session ${kind.name}`, () => {
     it('names neither its user nor its id, as long as it lives or later', async () => {
       const place = await kind.take();
-      const storage = await place.engine().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
+      const storage = await place
+        .engine()
+        .open({ namespace: 'app', families: ['session'], contained: () => undefined });
       try {
         const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
         const registry = new SessionRegistry(storage, [new Secret('a storage key of a test')]);
@@ -177,7 +190,9 @@ describe('an app whose secret key is rotated between two runs', () => {
   it('loses no logout, explains those of before, and leaves no uid in the file', async () => {
     const before = await run(keys.secretKey);
     const logOut = (uid: string): Promise<void> => before.app.get(DebateSpaceService).logoutUser(uid);
-    const delivered = firstValueFrom(before.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-delivered'))); // prettier-ignore
+    const delivered = firstValueFrom(
+      before.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-delivered')),
+    );
     await logOut(uidOf('delivered'));
     await delivered;
     await service.goDown();

@@ -4,7 +4,11 @@ import { Writable } from 'node:stream';
 import { hashPassword } from './login/password-hash.js';
 
 /** Prints the hash of a password, for ADMINISTRATORS and MEMBERS. The password is typed unseen, or comes from a pipe. */
-const nowhere = new Writable({ write: (_chunk, _encoding, done) => { done(); } }); // prettier-ignore
+const nowhere = new Writable({
+  write: (_chunk, _encoding, done) => {
+    done();
+  },
+});
 const lines = createInterface({ input: process.stdin, output: nowhere, terminal: process.stdin.isTTY });
 if (process.stdin.isTTY) process.stderr.write('Password (nothing shows while you type): ');
 lines.once('close', () => process.stderr.isTTY && process.stderr.write('\n'));

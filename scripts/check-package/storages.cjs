@@ -19,7 +19,12 @@ const refused = (words) => (error) => {
 const away = () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }));
 
 async function main() {
-  const subpaths = { lmdb: { lmdbStorage }, postgres: { postgresStorage, postgresMigration }, redis: { redisStorage }, 'storage-contract': { storageContract } }; // prettier-ignore
+  const subpaths = {
+    lmdb: { lmdbStorage },
+    postgres: { postgresStorage, postgresMigration },
+    redis: { redisStorage },
+    'storage-contract': { storageContract },
+  };
   for (const [subpath, required] of Object.entries(subpaths)) {
     const imported = await import(`nestjs-debate-space/${subpath}`);
     for (const [name, value] of Object.entries(required)) assert.equal(imported[name], value);

@@ -35,7 +35,11 @@ const situations = [
   { what: 'both sessions revoked', act: (one) => one.post('revoke-sessions'), logouts: 2 },
   { what: 'the other session revoked', act: (one) => one.post('revoke-other-sessions'), logouts: 1 },
   { what: 'a new password', act: (one) => one.post('change-password', renewal), logouts: 0 },
-  { what: 'a new password, sessions revoked', act: (one) => one.post('change-password', { ...renewal, revokeOtherSessions: true }), logouts: 2 }, // prettier-ignore
+  {
+    what: 'a new password, sessions revoked',
+    act: (one) => one.post('change-password', { ...renewal, revokeOtherSessions: true }),
+    logouts: 2,
+  },
   { what: 'a deleted user', act: (one) => one.post('delete-user', { password }), logouts: 2 },
   { what: 'two expired sessions, of which one comes back', act: expire, logouts: 1 },
 ];

@@ -19,7 +19,9 @@ export async function fillTheDisk(trial) {
   const recovered = trial.heard('storage-recovered', RECOVERED_WITHIN_MS);
   empty();
   await recovered;
-  trial.notes.push(`${ledger.acknowledged - before} logouts were acknowledged from the first that the disk did not take until it took all`); // prettier-ignore
+  trial.notes.push(
+    `${ledger.acknowledged - before} logouts were acknowledged from the first that the disk did not take until it took all`,
+  );
   trial.noteKill();
   await hosts[0].end();
   await service.comeBack();

@@ -82,7 +82,9 @@ export function erasureViolations({ isStormy = false, ...scenario }, result) {
   const { state, total, done, notFound, waiting } = result.status;
   const words = lateness(scenario, result);
   if (state !== 'done' || done !== asked || total !== asked)
-    words.push(`it is ${state}: of ${asked} users ${total} are noted, ${done} done, ${notFound} called already gone, ${waiting} waiting`); // prettier-ignore
+    words.push(
+      `it is ${state}: of ${asked} users ${total} are noted, ${done} done, ${notFound} called already gone, ${waiting} waiting`,
+    );
   if (erased < asked) words.push(`${asked - erased} users on the list are still there`);
   if (receipts !== asked) words.push(`${receipts} receipts for ${asked} users`);
   if (unproven > 0)

@@ -128,7 +128,11 @@ export class ErasureTrial extends Trial {
       listReadAt: this.#listReadAt,
     });
     const { settledSeconds, seconds, met } = this;
-    this.notes.push(`killed ${Object.entries(met).map(([phase, count]) => `${count} times while ${phase}`).join(', ')}`); // prettier-ignore
+    this.notes.push(
+      `killed ${Object.entries(met)
+        .map(([phase, count]) => `${count} times while ${phase}`)
+        .join(', ')}`,
+    );
     return { scenario: scenario.name, kills: this.kills, ...counts, settledSeconds, seconds };
   }
 

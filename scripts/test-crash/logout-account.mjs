@@ -30,7 +30,9 @@ export function logoutViolations(
   if (waiting > 0) words.push(`${waiting} acknowledged logouts still wait although the service is up`);
   if (parked > 0) words.push(`${parked} acknowledged logouts are parked although nothing is wrong with them`);
   if (duplicates > kills * repeatsPerKill)
-    words.push(`${duplicates} logouts arrived again, and ${kills} kills explain ${kills * repeatsPerKill} at most`); // prettier-ignore
+    words.push(
+      `${duplicates} logouts arrived again, and ${kills} kills explain ${kills * repeatsPerKill} at most`,
+    );
   if (takenUpSeconds > takenUpWithinSeconds)
     words.push(
       `what the last kill left was delivered after ${takenUpSeconds} s, not within ${takenUpWithinSeconds}`,

@@ -51,7 +51,10 @@ export const LOGOUT_FAULTS = {
     const texts = await storage.get(claimed.map(({ record }) => record));
     const stalled = claimed.filter(({ dueAt }, n) => texts[n] && JSON.parse(texts[n]).dueAt !== dueAt);
     if (stalled.length > 0) {
-      const gone = stalled.flatMap(({ due, record }) => [[due, undefined], [record, undefined]]); // prettier-ignore
+      const gone = stalled.flatMap(({ due, record }) => [
+        [due, undefined],
+        [record, undefined],
+      ]);
       await storage.commit(new Map(), new Map(gone));
       return false;
     }

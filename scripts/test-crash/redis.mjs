@@ -27,7 +27,15 @@ export class RedisServer extends ServerProcess {
 
   async start() {
     this.#port ??= await freePort();
-    const options = { port: this.#port, bind: '127.0.0.1', dir: this.#folder, save: '', appendonly: 'yes', appendfsync: this.#appendfsync, 'maxmemory-policy': 'noeviction' }; // prettier-ignore
+    const options = {
+      port: this.#port,
+      bind: '127.0.0.1',
+      dir: this.#folder,
+      save: '',
+      appendonly: 'yes',
+      appendfsync: this.#appendfsync,
+      'maxmemory-policy': 'noeviction',
+    };
     const settings = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
     await this.launch('redis-server', settings, { output: 'stdout', ready: 'Ready to accept' });
   }

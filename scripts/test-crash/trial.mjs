@@ -42,7 +42,11 @@ export class Trial {
       const keys = { apiKey, secretKey, applicationName, authUrl: this.service.url };
       const settings = { ...scenario, place, options: { ...keys, ...scenario.options } };
       this.hosts = Array.from({ length: scenario.apps ?? 1 }, () => this.host(settings));
-      await Promise.race([this.#failed, sleep(MOST_MS, undefined, { ref: false }).then(tooLong), this.play(inTurn)]); // prettier-ignore
+      await Promise.race([
+        this.#failed,
+        sleep(MOST_MS, undefined, { ref: false }).then(tooLong),
+        this.play(inTurn),
+      ]);
       return this.result(await Promise.race([this.#failed, this.settled()]));
     } finally {
       await Promise.all((this.hosts ?? []).map((host) => host.end()));

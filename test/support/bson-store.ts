@@ -11,7 +11,9 @@ export class BsonStore extends session.Store {
 
   override get(sid: string, callback: Found<SessionData>): void {
     const row = this.#rows.get(sid);
-    setImmediate(() => { callback(null, row && alive(BSON.deserialize(row) as SessionData)); }); // prettier-ignore
+    setImmediate(() => {
+      callback(null, row && alive(BSON.deserialize(row) as SessionData));
+    });
   }
 
   override set(sid: string, data: SessionData, callback?: Done): void {
@@ -39,6 +41,8 @@ export class BsonStore extends session.Store {
 
   override all(callback: Found<Record<string, SessionData>>): void {
     const all = [...this.#rows].map(([sid, row]) => [sid, BSON.deserialize(row) as SessionData] as const);
-    setImmediate(() => { callback(null, Object.fromEntries(all)); }); // prettier-ignore
+    setImmediate(() => {
+      callback(null, Object.fromEntries(all));
+    });
   }
 }

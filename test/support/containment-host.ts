@@ -48,14 +48,22 @@ function partsOf({ request, response, reply }: HandlerContext): FaultyRequest {
   return { request, raw, response: response ?? reply?.raw ?? request.res };
 }
 
-async function play(stack: AnyStack, fault: HostFault, url: string | undefined, service: Parameters<typeof using>[0]): Promise<Played> {
+async function play(
+  stack: AnyStack,
+  fault: HostFault,
+  url: string | undefined,
+  service: Parameters<typeof using>[0],
+): Promise<Played> {
   errors.length = 0;
   const act = async (context: unknown): Promise<void> => {
     const parts = partsOf(context as HandlerContext);
     const { session, request } = context as HandlerContext;
     const own = session ?? (request as unknown as { session: HandlerSession }).session;
     fault.before?.(parts);
-    if (!fault.stays) await new Promise((resolve) => { own.destroy(resolve); }); // prettier-ignore
+    if (!fault.stays)
+      await new Promise((resolve) => {
+        own.destroy(resolve);
+      });
     fault.after?.(parts);
   };
   const debateSpace = url === undefined ? undefined : using(service, fault.options);
@@ -78,7 +86,7 @@ async function play(stack: AnyStack, fault: HostFault, url: string | undefined, 
   await pause(5); // what is thrown in a timer is thrown by then
   await nextTurn();
   return { answers, errors: [...errors] };
-} // prettier-ignore
+}
 
 async function reachAct(host: EndingHost, browser: Browser, act: () => Promise<void>): Promise<void> {
   if (!host.reach) {
@@ -108,7 +116,12 @@ async function containment(): Promise<{ readonly names: Set<string>; breakAt: (n
       return own.call(this, where, faulty, otherwise) as T;
     };
   }
-  return { names, breakAt: (name) => { broken = name; } }; // prettier-ignore
+  return {
+    names,
+    breakAt: (name) => {
+      broken = name;
+    },
+  };
 }
 
 async function main(): Promise<void> {

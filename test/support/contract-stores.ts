@@ -10,7 +10,10 @@ export class PrototypeStore {
     return this.read(() => parsed(this.rows.get(sid)), callback);
   }
   all(callback?: Callback): unknown {
-    return this.read(() => Object.fromEntries([...this.rows].map(([sid, row]) => [sid, parsed(row)])), callback); // prettier-ignore
+    return this.read(
+      () => Object.fromEntries([...this.rows].map(([sid, row]) => [sid, parsed(row)])),
+      callback,
+    );
   }
   length(callback?: Callback): unknown {
     return this.read(() => this.rows.size, callback);

@@ -35,19 +35,72 @@ const afterAbort =
 
 const endings: readonly CookieEnding[] = [
   { name: 'the session is dropped', ends: true, act: drop },
-  { name: 'the session is dropped, and then the handler throws', ends: true, act: async (context) => { await drop(context); throw new Error('after the end'); } }, // prettier-ignore
-  { name: 'the user is taken out of it', ends: true, needs: 'removeUser', act: ({ removeUser }) => removeUser('alice') }, // prettier-ignore
+  {
+    name: 'the session is dropped, and then the handler throws',
+    ends: true,
+    act: async (context) => {
+      await drop(context);
+      throw new Error('after the end');
+    },
+  },
+  {
+    name: 'the user is taken out of it',
+    ends: true,
+    needs: 'removeUser',
+    act: ({ removeUser }) => removeUser('alice'),
+  },
   { name: 'another user logs in', ends: true, act: ({ logIn }) => logIn('bob') },
   { name: 'the same user logs in again', ends: false, act: ({ logIn }) => logIn('alice') },
-  { name: 'the session is dropped, and the same user logs in', ends: false, needs: 'revives', act: async (context) => { await drop(context); await context.logIn('alice'); } }, // prettier-ignore
+  {
+    name: 'the session is dropped, and the same user logs in',
+    ends: false,
+    needs: 'revives',
+    act: async (context) => {
+      await drop(context);
+      await context.logIn('alice');
+    },
+  },
   { name: 'something else changes', ends: false, needs: 'change', act: ({ change }) => change('alice') },
   { name: 'nothing changes', ends: false, act: () => undefined },
-  { name: 'a handler that throws', ends: false, act: () => { throw new Error('nothing to do with sessions'); } }, // prettier-ignore
+  {
+    name: 'a handler that throws',
+    ends: false,
+    act: () => {
+      throw new Error('nothing to do with sessions');
+    },
+  },
   { name: 'dropped in a guard that refuses', ends: true, path: '/act-guarded', act: drop },
   { name: 'dropped on a route outside Nest', ends: true, path: '/outside', act: drop },
-  { name: 'cleared through the raw response', ends: true, act: ({ raw, hijack }) => { hijack(); raw.writeHead(204, { 'Set-Cookie': ['session', 'session.0', 'session.1'].map((name) => `${name}=; Max-Age=0; Path=/`) }).end(); } }, // prettier-ignore
-  { name: 'a cookie of something else is cleared', ends: false, act: ({ raw, hijack }) => { hijack(); raw.writeHead(204, { 'Set-Cookie': 'session-theme=; Max-Age=0; Path=/' }).end(); } }, // prettier-ignore
-  { name: 'dropped when the head has left', ends: false, act: async (context) => { context.hijack(); context.raw.write('first '); await swallowed(() => drop(context)); context.raw.end('last'); } }, // prettier-ignore
+  {
+    name: 'cleared through the raw response',
+    ends: true,
+    act: ({ raw, hijack }) => {
+      hijack();
+      raw
+        .writeHead(204, {
+          'Set-Cookie': ['session', 'session.0', 'session.1'].map((name) => `${name}=; Max-Age=0; Path=/`),
+        })
+        .end();
+    },
+  },
+  {
+    name: 'a cookie of something else is cleared',
+    ends: false,
+    act: ({ raw, hijack }) => {
+      hijack();
+      raw.writeHead(204, { 'Set-Cookie': 'session-theme=; Max-Age=0; Path=/' }).end();
+    },
+  },
+  {
+    name: 'dropped when the head has left',
+    ends: false,
+    act: async (context) => {
+      context.hijack();
+      context.raw.write('first ');
+      await swallowed(() => drop(context));
+      context.raw.end('last');
+    },
+  },
   { name: 'dropped after the client aborted', ends: false, aborts: true, act: afterAbort(drop) },
 ];
 

@@ -114,7 +114,8 @@ const withChunkedJwt: CookieLogin<NestExpressApplication, ExpressExchange> = {
     response.cookie('session.0', token.slice(0, 40)).cookie('session.1', token.slice(40));
   },
   uidIn: ({ request }) => {
-    const chunk = (name: string): string => new RegExp(`${name}=([^;]*)`).exec(request.headers.cookie ?? '')?.[1] ?? ''; // prettier-ignore
+    const chunk = (name: string): string =>
+      new RegExp(`${name}=([^;]*)`).exec(request.headers.cookie ?? '')?.[1] ?? '';
     return subjectOf(chunk('session.0') + chunk('session.1'));
   },
   logOut: ({ response }) => response.clearCookie('session.0').clearCookie('session.1'),

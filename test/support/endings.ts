@@ -101,7 +101,9 @@ async function observe<Context>(
 
   const events = host.app.get(DebateSpaceEvents).events$ as Observable<{ type: string }>;
   const reports = ['session-ended', 'logout-delivered'];
-  const firstReport = firstValueFrom(events.pipe(filter(({ type }) => reports.includes(type))), { defaultValue: undefined }); // prettier-ignore
+  const firstReport = firstValueFrom(events.pipe(filter(({ type }) => reports.includes(type))), {
+    defaultValue: undefined,
+  });
   const leaving = new AbortController();
   const { path = '/act' } = ending;
   let disconnect = (): void => undefined;

@@ -24,7 +24,12 @@ const act = {
     request.session.user = { uid: request.query.uid as string };
   },
   whoami: (request: Request): string => request.session.user?.uid ?? 'nobody',
-  logout: (request: Request): Promise<void> => new Promise((resolve) => request.session.destroy(() => { resolve(); })), // prettier-ignore
+  logout: (request: Request): Promise<void> =>
+    new Promise((resolve) =>
+      request.session.destroy(() => {
+        resolve();
+      }),
+    ),
 };
 
 @Controller(['', 'admin'])

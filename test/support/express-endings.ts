@@ -31,8 +31,13 @@ export interface ExpressEnding extends Omit<Ending<ExpressContext>, 'act'> {
 const destroy = (request: Request): Promise<void> => called((done) => request.session.destroy(done));
 const regenerate = (request: Request): Promise<void> => called((done) => request.session.regenerate(done));
 const save = (request: Request): Promise<void> => called((done) => request.session.save(done));
-const logOut = (request: Request, options = {}): Promise<void> => called((done) => { request.logout(options, done); }); // prettier-ignore
-const fail = (store: Store, operation: 'destroy' | 'set'): void => { (store as FallibleStore).fail(operation); }; // prettier-ignore
+const logOut = (request: Request, options = {}): Promise<void> =>
+  called((done) => {
+    request.logout(options, done);
+  });
+const fail = (store: Store, operation: 'destroy' | 'set'): void => {
+  (store as FallibleStore).fail(operation);
+};
 const swallowed = (promise: Promise<void>): Promise<void> => promise.catch(() => undefined);
 
 /** As some hosts do it by hand; missing in the types. */
@@ -65,7 +70,9 @@ const afterResponse =
     await once(response, 'close');
     await act(request);
   };
-const expiring = (request: Request, ms: number): void => { request.session.cookie.maxAge = ms; }; // prettier-ignore
+const expiring = (request: Request, ms: number): void => {
+  request.session.cookie.maxAge = ms;
+};
 const renewed = async (request: Request): Promise<void> => {
   await regenerate(request);
   await logIn(request, 'alice');
@@ -75,14 +82,66 @@ const renewed = async (request: Request): Promise<void> => {
 /** The Express table of session-endings.md. */
 export const expressEndings: readonly ExpressEnding[] = [
   { name: 'session.destroy with a callback', core: true, ends: true, act: destroy },
-  { name: 'session.destroy without a callback', ends: true, act: (request) => { request.session.destroy(undefined as never); } }, // prettier-ignore
-  { name: 'session.destroy, and then the handler throws', ends: true, act: async (request) => { await destroy(request); throw new Error('after the end'); } }, // prettier-ignore
-  { name: 'session.destroy twice', ends: true, act: async (request) => { const { session } = request; await destroy(request); await called((done) => session.destroy(done)); } }, // prettier-ignore
-  { name: 'a destroy that fails in the store', ends: false, act: (request, _, store) => { fail(store, 'destroy'); return swallowed(destroy(request)); } }, // prettier-ignore
+  {
+    name: 'session.destroy without a callback',
+    ends: true,
+    act: (request) => {
+      request.session.destroy(undefined as never);
+    },
+  },
+  {
+    name: 'session.destroy, and then the handler throws',
+    ends: true,
+    act: async (request) => {
+      await destroy(request);
+      throw new Error('after the end');
+    },
+  },
+  {
+    name: 'session.destroy twice',
+    ends: true,
+    act: async (request) => {
+      const { session } = request;
+      await destroy(request);
+      await called((done) => session.destroy(done));
+    },
+  },
+  {
+    name: 'a destroy that fails in the store',
+    ends: false,
+    act: (request, _, store) => {
+      fail(store, 'destroy');
+      return swallowed(destroy(request));
+    },
+  },
   { name: 'regenerate, and nobody logs in again', core: true, ends: true, act: regenerate },
-  { name: 'regenerate, and another user logs in', core: true, ends: true, act: async (request) => { await regenerate(request); await logIn(request, 'bob'); } }, // prettier-ignore
-  { name: 'regenerate, and the same user logs in', core: true, ends: false, act: async (request) => { await regenerate(request); await logIn(request, 'alice'); } }, // prettier-ignore
-  { name: 'regenerate, and the same user logs in some time later', ends: false, act: async (request) => { await regenerate(request); for (let turn = 0; turn < 20; turn += 1) await nextTurn(); await logIn(request, 'alice'); } }, // prettier-ignore
+  {
+    name: 'regenerate, and another user logs in',
+    core: true,
+    ends: true,
+    act: async (request) => {
+      await regenerate(request);
+      await logIn(request, 'bob');
+    },
+  },
+  {
+    name: 'regenerate, and the same user logs in',
+    core: true,
+    ends: false,
+    act: async (request) => {
+      await regenerate(request);
+      await logIn(request, 'alice');
+    },
+  },
+  {
+    name: 'regenerate, and the same user logs in some time later',
+    ends: false,
+    act: async (request) => {
+      await regenerate(request);
+      for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+      await logIn(request, 'alice');
+    },
+  },
   { name: 'logging in again as the same user', ends: false, act: (request) => logIn(request, 'alice') },
   {
     name: 'passport: logIn of another user',
@@ -97,22 +156,123 @@ export const expressEndings: readonly ExpressEnding[] = [
     stacks: ['passport'],
     act: (request) => logOut(request),
   },
-  { name: 'passport: logout with keepSessionInfo', ends: true, stacks: ['passport'], act: (request) => logOut(request, { keepSessionInfo: true }) }, // prettier-ignore
-  { name: 'passport: logout, and the same user logs in', ends: false, stacks: ['passport'], act: async (request) => { await logOut(request); await logIn(request, 'alice'); } }, // prettier-ignore
-  { name: 'delete session.user', core: true, ends: true, stacks: ['express-session'], act: (request) => { delete request.session.user; } }, // prettier-ignore
-  { name: 'delete session.user, saved at once', ends: true, stacks: ['express-session'], act: (request) => { delete request.session.user; return save(request); } }, // prettier-ignore
-  { name: 'delete session.user, and the save fails', ends: false, stacks: ['express-session'], act: (request, _, store) => { fail(store, 'set'); delete request.session.user; } }, // prettier-ignore
-  { name: 'delete session.user, saved, and set again', ends: false, stacks: ['express-session'], act: async (request) => { delete request.session.user; await save(request); request.session.user = { uid: 'alice' }; } }, // prettier-ignore
-  { name: 'session.user overwritten with another user', core: true, ends: true, stacks: ['express-session'], act: (request) => logIn(request, 'bob') }, // prettier-ignore
+  {
+    name: 'passport: logout with keepSessionInfo',
+    ends: true,
+    stacks: ['passport'],
+    act: (request) => logOut(request, { keepSessionInfo: true }),
+  },
+  {
+    name: 'passport: logout, and the same user logs in',
+    ends: false,
+    stacks: ['passport'],
+    act: async (request) => {
+      await logOut(request);
+      await logIn(request, 'alice');
+    },
+  },
+  {
+    name: 'delete session.user',
+    core: true,
+    ends: true,
+    stacks: ['express-session'],
+    act: (request) => {
+      delete request.session.user;
+    },
+  },
+  {
+    name: 'delete session.user, saved at once',
+    ends: true,
+    stacks: ['express-session'],
+    act: (request) => {
+      delete request.session.user;
+      return save(request);
+    },
+  },
+  {
+    name: 'delete session.user, and the save fails',
+    ends: false,
+    stacks: ['express-session'],
+    act: (request, _, store) => {
+      fail(store, 'set');
+      delete request.session.user;
+    },
+  },
+  {
+    name: 'delete session.user, saved, and set again',
+    ends: false,
+    stacks: ['express-session'],
+    act: async (request) => {
+      delete request.session.user;
+      await save(request);
+      request.session.user = { uid: 'alice' };
+    },
+  },
+  {
+    name: 'session.user overwritten with another user',
+    core: true,
+    ends: true,
+    stacks: ['express-session'],
+    act: (request) => logIn(request, 'bob'),
+  },
   { name: 'request.session = null with unset: keep', core: true, ends: false, act: withoutSession },
-  { name: 'delete request.session with unset: keep', ends: false, act: (request) => { Reflect.deleteProperty(request, 'session'); } }, // prettier-ignore
+  {
+    name: 'delete request.session with unset: keep',
+    ends: false,
+    act: (request) => {
+      Reflect.deleteProperty(request, 'session');
+    },
+  },
   { name: 'request.session = null with unset: destroy', ends: true, unset: 'destroy', act: withoutSession },
-  { name: 'delete request.session with unset: destroy', ends: true, unset: 'destroy', act: (request) => { Reflect.deleteProperty(request, 'session'); } }, // prettier-ignore
-  { name: 'the cookie is cleared, and the session left behind', core: true, ends: true, act: (_, response) => { response.clearCookie('connect.sid'); } }, // prettier-ignore
-  { name: 'another session is generated, and the old one left behind', ends: true, act: (request, _, store) => { generate(request, store); request.session.user = { uid: 'bob' }; } , stacks: ['express-session'] }, // prettier-ignore
-  { name: 'another session is generated for the same user', ends: false, act: (request, _, store) => { generate(request, store); request.session.user = { uid: 'alice' }; }, stacks: ['express-session'] }, // prettier-ignore
-  { name: 'a cookie of something else is cleared', ends: false, act: (_, response) => { response.clearCookie('theme'); } }, // prettier-ignore
-  { name: 'the cookie is cleared, and the client aborted before', ends: false, aborts: true, act: afterAbort((request) => { request.res?.clearCookie('connect.sid'); }) }, // prettier-ignore
+  {
+    name: 'delete request.session with unset: destroy',
+    ends: true,
+    unset: 'destroy',
+    act: (request) => {
+      Reflect.deleteProperty(request, 'session');
+    },
+  },
+  {
+    name: 'the cookie is cleared, and the session left behind',
+    core: true,
+    ends: true,
+    act: (_, response) => {
+      response.clearCookie('connect.sid');
+    },
+  },
+  {
+    name: 'another session is generated, and the old one left behind',
+    ends: true,
+    act: (request, _, store) => {
+      generate(request, store);
+      request.session.user = { uid: 'bob' };
+    },
+    stacks: ['express-session'],
+  },
+  {
+    name: 'another session is generated for the same user',
+    ends: false,
+    act: (request, _, store) => {
+      generate(request, store);
+      request.session.user = { uid: 'alice' };
+    },
+    stacks: ['express-session'],
+  },
+  {
+    name: 'a cookie of something else is cleared',
+    ends: false,
+    act: (_, response) => {
+      response.clearCookie('theme');
+    },
+  },
+  {
+    name: 'the cookie is cleared, and the client aborted before',
+    ends: false,
+    aborts: true,
+    act: afterAbort((request) => {
+      request.res?.clearCookie('connect.sid');
+    }),
+  },
   { name: 'destroyed in a guard that refuses', core: true, ends: true, path: '/act-guarded', act: destroy },
   {
     name: 'destroyed in plain middleware outside Nest',
@@ -121,7 +281,14 @@ export const expressEndings: readonly ExpressEnding[] = [
     path: '/outside',
     act: destroy,
   },
-  { name: 'destroyed, answered through the raw response', ends: true, act: async (request, response) => { await destroy(request); response.writeHead(204).end(); } }, // prettier-ignore
+  {
+    name: 'destroyed, answered through the raw response',
+    ends: true,
+    act: async (request, response) => {
+      await destroy(request);
+      response.writeHead(204).end();
+    },
+  },
   { name: 'destroyed while streaming', core: true, ends: true, act: streaming },
   {
     name: 'destroyed in a handler of server-sent events that stays open',
@@ -139,10 +306,39 @@ export const expressEndings: readonly ExpressEnding[] = [
   },
   { name: 'saved after the client aborted', ends: false, aborts: true, act: afterAbort(save) },
   { name: 'regenerated after the client aborted', ends: true, aborts: true, act: afterAbort(regenerate) },
-  { name: 'regenerated for the same user after the client aborted, who never gets the cookie', ends: true, aborts: true, act: afterAbort(renewed) }, // prettier-ignore
-  { name: 'regenerated before the client aborted, and for the same user after it', ends: true, aborts: true, act: async (request, response) => { const closed = once(response, 'close'); await regenerate(request); await closed; await logIn(request, 'alice'); } }, // prettier-ignore
-  { name: 'passport: logout after the client aborted', ends: true, aborts: true, stacks: ['passport'], act: afterAbort(logOut) }, // prettier-ignore
-  { name: 'delete session.user after the client aborted', ends: true, aborts: true, stacks: ['express-session'], act: afterAbort((request) => { delete request.session.user; }) }, // prettier-ignore
+  {
+    name: 'regenerated for the same user after the client aborted, who never gets the cookie',
+    ends: true,
+    aborts: true,
+    act: afterAbort(renewed),
+  },
+  {
+    name: 'regenerated before the client aborted, and for the same user after it',
+    ends: true,
+    aborts: true,
+    act: async (request, response) => {
+      const closed = once(response, 'close');
+      await regenerate(request);
+      await closed;
+      await logIn(request, 'alice');
+    },
+  },
+  {
+    name: 'passport: logout after the client aborted',
+    ends: true,
+    aborts: true,
+    stacks: ['passport'],
+    act: afterAbort(logOut),
+  },
+  {
+    name: 'delete session.user after the client aborted',
+    ends: true,
+    aborts: true,
+    stacks: ['express-session'],
+    act: afterAbort((request) => {
+      delete request.session.user;
+    }),
+  },
   { name: 'destroyed after the response', core: true, ends: true, act: afterResponse(destroy) },
   {
     name: 'passport: logout after the response',
@@ -150,10 +346,34 @@ export const expressEndings: readonly ExpressEnding[] = [
     stacks: ['passport'],
     act: afterResponse(logOut),
   },
-  { name: 'regenerated for the same user when the cookies have left', ends: true, act: async (request, response) => { response.write('first '); await renewed(request); } }, // prettier-ignore
-  { name: 'store.destroy with no request', ends: true, act: async (request, _, store) => { const { sessionID } = request; setImmediate(() => { store.destroy(sessionID); }); await nextTurn(); await nextTurn(); } }, // prettier-ignore
-  { name: 'store.destroy by a job', core: true, ends: true, path: 'job', job: jobs.destroy }, // prettier-ignore
-  { name: 'the user is removed by a job', ends: true, path: 'job', stacks: ['express-session'], job: jobs.removeUser }, // prettier-ignore
+  {
+    name: 'regenerated for the same user when the cookies have left',
+    ends: true,
+    act: async (request, response) => {
+      response.write('first ');
+      await renewed(request);
+    },
+  },
+  {
+    name: 'store.destroy with no request',
+    ends: true,
+    act: async (request, _, store) => {
+      const { sessionID } = request;
+      setImmediate(() => {
+        store.destroy(sessionID);
+      });
+      await nextTurn();
+      await nextTurn();
+    },
+  },
+  { name: 'store.destroy by a job', core: true, ends: true, path: 'job', job: jobs.destroy },
+  {
+    name: 'the user is removed by a job',
+    ends: true,
+    path: 'job',
+    stacks: ['express-session'],
+    job: jobs.removeUser,
+  },
   {
     name: 'store.clear by a job',
     core: true,
@@ -161,7 +381,13 @@ export const expressEndings: readonly ExpressEnding[] = [
     path: 'job',
     job: jobs.clear,
   },
-  { name: 'the session runs out and is found expired at the next request', ends: true, path: 'job', expires: true, job: () => pause(SHORT_MAX_AGE_MS + 100) }, // prettier-ignore
+  {
+    name: 'the session runs out and is found expired at the next request',
+    ends: true,
+    path: 'job',
+    expires: true,
+    job: () => pause(SHORT_MAX_AGE_MS + 100),
+  },
   {
     name: 'session.cookie.maxAge = 0',
     ends: true,
@@ -169,11 +395,50 @@ export const expressEndings: readonly ExpressEnding[] = [
       expiring(request, 0);
     },
   },
-  { name: 'session.cookie.maxAge = 0, saved', core: true, ends: true, act: (request) => { expiring(request, 0); return save(request); } }, // prettier-ignore
-  { name: 'session.cookie.maxAge = 0, saved, and the session destroyed', ends: true, act: async (request) => { expiring(request, 0); await save(request); await destroy(request); } }, // prettier-ignore
-  { name: 'session.cookie.expires in the past, saved', ends: true, act: (request) => { Object.assign(request.session.cookie, { expires: new Date(0) }); return save(request); } }, // prettier-ignore
-  { name: 'session.cookie.maxAge = 0, saved, and then a longer one, saved', ends: false, act: async (request) => { expiring(request, 0); await save(request); expiring(request, 60_000); await save(request); } }, // prettier-ignore
-  { name: 'a longer session.cookie.maxAge, saved', ends: false, act: (request) => { expiring(request, 60_000); return save(request); } }, // prettier-ignore
+  {
+    name: 'session.cookie.maxAge = 0, saved',
+    core: true,
+    ends: true,
+    act: (request) => {
+      expiring(request, 0);
+      return save(request);
+    },
+  },
+  {
+    name: 'session.cookie.maxAge = 0, saved, and the session destroyed',
+    ends: true,
+    act: async (request) => {
+      expiring(request, 0);
+      await save(request);
+      await destroy(request);
+    },
+  },
+  {
+    name: 'session.cookie.expires in the past, saved',
+    ends: true,
+    act: (request) => {
+      Object.assign(request.session.cookie, { expires: new Date(0) });
+      return save(request);
+    },
+  },
+  {
+    name: 'session.cookie.maxAge = 0, saved, and then a longer one, saved',
+    ends: false,
+    act: async (request) => {
+      expiring(request, 0);
+      await save(request);
+      expiring(request, 60_000);
+      await save(request);
+    },
+  },
+  {
+    name: 'a longer session.cookie.maxAge, saved',
+    ends: false,
+    act: (request) => {
+      expiring(request, 60_000);
+      return save(request);
+    },
+  },
   { name: 'store.clear', ends: true, act: (_, __, store) => called((done) => store.clear?.(done)) },
   {
     name: 'touch',
@@ -193,5 +458,11 @@ export const expressEndings: readonly ExpressEnding[] = [
       Object.assign(request.session, { basket: 3 });
     },
   },
-  { name: 'a handler that throws', ends: false, act: () => { throw new Error('nothing to do with sessions'); } }, // prettier-ignore
+  {
+    name: 'a handler that throws',
+    ends: false,
+    act: () => {
+      throw new Error('nothing to do with sessions');
+    },
+  },
 ];

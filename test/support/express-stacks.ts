@@ -14,7 +14,14 @@ import { onLambda, wiringsInParents } from './express-wirings.js';
 import { FallibleStore } from './fallible-store.js';
 import { PrefixedStore } from './prefixed-store.js';
 import { onlySid } from './session-jobs.js';
-import { SessionHost, sessionStacks, type Act, type SessionHostOptions, type SessionStack, type UserShape } from './session-host.js'; // prettier-ignore
+import {
+  SessionHost,
+  sessionStacks,
+  type Act,
+  type SessionHostOptions,
+  type SessionStack,
+  type UserShape,
+} from './session-host.js';
 
 interface ExpressVariant {
   readonly name: string;
@@ -52,7 +59,14 @@ function stackOf({
       const acting: Act = (request, response) => act({ request, response, store });
       const { session, ...options } = variant.host?.(store) ?? {};
       const { unset } = ending;
-      const host = await SessionHost.start({ stack, store, act: acting, unset, debateSpace: debateSpace && { ...debateSpace, session: { ...debateSpace.session, ...session } }, ...options }); // prettier-ignore
+      const host = await SessionHost.start({
+        stack,
+        store,
+        act: acting,
+        unset,
+        debateSpace: debateSpace && { ...debateSpace, session: { ...debateSpace.session, ...session } },
+        ...options,
+      });
       if (variant.first) await new Browser(host.url, host.fetch).get(variant.first);
       const { job } = rows.find((row) => row.name === ending.name) ?? {};
       return Object.assign(host, {
@@ -66,10 +80,12 @@ function stackOf({
 /** A user who is known in the service by the hexadecimal text of an ObjectId. */
 const idOf = (name: string): ObjectId => new ObjectId(Buffer.from(name.padEnd(12)));
 const nameOfId = (id: string): string => Buffer.from(id, 'hex').toString().trim();
-const nameIn = (member: string) => (user: unknown): string | undefined => {
-  const id = (user as Record<string, unknown> | undefined)?.[member];
-  return id instanceof ObjectId ? nameOfId(id.toHexString()) : (id as string | undefined);
-}; // prettier-ignore
+const nameIn =
+  (member: string) =>
+  (user: unknown): string | undefined => {
+    const id = (user as Record<string, unknown> | undefined)?.[member];
+    return id instanceof ObjectId ? nameOfId(id.toHexString()) : (id as string | undefined);
+  };
 const keptIn = (member: string, id: (name: string) => unknown): UserShape => ({
   user: (name) => ({ [member]: id(name), email: `${name}@example.org` }),
   name: nameIn(member),

@@ -83,7 +83,10 @@ async function mounted(
 /** With the session middleware in a parent: `parent.use(session()); parent.use(nestApp)`. */
 export const wiringsInParents: Readonly<Record<string, ExpressWiring>> = {
   'Nest in a parent app with the sessions': inParent((parent, parts) => mounted(parent, parts, '/')),
-  'Nest at a path of a parent app with the sessions': inParent((parent, parts) => mounted(parent, parts, '/nest'), '/nest'), // prettier-ignore
+  'Nest at a path of a parent app with the sessions': inParent(
+    (parent, parts) => mounted(parent, parts, '/nest'),
+    '/nest',
+  ),
   'Nest on a sub-app of a parent app with the sessions': inParent(
     async (parent, { create, mountOutside }) => {
       const inner = express();

@@ -15,7 +15,9 @@ export class FallibleStore extends session.MemoryStore {
 
   override get(sid: string, callback: (error: unknown, data?: session.SessionData | null) => void): void {
     if (this.#fails('get'))
-      setImmediate(() => { callback(new Error('the store is down')); }); // prettier-ignore
+      setImmediate(() => {
+        callback(new Error('the store is down'));
+      });
     else super.get(sid, callback);
   }
 

@@ -71,7 +71,12 @@ export const sessionsIn =
   async (instance) => {
     await instance.register(cookie);
     const settings = { secret: 'only for tests, and long enough for it', cookie: { secure: false } };
-    await instance.register(fastifySession, { ...settings, cookieName, store: store as never, saveUninitialized: false }); // prettier-ignore
+    await instance.register(fastifySession, {
+      ...settings,
+      cookieName,
+      store: store as never,
+      saveUninitialized: false,
+    });
   };
 
 export const moduleOf = (ours: DynamicModule): Type => {

@@ -7,7 +7,14 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Ending, EndingStack } from './endings.js';
 import { FallibleStore } from './fallible-store.js';
-import { FastifyHost, onHttp2, onLambda, type FastifyContext, type FastifyLogin, type FastifyServing } from './fastify-host.js'; // prettier-ignore
+import {
+  FastifyHost,
+  onHttp2,
+  onLambda,
+  type FastifyContext,
+  type FastifyLogin,
+  type FastifyServing,
+} from './fastify-host.js';
 import { onlySid } from './session-jobs.js';
 
 /** The session of @fastify/session, under @fastify/passport or not. */
@@ -61,7 +68,8 @@ const streamed = async (context: Context, act: (context: Context) => Promise<unk
 const destroy = ({ session }: Context): Promise<void> => session.destroy();
 const sidIn = async (store: Store): Promise<string> =>
   store instanceof FallibleStore ? onlySid(store) : [...ownRows(store).keys()].join();
-const ownRows = (store: Store): Map<string, FastifySession> => Reflect.get(store, 'store') as Map<string, FastifySession>; // prettier-ignore
+const ownRows = (store: Store): Map<string, FastifySession> =>
+  Reflect.get(store, 'store') as Map<string, FastifySession>;
 /** As if its time had come: not by a method of the store. */
 const runOut = (store: Store, sid: string): void => {
   const session = ownRows(store).get(sid);
@@ -76,15 +84,74 @@ const OLD_ONE_LIVES = { nest10: false } as const;
 
 const endings: readonly FastifyEnding[] = [
   { name: 'session.destroy', ends: true, act: destroy },
-  { name: 'session.destroy with a callback', ends: true, act: ({ session }) => new Promise((resolve) => { session.destroy(resolve); }) }, // prettier-ignore
-  { name: 'session.destroy, and then the handler throws', ends: true, act: async (context) => { await destroy(context); throw new Error('after the end'); } }, // prettier-ignore
-  { name: 'session.destroy twice', ends: true, act: async ({ session }) => { await session.destroy(); await session.destroy(); } }, // prettier-ignore
-  { name: 'a destroy that fails in the store', ends: false, fails: true, act: ({ session, store }) => { store.fail?.('destroy', 1); return swallowed(session.destroy()); } }, // prettier-ignore
+  {
+    name: 'session.destroy with a callback',
+    ends: true,
+    act: ({ session }) =>
+      new Promise((resolve) => {
+        session.destroy(resolve);
+      }),
+  },
+  {
+    name: 'session.destroy, and then the handler throws',
+    ends: true,
+    act: async (context) => {
+      await destroy(context);
+      throw new Error('after the end');
+    },
+  },
+  {
+    name: 'session.destroy twice',
+    ends: true,
+    act: async ({ session }) => {
+      await session.destroy();
+      await session.destroy();
+    },
+  },
+  {
+    name: 'a destroy that fails in the store',
+    ends: false,
+    fails: true,
+    act: ({ session, store }) => {
+      store.fail?.('destroy', 1);
+      return swallowed(session.destroy());
+    },
+  },
   { name: 'regenerate, and nobody logs in again', ends: true, act: ({ session }) => session.regenerate() },
-  { name: 'regenerate, and another user logs in', ends: true, act: async ({ session, logIn }) => { await session.regenerate(); await logIn('bob'); } }, // prettier-ignore
-  { name: 'regenerate, and the same user logs in', ends: false, act: async ({ session, logIn }) => { await session.regenerate(); await logIn('alice'); } }, // prettier-ignore
-  { name: 'regenerate, and the same user logs in some time later', ends: false, act: async ({ session, logIn }) => { await session.regenerate(); for (let turn = 0; turn < 20; turn += 1) await nextTurn(); await logIn('alice'); } }, // prettier-ignore
-  { name: 'regenerate that keeps the user', ends: false, logins: ['session'], act: async ({ session, request }) => { await session.regenerate(['user']); await sessionOf(request).save(); } }, // prettier-ignore
+  {
+    name: 'regenerate, and another user logs in',
+    ends: true,
+    act: async ({ session, logIn }) => {
+      await session.regenerate();
+      await logIn('bob');
+    },
+  },
+  {
+    name: 'regenerate, and the same user logs in',
+    ends: false,
+    act: async ({ session, logIn }) => {
+      await session.regenerate();
+      await logIn('alice');
+    },
+  },
+  {
+    name: 'regenerate, and the same user logs in some time later',
+    ends: false,
+    act: async ({ session, logIn }) => {
+      await session.regenerate();
+      for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+      await logIn('alice');
+    },
+  },
+  {
+    name: 'regenerate that keeps the user',
+    ends: false,
+    logins: ['session'],
+    act: async ({ session, request }) => {
+      await session.regenerate(['user']);
+      await sessionOf(request).save();
+    },
+  },
   { name: 'logging in again as the same user', ends: false, act: ({ logIn }) => logIn('alice') },
   {
     name: 'passport: logIn of another user',
@@ -93,40 +160,246 @@ const endings: readonly FastifyEnding[] = [
     act: ({ logIn }) => logIn('bob'),
   },
   { name: 'passport: logout', ends: true, logins: ['passport'], act: ({ request }) => request.logOut() },
-  { name: 'passport: logout, and the same user logs in', ends: false, logins: ['passport'], act: async ({ request, logIn }) => { await request.logOut(); await logIn('alice'); } }, // prettier-ignore
+  {
+    name: 'passport: logout, and the same user logs in',
+    ends: false,
+    logins: ['passport'],
+    act: async ({ request, logIn }) => {
+      await request.logOut();
+      await logIn('alice');
+    },
+  },
   { name: 'delete session.user', ends: true, logins: ['session'], act: removeUser },
-  { name: 'delete session.user, saved at once', ends: true, logins: ['session'], act: (context) => { removeUser(context); return context.session.save(); } }, // prettier-ignore
-  { name: 'delete session.user, and the save fails', ends: false, fails: true, logins: ['session'], act: (context) => { context.store.fail?.('set', 10); removeUser(context); } }, // prettier-ignore
-  { name: 'delete session.user, and the save fails, but not the one with the error page', ends: true, fails: true, logins: ['session'], act: (context) => { context.store.fail?.('set', 1); removeUser(context); } }, // prettier-ignore
-  { name: 'delete session.user, saved, and set again', ends: false, logins: ['session'], act: async (context) => { removeUser(context); await context.session.save(); context.session.user = { uid: 'alice' }; } }, // prettier-ignore
-  { name: 'session.user overwritten with another user', ends: true, logins: ['session'], act: ({ session }) => { session.user = { uid: 'bob' }; } }, // prettier-ignore
-  { name: 'request.session = null', ends: false, act: ({ request }) => { Object.assign(request, { session: null }); } }, // prettier-ignore
-  { name: 'the cookie is cleared, and the session left behind', ends: true, act: ({ request, reply }) => { Object.assign(request, { session: null }); void reply.clearCookie('sessionId', { path: '/' }); } }, // prettier-ignore
-  { name: 'a cookie of something else is cleared', ends: false, act: ({ reply }) => { void reply.clearCookie('theme'); } }, // prettier-ignore
+  {
+    name: 'delete session.user, saved at once',
+    ends: true,
+    logins: ['session'],
+    act: (context) => {
+      removeUser(context);
+      return context.session.save();
+    },
+  },
+  {
+    name: 'delete session.user, and the save fails',
+    ends: false,
+    fails: true,
+    logins: ['session'],
+    act: (context) => {
+      context.store.fail?.('set', 10);
+      removeUser(context);
+    },
+  },
+  {
+    name: 'delete session.user, and the save fails, but not the one with the error page',
+    ends: true,
+    fails: true,
+    logins: ['session'],
+    act: (context) => {
+      context.store.fail?.('set', 1);
+      removeUser(context);
+    },
+  },
+  {
+    name: 'delete session.user, saved, and set again',
+    ends: false,
+    logins: ['session'],
+    act: async (context) => {
+      removeUser(context);
+      await context.session.save();
+      context.session.user = { uid: 'alice' };
+    },
+  },
+  {
+    name: 'session.user overwritten with another user',
+    ends: true,
+    logins: ['session'],
+    act: ({ session }) => {
+      session.user = { uid: 'bob' };
+    },
+  },
+  {
+    name: 'request.session = null',
+    ends: false,
+    act: ({ request }) => {
+      Object.assign(request, { session: null });
+    },
+  },
+  {
+    name: 'the cookie is cleared, and the session left behind',
+    ends: true,
+    act: ({ request, reply }) => {
+      Object.assign(request, { session: null });
+      void reply.clearCookie('sessionId', { path: '/' });
+    },
+  },
+  {
+    name: 'a cookie of something else is cleared',
+    ends: false,
+    act: ({ reply }) => {
+      void reply.clearCookie('theme');
+    },
+  },
   { name: 'destroyed in a guard that refuses', ends: true, path: '/act-guarded', act: destroy },
   { name: 'destroyed on a route outside Nest', ends: true, path: '/outside', act: destroy },
   { name: 'destroyed in a hook of a route that is not there', ends: true, path: '/missing', act: destroy },
-  { name: 'destroyed, answered through the raw response', ends: true, act: async (context) => { await destroy(context); context.reply.hijack(); context.reply.raw.writeHead(204).end(); } }, // prettier-ignore
+  {
+    name: 'destroyed, answered through the raw response',
+    ends: true,
+    act: async (context) => {
+      await destroy(context);
+      context.reply.hijack();
+      context.reply.raw.writeHead(204).end();
+    },
+  },
   { name: 'destroyed while streaming', ends: true, act: (context) => streamed(context, destroy) },
-  { name: 'regenerated for nobody while streaming', ends: true, endsOn: OLD_ONE_LIVES, act: (context) => streamed(context, ({ session }) => session.regenerate()) }, // prettier-ignore
-  { name: 'destroyed in a handler of server-sent events that stays open', ends: true, path: '/act-events', act: destroy }, // prettier-ignore
-  { name: 'destroyed after the client aborted', ends: true, aborts: true, act: async (context) => { await closed(context.reply); await destroy(context); } }, // prettier-ignore
-  { name: 'saved after the client aborted', ends: false, aborts: true, act: async ({ reply, session }) => { await closed(reply); await session.save(); } }, // prettier-ignore
-  { name: 'passport: logout after the client aborted', ends: true, endsOn: OLD_ONE_LIVES, aborts: true, logins: ['passport'], act: async ({ reply, request }) => { await closed(reply); await request.logOut(); } }, // prettier-ignore
-  { name: 'delete session.user after the client aborted, saved', ends: true, aborts: true, logins: ['session'], act: async (context) => { await closed(context.reply); removeUser(context); await context.session.save(); } }, // prettier-ignore
-  { name: 'destroyed after the response', ends: true, act: async (context) => { context.reply.hijack(); context.reply.raw.end('done'); await closed(context.reply); await destroy(context); } }, // prettier-ignore
-  { name: 'store.destroy with no request', ends: true, act: async ({ request, session, store }) => { const { sessionId } = session; Object.assign(request, { session: null }); await new Promise<void>((resolve) => { setImmediate(() => { store.destroy(sessionId, resolve); }); }); } }, // prettier-ignore
-  { name: 'store.clear', ends: true, fails: true, act: ({ request, store }) => new Promise<void>((resolve) => { Object.assign(request, { session: null }); store.clear?.(resolve); }) }, // prettier-ignore
-  { name: 'store.destroy by a job', ends: true, path: 'job', job: (store, sid) => new Promise<void>((resolve) => { store.destroy(sid, resolve); }) }, // prettier-ignore
-  { name: 'the session runs out and is found expired at the next request', ends: true, path: 'job', needs: 'own store', job: runOut }, // prettier-ignore
-  { name: 'session.cookie.maxAge = 0, saved', ends: true, act: ({ session }) => { session.cookie.maxAge = 0; return session.save(); } }, // prettier-ignore
-  { name: 'session.cookie.expires in the past, saved', ends: true, act: ({ session }) => { session.cookie.expires = new Date(0); return session.save(); } }, // prettier-ignore
-  { name: 'a longer session.cookie.maxAge, saved', ends: false, act: ({ session }) => { session.cookie.maxAge = 60_000; return session.save(); } }, // prettier-ignore
-  { name: 'touch', ends: false, act: ({ session }) => { session.touch(); } }, // prettier-ignore
+  {
+    name: 'regenerated for nobody while streaming',
+    ends: true,
+    endsOn: OLD_ONE_LIVES,
+    act: (context) => streamed(context, ({ session }) => session.regenerate()),
+  },
+  {
+    name: 'destroyed in a handler of server-sent events that stays open',
+    ends: true,
+    path: '/act-events',
+    act: destroy,
+  },
+  {
+    name: 'destroyed after the client aborted',
+    ends: true,
+    aborts: true,
+    act: async (context) => {
+      await closed(context.reply);
+      await destroy(context);
+    },
+  },
+  {
+    name: 'saved after the client aborted',
+    ends: false,
+    aborts: true,
+    act: async ({ reply, session }) => {
+      await closed(reply);
+      await session.save();
+    },
+  },
+  {
+    name: 'passport: logout after the client aborted',
+    ends: true,
+    endsOn: OLD_ONE_LIVES,
+    aborts: true,
+    logins: ['passport'],
+    act: async ({ reply, request }) => {
+      await closed(reply);
+      await request.logOut();
+    },
+  },
+  {
+    name: 'delete session.user after the client aborted, saved',
+    ends: true,
+    aborts: true,
+    logins: ['session'],
+    act: async (context) => {
+      await closed(context.reply);
+      removeUser(context);
+      await context.session.save();
+    },
+  },
+  {
+    name: 'destroyed after the response',
+    ends: true,
+    act: async (context) => {
+      context.reply.hijack();
+      context.reply.raw.end('done');
+      await closed(context.reply);
+      await destroy(context);
+    },
+  },
+  {
+    name: 'store.destroy with no request',
+    ends: true,
+    act: async ({ request, session, store }) => {
+      const { sessionId } = session;
+      Object.assign(request, { session: null });
+      await new Promise<void>((resolve) => {
+        setImmediate(() => {
+          store.destroy(sessionId, resolve);
+        });
+      });
+    },
+  },
+  {
+    name: 'store.clear',
+    ends: true,
+    fails: true,
+    act: ({ request, store }) =>
+      new Promise<void>((resolve) => {
+        Object.assign(request, { session: null });
+        store.clear?.(resolve);
+      }),
+  },
+  {
+    name: 'store.destroy by a job',
+    ends: true,
+    path: 'job',
+    job: (store, sid) =>
+      new Promise<void>((resolve) => {
+        store.destroy(sid, resolve);
+      }),
+  },
+  {
+    name: 'the session runs out and is found expired at the next request',
+    ends: true,
+    path: 'job',
+    needs: 'own store',
+    job: runOut,
+  },
+  {
+    name: 'session.cookie.maxAge = 0, saved',
+    ends: true,
+    act: ({ session }) => {
+      session.cookie.maxAge = 0;
+      return session.save();
+    },
+  },
+  {
+    name: 'session.cookie.expires in the past, saved',
+    ends: true,
+    act: ({ session }) => {
+      session.cookie.expires = new Date(0);
+      return session.save();
+    },
+  },
+  {
+    name: 'a longer session.cookie.maxAge, saved',
+    ends: false,
+    act: ({ session }) => {
+      session.cookie.maxAge = 60_000;
+      return session.save();
+    },
+  },
+  {
+    name: 'touch',
+    ends: false,
+    act: ({ session }) => {
+      session.touch();
+    },
+  },
   { name: 'reload', ends: false, act: ({ session }) => session.reload() },
   { name: 'an ordinary save', ends: false, act: ({ session }) => session.save() },
-  { name: 'a change of something else', ends: false, act: ({ session }) => { Object.assign(session, { basket: 3 }); } }, // prettier-ignore
-  { name: 'a handler that throws', ends: false, act: () => { throw new Error('nothing to do with sessions'); } }, // prettier-ignore
+  {
+    name: 'a change of something else',
+    ends: false,
+    act: ({ session }) => {
+      Object.assign(session, { basket: 3 });
+    },
+  },
+  {
+    name: 'a handler that throws',
+    ends: false,
+    act: () => {
+      throw new Error('nothing to do with sessions');
+    },
+  },
 ];
 
 async function registerSession(app: NestFastifyApplication, store: Store | undefined): Promise<void> {

@@ -103,24 +103,74 @@ const session = (options: DebateSpaceSessionOptions): Partial<DebateSpaceModuleO
 /** Each is played with the plugin and without it. */
 export const hostFaults: readonly HostFault[] = [
   { name: 'nothing goes wrong' },
-  ...around('the response is deleted from the request', ({ raw }) => { if (raw) Reflect.deleteProperty(raw, 'res'); }),
-  ...around('the response of the request is null', ({ raw }) => { if (raw) Object.assign(raw, { res: null }); }),
-  ...around('response.getHeader throws when the response closes', ({ response }) => { response?.prependListener('close', () => { failing(response, 'getHeader'); }); }),
-  ...around('response.headersSent throws when the response closes', ({ response }) => { response?.prependListener('close', () => { failingGetter(response, 'headersSent'); }); }),
-  ...around('response.writableEnded throws when the response closes', ({ response }) => { response?.prependListener('close', () => { failingGetter(response, 'writableEnded'); }); }),
-  ...around('request.headers throws when the response closes', ({ raw, response }) => { response?.prependListener('close', () => { failingGetter(raw, 'headers'); }); }),
-  ...around('the session of the request throws when the response closes', ({ request, response }) => { response?.prependListener('close', () => { failingGetter(request, 'session'); }); }),
-  ...around('the session id of the request throws when the response closes', ({ request, response }) => { response?.prependListener('close', () => { failingGetter(request, 'sessionID'); }); }),
-  ...around('the request is frozen when the response closes', ({ request, response }) => { response?.prependListener('close', () => { Object.freeze(request); }); }),
-  ...around('response.on throws', ({ response }) => { failing(response, 'on'); }),
-  ...around('response.off throws', ({ response }) => { failing(response, 'off'); }),
-  ...around('response.closed throws', ({ response }) => { failingGetter(response, 'closed'); }),
+  ...around('the response is deleted from the request', ({ raw }) => {
+    if (raw) Reflect.deleteProperty(raw, 'res');
+  }),
+  ...around('the response of the request is null', ({ raw }) => {
+    if (raw) Object.assign(raw, { res: null });
+  }),
+  ...around('response.getHeader throws when the response closes', ({ response }) => {
+    response?.prependListener('close', () => {
+      failing(response, 'getHeader');
+    });
+  }),
+  ...around('response.headersSent throws when the response closes', ({ response }) => {
+    response?.prependListener('close', () => {
+      failingGetter(response, 'headersSent');
+    });
+  }),
+  ...around('response.writableEnded throws when the response closes', ({ response }) => {
+    response?.prependListener('close', () => {
+      failingGetter(response, 'writableEnded');
+    });
+  }),
+  ...around('request.headers throws when the response closes', ({ raw, response }) => {
+    response?.prependListener('close', () => {
+      failingGetter(raw, 'headers');
+    });
+  }),
+  ...around('the session of the request throws when the response closes', ({ request, response }) => {
+    response?.prependListener('close', () => {
+      failingGetter(request, 'session');
+    });
+  }),
+  ...around('the session id of the request throws when the response closes', ({ request, response }) => {
+    response?.prependListener('close', () => {
+      failingGetter(request, 'sessionID');
+    });
+  }),
+  ...around('the request is frozen when the response closes', ({ request, response }) => {
+    response?.prependListener('close', () => {
+      Object.freeze(request);
+    });
+  }),
+  ...around('response.on throws', ({ response }) => {
+    failing(response, 'on');
+  }),
+  ...around('response.off throws', ({ response }) => {
+    failing(response, 'off');
+  }),
+  ...around('response.closed throws', ({ response }) => {
+    failingGetter(response, 'closed');
+  }),
   { name: 'session.uid throws', options: session({ uid: fail }) },
-  { name: 'a subscriber to the events throws', started: ({ app }) => { app.get(DebateSpaceEvents).events$.subscribe(fail); } },
-  { name: 'the logger throws at a fault', options: session({ uid: fail }), started: () => { Logger.overrideLogger({ log: fail, warn: fail, error: fail }); } },
+  {
+    name: 'a subscriber to the events throws',
+    started: ({ app }) => {
+      app.get(DebateSpaceEvents).events$.subscribe(fail);
+    },
+  },
+  {
+    name: 'the logger throws at a fault',
+    options: session({ uid: fail }),
+    started: () => {
+      Logger.overrideLogger({ log: fail, warn: fail, error: fail });
+    },
+  },
   ...storageFaults,
   ...registryFaults,
-]; // prettier-ignore
+];
 
 /** Those that are played on a host; the platform matters to most of them. */
-export const faultsOn = (isFirst: boolean): readonly HostFault[] => hostFaults.filter(({ onOneHost = false }) => isFirst || !onOneHost); // prettier-ignore
+export const faultsOn = (isFirst: boolean): readonly HostFault[] =>
+  hostFaults.filter(({ onOneHost = false }) => isFirst || !onOneHost);

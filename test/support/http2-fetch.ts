@@ -15,7 +15,9 @@ export function http2Fetch(origin: string): { readonly fetch: Fetch; close(): Pr
       const type = isForm ? { 'content-type': 'application/x-www-form-urlencoded' } : {};
       const pseudo = { ':method': method, ':path': pathname + search };
       const stream = connection.request({ ...pseudo, ...Object.fromEntries(new Headers(headers)), ...type });
-      const leave = (): void => { stream.close(constants.NGHTTP2_CANCEL); }; // prettier-ignore
+      const leave = (): void => {
+        stream.close(constants.NGHTTP2_CANCEL);
+      };
       signal?.addEventListener('abort', leave);
       stream.end(isForm ? body.toString() : undefined);
       const gone = once(stream, 'close').then(() => Promise.reject(new Error('the stream was closed')));

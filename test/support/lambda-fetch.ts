@@ -25,11 +25,18 @@ export function lambdaFetch(handler: LambdaHandler): Fetch {
       rawPath: pathname,
       rawQueryString: search.slice(1),
       cookies: cookie === '' ? [] : cookie.split('; '),
-      headers: { ...others, ...(isForm && { 'content-type': 'application/x-www-form-urlencoded' }), host: 'lambda' },
-      requestContext: { http: { method, path: pathname, protocol: 'HTTP/1.1', sourceIp: '127.0.0.1' }, stage: '$default' },
+      headers: {
+        ...others,
+        ...(isForm && { 'content-type': 'application/x-www-form-urlencoded' }),
+        host: 'lambda',
+      },
+      requestContext: {
+        http: { method, path: pathname, protocol: 'HTTP/1.1', sourceIp: '127.0.0.1' },
+        stage: '$default',
+      },
       body: isForm ? body.toString() : undefined,
       isBase64Encoded: false,
-    }; // prettier-ignore
+    };
     const answer = (await handler(event, {}, () => undefined)) as LambdaResponse;
     const sent = new Headers(answer.headers);
     for (const each of answer.cookies ?? []) sent.append('set-cookie', each);

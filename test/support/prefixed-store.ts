@@ -16,7 +16,9 @@ export class PrefixedStore extends session.Store {
 
   override get(sid: string, callback: Found<SessionData>): void {
     const row = this.rows.get(this.prefix + sid);
-    setImmediate(() => { callback(null, row === undefined ? undefined : alive(JSON.parse(row) as SessionData)); }); // prettier-ignore
+    setImmediate(() => {
+      callback(null, row === undefined ? undefined : alive(JSON.parse(row) as SessionData));
+    });
   }
 
   override set(sid: string, data: SessionData, callback?: Done): void {
@@ -38,7 +40,9 @@ export class PrefixedStore extends session.Store {
     const all = ownRows(this).map(
       ([key, row]) => [key.slice(this.prefix.length), JSON.parse(row) as SessionData] as const,
     );
-    setImmediate(() => { callback(null, Object.fromEntries(all)); }); // prettier-ignore
+    setImmediate(() => {
+      callback(null, Object.fromEntries(all));
+    });
   }
 }
 

@@ -13,7 +13,9 @@ export const storesInRedis = (url: () => string): readonly StoreKind[] => {
   const open = async (): Promise<OpenedStore & { destroy: () => void }> => {
     const client = await redisClient(url(), (databases += 1)).connect();
     const store = new RedisStore({ client });
-    const destroy = (): void => { client.destroy(); }; // prettier-ignore
+    const destroy = (): void => {
+      client.destroy();
+    };
     return { store, close: () => client.close(), destroy };
   };
   const gone = async (): Promise<OpenedStore> => {
@@ -35,10 +37,17 @@ export const storesInPostgres = (connectionString: () => string): readonly Store
   const open = async (): Promise<OpenedStore & { pool: pg.Pool }> => {
     const pool = new pg.Pool({ connectionString: connectionString(), max: 1 }); // one connection keeps the order
     // A client that is just leaving still hears of a server that stops.
-    pool.on('connect', (client) => { client.on('error', () => undefined); }); // prettier-ignore
+    pool.on('connect', (client) => {
+      client.on('error', () => undefined);
+    });
     const schemaName = `of ${randomUUID()}`;
     await pool.query(`CREATE SCHEMA "${schemaName}"`);
-    const store = new PostgresStore({ pool, schemaName, createTableIfMissing: true, pruneSessionInterval: false }); // prettier-ignore
+    const store = new PostgresStore({
+      pool,
+      schemaName,
+      createTableIfMissing: true,
+      pruneSessionInterval: false,
+    });
     return { store, pool, close: () => pool.end() };
   };
   const gone = async (): Promise<OpenedStore> => {

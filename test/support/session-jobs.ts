@@ -12,17 +12,24 @@ export const called = (work: (callback: (error?: unknown) => void) => void): Pro
 /** The id of the only session that a store has. */
 export const onlySid = (store: Store): Promise<string> =>
   new Promise((resolve) => {
-    store.all?.((_: unknown, all) => { resolve(Object.keys(all ?? {}).join()); }); // prettier-ignore
+    store.all?.((_: unknown, all) => {
+      resolve(Object.keys(all ?? {}).join());
+    });
   });
 
 /** What an administrator or a job does to a session, with the store alone. */
 export const jobs = {
-  destroy: (store: Store, sid: string): Promise<void> => called((done) => { store.destroy(sid, done); }), // prettier-ignore
+  destroy: (store: Store, sid: string): Promise<void> =>
+    called((done) => {
+      store.destroy(sid, done);
+    }),
   clear: (store: Store): Promise<void> => called((done) => store.clear?.(done)),
   removeUser: async (store: Store, sid: string): Promise<void> => {
     const session = await loaded(store, sid);
     delete session.user;
-    await called((done) => { store.set(sid, session, done); }); // prettier-ignore
+    await called((done) => {
+      store.set(sid, session, done);
+    });
   },
 };
 

@@ -27,32 +27,112 @@ interface SocketEnding extends Omit<Ending<SocketContext>, 'path'> {
 
 const destroy = ({ request }: SocketContext): Promise<void> =>
   called((done) => request.session.destroy(done));
-const regenerate = ({ request }: SocketContext): Promise<void> => called((done) => request.session.regenerate(done)); // prettier-ignore
+const regenerate = ({ request }: SocketContext): Promise<void> =>
+  called((done) => request.session.regenerate(done));
 const save = ({ request }: SocketContext): Promise<void> => called((done) => request.session.save(done));
 const reload = ({ request }: SocketContext): Promise<void> => called((done) => request.session.reload(done));
 const nothing = (): void => undefined;
 
 const endings: readonly SocketEnding[] = [
   { name: 'session.destroy in a handler', ends: true, act: destroy },
-  { name: 'session.destroy twice in a handler', ends: true, act: async (context) => { const { session } = context.request; await destroy(context); await called((done) => session.destroy(done)); } }, // prettier-ignore
-  { name: 'session.destroy in a handler, and then the socket disconnects', ends: true, act: async (context) => { await destroy(context); await context.disconnect(); } }, // prettier-ignore
+  {
+    name: 'session.destroy twice in a handler',
+    ends: true,
+    act: async (context) => {
+      const { session } = context.request;
+      await destroy(context);
+      await called((done) => session.destroy(done));
+    },
+  },
+  {
+    name: 'session.destroy in a handler, and then the socket disconnects',
+    ends: true,
+    act: async (context) => {
+      await destroy(context);
+      await context.disconnect();
+    },
+  },
   { name: 'regenerated in a handler', ends: true, act: regenerate },
-  { name: 'regenerated for the same user in a handler, whose browser never gets the cookie', ends: true, act: async (context) => { await regenerate(context); await logIn(context.request, 'alice'); await save(context); } }, // prettier-ignore
-  { name: 'delete session.user in a handler, saved', ends: true, act: async (context) => { delete context.request.session.user; await save(context); } }, // prettier-ignore
-  { name: 'session.user overwritten with another user in a handler, saved', ends: true, act: async (context) => { context.request.session.user = { uid: 'bob' }; await save(context); } }, // prettier-ignore
-  { name: 'destroyed through HTTP while the socket is open', ends: true, act: async ({ browser }) => { await browser.post('/act'); } }, // prettier-ignore
-  { name: 'destroyed through HTTP when the socket has disconnected', ends: true, act: async ({ browser, disconnect }) => { await disconnect(); await browser.post('/act'); } }, // prettier-ignore
-  { name: 'destroyed in a handler and through HTTP at the same time', ends: true, act: async (context) => { await Promise.all([destroy(context), context.browser.post('/act')]); } }, // prettier-ignore
-  { name: 'store.destroy in a handler', ends: true, act: ({ request, store }) => jobs.destroy(store, request.sessionID) }, // prettier-ignore
-  { name: 'store.destroy by a job while the socket is open', ends: true, act: nothing, job: jobs.destroy }, // prettier-ignore
-  { name: 'store.clear by a job while the socket is open', ends: true, act: nothing, job: jobs.clear }, // prettier-ignore
-  { name: 'the user is removed by a job while the socket is open', ends: true, act: nothing, job: jobs.removeUser }, // prettier-ignore
+  {
+    name: 'regenerated for the same user in a handler, whose browser never gets the cookie',
+    ends: true,
+    act: async (context) => {
+      await regenerate(context);
+      await logIn(context.request, 'alice');
+      await save(context);
+    },
+  },
+  {
+    name: 'delete session.user in a handler, saved',
+    ends: true,
+    act: async (context) => {
+      delete context.request.session.user;
+      await save(context);
+    },
+  },
+  {
+    name: 'session.user overwritten with another user in a handler, saved',
+    ends: true,
+    act: async (context) => {
+      context.request.session.user = { uid: 'bob' };
+      await save(context);
+    },
+  },
+  {
+    name: 'destroyed through HTTP while the socket is open',
+    ends: true,
+    act: async ({ browser }) => {
+      await browser.post('/act');
+    },
+  },
+  {
+    name: 'destroyed through HTTP when the socket has disconnected',
+    ends: true,
+    act: async ({ browser, disconnect }) => {
+      await disconnect();
+      await browser.post('/act');
+    },
+  },
+  {
+    name: 'destroyed in a handler and through HTTP at the same time',
+    ends: true,
+    act: async (context) => {
+      await Promise.all([destroy(context), context.browser.post('/act')]);
+    },
+  },
+  {
+    name: 'store.destroy in a handler',
+    ends: true,
+    act: ({ request, store }) => jobs.destroy(store, request.sessionID),
+  },
+  { name: 'store.destroy by a job while the socket is open', ends: true, act: nothing, job: jobs.destroy },
+  { name: 'store.clear by a job while the socket is open', ends: true, act: nothing, job: jobs.clear },
+  {
+    name: 'the user is removed by a job while the socket is open',
+    ends: true,
+    act: nothing,
+    job: jobs.removeUser,
+  },
   { name: 'a handler that leaves the session alone', ends: false, act: nothing },
   { name: 'the socket disconnects', ends: false, act: ({ disconnect }) => disconnect() },
-  { name: 'touch in a handler, saved', ends: false, act: (context) => { context.request.session.touch(); return save(context); } }, // prettier-ignore
+  {
+    name: 'touch in a handler, saved',
+    ends: false,
+    act: (context) => {
+      context.request.session.touch();
+      return save(context);
+    },
+  },
   { name: 'reload in a handler', ends: false, act: reload },
   { name: 'an ordinary save in a handler', ends: false, act: save },
-  { name: 'saved in a handler when the socket has disconnected', ends: false, act: async (context) => { await context.disconnect(); await save(context); } }, // prettier-ignore
+  {
+    name: 'saved in a handler when the socket has disconnected',
+    ends: false,
+    act: async (context) => {
+      await context.disconnect();
+      await save(context);
+    },
+  },
 ];
 
 /** A kind of sockets. */
@@ -91,17 +171,26 @@ const socketIo = (transport: 'polling' | 'websocket'): SocketKind => ({
   },
   connect: async (url, browser) => {
     const extraHeaders = { cookie: await browser.cookies() };
-    const socket: Socket = io(url, { transports: [transport], extraHeaders, reconnection: false, forceNew: true });
-    await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('connect_error', reject));
+    const socket: Socket = io(url, {
+      transports: [transport],
+      extraHeaders,
+      reconnection: false,
+      forceNew: true,
+    });
+    await new Promise<void>((resolve, reject) =>
+      socket.once('connect', resolve).once('connect_error', reject),
+    );
     return {
       act: async () => {
         const gone = new Promise((resolve) => socket.once('disconnect', resolve));
         await Promise.race([gone, new Promise((resolve) => socket.emit('act', resolve))]);
       },
-      close: () => { socket.close(); }, // prettier-ignore
+      close: () => {
+        socket.close();
+      },
     };
   },
-}); // prettier-ignore
+});
 
 const overExpressWs: SocketKind = {
   name: 'express-ws, WebSocket',
@@ -127,7 +216,9 @@ const overExpressWs: SocketKind = {
         socket.send('act');
         await answered;
       },
-      close: () => { socket.close(); }, // prettier-ignore
+      close: () => {
+        socket.close();
+      },
     };
   },
 };
@@ -158,7 +249,12 @@ async function start(
     login: {
       mount: (app) => {
         if (!kind.prepare) app.use(sessions);
-        kind.prepare?.({ app: app.getHttpAdapter().getInstance() as object, server: app.getHttpServer(), sessions, acting }); // prettier-ignore
+        kind.prepare?.({
+          app: app.getHttpAdapter().getInstance() as object,
+          server: app.getHttpServer(),
+          sessions,
+          acting,
+        });
       },
       logIn: (request, _, uid) => logIn(request, uid),
       uidIn: (request) => uidIn(request),
@@ -179,7 +275,9 @@ async function start(
       sid = await onlySid(store);
       await client.act();
       await ending?.job?.(store, sid);
-      return () => { client.close(); }; // prettier-ignore
+      return () => {
+        client.close();
+      };
     },
   };
 }
@@ -193,5 +291,10 @@ export const socketStacks: readonly EndingStack<SocketContext>[] = [
   name: `Sockets, ${kind.name}`,
   endings,
   start: (act, { name }, debateSpace) =>
-    start(kind, act, endings.find((ending) => ending.name === name), debateSpace), // prettier-ignore
+    start(
+      kind,
+      act,
+      endings.find((ending) => ending.name === name),
+      debateSpace,
+    ),
 }));

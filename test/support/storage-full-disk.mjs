@@ -15,11 +15,21 @@ const storage = await lmdbStorage({ path }).open({
 const entry = 'x'.repeat(400);
 const idOf = (n) => String(n).padStart(6, '0');
 const add = (id) =>
-  storage.commit(new Map([[`record:${id}`, undefined]]), new Map([[`record:${id}`, entry], [`due:${id}`, '']])); // prettier-ignore
+  storage.commit(
+    new Map([[`record:${id}`, undefined]]),
+    new Map([
+      [`record:${id}`, entry],
+      [`due:${id}`, ''],
+    ]),
+  );
 const finish = (id) =>
   storage.commit(
     new Map([[`due:${id}`, '']]),
-    new Map([[`record:${id}`, undefined], [`due:${id}`, undefined], [`done:${id}`, 'x'.repeat(100)]]), // prettier-ignore
+    new Map([
+      [`record:${id}`, undefined],
+      [`due:${id}`, undefined],
+      [`done:${id}`, 'x'.repeat(100)],
+    ]),
   );
 const some = (n, work) => Promise.allSettled(Array.from({ length: 50 }, (_, m) => work(idOf(n + m))));
 
@@ -48,4 +58,14 @@ const later = (await some(100_000, add)).filter(({ value }) => value === true).l
 const isLargeMade = await storage.commit(new Map(), large);
 await storage.close();
 const what = ({ name, message } = {}) => ({ name, message });
-console.log(JSON.stringify({ refused: what(refused), refusedLarge: what(refusedLarge), taken, kept, done, later, isLargeMade })); // prettier-ignore
+console.log(
+  JSON.stringify({
+    refused: what(refused),
+    refusedLarge: what(refusedLarge),
+    taken,
+    kept,
+    done,
+    later,
+    isLargeMade,
+  }),
+);

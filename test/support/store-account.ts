@@ -63,7 +63,10 @@ async function outcomeOf(call: () => unknown, looks: boolean): Promise<Outcome> 
     const returned = call();
     if (!isPromise(returned)) return { returned };
     if (!looks) return { returned: 'a promise' };
-    return await returned.then((resolved) => ({ resolved }), (rejected: unknown) => ({ rejected })); // prettier-ignore
+    return await returned.then(
+      (resolved) => ({ resolved }),
+      (rejected: unknown) => ({ rejected }),
+    );
   } catch (threw) {
     return { threw };
   }
@@ -93,7 +96,12 @@ export async function sessionsIn(store: object, sids: readonly string[], promise
   const read = (sid: string): Promise<unknown> =>
     promises
       ? (get(sid) as Promise<unknown>)
-      : new Promise((resolve) => void get(sid, (error: unknown, row: unknown) => { resolve(error ? 'unreadable' : row); })); // prettier-ignore
+      : new Promise(
+          (resolve) =>
+            void get(sid, (error: unknown, row: unknown) => {
+              resolve(error ? 'unreadable' : row);
+            }),
+        );
   let sessions: readonly unknown[] = [];
   for (let trip = 0; trip < MOST_TRIPS; trip += 1) {
     sessions = await Promise.all(sids.map(read));

@@ -36,7 +36,9 @@ const MemoryStore = createMemoryStore(session);
 
 const breakable = (store: BreakableStore): OpenedStore => ({
   store,
-  fail: () => { store.broken = true; }, // prettier-ignore
+  fail: () => {
+    store.broken = true;
+  },
 });
 
 export const storesInMemory: readonly StoreKind[] = [

@@ -5,7 +5,10 @@ import type { Redis } from 'ioredis';
 /** The ways in which a text may stand in a file, by name. */
 export function formsOf(text: string): ReadonlyMap<string, Buffer> {
   const utf8 = Buffer.from(text);
-  const escaped = text.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`); // prettier-ignore
+  const escaped = text.replaceAll(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
   const forms: Record<string, string | Buffer> = {
     'UTF-8': utf8,
     'UTF-16LE': Buffer.from(text, 'utf16le'),
@@ -21,7 +24,9 @@ export function formsOf(text: string): ReadonlyMap<string, Buffer> {
   };
   for (const before of [0, 1, 2]) forms[`base64, ${before} bytes into it`] = base64(utf8, before);
   for (const before of [0, 1, 2])
-    forms[`base64url, ${before} bytes into it`] = base64(utf8, before).replaceAll('+', '-').replaceAll('/', '_'); // prettier-ignore
+    forms[`base64url, ${before} bytes into it`] = base64(utf8, before)
+      .replaceAll('+', '-')
+      .replaceAll('/', '_');
   return new Map(Object.entries(forms).map(([name, form]) => [name, Buffer.from(form)]));
 }
 

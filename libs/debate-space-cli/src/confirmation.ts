@@ -21,7 +21,11 @@ export async function confirm(
   // Not as a terminal: readline would keep Ctrl-C for itself.
   const lines = createInterface({ input: stdin, output: stderr, terminal: false });
   try {
-    const gone = new Promise<string>((resolve) => lines.once('close', () => { resolve(''); })); // prettier-ignore
+    const gone = new Promise<string>((resolve) =>
+      lines.once('close', () => {
+        resolve('');
+      }),
+    );
     const typed = await Promise.race([
       lines.question(`Type "${words}" to go on: `, { signal: interrupted }),
       gone,

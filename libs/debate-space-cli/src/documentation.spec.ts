@@ -13,7 +13,14 @@ const page = readFileSync(new URL('../../../docs/cli.md', import.meta.url), 'utf
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 
 const stream = new PassThrough();
-const io = { env: {}, folder: '/', stdin: stream, stdout: stream, stderr: stream, interrupted: new AbortController().signal }; // prettier-ignore
+const io = {
+  env: {},
+  folder: '/',
+  stdin: stream,
+  stdout: stream,
+  stderr: stream,
+  interrupted: new AbortController().signal,
+};
 const program = buildProgram({ io, output: new Output(io) });
 
 /** Every command that does something, by its full name. */

@@ -70,7 +70,13 @@ describe('the configuration', () => {
   });
 
   it('is complete, or the problems are listed with their hints', async () => {
-    const env = { ...keys, DEBATE_SPACE_STORAGE: 'mysql://db', DEBATE_SPACE_LIST_AUTH: 'none', DEBATE_SPACE_SECRET_KEY_ENCODING: 'hex', DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'yes' }; // prettier-ignore
+    const env = {
+      ...keys,
+      DEBATE_SPACE_STORAGE: 'mysql://db',
+      DEBATE_SPACE_LIST_AUTH: 'none',
+      DEBATE_SPACE_SECRET_KEY_ENCODING: 'hex',
+      DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'yes',
+    };
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);
     for (const problem of [
@@ -86,7 +92,10 @@ describe('the configuration', () => {
   });
 
   it('is refused in the words of its variables', async () => {
-    const env = configuredFor(service, { DEBATE_SPACE_STORAGE_KEY: 'short', DEBATE_SPACE_AUTH_URL: 'http://example.org' }); // prettier-ignore
+    const env = configuredFor(service, {
+      DEBATE_SPACE_STORAGE_KEY: 'short',
+      DEBATE_SPACE_AUTH_URL: 'http://example.org',
+    });
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);
     expect(err).toContain('DEBATE_SPACE_AUTH_URL has the scheme http:');

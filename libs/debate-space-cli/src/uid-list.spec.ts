@@ -12,7 +12,14 @@ let list: UidList;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cli-uid-list-'));
   const stream = new PassThrough();
-  io = { env: {}, folder, stdin: stream, stdout: stream, stderr: stream, interrupted: new AbortController().signal }; // prettier-ignore
+  io = {
+    env: {},
+    folder,
+    stdin: stream,
+    stdout: stream,
+    stderr: stream,
+    interrupted: new AbortController().signal,
+  };
   list = uidList({ uids: [], file: 'users.txt' }, io);
   await writeFile(join(folder, 'users.txt'), 'ada\n\n..\nben\n');
 });

@@ -22,7 +22,10 @@ export class BsonStore extends Store {
   override set(sid: string, session: SessionData, callback?: Callback): void {
     this.#answer(callback, () => {
       const { cookie, ...data } = session;
-      this.collection.set(sid, serialize({ _id: new ObjectId(), session: { ...data, cookie: Object.assign({}, cookie) } })); // prettier-ignore
+      this.collection.set(
+        sid,
+        serialize({ _id: new ObjectId(), session: { ...data, cookie: Object.assign({}, cookie) } }),
+      );
       this.emit('set', sid);
     });
   }

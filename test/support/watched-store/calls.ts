@@ -45,7 +45,20 @@ export async function settle(call: (callback: Method) => unknown, waits: boolean
 }
 
 export const logIn = ({ kind, store }: Scene, ...sids: string[]): Promise<unknown> =>
-  Promise.all(sids.map((sid) => settle((callback) => methodOf(store, 'set').call(store, sid, sessions.of(sid, 'alice'), ...(answers(kind) ? [callback] : [])), answers(kind)))); // prettier-ignore
+  Promise.all(
+    sids.map((sid) =>
+      settle(
+        (callback) =>
+          methodOf(store, 'set').call(
+            store,
+            sid,
+            sessions.of(sid, 'alice'),
+            ...(answers(kind) ? [callback] : []),
+          ),
+        answers(kind),
+      ),
+    ),
+  );
 
 /** Whether it calls back. */
 export const answers = ({ promises, silent }: ContractKind): boolean => !promises && !silent;
@@ -74,7 +87,10 @@ const checks = Object.keys(argumentsOf).flatMap((name) =>
         calls.length = 0;
         const args = argumentsOf[name]?.() ?? [];
         const waits = takes && (answers(kind) || (kind.silent === true && READS.includes(name)));
-        const seen = await settle((callback) => methodOf(store, name).apply(store, [...given(args, callback)]), waits); // prettier-ignore
+        const seen = await settle(
+          (callback) => methodOf(store, name).apply(store, [...given(args, callback)]),
+          waits,
+        );
         return { seen, calls: callsOf(name, calls) };
       },
     };
@@ -83,7 +99,11 @@ const checks = Object.keys(argumentsOf).flatMap((name) =>
 
 const READS = ['get', 'all', 'length', 'ids'];
 
-export const callChecks: readonly Check<RecordedCall[]>[] = [...checks, ...elsewhere('destroy'), ...elsewhere('get')]; // prettier-ignore
+export const callChecks: readonly Check<RecordedCall[]>[] = [
+  ...checks,
+  ...elsewhere('destroy'),
+  ...elsewhere('get'),
+];
 
 /** A method that is called on nothing, or on something else. */
 function elsewhere(name: string): readonly Check<RecordedCall[]>[] {

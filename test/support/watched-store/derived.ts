@@ -7,7 +7,15 @@ type Method = (...args: unknown[]) => unknown;
 
 /** Calls a method of a store that is made of another one, and waits for it. */
 const call = ({ kind }: Scene, store: object, name: string, args: readonly unknown[]): Promise<unknown> =>
-  settle((callback) => methodOf(store, name).call(store, ...args, ...(answers(kind) || READS.includes(name) && !kind.promises ? [callback] : [])), answers(kind) || READS.includes(name) && !kind.promises); // prettier-ignore
+  settle(
+    (callback) =>
+      methodOf(store, name).call(
+        store,
+        ...args,
+        ...(answers(kind) || (READS.includes(name) && !kind.promises) ? [callback] : []),
+      ),
+    answers(kind) || (READS.includes(name) && !kind.promises),
+  );
 
 const READS = ['get', 'all', 'length', 'ids'];
 

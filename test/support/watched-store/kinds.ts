@@ -50,7 +50,13 @@ const openSqliteStore = async (): Promise<OpenedStore> => {
   db.serialize(); // one statement after the other
   const store = new SqliteStore({ db }) as { readonly client: EventEmitter };
   await once(store.client, 'connect');
-  return { store, close: () => new Promise<void>((resolve) => { db.close(resolve); }) }; // prettier-ignore
+  return {
+    store,
+    close: () =>
+      new Promise<void>((resolve) => {
+        db.close(resolve);
+      }),
+  };
 };
 
 const OF_EXPRESS = ['MemoryStore of express-session', 'memorystore'];

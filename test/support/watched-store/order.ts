@@ -16,7 +16,9 @@ const isRead = (name: string): boolean => READS.some((read) => read === name);
 export function answerOf({ kind, store }: Scene, [name, ...args]: Step): Promise<unknown> {
   const calls = isRead(name) ? !kind.promises : answers(kind);
   return new Promise((resolve) => {
-    const callback = (error: Error | null, result: unknown): void => { resolve(error ? error.message : result); }; // prettier-ignore
+    const callback = (error: Error | null, result: unknown): void => {
+      resolve(error ? error.message : result);
+    };
     const returned = methodOf(store, name).call(store, ...args, ...(calls ? [callback] : []));
     if (!calls) resolve(returned);
   });
@@ -43,13 +45,16 @@ const logIn = async (scene: Scene): Promise<void> => {
 
 const endings: Record<string, readonly Step[]> = {
   'a destroy': [['destroy', 's1']],
-  'two of them': [['destroy', 's1'], ['destroy', 's2']], // prettier-ignore
+  'two of them': [
+    ['destroy', 's1'],
+    ['destroy', 's2'],
+  ],
   'a clear': [['clear']],
   'a set without the user': [set('s1')],
   'a set of a new session': [set('s4', 'dora')],
   'a set with another user': [set('s2', 'dora')],
   'a set of a run-out session': [runOut('s1', 'user of s1')],
-  'a destroy and a set': [['destroy', 's1'], set('s1', 'dora')], // prettier-ignore
+  'a destroy and a set': [['destroy', 's1'], set('s1', 'dora')],
 };
 
 const behind = Object.entries(endings).flatMap(([ending, steps]) =>
@@ -83,7 +88,11 @@ const walk = (seed: number): Check => ({
       const sid = one(SIDS);
       const uid = one(['alice', 'bob', undefined]);
       const takesSession = name === 'set' || name === 'touch';
-      const args = takesSession ? [sid, sessions.of(sid, uid)] : name === 'get' || name === 'destroy' ? [sid] : []; // prettier-ignore
+      const args = takesSession
+        ? [sid, sessions.of(sid, uid)]
+        : name === 'get' || name === 'destroy'
+          ? [sid]
+          : [];
       const answer = answerOf(scene, [name, ...args]).then((result) => [
         step,
         isRead(name) && sorted(result),

@@ -14,7 +14,12 @@ function wrap(target: object, name: string, calls: string[]): () => void {
     calls.push(`${name} with ${args.length}`);
     return original.apply(this, args);
   };
-  Object.defineProperty(target, name, { value: wrapped, writable: true, configurable: true, enumerable: before?.enumerable ?? true }); // prettier-ignore
+  Object.defineProperty(target, name, {
+    value: wrapped,
+    writable: true,
+    configurable: true,
+    enumerable: before?.enumerable ?? true,
+  });
   return () => {
     if (before) Object.defineProperty(target, name, before);
     else Reflect.deleteProperty(target, name);
@@ -28,7 +33,8 @@ const regenerate = (request: Request): Promise<unknown> =>
 const nothing = (): void => undefined;
 
 /** Calls that the plugin makes itself, to read, are not the host's. */
-const ofHost = (calls: readonly string[]): readonly string[] => calls.filter((call) => !call.startsWith('get')); // prettier-ignore
+const ofHost = (calls: readonly string[]): readonly string[] =>
+  calls.filter((call) => !call.startsWith('get'));
 
 const places: Record<string, (scene: Scene) => object> = {
   'the instance': ({ store }) => store,
@@ -62,7 +68,10 @@ const wrapped = Object.entries(places).flatMap(([place, targetOf]): readonly Che
       await logIn(scene, 's1', 's2');
       const undo = wrap(targetOf(scene), 'destroy', calls);
       const destroy = (sid: string): Promise<unknown> =>
-        settle((callback) => methodOf(store, 'destroy').call(store, sid, ...(answers(kind) ? [callback] : [])), answers(kind)); // prettier-ignore
+        settle(
+          (callback) => methodOf(store, 'destroy').call(store, sid, ...(answers(kind) ? [callback] : [])),
+          answers(kind),
+        );
       try {
         await destroy('s1');
       } finally {
@@ -102,7 +111,8 @@ export const patchChecks: readonly Check[] = [
       await logIn(scene, 's1');
       wrap(store, 'destroy', calls);
       await close();
-      const end = (callback: Method): unknown => methodOf(store, 'destroy').call(store, 's1', ...(answers(kind) ? [callback] : [])); // prettier-ignore
+      const end = (callback: Method): unknown =>
+        methodOf(store, 'destroy').call(store, 's1', ...(answers(kind) ? [callback] : []));
       return { seen: await settle(end, answers(kind)), calls };
     },
   },
@@ -147,8 +157,10 @@ function differences(before: unknown, after: unknown): readonly string[] {
       const old = earlier.get(key);
       earlier.delete(key);
       if (!old) seen.push(`${String(key)} has come`);
-      else if (JSON.stringify({ ...old, value: 0 }) !== JSON.stringify({ ...descriptor, value: 0 })) seen.push(`${String(key)} has other attributes`); // prettier-ignore
-      else if (typeof old.value === 'function' && old.value !== descriptor.value) seen.push(`${String(key)} is another function`); // prettier-ignore
+      else if (JSON.stringify({ ...old, value: 0 }) !== JSON.stringify({ ...descriptor, value: 0 }))
+        seen.push(`${String(key)} has other attributes`);
+      else if (typeof old.value === 'function' && old.value !== descriptor.value)
+        seen.push(`${String(key)} is another function`);
     }
     for (const key of earlier.keys()) seen.push(`${String(key)} has gone`);
   });

@@ -1,6 +1,18 @@
 import { EventEmitter } from 'node:events';
 
-const METHODS = ['get', 'set', 'touch', 'destroy', 'clear', 'all', 'length', 'ids', 'createSession', 'load', 'regenerate']; // prettier-ignore
+const METHODS = [
+  'get',
+  'set',
+  'touch',
+  'destroy',
+  'clear',
+  'all',
+  'length',
+  'ids',
+  'createSession',
+  'load',
+  'regenerate',
+];
 
 /** What a store's own method got. */
 export interface RecordedCall {
@@ -30,7 +42,12 @@ export function recordCalls(store: object): RecordedCall[] {
       length: { value: method.length },
     });
     const target = Object.hasOwn(store, name) ? store : layer;
-    Object.defineProperty(target, name, { value: recording, writable: true, configurable: true, enumerable: false }); // prettier-ignore
+    Object.defineProperty(target, name, {
+      value: recording,
+      writable: true,
+      configurable: true,
+      enumerable: false,
+    });
   }
   Object.setPrototypeOf(store, layer);
   return calls;

@@ -65,8 +65,15 @@ const calls: Record<string, RequestCall> = {
   'store.load': { needs: 'get', call: onStore('load', ({ sessionID }) => [sessionID]) },
   'session.save': { needs: 'set', alone: true, call: ({ session }, callback) => session.save(callback) },
   'session.reload': { needs: 'get', call: ({ session }, callback) => session.reload(callback as never) },
-  'session.destroy': { needs: 'destroy', alone: true, call: ({ session }, callback) => session.destroy(callback as never) }, // prettier-ignore
-  'session.regenerate': { needs: 'destroy', call: ({ session }, callback) => session.regenerate(callback as never) }, // prettier-ignore
+  'session.destroy': {
+    needs: 'destroy',
+    alone: true,
+    call: ({ session }, callback) => session.destroy(callback as never),
+  },
+  'session.regenerate': {
+    needs: 'destroy',
+    call: ({ session }, callback) => session.regenerate(callback as never),
+  },
 };
 
 interface Selection {
@@ -97,7 +104,11 @@ const answered = async (work: (callback: Method) => unknown): Promise<unknown> =
   new Promise((resolve) => {
     const call: { returned?: unknown } = {}; // some stores call back before they return
     call.returned = work((...results) => {
-      setImmediate(resolve, { returned: kindOf(call.returned), results: results.length, error: String(results[0]) }); // prettier-ignore
+      setImmediate(resolve, {
+        returned: kindOf(call.returned),
+        results: results.length,
+        error: String(results[0]),
+      });
     });
   });
 
@@ -107,7 +118,11 @@ const kindOf = (returned: unknown): string =>
 /** In which order the callback runs among what was due before the call and after it. */
 async function order(call: Call, request: Request, { remote }: ContractKind): Promise<readonly string[]> {
   const seen: string[] = [];
-  const mark = (name: string): (() => void) => () => { seen.push(name); }; // prettier-ignore
+  const mark =
+    (name: string): (() => void) =>
+    () => {
+      seen.push(name);
+    };
   const marks = (when: string): void => {
     process.nextTick(mark(`next tick, ${when}`));
     queueMicrotask(mark(`microtask, ${when}`));

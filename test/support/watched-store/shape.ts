@@ -3,7 +3,20 @@ import { inspect } from 'node:util';
 import { Store } from 'express-session';
 import type { Check, Scene } from './watched.js';
 
-const METHODS = ['get', 'set', 'touch', 'destroy', 'clear', 'all', 'length', 'ids', 'createSession', 'load', 'regenerate', 'generate']; // prettier-ignore
+const METHODS = [
+  'get',
+  'set',
+  'touch',
+  'destroy',
+  'clear',
+  'all',
+  'length',
+  'ids',
+  'createSession',
+  'load',
+  'regenerate',
+  'generate',
+];
 
 const eachMethod = (tell: (name: string) => unknown): readonly unknown[] =>
   METHODS.map((name) => [name, tell(name)]);

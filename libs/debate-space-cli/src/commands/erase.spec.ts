@@ -82,8 +82,13 @@ describe('erase', () => {
     failing.mockRejectedValueOnce(new StorageError('Redis failed (no answer)'));
     const { code, out, err } = await run('erase ada --mode delete --reference case-1 --yes --json', { env });
     failing.mockRestore();
-    expect([code, JSON.parse(out)]).toEqual([3, { error: { code: 'ERR_DEBATE_SPACE_STORAGE', message: 'Redis failed (no answer)' } }]); // prettier-ignore
-    expect(err).toContain('It is unknown whether the list was stored. Go on: the same command with --reference case-1; nobody is erased twice.'); // prettier-ignore
+    expect([code, JSON.parse(out)]).toEqual([
+      3,
+      { error: { code: 'ERR_DEBATE_SPACE_STORAGE', message: 'Redis failed (no answer)' } },
+    ]);
+    expect(err).toContain(
+      'It is unknown whether the list was stored. Go on: the same command with --reference case-1; nobody is erased twice.',
+    );
   });
 
   it('names the row of a file that is no uid, and erases nobody', async () => {
@@ -115,7 +120,17 @@ describe('erase', () => {
     const command = 'erase --file users.csv --mode delete --dry-run';
     const { code, out } = await run(`${command} --json`, { env, folder });
     expect(code).toBe(0);
-    expect(JSON.parse(out)).toEqual({ total: 5, distinct: 2, duplicates: 1, invalid: 2, invalidRows: [6, 7], known: 1, unknown: 1, unknownRows: [5], underWay: 0 }); // prettier-ignore
+    expect(JSON.parse(out)).toEqual({
+      total: 5,
+      distinct: 2,
+      duplicates: 1,
+      invalid: 2,
+      invalidRows: [6, 7],
+      known: 1,
+      unknown: 1,
+      unknownRows: [5],
+      underWay: 0,
+    });
     const { out: text } = await run(command, { env, folder });
     expect(text).toMatch(/^rows without a uid +6, 7$/m);
     expect(text).toMatch(/^unknown in rows +5$/m);
@@ -124,7 +139,9 @@ describe('erase', () => {
 
   it('says what it will do, and does it when the verb and the number are typed', async () => {
     const { code, err } = await run('erase ada nobody --mode delete', { env, typed: 'delete 2' });
-    expect(err).toContain(`2 users of "demo" at ${new URL(service.url).host} will be deleted with all their contributions. This cannot be undone.\n(1 not registered there)`); // prettier-ignore
+    expect(err).toContain(
+      `2 users of "demo" at ${new URL(service.url).host} will be deleted with all their contributions. This cannot be undone.\n(1 not registered there)`,
+    );
     expect(err).toContain('Type "delete 2" to go on: ');
     expect(code).toBe(0);
     expect(uids()).toEqual(['ben', 'cleo']);
@@ -204,13 +221,16 @@ describe('a list that changes after it was counted', () => {
   const changes: [string, (path: string) => Promise<unknown>][] = [
     ['grows', (path) => appendFile(path, 'ben\ncleo\n')],
     ['is written anew', (path) => writeFile(path, 'ben\n')],
-    ['is replaced', async (path) => {
-      await writeFile(`${path}.new`, 'cleo\n');
-      await rename(`${path}.new`, path);
-    }],
+    [
+      'is replaced',
+      async (path) => {
+        await writeFile(`${path}.new`, 'cleo\n');
+        await rename(`${path}.new`, path);
+      },
+    ],
     ['is emptied', (path) => writeFile(path, '')],
     ['is removed', (path) => rm(path)],
-  ]; // prettier-ignore
+  ];
 
   it.each(changes)('%s, and the users that were confirmed are erased', async (_, change) => {
     await file('users.txt', 'ada\n');

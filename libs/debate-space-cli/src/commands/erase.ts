@@ -153,6 +153,8 @@ function consequenceOf(
     [invalid, 'no uid at all'],
   ] as const;
   const told = aside.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
-  const hooks = executeHere ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.' : ''; // prettier-ignore
+  const hooks = executeHere
+    ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.'
+    : '';
   return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
 }

@@ -130,7 +130,10 @@ for (const storage of sharedStorages) {
           { logger: false },
         );
         try {
-          const { code, out, err } = await run('erase ada ben --mode delete --reference case-1 --yes --json', { env }); // prettier-ignore
+          const { code, out, err } = await run(
+            'erase ada ben --mode delete --reference case-1 --yes --json',
+            { env },
+          );
           expect(code).toBe(7);
           expect(JSON.parse(out)).toMatchObject({ state: 'done', done: 1, vetoed: 1 });
           expect(err).toContain('Not erased: 1 user vetoed by erasure.beforeErase.');

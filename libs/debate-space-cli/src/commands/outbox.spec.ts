@@ -66,7 +66,9 @@ for (const storage of sharedStorages) {
       });
 
       it('is listed with its uid, cause and hint', async () => {
-        expect(await answer('outbox parked --limit 1')).toMatchObject([{ uid: 'ada', cause: '401', hint: expect.stringContaining('secretKey') }]); // prettier-ignore
+        expect(await answer('outbox parked --limit 1')).toMatchObject([
+          { uid: 'ada', cause: '401', hint: expect.stringContaining('secretKey') },
+        ]);
         const { out } = await run('outbox parked --skip 1', { env });
         expect(out).toMatch(/^\S+ {2}uid ben, requested, ended \S+, parked \S+\n {2}401 after 1 attempt: /);
       });

@@ -43,7 +43,10 @@ describe('a request whose outcome is unknown', () => {
     const { reference = '', message } = await errorOf(erasures.request({ uid: 'alice', mode: 'delete' }));
     expect(message).toBe(`Erasure ${reference}: no answer`);
     expect(await erasures.status(reference)).toMatchObject({ total: 1, waiting: 1 });
-    expect(await erasures.request({ uid: 'alice', mode: 'delete' })).toMatchObject({ reference, alreadyUnderWay: true }); // prettier-ignore
+    expect(await erasures.request({ uid: 'alice', mode: 'delete' })).toMatchObject({
+      reference,
+      alreadyUnderWay: true,
+    });
   });
 
   it.each([1, 2, 3])(
@@ -52,7 +55,10 @@ describe('a request whose outcome is unknown', () => {
       loseAnswerOf(number);
       const request = { mode: 'delete', reference: 'list' } as const;
       const { reference = '' } = await errorOf(erasures.requestMany(['alice', 'bob'], request));
-      expect(await erasures.status(reference)).toMatchObject({ total: number > 1 ? 2 : 0, complete: number > 2 }); // prettier-ignore
+      expect(await erasures.status(reference)).toMatchObject({
+        total: number > 1 ? 2 : 0,
+        complete: number > 2,
+      });
       expect(await erasures.requestMany(['alice', 'bob'], request)).toMatchObject({
         total: 2,
         complete: true,

@@ -44,7 +44,6 @@ export class DebateSpaceHealth {
     degradedAfterMs = 60_000,
     downAfterMs = 15 * 60_000,
   }: DebateSpaceHealthOptions = {}): Promise<DebateSpaceHealthReport> {
-    // prettier-ignore
     const stats = await this.#outbox.stats();
     const { oldestPendingMs: oldest = 0, unreadableMs = 0, parked, degraded, serviceDown } = stats;
     const problems: string[] = [];

@@ -36,8 +36,18 @@ describe('who asks a handler', () => {
   it.each([
     { who: 'Express by the response', args: [request, response], type: 'http', marks: [response] },
     { who: 'Fastify by the response', args: [request, { raw: response }], type: 'http', marks: [response] },
-    { who: 'GraphQL by the context and the response', args: [{}, {}, overHttp], type: 'graphql', marks: [overHttp, response] }, // prettier-ignore
-    { who: 'GraphQL over a WebSocket by the context', args: [{}, {}, overWebSocket], type: 'graphql', marks: [overWebSocket] }, // prettier-ignore
+    {
+      who: 'GraphQL by the context and the response',
+      args: [{}, {}, overHttp],
+      type: 'graphql',
+      marks: [overHttp, response],
+    },
+    {
+      who: 'GraphQL over a WebSocket by the context',
+      args: [{}, {}, overWebSocket],
+      type: 'graphql',
+      marks: [overWebSocket],
+    },
     { who: 'a WebSocket by nothing', args: [client], type: 'ws', marks: [] },
     { who: 'a microservice by nothing', args: [{ user: 7 }, {}], type: 'rpc', marks: [] },
   ])('is known again in $who', ({ type, args, marks }) => {

@@ -22,10 +22,12 @@ beforeEach(() => {
 
 /** What an app's server subscribes to. */
 function intercepted(handle: () => Observable<unknown>): Observable<unknown> {
-  const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, { leaseMs: LEASE_MS }); // prettier-ignore
+  const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, {
+    leaseMs: LEASE_MS,
+  });
   const moduleRef = { get: () => recorder } as unknown as ModuleRef;
   const interceptor = new SessionEndInterceptor(moduleRef, new Reflector());
-  const context = new ExecutionContextHost([{ user: { id: 'alice' } }, response], Object, () => undefined); // prettier-ignore
+  const context = new ExecutionContextHost([{ user: { id: 'alice' } }, response], Object, () => undefined);
   return interceptor.intercept(context, { handle });
 }
 

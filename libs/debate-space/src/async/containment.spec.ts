@@ -18,7 +18,12 @@ describe('the containment', () => {
   });
 
   const failures: { readonly name: string; readonly work: () => unknown }[] = [
-    { name: 'throws', work: () => { throw new TypeError('secret'); } }, // prettier-ignore
+    {
+      name: 'throws',
+      work: () => {
+        throw new TypeError('secret');
+      },
+    },
     { name: 'rejects', work: () => Promise.reject(new TypeError('secret')) },
   ];
   it.each(failures)('turns work that $name into an event without its message', async ({ work }) => {

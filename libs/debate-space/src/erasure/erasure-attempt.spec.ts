@@ -63,13 +63,26 @@ describe('an attempt at an erasure', () => {
   });
 
   it('takes a 404 for nothing when the service is not there', async () => {
-    const result = await attempt({ erase: () => Promise.resolve(404), isServiceThere: () => Promise.resolve(false) }); // prettier-ignore
-    expect(result).toMatchObject({ others: 'held-up', cause: '404', unknown: false, hint: expect.stringContaining('baseUrl') }); // prettier-ignore
+    const result = await attempt({
+      erase: () => Promise.resolve(404),
+      isServiceThere: () => Promise.resolve(false),
+    });
+    expect(result).toMatchObject({
+      others: 'held-up',
+      cause: '404',
+      unknown: false,
+      hint: expect.stringContaining('baseUrl'),
+    });
   });
 
   it('does not believe a service that asks for a year', async () => {
     const retryAfterMs = 365 * 24 * 60 * 60 * 1000;
-    const error = new RateLimitedError('later', { ...details, outcome: 'refused', status: 429, retryAfterMs }); // prettier-ignore
+    const error = new RateLimitedError('later', {
+      ...details,
+      outcome: 'refused',
+      status: 429,
+      retryAfterMs,
+    });
     expect(await attempt(failing(error))).toMatchObject({ others: 'slower', delayMs: 60 * 60 * 1000 });
     const logouts = { send: () => Promise.resolve({ status: 503, retryAfterMs }) };
     expect(await attempt({ logouts })).toMatchObject({ others: 'held-up', delayMs: 60 * 60 * 1000 });
@@ -80,7 +93,7 @@ describe('an attempt at an erasure', () => {
     const refused = new RefusedError('no', { ...details, outcome: 'refused', status: 422 });
     expect(await attempt(failing(refused))).toMatchObject({ others: 'unaffected', delayMs: 60_000 });
     const away = new UnavailableError('away', { ...details, outcome: 'unknown', status: 503 });
-    expect(await attempt(failing(away))).toMatchObject({ others: 'held-up', delayMs: 1_000, unknown: true }); // prettier-ignore
+    expect(await attempt(failing(away))).toMatchObject({ others: 'held-up', delayMs: 1_000, unknown: true });
   });
 
   it('is broken off by a shutdown, and not by its own limit of time', async () => {

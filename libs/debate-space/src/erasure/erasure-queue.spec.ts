@@ -36,7 +36,8 @@ afterEach(() => {
 });
 
 async function ask(reference: string, ...uids: string[]): Promise<void> {
-  for (const uid of uids) await one.requests.add({ reference, mode: 'delete', requestedBy: `for ${reference}` }, uid); // prettier-ignore
+  for (const uid of uids)
+    await one.requests.add({ reference, mode: 'delete', requestedBy: `for ${reference}` }, uid);
 }
 async function claim(process = one): Promise<ErasureClaim> {
   const [claimed] = await process.queue.claim(1);
@@ -84,7 +85,10 @@ describe('the queue of erasures', () => {
     await one.queue.giveBack(claims);
     expect(woken).toHaveBeenCalledTimes(1);
     expect(await one.queue.nextDueMs()).toBe(0);
-    expect(await other.queue.claim(2)).toMatchObject([{ attempts: 0, failures: 0 }, { attempts: 0, failures: 0 }]); // prettier-ignore
+    expect(await other.queue.claim(2)).toMatchObject([
+      { attempts: 0, failures: 0 },
+      { attempts: 0, failures: 0 },
+    ]);
     await one.queue.giveBack(claims); // they are the other's now
     expect(await one.queue.claim(2)).toEqual([]);
   });
@@ -94,7 +98,11 @@ describe('the queue of erasures', () => {
     await ask('single', 'z');
     const commits = jest.spyOn(shared, 'commit');
     const claims = await one.queue.claim(10);
-    expect(claims.map(({ references }) => references[0])).toEqual([...Array<string>(5).fill('list'), 'single', ...Array<string>(4).fill('list')]); // prettier-ignore
+    expect(claims.map(({ references }) => references[0])).toEqual([
+      ...Array<string>(5).fill('list'),
+      'single',
+      ...Array<string>(4).fill('list'),
+    ]);
     expect(new Set(claims.map(({ lease }) => lease)).size).toBe(10);
     expect(commits).toHaveBeenCalledTimes(3);
     expect(await other.queue.claim(100)).toHaveLength(31);
@@ -288,7 +296,9 @@ describe('the queue of erasures', () => {
     await ask('r', 'alice');
     clocks.advance(7 * DAY_MS + 1);
     await Promise.all([one.queue.maintain(), other.queue.maintain()]);
-    expect(reported()).toEqual([{ type: 'erasure-overdue', reference: 'r', mode: 'delete', waiting: 1, days: 7 }]); // prettier-ignore
+    expect(reported()).toEqual([
+      { type: 'erasure-overdue', reference: 'r', mode: 'delete', waiting: 1, days: 7 },
+    ]);
     expect(await one.storage.overdueMs()).toBe(7 * DAY_MS + 1);
     clocks.advance(DAY_MS);
     await one.queue.maintain();
@@ -308,7 +318,9 @@ describe('the queue of erasures', () => {
     expect(await rotated.storage.count()).toBe(1);
     await rotated.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
     const claims = await rotated.queue.claim(10);
-    expect(claims).toMatchObject([{ uid: 'alice', mode: 'delete', references: ['before', 'after'], uidHash: one.uids.hash('alice') }]); // prettier-ignore
+    expect(claims).toMatchObject([
+      { uid: 'alice', mode: 'delete', references: ['before', 'after'], uidHash: one.uids.hash('alice') },
+    ]);
     for (const found of claims) await rotated.queue.finish(found, erased);
     const receipts = [];
     for await (const { reference } of rotated.storage.receiptsOf('alice')) receipts.push(reference);
@@ -346,13 +358,14 @@ describe('the queue of erasures', () => {
       const references = ['r0', 'r1', 'r2', 'r3'];
       const held: ErasureClaim[] = [];
       const steps: readonly ((process: typeof one) => Promise<unknown>)[] = [
-        ({ requests }) => requests.add({ reference: pick(references), mode: 'delete' }, `user-${Math.floor(random() * 12)}`), // prettier-ignore
+        ({ requests }) =>
+          requests.add({ reference: pick(references), mode: 'delete' }, `user-${Math.floor(random() * 12)}`),
         async ({ queue }) => void held.push(...(await queue.claim(pick([1, 3])))),
         async ({ queue }) => {
           const claimed = held.splice(Math.floor(random() * held.length), 1)[0];
           if (!claimed) return;
           const sent = random() < 0.8 && (await queue.markSending(claimed));
-          const end = pick([erased, vetoed, { outcome: 'not-found', status: 404, loggedOut: true } as const]); // prettier-ignore
+          const end = pick([erased, vetoed, { outcome: 'not-found', status: 404, loggedOut: true } as const]);
           const what = pick(['finish', 'finish', 'retry', 'park'] as const);
           if (what === 'finish') await queue.finish(claimed, end);
           if (what === 'retry') await queue.retry(claimed, sent ? failure : notSent, 1_000);
@@ -393,7 +406,12 @@ describe('the queue of erasures', () => {
         if (claims.length === 0) idle += 1;
       }
       for await (const { reference, state, waiting, failed, total, cancelled } of one.storage.list()) {
-        expect({ reference, over: ['done', 'cancelled'].includes(state), waiting, failed }).toEqual({ reference, over: true, waiting: 0, failed: 0 }); // prettier-ignore
+        expect({ reference, over: ['done', 'cancelled'].includes(state), waiting, failed }).toEqual({
+          reference,
+          over: true,
+          waiting: 0,
+          failed: 0,
+        });
         expect((await outcomesOf(reference)).length).toBeGreaterThanOrEqual(total - cancelled);
       }
       const left = (await erasureRows(shared)).map(([key]) => /^erasure(time:)?[a-z]+/.exec(key)?.[0]);

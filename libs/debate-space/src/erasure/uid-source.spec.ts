@@ -67,7 +67,11 @@ describe('a source of uids', () => {
       'item 1 must be a uid, and is bytes. hint: parse it first',
     ],
     ['bytes of the web', web(bytes()), 'item 1 must be a uid, and is bytes. hint: parse it first'],
-    ['text in pieces', web(Readable.from([`uid\n${SECRET}\n`])), 'item 1: it has a line break, so it is text and no uid. hint: parse it first'], // prettier-ignore
+    [
+      'text in pieces',
+      web(Readable.from([`uid\n${SECRET}\n`])),
+      'item 1: it has a line break, so it is text and no uid. hint: parse it first',
+    ],
   ])('may not have %s, which is refused by its number, without a value', async (_what, source, problem) => {
     const error = await errorOf(all(uidsOf(source as UidSource)));
     expect(error).toBeInstanceOf(InvalidArgumentError);

@@ -84,7 +84,12 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     const claims = await claimAll();
     expect(claims.map(({ uid }) => uid)).toEqual(expect.arrayContaining(['bob', 'carol', undefined]));
     const parked = claims.find(({ uid }) => uid === undefined);
-    expect(parked).toMatchObject({ uidHash: process.uids.hash('alice'), mode: 'delete', references: ['r'], hint: expect.stringContaining('newer version') }); // prettier-ignore
+    expect(parked).toMatchObject({
+      uidHash: process.uids.hash('alice'),
+      mode: 'delete',
+      references: ['r'],
+      hint: expect.stringContaining('newer version'),
+    });
     expect(await status('r')).toMatchObject({ total: 2, done: 1, failed: 1, waiting: 0, state: 'overdue' });
     expect(await status('other')).toMatchObject({ state: 'done' });
     for (const found of claims) expect(await process.queue.markSending(found)).toBe(false);

@@ -88,7 +88,11 @@ describe('the job runner', () => {
     runner.start();
     await jest.advanceTimersByTimeAsync(LEASE_MS);
     expect(begun).toEqual(['a 1', 'a 2']);
-    expect(queue.renewed).toEqual([[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]]); // prettier-ignore
+    expect(queue.renewed).toEqual([
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+    ]);
     await finishNext();
     await jest.advanceTimersByTimeAsync(LEASE_MS / 3);
     expect(queue.renewed.at(-1)).toEqual([2, 3, 4]);

@@ -171,7 +171,9 @@ describe('the job runner', () => {
     await bench.until('logout-retrying', before + 2);
     service = ok;
     const probes = await new Promise<number>((resolve) => {
-      bench.on('event', ({ type }) => { if (type === 'service-up') resolve(bench.calls.length - before); }); // prettier-ignore
+      bench.on('event', ({ type }) => {
+        if (type === 'service-up') resolve(bench.calls.length - before);
+      });
     });
     expect(bench.mostUnderWay).toBe(1);
     expect(probes).toBe(3); // two in vain, one that gets through

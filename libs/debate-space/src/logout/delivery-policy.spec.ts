@@ -52,7 +52,11 @@ describe('what follows an attempt at delivery', () => {
     ['503 as long as it says', { status: 503, retryAfterMs: 90_000 }, { delayMs: 90_000, pauseMs: 90_000 }],
     ['503 without a word', { status: 503 }, { delayMs: 1000, pauseMs: 0 }],
     ['425 delays itself alone', { status: 425, retryAfterMs: 5000 }, { delayMs: 5000, pauseMs: 0 }],
-    ['a short Retry-After never shortens the delay', { status: 503, retryAfterMs: 1 }, { delayMs: 1000, pauseMs: 1000 }], // prettier-ignore
+    [
+      'a short Retry-After never shortens the delay',
+      { status: 503, retryAfterMs: 1 },
+      { delayMs: 1000, pauseMs: 1000 },
+    ],
   ])('%s', (_what, answer, expected) => {
     expect(after(answer)).toMatchObject({ action: 'retry', ...expected });
   });
@@ -101,7 +105,10 @@ describe('what follows an attempt at delivery', () => {
   it.each<DeliveryAnswer>([{ status: 503 }, { status: 429 }, { status: 400 }, { reason: 'TIMEOUT' }])(
     '%j: parked when it is older than logout.giveUpAfterMs',
     (answer) => {
-      expect(after(answer, job(5, 0, DAY))).toMatchObject({ action: 'park', hint: expect.stringContaining('logout.giveUpAfterMs') }); // prettier-ignore
+      expect(after(answer, job(5, 0, DAY))).toMatchObject({
+        action: 'park',
+        hint: expect.stringContaining('logout.giveUpAfterMs'),
+      });
       expect(after(answer, job(5, 0, DAY - 1))).toMatchObject({ action: 'retry' });
     },
   );

@@ -57,23 +57,26 @@ describe('the fallback queue', () => {
     expect(outbox.isDegraded).toBe(false);
   });
 
-  it.each(['failing', 'silent'] as const)('delivers from memory what a %s engine does not take, and says so once', async (state) => {
-    engine.state = state;
-    await held('a');
-    await held('b');
-    const cause = state === 'silent' ? 'it did not answer in time' : 'TypeError';
-    expect(events).toEqual([{ type: 'storage-degraded', cause }]);
-    expect(outbox.isDegraded).toBe(true);
-    await outbox.release('a');
-    await outbox.cancel('b');
-    expect(await outbox.memory.counts()).toEqual({ ...none, pending: 1 });
-    expect(ids(await outbox.claim(10))).toEqual(['a']);
-    await outbox.finish('a', 1);
-    expect(await outbox.memory.counts()).toEqual(none);
-    engine.answer();
-    await jest.advanceTimersByTimeAsync(2_000);
-    expect((await queue.ofUser('user of a')).finished).toMatchObject([{ id: 'a', outcome: 'delivered' }]);
-  }); // prettier-ignore
+  it.each(['failing', 'silent'] as const)(
+    'delivers from memory what a %s engine does not take, and says so once',
+    async (state) => {
+      engine.state = state;
+      await held('a');
+      await held('b');
+      const cause = state === 'silent' ? 'it did not answer in time' : 'TypeError';
+      expect(events).toEqual([{ type: 'storage-degraded', cause }]);
+      expect(outbox.isDegraded).toBe(true);
+      await outbox.release('a');
+      await outbox.cancel('b');
+      expect(await outbox.memory.counts()).toEqual({ ...none, pending: 1 });
+      expect(ids(await outbox.claim(10))).toEqual(['a']);
+      await outbox.finish('a', 1);
+      expect(await outbox.memory.counts()).toEqual(none);
+      engine.answer();
+      await jest.advanceTimersByTimeAsync(2_000);
+      expect((await queue.ofUser('user of a')).finished).toMatchObject([{ id: 'a', outcome: 'delivered' }]);
+    },
+  );
 
   it('waits for no more than it may', async () => {
     engine.state = 'silent';
@@ -89,7 +92,15 @@ describe('the fallback queue', () => {
     { name: 'is held', step: () => undefined, left: { ...none, held: 1 } },
     { name: 'is released', step: () => outbox.release('a'), left: { ...none, pending: 1 } },
     { name: 'was cancelled', step: () => outbox.cancel('a'), left: none },
-    { name: 'was delivered', step: async () => { await outbox.release('a'); await outbox.claim(1); await outbox.finish('a', 1); }, left: none }, // prettier-ignore
+    {
+      name: 'was delivered',
+      step: async () => {
+        await outbox.release('a');
+        await outbox.claim(1);
+        await outbox.finish('a', 1);
+      },
+      left: none,
+    },
   ];
   const returns = [
     { how: 'failed and works again', state: 'failing' as const },
@@ -264,19 +275,22 @@ describe('the fallback queue', () => {
     expect(ids(await outbox.claim(10))).toEqual(['a']); // at once
   });
 
-  it.each(['cancel', 'finish'] as const)('tells the engine of a %s again that it did not hear', async (change) => {
-    await held('a');
-    if (change === 'finish') {
-      await outbox.release('a');
-      await outbox.claim(1);
-    }
-    engine.state = 'failing';
-    await expect(async () => outbox[change]('a', 1)).rejects.toThrow(TypeError);
-    await jest.advanceTimersByTimeAsync(10_000);
-    engine.state = 'up';
-    await jest.advanceTimersByTimeAsync(2_000);
-    expect(await stored.counts()).toEqual(none);
-  }); // prettier-ignore
+  it.each(['cancel', 'finish'] as const)(
+    'tells the engine of a %s again that it did not hear',
+    async (change) => {
+      await held('a');
+      if (change === 'finish') {
+        await outbox.release('a');
+        await outbox.claim(1);
+      }
+      engine.state = 'failing';
+      await expect(async () => outbox[change]('a', 1)).rejects.toThrow(TypeError);
+      await jest.advanceTimersByTimeAsync(10_000);
+      engine.state = 'up';
+      await jest.advanceTimersByTimeAsync(2_000);
+      expect(await stored.counts()).toEqual(none);
+    },
+  );
 
   it('lists what was parked in memory as soon as the storage has it', async () => {
     await held('kept');
@@ -326,38 +340,44 @@ describe('the fallback queue', () => {
     }
   };
 
-  it.each([0, 5, 15])('tells a slow storage once of what was delivered from memory, although it is asked for work %d ms later', async (ms) => {
-    await keptInMemory(5);
-    await outbox.claim(5);
-    for (const id of names(5)) await outbox.finish(id, 1);
-    await jest.advanceTimersByTimeAsync(10);
-    engine.state = 'up';
-    slowDown(10);
-    const flushing = outbox.flush();
-    await jest.advanceTimersByTimeAsync(ms);
-    const claiming = outbox.claim(5);
-    await jest.advanceTimersByTimeAsync(1_000);
-    await flushing;
-    expect(await claiming).toEqual([]);
-    for (const id of names(5)) expect((await queue.ofUser(`user of ${id}`)).finished).toHaveLength(1);
-    expect(await stored.counts()).toEqual(none);
-  }); // prettier-ignore
+  it.each([0, 5, 15])(
+    'tells a slow storage once of what was delivered from memory, although it is asked for work %d ms later',
+    async (ms) => {
+      await keptInMemory(5);
+      await outbox.claim(5);
+      for (const id of names(5)) await outbox.finish(id, 1);
+      await jest.advanceTimersByTimeAsync(10);
+      engine.state = 'up';
+      slowDown(10);
+      const flushing = outbox.flush();
+      await jest.advanceTimersByTimeAsync(ms);
+      const claiming = outbox.claim(5);
+      await jest.advanceTimersByTimeAsync(1_000);
+      await flushing;
+      expect(await claiming).toEqual([]);
+      for (const id of names(5)) expect((await queue.ofUser(`user of ${id}`)).finished).toHaveLength(1);
+      expect(await stored.counts()).toEqual(none);
+    },
+  );
 
-  it.each(['waits', 'was delivered'])('has a slow storage take what %s in memory before a shutdown ends', async (what) => {
-    await keptInMemory(300);
-    if (what === 'was delivered') {
-      await outbox.claim(300);
-      for (const id of names(300)) await outbox.finish(id, 1);
-    }
-    await jest.advanceTimersByTimeAsync(10);
-    engine.state = 'up';
-    slowDown(50);
-    const done = jest.fn();
-    void outbox.flush().then(done);
-    await jest.advanceTimersByTimeAsync(5_000);
-    expect(done).toHaveBeenCalled();
-    expect(await stored.counts()).toEqual({ ...none, pending: what === 'waits' ? 300 : 0 });
-  }); // prettier-ignore
+  it.each(['waits', 'was delivered'])(
+    'has a slow storage take what %s in memory before a shutdown ends',
+    async (what) => {
+      await keptInMemory(300);
+      if (what === 'was delivered') {
+        await outbox.claim(300);
+        for (const id of names(300)) await outbox.finish(id, 1);
+      }
+      await jest.advanceTimersByTimeAsync(10);
+      engine.state = 'up';
+      slowDown(50);
+      const done = jest.fn();
+      void outbox.flush().then(done);
+      await jest.advanceTimersByTimeAsync(5_000);
+      expect(done).toHaveBeenCalled();
+      expect(await stored.counts()).toEqual({ ...none, pending: what === 'waits' ? 300 : 0 });
+    },
+  );
 
   it('knows when what is in memory is due although the storage cannot be asked', async () => {
     await keptInMemory(1);

@@ -15,7 +15,12 @@ const LEASE = 30_000;
 const DAY = 86_400_000;
 const YEARS = 4 * 365 * DAY;
 const none = { attempts: 0, rejections: 0 };
-const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1_750_000_000_000 }); // prettier-ignore
+const entry = (id: string): LogoutEntry => ({
+  id,
+  uid: `user of ${id}`,
+  reason: 'destroyed',
+  endedAt: 1_750_000_000_000,
+});
 const numbered = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `e-${String(n).padStart(4, '0')}`);
 const ids = (jobs: readonly { readonly entry: LogoutEntry }[]): string[] => jobs.map((job) => job.entry.id);
@@ -134,7 +139,12 @@ describe('the logout queue', () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
     storage.isAsynchronous = true;
-    await Promise.all([outbox.hold(entry('a'), LEASE), outbox.release('a'), outbox.hold(entry('b'), LEASE), outbox.cancel('b')]); // prettier-ignore
+    await Promise.all([
+      outbox.hold(entry('a'), LEASE),
+      outbox.release('a'),
+      outbox.hold(entry('b'), LEASE),
+      outbox.cancel('b'),
+    ]);
     expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
   });
 
@@ -332,7 +342,9 @@ describe('the logout queue', () => {
       const [ofA, ofB] = storage.rows('pending');
       storage.put(ofA?.[0] ?? '', ofB?.[1] ?? '');
       expect(await claim(outbox)).toEqual(['b']);
-      expect(await outbox.parked(10)).toMatchObject([{ entry: { uid: '' }, hint: expect.stringContaining('cannot be read') }]); // prettier-ignore
+      expect(await outbox.parked(10)).toMatchObject([
+        { entry: { uid: '' }, hint: expect.stringContaining('cannot be read') },
+      ]);
       expect(await outbox.retryParked('a')).toBe(false);
       expect(await outbox.discard('a')).toBe(true);
       expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });

@@ -103,7 +103,19 @@ describe('a logout token', () => {
     ['at once', (claims: Json) => claims],
     ['later', (claims: Json) => Promise.resolve(claims)],
   ])('takes additional claims %s, which replace none and bring no nonce', async (_when, give) => {
-    const given: Json = { tenant: 't-1', sid: 's', nonce: 'n', iss: 0, aud: 0, sub: 0, iat: 0, exp: 0, jti: 0, txn: 0, events: 0 }; // prettier-ignore
+    const given: Json = {
+      tenant: 't-1',
+      sid: 's',
+      nonce: 'n',
+      iss: 0,
+      aud: 0,
+      sub: 0,
+      iat: 0,
+      exp: 0,
+      jti: 0,
+      txn: 0,
+      events: 0,
+    };
     const contexts: unknown[] = [];
     const one = signer({
       claims: (context) => {
@@ -114,7 +126,14 @@ describe('a logout token', () => {
     const plain = verified(await signer().sign(logout)).claims;
     const { claims } = verified(await one.sign(logout));
     expect(contexts).toEqual([{ uid: 'alice' }]);
-    expect(claims).toMatchObject({ tenant: 't-1', sid: 's', iss: 'demo', aud: 'the-api-key', sub: 'alice', txn: 'logout-1' }); // prettier-ignore
+    expect(claims).toMatchObject({
+      tenant: 't-1',
+      sid: 's',
+      iss: 'demo',
+      aud: 'the-api-key',
+      sub: 'alice',
+      txn: 'logout-1',
+    });
     expect(claims).not.toHaveProperty('nonce');
     expect(claims.events).toEqual(plain.events);
     expect(claims.jti).toMatch(/^[0-9a-f-]{36}$/);

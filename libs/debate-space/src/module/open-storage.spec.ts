@@ -197,7 +197,8 @@ describe('the namespace of an application', () => {
 
   it('does not depend on a key', async () => {
     const storage = new KeylessStorage();
-    for (const key of ['a', 'b']) await open(storage, { apiKey: key, secretKey: `secret ${key}`, storageKey: storageKey + key }); // prettier-ignore
+    for (const key of ['a', 'b'])
+      await open(storage, { apiKey: key, secretKey: `secret ${key}`, storageKey: storageKey + key });
     expect(storage.opened.map(({ namespace }) => namespace)).toEqual(['demo', 'demo']);
   });
 });

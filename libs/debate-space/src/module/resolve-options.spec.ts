@@ -25,7 +25,10 @@ function problems(options: Record<string, unknown>, environment: NodeJS.ProcessE
 }
 
 const REFUSED: readonly [Record<string, unknown>, string][] = [
-  [{ apiKey: undefined }, 'apiKey must be a string; copy it from the administration panel, Configuration > General (found nothing)'], // prettier-ignore
+  [
+    { apiKey: undefined },
+    'apiKey must be a string; copy it from the administration panel, Configuration > General (found nothing)',
+  ],
   [{ apiKey: '' }, 'apiKey must not be empty'],
   [{ apiKey: ' key ' }, 'apiKey must not be empty or have blanks around it'],
   [{ secretKey: undefined }, 'secretKey must be a string; copy it from the administration panel'],
@@ -55,22 +58,46 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
     { secretKeyEncoding: 'base64', secretKey: 'no Base64' },
     "secretKey is not Base64; leave out secretKeyEncoding: 'base64'",
   ],
-  [{ storageKey: 'fifteen-letters' }, 'storageKey must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15'], // prettier-ignore
-  [{ storageKey: '' }, 'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32'], // prettier-ignore
-  [{ storageKey: 16 }, 'storageKey must be a string, or strings in an array; make one with: openssl rand -base64 32 (found a value of type number)'], // prettier-ignore
-  [{ storageKey: `${'x'.repeat(16)},${'y'.repeat(16)}` }, 'storageKey must not have commas; several keys are strings in an array (found a string of 33'], // prettier-ignore
+  [
+    { storageKey: 'fifteen-letters' },
+    'storageKey must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15',
+  ],
+  [
+    { storageKey: '' },
+    'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32',
+  ],
+  [
+    { storageKey: 16 },
+    'storageKey must be a string, or strings in an array; make one with: openssl rand -base64 32 (found a value of type number)',
+  ],
+  [
+    { storageKey: `${'x'.repeat(16)},${'y'.repeat(16)}` },
+    'storageKey must not have commas; several keys are strings in an array (found a string of 33',
+  ],
   [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
-  [{ storageKey: required.apiKey }, 'storageKey has the value of apiKey, which is the client_id of the service and stands in every token'], // prettier-ignore
+  [
+    { storageKey: required.apiKey },
+    'storageKey has the value of apiKey, which is the client_id of the service and stands in every token',
+  ],
   [{ storageKey: [] }, 'storageKey must have at least one key; make one with: openssl rand -base64 32'],
-  [{ storageKey: [storageKeys[0], 'fifteen-letters'] }, 'storageKey.1 must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15'], // prettier-ignore
-  [{ storageKey: [storageKeys[0], ''] }, 'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32'], // prettier-ignore
+  [
+    { storageKey: [storageKeys[0], 'fifteen-letters'] },
+    'storageKey.1 must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15',
+  ],
+  [
+    { storageKey: [storageKeys[0], ''] },
+    'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32',
+  ],
   [
     { storageKey: [storageKeys[0], undefined] },
     'storageKey must be a string, or strings in an array; make one',
   ],
   [{ storageKey: [...storageKeys, required.apiKey] }, 'storageKey.2 has the value of apiKey'],
   [{ storageKey: [...storageKeys, required.secretKey] }, 'storageKey.2 has the value of secretKey'],
-  [{ storageKey: [...storageKeys, storageKeys[0]] }, 'storageKey.2 has the value of storageKey.0; leave out one of them'], // prettier-ignore
+  [
+    { storageKey: [...storageKeys, storageKeys[0]] },
+    'storageKey.2 has the value of storageKey.0; leave out one of them',
+  ],
   [{ session: 'none' }, 'session '],
   [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
   [{ session: { store: {} } }, 'session.store must be a session store, or several in an array'],
@@ -85,7 +112,10 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
   [{ session: { expiry: true } }, 'session.expiry needs session.store'],
   [{ session: { index: {} } }, 'session.index: no such option'],
-  [{ session: { graceMs: -1 } }, 'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)'], // prettier-ignore
+  [
+    { session: { graceMs: -1 } },
+    'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)',
+  ],
   [{ logout: { mode: 'off' } }, "logout.mode must be 'direct' or 'oidc' (found 'off')"],
   [
     { logout: { algorithm: 'RS256' } },
@@ -110,7 +140,10 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ logout: { concurrency: 0 } }, 'logout.concurrency must be a whole number from 1 to 1000 (found 0)'],
   [{ logout: { giveUpAfterMs: 0 } }, 'logout.giveUpAfterMs must be a whole number of milliseconds from 1'],
   [{ storage: 'memory' }, "storage must be a storage such as memoryStorage() (found 'memory')"],
-  [{ http: { timeoutMs: '10' } }, "http.timeoutMs must be a whole number of milliseconds from 1 to 2147483647 (found '10')"], // prettier-ignore
+  [
+    { http: { timeoutMs: '10' } },
+    "http.timeoutMs must be a whole number of milliseconds from 1 to 2147483647 (found '10')",
+  ],
   [{ http: { timeoutMs: 2 ** 31 } }, 'http.timeoutMs must be a whole number of milliseconds'],
   [{ http: { totalTimeoutMs: Infinity } }, 'http.totalTimeoutMs must be a whole number of milliseconds'],
   [{ http: { maxAttempts: 0 } }, 'http.maxAttempts must be a whole number from 1 to 20 (found 0)'],
@@ -202,7 +235,6 @@ describe('the options', () => {
       users,
       options.storageKey,
     ]) {
-      // prettier-ignore
       expect(Object.isFrozen(part)).toBe(true);
     }
     expect([given, given.logout, audience, given.http].some(Object.isFrozen)).toBe(false);
@@ -245,7 +277,9 @@ describe('the options', () => {
 
   it('may be plain HTTP when the host says so', () => {
     const http = { allowInsecureHttp: true };
-    expect(resolveOptions({ ...required, authUrl: 'http://debate.internal', http }, {}).authUrl).toBe('http://debate.internal'); // prettier-ignore
+    expect(resolveOptions({ ...required, authUrl: 'http://debate.internal', http }, {}).authUrl).toBe(
+      'http://debate.internal',
+    );
   });
 
   const store = { get: () => 0, set: () => 0, destroy: () => 0 };
@@ -305,11 +339,15 @@ describe('the options', () => {
 
   it('are read from a class with getters as well', () => {
     class Configuration {
-      get apiKey() { return required.apiKey; }
-      get secretKey() { return required.secretKey; }
+      get apiKey() {
+        return required.apiKey;
+      }
+      get secretKey() {
+        return required.secretKey;
+      }
       readonly applicationName = 'demo';
       readonly authUrl = required.authUrl;
-    } // prettier-ignore
+    }
     expect(resolveOptions(new Configuration(), {}).apiKey.reveal()).toBe(required.apiKey);
   });
 
@@ -324,7 +362,16 @@ describe('the options', () => {
       logout: { claims: 1, algorithm: 'x' },
       more: 1,
     });
-    const starts = ['apiKey', 'secretKey', 'authUrl', 'baseUrl', 'http.maxAttempts', 'logout.claims', 'logout.algorithm', 'more']; // prettier-ignore
+    const starts = [
+      'apiKey',
+      'secretKey',
+      'authUrl',
+      'baseUrl',
+      'http.maxAttempts',
+      'logout.claims',
+      'logout.algorithm',
+      'more',
+    ];
     for (const start of starts) expect(found.filter((problem) => problem.startsWith(start))).toHaveLength(1);
     expect(found).toHaveLength(starts.length);
   });

@@ -11,8 +11,18 @@ describe('a secret key that a function knows', () => {
   });
 
   it.each<[string, () => unknown, string]>([
-    ['throws', () => { throw new TypeError('planted-secret'); }, 'secretKey cannot be had: the function failed (TypeError)'], // prettier-ignore
-    ['rejects', () => Promise.reject(new RangeError('planted-secret')), 'secretKey cannot be had: the function failed (RangeError)'], // prettier-ignore
+    [
+      'throws',
+      () => {
+        throw new TypeError('planted-secret');
+      },
+      'secretKey cannot be had: the function failed (TypeError)',
+    ],
+    [
+      'rejects',
+      () => Promise.reject(new RangeError('planted-secret')),
+      'secretKey cannot be had: the function failed (RangeError)',
+    ],
     ['returns nothing', () => undefined, 'secretKey must be a string; the function returned undefined'],
     ['returns no text', () => '', 'secretKey must not be empty or have blanks around it'],
     ['returns a line', () => 'planted-secret\n', 'secretKey must not be empty or have blanks around it'],

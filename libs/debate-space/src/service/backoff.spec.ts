@@ -33,8 +33,18 @@ describe('retryAfterMs', () => {
     ['no seconds', '0', undefined, 0],
     ['blanks around it', ' 7 ', undefined, 7000],
     ['a date, by this clock', inTenSeconds, undefined, 10_000],
-    ['a date, by a service clock an hour ahead', 'Tue, 01 Jul 2025 13:00:10 GMT', 'Tue, 01 Jul 2025 13:00:00 GMT', 10_000], // prettier-ignore
-    ['a date, by a service clock an hour behind', 'Tue, 01 Jul 2025 11:00:10 GMT', 'Tue, 01 Jul 2025 11:00:00 GMT', 10_000], // prettier-ignore
+    [
+      'a date, by a service clock an hour ahead',
+      'Tue, 01 Jul 2025 13:00:10 GMT',
+      'Tue, 01 Jul 2025 13:00:00 GMT',
+      10_000,
+    ],
+    [
+      'a date, by a service clock an hour behind',
+      'Tue, 01 Jul 2025 11:00:10 GMT',
+      'Tue, 01 Jul 2025 11:00:00 GMT',
+      10_000,
+    ],
     ['a date, with a Date that is none', inTenSeconds, 'yesterday', 10_000],
     ['a date that has passed', 'Tue, 01 Jul 2025 11:00:00 GMT', undefined, 0],
     ['the form of RFC 850', 'Tuesday, 01-Jul-25 12:00:10 GMT', undefined, 10_000],
@@ -48,7 +58,12 @@ describe('retryAfterMs', () => {
     ['a date years ahead as an hour', 'Tue, 01 Jul 2098 12:00:00 GMT', undefined, 3_600_000],
     ['the first of repeated seconds', '5, 7', undefined, 5000],
     ['the first of repeated dates', `${inTenSeconds}, Tue, 01 Jul 2025 13:00:00 GMT`, undefined, 10_000],
-    ['a date, with a repeated Date', 'Tue, 01 Jul 2025 13:00:10 GMT', 'Tue, 01 Jul 2025 13:00:00 GMT, Tue, 01 Jul 2025 13:00:00 GMT', 10_000], // prettier-ignore
+    [
+      'a date, with a repeated Date',
+      'Tue, 01 Jul 2025 13:00:10 GMT',
+      'Tue, 01 Jul 2025 13:00:00 GMT, Tue, 01 Jul 2025 13:00:00 GMT',
+      10_000,
+    ],
   ])('reads %s', (_what, value, date, expected) => {
     expect(retryAfterMs(value, date, now)).toBe(expected);
   });

@@ -16,7 +16,7 @@ const { simulator, scripted, client, runtime } = serviceClients();
 /** What a host may write: it ignores the signal and the limits, refuses no status, and parses the JSON. */
 const hostsOwn: AxiosAdapter = async (config) => {
   const { url = '', method = 'get' } = config;
-  const sent = request(url, { method: method.toUpperCase(), headers: config.headers.toJSON(true) }); // prettier-ignore
+  const sent = request(url, { method: method.toUpperCase(), headers: config.headers.toJSON(true) });
   sent.end(config.data);
   const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   const text = (await buffer(answer)).toString();
@@ -192,7 +192,7 @@ describe("requests through 'http'", () => {
         client_id: keys.apiKey,
         client_secret: keys.secretKey,
         scope: 'public',
-      }) // prettier-ignore
+      })
       .reply(200, { access_token: 'a-token', token_type: 'Bearer', expires_in: 7200 })
       .get('/api/v1/users')
       .query({ page: '1' })

@@ -88,7 +88,11 @@ describe('walking all users', () => {
     ['pages in turn', (page) => ({ uids: [`u-${page % 3}`] }), 4],
     ['a page in another order', (page) => ({ uids: page % 2 ? ['a', 'b'] : ['b', 'a'] }), 2],
     ['a page, and counts on', (page) => ({ uids: ['a'], nextPage: page + 1, totalPages: page + 1 }), 2],
-    ['a page of nobody, and counts on', (page) => ({ uids: [null], nextPage: page + 1, totalPages: page + 1 }), 3], // prettier-ignore
+    [
+      'a page of nobody, and counts on',
+      (page) => ({ uids: [null], nextPage: page + 1, totalPages: page + 1 }),
+      3,
+    ],
   ])('ends when the service repeats %s', async (_what, page, asked) => {
     const list = new MadeUp(page);
     await uids(list.users);
@@ -106,7 +110,10 @@ describe('walking all users', () => {
     ['points backwards', (page: number) => page - 1],
     ['stays where it is', (page: number) => page],
   ])('ends when the next page %s', async (_what, nextPage) => {
-    const list = new MadeUp((page) => ({ uids: [`u-${page}`], nextPage: page < 3 ? page + 1 : nextPage(page) })); // prettier-ignore
+    const list = new MadeUp((page) => ({
+      uids: [`u-${page}`],
+      nextPage: page < 3 ? page + 1 : nextPage(page),
+    }));
     expect(await uids(list.users)).toEqual(['u-1', 'u-2', 'u-3']);
     expect(list.asked).toEqual([1, 2, 3]);
   });

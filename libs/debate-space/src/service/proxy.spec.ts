@@ -13,8 +13,14 @@ const never = new AbortController().signal;
 const pem = (what: string, base64: string): string =>
   `-----BEGIN ${what}-----\n${base64}\n-----END ${what}-----\n`;
 // For debate.invalid, by itself, until 2120; the key is used for nothing else.
-const cert = pem('CERTIFICATE', 'MIIBcDCCARagAwIBAgIBATAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5kZWJhdGUuaW52YWxpZDAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowGTEXMBUGA1UEAwwOZGViYXRlLmludmFsaWQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAStl8CPOzrbEG/q3JIbAk4zN2NvECTk3AxK1xPbJV9ZnxCy9AWTnQSftkxWRdfBKD+a/9PwhFU9QDdef9QGZm1fo00wSzAZBgNVHREEEjAQgg5kZWJhdGUuaW52YWxpZDAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBSZ3joezXyN/uPsEwYcAgObgZ8RsjAKBggqhkjOPQQDAgNIADBFAiEA9Iq6lUCM+NyuFvwRGA9vFJMuvP8JkCl5GtVUmtvBtu0CIBDsId0iSZRGDmHvQWvFqErctiQhpcvpsajokuSQKbuU'); // prettier-ignore
-const key = pem('PRIVATE KEY', 'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQglU2hW98lXX4ypBbQLchm8mt06Fl2fTUCSJUQMoYucqWhRANCAAStl8CPOzrbEG/q3JIbAk4zN2NvECTk3AxK1xPbJV9ZnxCy9AWTnQSftkxWRdfBKD+a/9PwhFU9QDdef9QGZm1f'); // prettier-ignore
+const cert = pem(
+  'CERTIFICATE',
+  'MIIBcDCCARagAwIBAgIBATAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5kZWJhdGUuaW52YWxpZDAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowGTEXMBUGA1UEAwwOZGViYXRlLmludmFsaWQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAStl8CPOzrbEG/q3JIbAk4zN2NvECTk3AxK1xPbJV9ZnxCy9AWTnQSftkxWRdfBKD+a/9PwhFU9QDdef9QGZm1fo00wSzAZBgNVHREEEjAQgg5kZWJhdGUuaW52YWxpZDAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBSZ3joezXyN/uPsEwYcAgObgZ8RsjAKBggqhkjOPQQDAgNIADBFAiEA9Iq6lUCM+NyuFvwRGA9vFJMuvP8JkCl5GtVUmtvBtu0CIBDsId0iSZRGDmHvQWvFqErctiQhpcvpsajokuSQKbuU',
+);
+const key = pem(
+  'PRIVATE KEY',
+  'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQglU2hW98lXX4ypBbQLchm8mt06Fl2fTUCSJUQMoYucqWhRANCAAStl8CPOzrbEG/q3JIbAk4zN2NvECTk3AxK1xPbJV9ZnxCy9AWTnQSftkxWRdfBKD+a/9PwhFU9QDdef9QGZm1f',
+);
 
 describe('the tunnel through a proxy', () => {
   const environment = { ...process.env };

@@ -120,7 +120,11 @@ describe('repeating a call', () => {
       '%s: 404 after a reset is success',
       async (operation) => {
         const service = await simulator();
-        service.faults.add({ operation: operation === 'deleteUser' ? 'delete' : 'anonymize', kind: 'reset-after-apply', times: 1 }); // prettier-ignore
+        service.faults.add({
+          operation: operation === 'deleteUser' ? 'delete' : 'anonymize',
+          kind: 'reset-after-apply',
+          times: 1,
+        });
         await (await client(service))[operation]('alice');
         expect(service.users.has('alice')).toBe(false);
         expect(service.received.all.map(({ status }) => status)).toEqual([200, undefined, 404]);
@@ -203,7 +207,7 @@ describe('repeating a call', () => {
         'a date of a clock that is a day ahead',
         {
           date: 'Wed, 02 Jul 2098 12:00:00 GMT',
-          'retry-after': 'Wed, 02 Jul 2098 13:00:00 GMT', // prettier-ignore
+          'retry-after': 'Wed, 02 Jul 2098 13:00:00 GMT',
         },
       ],
     ])('fails at once for a Retry-After beyond the deadline, in %s', async (_what, headers) => {

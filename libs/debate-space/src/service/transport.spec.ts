@@ -260,7 +260,11 @@ describe('the way to the service', () => {
     readonly code: string;
   }[] = [
     { name: 'is cut', act: (socket) => socket.destroy(), code: 'ERR_DEBATE_SPACE_NETWORK' },
-    { name: 'is answered with plain text', act: (socket) => socket.end('HTTP/1.1 400 No\r\n\r\n'), code: 'ERR_DEBATE_SPACE_NETWORK' }, // prettier-ignore
+    {
+      name: 'is answered with plain text',
+      act: (socket) => socket.end('HTTP/1.1 400 No\r\n\r\n'),
+      code: 'ERR_DEBATE_SPACE_NETWORK',
+    },
     { name: 'is never answered', act: () => undefined, code: 'ERR_DEBATE_SPACE_TIMEOUT' },
   ];
   it.each(handshakes)('knows that nothing was sent when the TLS handshake $name', async ({ act, code }) => {

@@ -13,7 +13,11 @@ const hex = '65f1c0ffee65f1c0ffee0001';
 describe('the uid of a session', () => {
   const sessions = [
     { name: 'passport with an ObjectId', session: { passport: { user: new ObjectId() } }, uid: hex },
-    { name: 'passport with a user of { _id }', session: { passport: { user: { _id: hex, email: 'a@b.example' } } }, uid: hex }, // prettier-ignore
+    {
+      name: 'passport with a user of { _id }',
+      session: { passport: { user: { _id: hex, email: 'a@b.example' } } },
+      uid: hex,
+    },
     { name: 'a user of an ObjectId', session: { user: { _id: new ObjectId(), name: 'Alice' } }, uid: hex },
     { name: 'a userId that is an ObjectId', session: { userId: new ObjectId() }, uid: hex },
     { name: 'a user of { id, _id }', session: { user: { id: 7, _id: new ObjectId() } }, uid: '7' },

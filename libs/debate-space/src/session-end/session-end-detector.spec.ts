@@ -34,9 +34,17 @@ it('a store whose constructor has no name that can be read is watched', () => {
 
 describe('a store that cannot be watched', () => {
   const stores: { readonly name: string; readonly make: () => object; readonly part: string }[] = [
-    { name: 'one of its methods cannot be replaced', make: () => Object.defineProperty(methods(), 'destroy', { configurable: false }), part: 'method destroy' }, // prettier-ignore
+    {
+      name: 'one of its methods cannot be replaced',
+      make: () => Object.defineProperty(methods(), 'destroy', { configurable: false }),
+      part: 'method destroy',
+    },
     { name: 'it is frozen', make: () => Object.freeze(methods()), part: 'method get' },
-    { name: 'it cannot be extended', make: () => Object.preventExtensions(Object.create(methods()) as object), part: 'prototype' }, // prettier-ignore
+    {
+      name: 'it cannot be extended',
+      make: () => Object.preventExtensions(Object.create(methods()) as object),
+      part: 'prototype',
+    },
   ];
   it.each(stores)('is one warning that names the option and the part when $name', ({ make, part }) => {
     const store = make();

@@ -12,12 +12,28 @@ const writeHead = (response: ServerResponse, ...args: unknown[]): unknown =>
 /** How a host may write the head of its answer, with two cookies. */
 const answers: { name: string; answer: Answer; cookies?: string[] }[] = [
   { name: 'by setHeader', answer: (response) => response.setHeader('Set-Cookie', ['a=1', 'b=2']) },
-  { name: 'by appendHeader', answer: (response) => response.appendHeader('Set-Cookie', 'a=1').appendHeader('Set-Cookie', 'b=2') }, // prettier-ignore
+  {
+    name: 'by appendHeader',
+    answer: (response) => response.appendHeader('Set-Cookie', 'a=1').appendHeader('Set-Cookie', 'b=2'),
+  },
   { name: 'by an object', answer: (response) => writeHead(response, 200, { 'Set-Cookie': ['a=1', 'b=2'] }) },
-  { name: 'by names and values in turn', answer: (response) => writeHead(response, 200, ['Set-Cookie', 'a=1', 'set-cookie', 'b=2']) }, // prettier-ignore
-  { name: 'after a status message', answer: (response) => writeHead(response, 200, 'Fine', { 'set-cookie': ['a=1', 'b=2'] }) }, // prettier-ignore
-  { name: 'after no status message', answer: (response) => writeHead(response, 200, undefined, { 'set-cookie': ['a=1', 'b=2'] }) }, // prettier-ignore
-  { name: 'by both ways', answer: (response) => writeHead(response.setHeader('X-Other', '1'), 200, { 'set-cookie': ['a=1', 'b=2'] }) }, // prettier-ignore
+  {
+    name: 'by names and values in turn',
+    answer: (response) => writeHead(response, 200, ['Set-Cookie', 'a=1', 'set-cookie', 'b=2']),
+  },
+  {
+    name: 'after a status message',
+    answer: (response) => writeHead(response, 200, 'Fine', { 'set-cookie': ['a=1', 'b=2'] }),
+  },
+  {
+    name: 'after no status message',
+    answer: (response) => writeHead(response, 200, undefined, { 'set-cookie': ['a=1', 'b=2'] }),
+  },
+  {
+    name: 'by both ways',
+    answer: (response) =>
+      writeHead(response.setHeader('X-Other', '1'), 200, { 'set-cookie': ['a=1', 'b=2'] }),
+  },
   { name: 'not at all', answer: (response) => writeHead(response, 204), cookies: [] },
 ];
 

@@ -22,7 +22,11 @@ describe('a session that expires after the storage key was rotated', () => {
   let reported: string[];
   let alive: SessionRecord | undefined;
   beforeEach(async () => {
-    storage = await memoryStorage().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
+    storage = await memoryStorage().open({
+      namespace: 'app',
+      families: ['session'],
+      contained: () => undefined,
+    });
     underA = new SessionRegistry(storage, [A]);
     underB = new SessionRegistry(storage, [B]);
     rotated = new SessionRegistry(storage, [B, A]);

@@ -78,7 +78,11 @@ describe('the sessions of this process in the registry', () => {
   });
 
   it('move to the new storage key when they are used again, and are removed when they end', async () => {
-    const storage = await memoryStorage().open({ namespace: 'demo', families: ['session'], contained: () => undefined }); // prettier-ignore
+    const storage = await memoryStorage().open({
+      namespace: 'demo',
+      families: ['session'],
+      contained: () => undefined,
+    });
     const [former, next] = [new Secret('a storage key of a test'), new Secret('the next storage key')];
     const opened: SessionRegistry[] = [];
     const after = (keys: readonly Secret[]): RegistryWriter => {

@@ -375,7 +375,13 @@ for (const kind of storageKinds) {
     afterAll(() => places.stop());
 
     async function open(engine: StorageEngine, namespace = 'app'): Promise<DebateSpaceStorage> {
-      const storage = await engine.open({ namespace, families: ['session'], contained: (work) => { work(); } }); // prettier-ignore
+      const storage = await engine.open({
+        namespace,
+        families: ['session'],
+        contained: (work) => {
+          work();
+        },
+      });
       const now = storage.now.bind(storage);
       storage.now = () => now() + movedOn;
       opened.push(storage);
@@ -416,7 +422,11 @@ describe('the session registry', () => {
   let storage: DebateSpaceStorage;
   let now: number;
   beforeEach(async () => {
-    storage = await memoryStorage().open({ namespace: 'app', families: ['session'], contained: () => undefined }); // prettier-ignore
+    storage = await memoryStorage().open({
+      namespace: 'app',
+      families: ['session'],
+      contained: () => undefined,
+    });
     now = storage.now();
     storage.now = () => now;
     const get = storage.get.bind(storage);

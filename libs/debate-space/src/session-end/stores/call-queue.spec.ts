@@ -82,7 +82,12 @@ describe('calls of a store', () => {
 
   const failures: { readonly name: string; readonly before: () => unknown }[] = [
     { name: 'rejects', before: () => Promise.reject(new TypeError('of ours')) },
-    { name: 'throws', before: () => { throw new TypeError('of ours'); } }, // prettier-ignore
+    {
+      name: 'throws',
+      before: () => {
+        throw new TypeError('of ours');
+      },
+    },
   ];
   it.each(failures)(
     'are made though what has to be done before $name, and that is an event',
@@ -135,8 +140,18 @@ describe('calls of a store', () => {
       throw new RangeError('of the host');
     };
     const stores: { readonly name: string; readonly method: StoreMethod }[] = [
-      { name: 'that calls back in the same tick', method: (...args) => { (args[1] as Callback)(); } }, // prettier-ignore
-      { name: 'that throws', method: () => { throw new Error('the store is down'); } }, // prettier-ignore
+      {
+        name: 'that calls back in the same tick',
+        method: (...args) => {
+          (args[1] as Callback)();
+        },
+      },
+      {
+        name: 'that throws',
+        method: () => {
+          throw new Error('the store is down');
+        },
+      },
     ];
 
     it.each(stores)('in a store $name reject with that error', async ({ method }) => {

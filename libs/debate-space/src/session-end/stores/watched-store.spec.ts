@@ -35,9 +35,17 @@ const kinds: StoreKind[] = [
   {
     name: 'a store with callbacks in the same tick',
     make: (rows) => ({
-      get: (sid: string, done: Callback) => { done(null, rows.get(sid)); }, // prettier-ignore
-      set: (sid: string, row: object, done: Callback) => { rows.set(sid, row); done(null); }, // prettier-ignore
-      destroy: (sid: string, done: Callback) => { rows.delete(sid); done(null); }, // prettier-ignore
+      get: (sid: string, done: Callback) => {
+        done(null, rows.get(sid));
+      },
+      set: (sid: string, row: object, done: Callback) => {
+        rows.set(sid, row);
+        done(null);
+      },
+      destroy: (sid: string, done: Callback) => {
+        rows.delete(sid);
+        done(null);
+      },
     }),
     call: byCallback,
   },
@@ -45,8 +53,16 @@ const kinds: StoreKind[] = [
     name: 'a store with callbacks later',
     make: (rows) => ({
       get: (sid: string, done: Callback) => setImmediate(done, null, rows.get(sid)),
-      set: (sid: string, row: object, done: Callback) => setImmediate(() => { rows.set(sid, row); done(null); }), // prettier-ignore
-      destroy: (sid: string, done: Callback) => setImmediate(() => { rows.delete(sid); done(null); }), // prettier-ignore
+      set: (sid: string, row: object, done: Callback) =>
+        setImmediate(() => {
+          rows.set(sid, row);
+          done(null);
+        }),
+      destroy: (sid: string, done: Callback) =>
+        setImmediate(() => {
+          rows.delete(sid);
+          done(null);
+        }),
     }),
     call: byCallback,
   },
@@ -62,9 +78,15 @@ const kinds: StoreKind[] = [
   {
     name: 'a store that says nothing',
     make: (rows) => ({
-      get: (sid: string, done?: Callback) => { done?.(null, rows.get(sid)); }, // prettier-ignore
-      set: (sid: string, row: object) => { rows.set(sid, row); }, // prettier-ignore
-      destroy: (sid: string) => { rows.delete(sid); }, // prettier-ignore
+      get: (sid: string, done?: Callback) => {
+        done?.(null, rows.get(sid));
+      },
+      set: (sid: string, row: object) => {
+        rows.set(sid, row);
+      },
+      destroy: (sid: string) => {
+        rows.delete(sid);
+      },
     }),
     call: directly,
   },
@@ -115,7 +137,10 @@ async function ended({ detector, events }: Watching): Promise<string[]> {
 
 describe.each(kinds)('$name', ({ make, call }) => {
   it('reports a destroyed session, without any request, and silence for one without a user', async () => {
-    const rows: Rows = new Map([['s1', { user: 'alice' }], ['s2', {}]]); // prettier-ignore
+    const rows: Rows = new Map([
+      ['s1', { user: 'alice' }],
+      ['s2', {}],
+    ]);
     const store = make(rows);
     const watch = watching(store);
     await call(store, 'destroy', 's1');
@@ -139,7 +164,12 @@ describe.each(kinds)('$name', ({ make, call }) => {
     const [plain, watched] = [make(new Map()), make(new Map())];
     const own = Object.getOwnPropertyNames(watched);
     const watch = watching(watched);
-    const steps = [['set', 's1', { user: 'alice' }], ['get', 's1'], ['destroy', 's1'], ['get', 's1']] as const; // prettier-ignore
+    const steps = [
+      ['set', 's1', { user: 'alice' }],
+      ['get', 's1'],
+      ['destroy', 's1'],
+      ['get', 's1'],
+    ] as const;
     for (const [name, ...args] of steps) {
       expect(await call(watched, name, ...args)).toEqual(await call(plain, name, ...args));
     }
@@ -173,9 +203,13 @@ describe('a watched store', () => {
   it('calls the host’s callback once, with its own this and arguments', async () => {
     const seen: unknown[] = [];
     const store = {
-      get: (_: string, done: Callback) => { done(null, { user: 'alice' }); }, // prettier-ignore
+      get: (_: string, done: Callback) => {
+        done(null, { user: 'alice' });
+      },
       set: () => undefined,
-      destroy: (_: string, done: (this: unknown, ...args: unknown[]) => void) => { done.call('this', null, 'OK', 7); }, // prettier-ignore
+      destroy: (_: string, done: (this: unknown, ...args: unknown[]) => void) => {
+        done.call('this', null, 'OK', 7);
+      },
     };
     const watch = watching(store);
     await new Promise<void>((resolve) => {
@@ -195,7 +229,12 @@ describe('a watched store', () => {
   const failures: Failure[] = [
     { name: 'by callback', destroy: (_, done) => setImmediate(done, new Error('down')) },
     { name: 'by promise', destroy: () => Promise.reject(new Error('down')) },
-    { name: 'by throwing', destroy: () => { throw new Error('down'); } }, // prettier-ignore
+    {
+      name: 'by throwing',
+      destroy: () => {
+        throw new Error('down');
+      },
+    },
   ];
   it.each(failures)(
     'that fails to destroy $name ends nothing, and leaves no rejection unhandled',
@@ -203,7 +242,11 @@ describe('a watched store', () => {
       const unhandled: unknown[] = [];
       const note = (reason: unknown): unknown => unhandled.push(reason);
       process.on('unhandledRejection', note);
-      const store = { get: (_: string, done: Callback) => setImmediate(done, null, { user: 'alice' }), set: () => 0, destroy }; // prettier-ignore
+      const store = {
+        get: (_: string, done: Callback) => setImmediate(done, null, { user: 'alice' }),
+        set: () => 0,
+        destroy,
+      };
       const watch = watching(store);
       const told = new Promise<unknown>((resolve) => {
         const returned = store.destroy('s1', resolve);
@@ -219,7 +262,11 @@ describe('a watched store', () => {
   );
 
   it('that fails to destroy in silence ends nothing', async () => {
-    const store = { get: (_: string, done: Callback) => setImmediate(done, null, { user: 'alice' }), set: () => 0, destroy: () => undefined as unknown }; // prettier-ignore
+    const store = {
+      get: (_: string, done: Callback) => setImmediate(done, null, { user: 'alice' }),
+      set: () => 0,
+      destroy: () => undefined as unknown,
+    };
     const watch = watching(store);
     await method(store, 'destroy')('s1');
     expect(await ended(watch)).toEqual([]);
@@ -230,7 +277,9 @@ describe('a watched store', () => {
     const store = {
       get: (sid: string, done: Callback) => setImmediate(done, null, rows.get(sid)),
       set: () => 0,
-      destroy: (sid: string) => { setTimeout(() => rows.delete(sid), 20); }, // prettier-ignore
+      destroy: (sid: string) => {
+        setTimeout(() => rows.delete(sid), 20);
+      },
     };
     const watch = watching(store);
     method(store, 'destroy')('s1');
@@ -241,12 +290,19 @@ describe('a watched store', () => {
   it('that cannot be asked still destroys', async () => {
     const destroyed: string[] = [];
     const store = {
-      get: (_: string, done: Callback) => { done(new Error('down')); }, // prettier-ignore
+      get: (_: string, done: Callback) => {
+        done(new Error('down'));
+      },
       set: () => undefined,
-      destroy: (sid: string, done: Callback) => { destroyed.push(sid); done(null); }, // prettier-ignore
+      destroy: (sid: string, done: Callback) => {
+        destroyed.push(sid);
+        done(null);
+      },
     };
     const watch = watching(store);
-    await new Promise((resolve) => { store.destroy('s1', resolve); }); // prettier-ignore
+    await new Promise((resolve) => {
+      store.destroy('s1', resolve);
+    });
     expect(destroyed).toEqual(['s1']);
     await ended(watch);
     expect(watch.events).toContainEqual({ type: 'fault', where: 'store.destroy', error: 'Error' });
@@ -255,12 +311,18 @@ describe('a watched store', () => {
   it('that never answers a read still destroys, and the end is noted when the answer comes', async () => {
     let answer: Callback = () => undefined;
     const store = {
-      get: (_: string, done: Callback) => { answer = done; }, // prettier-ignore
+      get: (_: string, done: Callback) => {
+        answer = done;
+      },
       set: () => undefined,
-      destroy: (_: string, done: Callback) => { done(null); }, // prettier-ignore
+      destroy: (_: string, done: Callback) => {
+        done(null);
+      },
     };
     const watch = watching(store);
-    await new Promise((resolve) => { store.destroy('s1', resolve); }); // prettier-ignore
+    await new Promise((resolve) => {
+      store.destroy('s1', resolve);
+    });
     answer(null, { user: 'alice' });
     await new Promise((resolve) => setImmediate(resolve));
     expect(await ended(watch)).toEqual(['alice: destroyed']);
@@ -268,14 +330,22 @@ describe('a watched store', () => {
 
   it('that clears in a list with ids reports everybody', async () => {
     const store = {
-      get: (_: string, done: Callback) => { done(null, undefined); }, // prettier-ignore
+      get: (_: string, done: Callback) => {
+        done(null, undefined);
+      },
       set: () => undefined,
       destroy: () => undefined,
-      all: (done: Callback) => { done(null, [{ id: 's1', user: 'alice' }, { id: 's2' }, { user: 'bob' }]); }, // prettier-ignore
-      clear: (done: Callback) => { done(null); }, // prettier-ignore
+      all: (done: Callback) => {
+        done(null, [{ id: 's1', user: 'alice' }, { id: 's2' }, { user: 'bob' }]);
+      },
+      clear: (done: Callback) => {
+        done(null);
+      },
     };
     const watch = watching(store);
-    await new Promise((resolve) => { store.clear(resolve); }); // prettier-ignore
+    await new Promise((resolve) => {
+      store.clear(resolve);
+    });
     expect((await ended(watch)).toSorted()).toEqual(['alice: cleared', 'bob: cleared']);
   });
 });

@@ -6,17 +6,41 @@ const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';
 
 describe('the cookies that a browser has after a response', () => {
   it.each<{ name: string; set: string[]; after: Record<string, string> }>([
-    { name: 'are others at another path', set: ['sid=; Max-Age=0; Path=/legacy', 'theme=light; Path=/app/news'], after: { sid: 'a b', theme: 'dark' } }, // prettier-ignore
-    { name: 'change at the path that was asked for, and above', set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'], after: { theme: 'light' } }, // prettier-ignore
+    {
+      name: 'are others at another path',
+      set: ['sid=; Max-Age=0; Path=/legacy', 'theme=light; Path=/app/news'],
+      after: { sid: 'a b', theme: 'dark' },
+    },
+    {
+      name: 'change at the path that was asked for, and above',
+      set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'],
+      after: { theme: 'light' },
+    },
     { name: 'stay as they are', set: [], after: { sid: 'a b', theme: 'dark' } },
     { name: 'change', set: ['sid=c%20d; Path=/; HttpOnly'], after: { sid: 'c d', theme: 'dark' } },
     { name: 'grow', set: ['basket=3'], after: { sid: 'a b', theme: 'dark', basket: '3' } },
     { name: 'go with an Expires of the past', set: [`sid=; Expires=${PAST}`], after: { theme: 'dark' } },
     { name: 'go with a Max-Age of nothing', set: ['sid=x; Max-Age=0'], after: { theme: 'dark' } },
-    { name: 'stay when Max-Age says so', set: [`sid=x; Max-Age=60; Expires=${PAST}`], after: { sid: 'x', theme: 'dark' } }, // prettier-ignore
-    { name: 'go when Max-Age says so', set: [`sid=x; Max-Age=0; Expires=${FUTURE}`], after: { theme: 'dark' } }, // prettier-ignore
-    { name: 'are what the last header says', set: ['sid=; Max-Age=0', 'sid=x'], after: { sid: 'x', theme: 'dark' } }, // prettier-ignore
-    { name: 'may have the names of what objects inherit', set: ['constructor=x', '__proto__=y'], after: { sid: 'a b', theme: 'dark', constructor: 'x', ['__proto__']: 'y' } }, // prettier-ignore
+    {
+      name: 'stay when Max-Age says so',
+      set: [`sid=x; Max-Age=60; Expires=${PAST}`],
+      after: { sid: 'x', theme: 'dark' },
+    },
+    {
+      name: 'go when Max-Age says so',
+      set: [`sid=x; Max-Age=0; Expires=${FUTURE}`],
+      after: { theme: 'dark' },
+    },
+    {
+      name: 'are what the last header says',
+      set: ['sid=; Max-Age=0', 'sid=x'],
+      after: { sid: 'x', theme: 'dark' },
+    },
+    {
+      name: 'may have the names of what objects inherit',
+      set: ['constructor=x', '__proto__=y'],
+      after: { sid: 'a b', theme: 'dark', constructor: 'x', ['__proto__']: 'y' },
+    },
   ])('$name', ({ set, after }) => {
     const cookies = cookiesAfter(cookiesSent('sid=a%20b; theme=dark'), set, '/app/page');
     expect(Object.entries(cookies).toSorted()).toEqual(Object.entries(after).toSorted());

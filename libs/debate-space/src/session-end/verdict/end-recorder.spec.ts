@@ -36,7 +36,10 @@ describe('an end that nobody decides', () => {
   ): Promise<{ readonly renewals: number; readonly due: readonly string[] }> {
     const outbox = memoryQueue();
     const extend = jest.spyOn(outbox, 'extend');
-    const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, { leaseMs: 600, ...options }); // prettier-ignore
+    const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, {
+      leaseMs: 600,
+      ...options,
+    });
     await recorder.hold('alice', 'explicit', undefined, isOpen);
     then?.(recorder);
     await pause(1_600);

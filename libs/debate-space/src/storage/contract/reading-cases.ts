@@ -54,11 +54,16 @@ export const readingCases: ContractCases = {
   'long keys that differ in their last character are two': withStorage(async (storage) => {
     const [one, other] = [`a:${'k'.repeat(1_497)}1`, `a:${'k'.repeat(1_497)}2`];
     await put(storage, { [one]: '1', [other]: '2' });
-    assert.deepEqual(await rowsOf(storage, 'a'), [[one, '1'], [other, '2']]); // prettier-ignore
+    assert.deepEqual(await rowsOf(storage, 'a'), [
+      [one, '1'],
+      [other, '2'],
+    ]);
   }),
 
   'a range is in the order of the bytes': withStorage(async (storage) => {
-    const sorted = [' ', '!', '-', '10', '2', ':', 'A', 'Z', '_', 'a', 'a ', 'a-', 'aa', 'b', 'zz', '~'].map((rest) => `a:${rest}`); // prettier-ignore
+    const sorted = [' ', '!', '-', '10', '2', ':', 'A', 'Z', '_', 'a', 'a ', 'a-', 'aa', 'b', 'zz', '~'].map(
+      (rest) => `a:${rest}`,
+    );
     for (const key of sorted.toReversed()) await put(storage, { [key]: key });
     assert.deepEqual(
       (await rowsOf(storage, 'a')).map(([key]) => key),
@@ -68,7 +73,10 @@ export const readingCases: ContractCases = {
 
   'a range includes its first key and excludes its last one': withStorage(async (storage) => {
     await put(storage, { 'a:1': '1', 'a:2': '2', 'a:3': '3' });
-    assert.deepEqual(await storage.range('a:1', 'a:3', { limit: 10 }), [['a:1', '1'], ['a:2', '2']]); // prettier-ignore
+    assert.deepEqual(await storage.range('a:1', 'a:3', { limit: 10 }), [
+      ['a:1', '1'],
+      ['a:2', '2'],
+    ]);
     assert.deepEqual(await storage.range('a:2', 'a:2', { limit: 10 }), []);
     assert.deepEqual(await storage.range('a:3', 'a:1', { limit: 10 }), []);
     assert.deepEqual(await storage.range('a:11', 'a:29', { limit: 10 }), [['a:2', '2']]);
