@@ -59,7 +59,7 @@ const erasure = { reference: 'GDPR-1', mode: 'delete' } as const;
 const user = { ...erasure, uidHash: 'hash' };
 const logout = { id: 'id', uid: 'alice' };
 const attempt = { ...logout, attempts: 3, tookMs: 5 };
-const counts = { total: 3, done: 1, notFound: 1, vetoed: 1, cancelled: 0 };
+const counts = { total: 3, done: 1, notFound: 1, vetoed: 1, canceled: 0 };
 
 /** One event may have several types. */
 type EventOf<Type, Event = DebateSpaceEvent> = Event extends { type: infer Types }
@@ -96,7 +96,7 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
   'erasure-overdue': [{ type: 'erasure-overdue', ...erasure, waiting: 2, days: 7 }],
   'erasure-paused': [{ type: 'erasure-paused', ...erasure }],
   'erasure-resumed': [{ type: 'erasure-resumed', ...erasure }],
-  'erasure-cancelled': [{ type: 'erasure-cancelled', ...erasure, count: 2 }],
+  'erasure-canceled': [{ type: 'erasure-canceled', ...erasure, count: 2 }],
   'erasure-finished': [{ type: 'erasure-finished', ...erasure, ...counts }],
   'erasures-in-memory': [{ type: 'erasures-in-memory' }],
   'erasures-dropped': [{ type: 'erasures-dropped', count: 2 }],

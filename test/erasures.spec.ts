@@ -191,7 +191,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).receipts('nowhere'))).toEqual([]);
     });
 
-    it('deletes first when a user is to be deleted and anonymised', async () => {
+    it('deletes first when a user is to be deleted and anonymized', async () => {
       const app = await start();
       await service.goDown();
       const heldUp = told(app, 'erasure-service-down');
@@ -406,7 +406,7 @@ for (const kind of storageKinds) {
       expect(await finished).toMatchObject([{ reference: 'nobody', total: 0 }]);
     });
 
-    it('pauses, goes on and is cancelled, over all instances', async () => {
+    it('pauses, goes on and is canceled, over all instances', async () => {
       const [one, other] = [await start(), kind.name === 'memory' ? undefined : await start()];
       const uids = uidsOf(50);
       register(uids);
@@ -421,9 +421,9 @@ for (const kind of storageKinds) {
       await service.received.waitFor('delete', { count: 20 });
       await erasures.cancel('stop and go');
       const ended = await lastValueFrom(erasures.progress('stop and go'));
-      expect(ended).toMatchObject({ state: 'cancelled', waiting: 0, total: 50, failed: 0 });
-      expect(ended.cancelled).toBeGreaterThan(0);
-      expect(ended.done + ended.cancelled).toBe(50);
+      expect(ended).toMatchObject({ state: 'canceled', waiting: 0, total: 50, failed: 0 });
+      expect(ended.canceled).toBeGreaterThan(0);
+      expect(ended.done + ended.canceled).toBe(50);
       expect(service.received.of('delete')).toHaveLength(ended.done);
       await expect(
         erasures.requestMany(uids, { mode: 'delete', reference: 'stop and go' }),
@@ -588,7 +588,7 @@ describe('what operators read of erasures', () => {
       'warn an erasure failed (503) and is tried again; further ones with this cause are not logged',
       expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then retry it$/),
       'log the service erases users again',
-      'log erasure case-1 is finished: 1 done, 0 already gone, 0 vetoed, 0 cancelled',
+      'log erasure case-1 is finished: 1 done, 0 already gone, 0 vetoed, 0 canceled',
     ]);
     expect(lines.join()).not.toContain('alice');
     await app.close();

@@ -33,12 +33,12 @@ const userOf = (name: string): NewUser => ({
 const listed = Array.from({ length: 300 }, (_, n) => `listed ${n}`);
 const single = [
   'deleted',
-  'anonymised',
+  'anonymized',
   'parked logout',
   'waiting logout',
   'hesitant',
   'refused',
-  'cancelled',
+  'canceled',
   'vetoed',
 ];
 /** What a service says that repeats whom it was asked for. */
@@ -132,9 +132,9 @@ class Story {
         reference: 'one by one',
         requestedBy: 'the desk',
       });
-    await erasures.request({ uid: uidOf('anonymised'), mode: 'anonymize' });
+    await erasures.request({ uid: uidOf('anonymized'), mode: 'anonymize' });
     await erasures.requestMany(uidsOf(listed), { mode: 'delete', reference: 'the list' });
-    await erasures.request({ uid: uidOf('cancelled'), mode: 'delete', reference: 'given back' });
+    await erasures.request({ uid: uidOf('canceled'), mode: 'delete', reference: 'given back' });
     await heldUp;
     await erasures.cancel('given back');
     await lastValueFrom(erasures.progress('given back')); // it may have been under way
@@ -260,7 +260,7 @@ for (const kind of keptPlaces) {
 
     it('at the service, but who was not to be erased after all', () => {
       const left = service.users.all().flatMap(({ uid }) => uid ?? []);
-      expect(left.toSorted()).toEqual([uidOf('cancelled'), uidOf('vetoed')]);
+      expect(left.toSorted()).toEqual([uidOf('canceled'), uidOf('vetoed')]);
     });
 
     it('of their logouts, but of the user whom a veto has kept', () => {
@@ -293,7 +293,7 @@ for (const kind of keptPlaces) {
         'vetoed',
         'retrying',
         'parked',
-        'cancelled',
+        'canceled',
         'resumed',
         'finished',
       ])

@@ -87,7 +87,7 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.claim(10, LONG)).toEqual([{ entry: all, ...none }]);
   });
 
-  it('forgets what is cancelled', async () => {
+  it('forgets what is canceled', async () => {
     await outbox.hold(entry('a'), 1);
     await outbox.cancel('a');
     await outbox.release('a');
@@ -301,11 +301,11 @@ const contract = (kind: OutboxKind): void => {
   it('tells where the logouts of a user stand, and which are over', async () => {
     const mine = (id: string, endedAt: number): LogoutEntry => entry(id, { uid: 'alice', endedAt });
     await pend('somebody else’s');
-    for (const [n, name] of ['done', 'retried', 'parked', 'held', 'cancelled'].entries()) {
+    for (const [n, name] of ['done', 'retried', 'parked', 'held', 'canceled'].entries()) {
       await outbox.hold(mine(name, n), LONG);
       if (n < 3) await outbox.release(name);
     }
-    await outbox.cancel('cancelled');
+    await outbox.cancel('canceled');
     await outbox.claim(10, LONG);
     await outbox.finish('done', 2);
     await outbox.retry('retried', { attempts: 1, rejections: 0, cause: '503' }, LONG);

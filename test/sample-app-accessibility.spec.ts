@@ -80,7 +80,7 @@ chromium.describe('every page of the sample app', () => {
     for (const summary of await page.locator('summary').all()) await summary.click();
     found.push(...(await findings(page)));
     await page.getByLabel('To confirm').first().fill('eve');
-    await page.getByRole('button', { name: 'Anonymise me for good' }).click();
+    await page.getByRole('button', { name: 'Anonymize me for good' }).click();
     await page.getByText('This is not your user name.').waitFor();
     expect([...found, ...(await findings(page))]).toEqual([]);
   });

@@ -18,7 +18,7 @@ const list = fileOf(leavers);
 const textOf = (page: Page, show: string): Promise<string> =>
   page.locator(`[data-show="${show}"]`).innerText();
 
-async function confirm(page: Page, wish: 'Anonymise me' | 'Delete me', typed: string): Promise<void> {
+async function confirm(page: Page, wish: 'Anonymize me' | 'Delete me', typed: string): Promise<void> {
   await page.goto('/me');
   const details = page.locator('details', { hasText: wish });
   await details.locator('summary').click();
@@ -117,9 +117,9 @@ chromium.describe('the sample app in a browser', () => {
 
   it('works without JavaScript', async () => {
     const page = await host.loggedIn('ben', { javaScriptEnabled: false });
-    await confirm(page, 'Anonymise me', 'eve');
+    await confirm(page, 'Anonymize me', 'eve');
     await page.getByText('This is not your user name.').waitFor();
-    await confirm(page, 'Anonymise me', 'ben');
+    await confirm(page, 'Anonymize me', 'ben');
     await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
     await host.sim.received.waitFor('anonymize');
     const again = page.getByRole('link', { name: 'Load the page again' });
@@ -170,8 +170,8 @@ chromium.describe('the sample app in a browser', () => {
     await page.getByLabel('To confirm').fill('delete');
     await page.getByRole('button', { name: 'Erase them all for good' }).click();
     await page.getByRole('button', { name: 'Cancel what has not begun' }).click();
-    await page.getByText('Cancelled.', { exact: false }).first().waitFor();
-    expect((await host.app.get(DebateSpaceErasures).status('leavers')).cancelled).toBeGreaterThan(0);
+    await page.getByText('Canceled.', { exact: false }).first().waitFor();
+    expect((await host.app.get(DebateSpaceErasures).status('leavers')).canceled).toBeGreaterThan(0);
   });
 
   it('brings the form back with what is wrong at each field', async () => {

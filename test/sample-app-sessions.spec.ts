@@ -63,7 +63,7 @@ describe('the progress stream of a bulk erasure', () => {
     const stream = await watching(admin);
     await (await host.loggedIn('ada')).submit('/logout');
     await admin.submit(erasurePath('leavers', 'cancel'));
-    expect(await rest(stream)).toContain('"state":"cancelled"');
+    expect(await rest(stream)).toContain('"state":"canceled"');
   });
 });
 
@@ -146,7 +146,7 @@ describe('an erasure whose reference is a path of its own', () => {
       expect(page).toContain('<progress');
       const [, cancel = ''] = /action="([^"]+cancel[^"]*)"/.exec(page) ?? [];
       expect((await admin.submit(cancel.replaceAll('&amp;', '&'))).status).toBe(303);
-      expect((await erasures.status(reference)).state).toBe('cancelled');
+      expect((await erasures.status(reference)).state).toBe('canceled');
       const [, events = ''] = /data-events="([^"]+)"/.exec(page) ?? [];
       const stream = await admin.request(events.replaceAll('&amp;', '&'));
       expect(await stream.text()).toContain('event: end');

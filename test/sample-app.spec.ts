@@ -207,7 +207,7 @@ describe('erasure', () => {
     return lastValueFrom(app.get(DebateSpaceErasures).progress(receipt.replace('/receipts/', '')));
   }
 
-  it('anonymises and keeps the contributions', async () => {
+  it('anonymizes and keeps the contributions', async () => {
     const contributions = sim.users.get('ada')?.contributions;
     const [ada, receipt] = await erased('ada', 'anonymize');
     expect(await over(receipt)).toMatchObject({ state: 'done', done: 1 });
@@ -390,7 +390,7 @@ describe('the erasure of many', () => {
     );
   });
 
-  it('is paused, resumed and cancelled', async () => {
+  it('is paused, resumed and canceled', async () => {
     const admin = await loggedIn('admin');
     await sim.goDown();
     await admin.upload('/admin/erasures', leavers, list);
@@ -400,7 +400,7 @@ describe('the erasure of many', () => {
     await admin.submit(erasurePath('leavers', 'resume'));
     expect((await erasures.status('leavers')).state).not.toBe('paused');
     await admin.submit(erasurePath('leavers', 'cancel'));
-    expect(await erasures.status('leavers')).toMatchObject({ cancelled: 2, state: 'cancelled' });
+    expect(await erasures.status('leavers')).toMatchObject({ canceled: 2, state: 'canceled' });
   });
 
   it('has no page for an unknown reference', async () => {

@@ -69,15 +69,15 @@ for (const kind of keptPlaces) {
 
     it('is not found, while it waits or later', async () => {
       const outbox = await open();
-      const [held, cancelled, finished, parked, superseded, retried] = [
+      const [held, canceled, finished, parked, superseded, retried] = [
         'held',
-        'cancelled',
+        'canceled',
         'finished',
         'parked',
         'superseded',
         'retried',
       ].map((name) => numbered(name, 40)) as [string[], string[], string[], string[], string[], string[]];
-      await hold(outbox, [...held, ...cancelled]);
+      await hold(outbox, [...held, ...canceled]);
       await pend(outbox, [...finished, ...parked, ...superseded, ...retried]);
       expect(await traces()).toEqual([]);
 
@@ -96,7 +96,7 @@ for (const kind of keptPlaces) {
 
       for (const id of finished) await outbox.finish(id, 2);
       for (const id of superseded) expect(await outbox.supersede(uidOf(id), LONG)).toBe(1);
-      for (const id of cancelled) await outbox.cancel(id);
+      for (const id of canceled) await outbox.cancel(id);
       for (const id of parked) await outbox.discard(id);
       expect((await outbox.ofUser(uidOf(finished[0] ?? ''))).finished).toHaveLength(1);
       expect(await traces()).toEqual([]);

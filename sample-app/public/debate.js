@@ -63,7 +63,7 @@ function logged(text) {
 }
 
 function nameOf(user) {
-  return user.name ?? user.uid ?? 'Anonymised user';
+  return user.name ?? user.uid ?? 'Anonymized user';
 }
 
 function element(name, className, text) {

@@ -15,7 +15,7 @@ export function statusText(status: ErasureStatus): string {
     ['done', status.done],
     ['already gone', status.notFound],
     ['vetoed', status.vetoed],
-    ['cancelled', status.cancelled],
+    ['canceled', status.canceled],
     ['failed', status.failed],
     ['waiting', status.waiting],
   ];

@@ -8,7 +8,7 @@ export const exitCodes = {
   unfinished: 5,
   faults: 6,
   vetoed: 7,
-  cancelled: 8,
+  canceled: 8,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -26,5 +26,5 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.unfinished, 'unfinished: interrupted, or some users are not erased yet'],
   [exitCodes.faults, 'doctor found faults'],
   [exitCodes.vetoed, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
-  [exitCodes.cancelled, 'finished; some users are not erased, because the erasure was cancelled'],
+  [exitCodes.canceled, 'finished; some users are not erased, because the erasure was canceled'],
 ];

@@ -3,7 +3,7 @@ import { Failure } from './failure.js';
 import { counted } from './text.js';
 
 /** @throws {Failure} when users of a reference are not erased although its work ended; says how many, and why */
-export function requireErased({ reference, failed, vetoed, cancelled }: ErasureStatus): void {
+export function requireErased({ reference, failed, vetoed, canceled }: ErasureStatus): void {
   if (failed > 0) {
     throw new Failure(
       'unfinished',
@@ -12,9 +12,9 @@ export function requireErased({ reference, failed, vetoed, cancelled }: ErasureS
   }
   const notErased = [
     ...(vetoed > 0 ? [`${counted(vetoed, 'user')} vetoed by erasure.beforeErase`] : []),
-    ...(cancelled > 0 ? [`${counted(cancelled, 'user')} cancelled`] : []),
+    ...(canceled > 0 ? [`${counted(canceled, 'user')} canceled`] : []),
   ];
   if (notErased.length > 0) {
-    throw new Failure(vetoed > 0 ? 'vetoed' : 'cancelled', `Not erased: ${notErased.join(', ')}.`);
+    throw new Failure(vetoed > 0 ? 'vetoed' : 'canceled', `Not erased: ${notErased.join(', ')}.`);
   }
 }

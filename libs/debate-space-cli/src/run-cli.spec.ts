@@ -8,7 +8,7 @@ import { configuredFor, keys, run } from './testing/command-line.js';
 describe('a command line that cannot be understood', () => {
   it.each([
     ['users fnd ada', 'find'],
-    ['users list --colour', '--colour'],
+    ['users list --loud', '--loud'],
     ['users find', 'uid'],
     ['erasures', 'Usage: debate-space erasures'],
   ])('%s', async (command, part) => {
@@ -19,11 +19,11 @@ describe('a command line that cannot be understood', () => {
   });
 
   it('is JSON, too, when JSON is wanted', async () => {
-    const { out, err } = await run('users list --colour --json');
+    const { out, err } = await run('users list --loud --json');
     expect(JSON.parse(out)).toEqual({
-      error: { code: 'ERR_DEBATE_SPACE_CLI_USAGE', message: "error: unknown option '--colour'" },
+      error: { code: 'ERR_DEBATE_SPACE_CLI_USAGE', message: "error: unknown option '--loud'" },
     });
-    expect(err).toContain("unknown option '--colour'");
+    expect(err).toContain("unknown option '--loud'");
   });
 });
 

@@ -5,10 +5,10 @@
 export type ErasureMode = 'anonymize' | 'delete';
 
 /**
- * `not-found`: the service did not know the uid. `cancelled`: given up after an attempt that may have been carried out;
- * what was cancelled before anything was sent has no receipt.
+ * `not-found`: the service did not know the uid. `canceled`: given up after an attempt that may have been carried out;
+ * what was canceled before anything was sent has no receipt.
  */
-export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'cancelled';
+export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'canceled';
 
 /**
  * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `expired`: it ran out; `requested`: by `logoutUser`; `erasure`: ahead of it;
@@ -118,7 +118,7 @@ export type DebateSpaceEvent =
   | (ErasureEvent & { readonly type: 'erasure-overdue'; readonly waiting: number; readonly days: number })
   | (ErasureEvent & { readonly type: 'erasure-paused' | 'erasure-resumed' })
   /** So many of a reference are given up; nothing was sent of them. */
-  | (ErasureEvent & { readonly type: 'erasure-cancelled'; readonly count: number })
+  | (ErasureEvent & { readonly type: 'erasure-canceled'; readonly count: number })
   /** Nothing of the reference is left to do. */
   | (ErasureEvent & {
       readonly type: 'erasure-finished';
@@ -126,7 +126,7 @@ export type DebateSpaceEvent =
       readonly done: number;
       readonly notFound: number;
       readonly vetoed: number;
-      readonly cancelled: number;
+      readonly canceled: number;
     })
   /** The first erasure was asked for, and the outbox keeps it in memory only. */
   | { readonly type: 'erasures-in-memory' }

@@ -21,7 +21,7 @@ import { UploadForm } from './upload-form.decorator.js';
 import type { UploadedList } from './uploaded-lists.js';
 import { uploadedUids } from './uploaded-uids.js';
 
-/** Anonymises or deletes all users of a file. */
+/** Anonymizes or deletes all users of a file. */
 @Controller('admin/erasures')
 @UseGuards(AuthenticatedGuard, AdminGuard)
 @UseFilters(BulkErasureRefusedFilter)

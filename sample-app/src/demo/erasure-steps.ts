@@ -26,7 +26,7 @@ export async function erasureSteps(
   const file = (await (await ben.request('/me/data')).json()) as { email?: string };
   report.check('Ben downloads what the debate space has about him.', file.email === users.get('ben')?.email);
 
-  report.heading('Anonymising');
+  report.heading('Anonymizing');
   const contributions = users.get('ben')?.contributions;
   const requests = received.count;
   const forged = await ben.submitWithoutToken('/me/anonymize', { confirmation: 'ben' });

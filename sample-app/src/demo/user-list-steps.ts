@@ -16,7 +16,7 @@ export async function userListSteps(report: Report, url: string): Promise<void> 
     headers: { Accept: 'application/json' },
   });
   const { users, total, nextPage } = (await response.json()) as UserPage;
-  const names = users.map(({ uid }) => uid ?? 'an anonymised user').join(' and ');
+  const names = users.map(({ uid }) => uid ?? 'an anonymized user').join(' and ');
   report.check(`The administrator reads the first page: ${names}.`, users.length === 2);
   report.check('Three users are left, on two pages.', total === 3 && nextPage === 2);
 }

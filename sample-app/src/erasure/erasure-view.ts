@@ -18,7 +18,7 @@ export interface ErasureView {
   readonly pace: string;
 }
 
-const COUNTED = ['done', 'notFound', 'vetoed', 'cancelled', 'failed', 'waiting'] as const;
+const COUNTED = ['done', 'notFound', 'vetoed', 'canceled', 'failed', 'waiting'] as const;
 
 const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'Noted. The debate space is told as soon as it can be.',
@@ -26,7 +26,7 @@ const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   paused: 'Paused. Nothing is sent until somebody resumes it.',
   overdue: 'This takes longer than it should. It is still being tried.',
   done: 'Done.',
-  cancelled: 'Cancelled. What had not begun is not erased.',
+  canceled: 'Canceled. What had not begun is not erased.',
 };
 
 const CUT_OFF =
@@ -40,7 +40,7 @@ export function erasureView(status: ErasureStatus | ErasureProgress): ErasureVie
   return {
     reference,
     state,
-    what: mode === 'anonymize' ? 'Anonymise' : 'Delete',
+    what: mode === 'anonymize' ? 'Anonymize' : 'Delete',
     requestedBy: requestedBy ?? 'not known',
     askedAt: moment(askedAt),
     sentence: complete ? SENTENCES[state] : CUT_OFF,

@@ -17,7 +17,7 @@ const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
   erased: 'erased',
   'not-found': 'the debate space did not know this user (any more)',
   vetoed: 'not erased',
-  cancelled: 'given up; it may have been erased all the same',
+  canceled: 'given up; it may have been erased all the same',
 };
 
 export function receiptView(status: ErasureStatus, receipt: ErasureReceipt | undefined): ReceiptView {

@@ -18,7 +18,7 @@ export interface UserListPage {
 export function userListPage({ users, page, perPage, total, totalPages, nextPage }: UserPage): UserListPage {
   const at = (number: number): string => `/admin/users?page=${number}&per_page=${perPage ?? users.length}`;
   const ofPages = totalPages === undefined ? '' : ` of ${count(totalPages)}`;
-  const ofAll = total === undefined ? '' : ` ${count(total)} users, the anonymised ones included.`;
+  const ofAll = total === undefined ? '' : ` ${count(total)} users, the anonymized ones included.`;
   return {
     summary: `Page ${count(page)}${ofPages}.${ofAll}`,
     users: users.map(row),

@@ -49,7 +49,7 @@ describe('erase', () => {
     expect(err + out).not.toMatch(/ada|nobody/);
   });
 
-  it('anonymises the users of a file', async () => {
+  it('anonymizes the users of a file', async () => {
     await file('users.csv', 'id,email\nada,ada@example.org\nben,ben@example.org\n');
     const command =
       'erase --file users.csv --column id --mode anonymize --reference case-1 --requested-by desk --yes';

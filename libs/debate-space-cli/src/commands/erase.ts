@@ -27,13 +27,13 @@ interface EraseOptions {
   readonly yes?: boolean;
 }
 
-const VERBS = { anonymize: 'anonymised', delete: 'deleted with all their contributions' } as const;
+const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
 
-/** Anonymises or deletes users, for good. */
+/** Anonymizes or deletes users, for good. */
 export function addErase(program: Command, cli: CliContext): void {
   const command = program
     .command('erase')
-    .description('anonymise or delete users, for good')
+    .description('anonymize or delete users, for good')
     .argument('[uid...]', 'under which the users were registered')
     .addOption(
       new Option('--mode <mode>', 'what is to be done')

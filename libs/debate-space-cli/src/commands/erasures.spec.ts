@@ -77,17 +77,17 @@ for (const storage of sharedStorages) {
         expect(await run('erasures retry nothing', { env })).toMatchObject({ code: 1 });
       });
 
-      it('can be cancelled, when that is typed', async () => {
+      it('can be canceled, when that is typed', async () => {
         expect(await run('erasures cancel case-1', { env })).toMatchObject({ code: 2 });
         expect(await run('erasures cancel case-1', { env, typed: 'no' })).toMatchObject({ code: 1 });
         const { code, err } = await run('erasures cancel case-1', { env, typed: 'cancel 2' });
         expect(code).toBe(0);
         expect(err).toContain('2 users of case-1 would not be erased');
-        expect(await answer('erasures status case-1')).toMatchObject({ state: 'cancelled', cancelled: 2 });
+        expect(await answer('erasures status case-1')).toMatchObject({ state: 'canceled', canceled: 2 });
       });
 
-      it('can be cancelled by a script', async () => {
-        expect(await answer('erasures cancel case-1 --yes')).toMatchObject({ cancelled: 2 });
+      it('can be canceled by a script', async () => {
+        expect(await answer('erasures cancel case-1 --yes')).toMatchObject({ canceled: 2 });
       });
 
       it('is only watched by the same command, unless it is told to carry it out', async () => {
@@ -145,14 +145,14 @@ for (const storage of sharedStorages) {
         }
       });
 
-      it('ends with 8 when it was cancelled', async () => {
+      it('ends with 8 when it was canceled', async () => {
         const erasing = start('erase ada ben --mode delete --reference case-1 --yes', { env });
         await erasing.told('this only watches');
         const watching = start('erasures status case-1 --watch', { env });
         await watching.told('0 of 2');
         await run('erasures cancel case-1 --yes', { env });
         expect([await erasing.code, await watching.code]).toEqual([8, 8]);
-        expect(erasing.err()).toContain('Not erased: 2 users cancelled.');
+        expect(erasing.err()).toContain('Not erased: 2 users canceled.');
       });
 
       it('ends with 5 when the watching is interrupted before', async () => {

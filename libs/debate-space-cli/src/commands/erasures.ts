@@ -92,7 +92,7 @@ export function addErasures(program: Command, cli: CliContext): void {
       const context = await commandContext(command, cli);
       await withApp(context, needs, async (app) => {
         const erasures = app.get(DebateSpaceErasures);
-        if (yes !== true) await confirm(context, ...cancelling(await erasures.status(reference)));
+        if (yes !== true) await confirm(context, ...canceling(await erasures.status(reference)));
         const status = await erasures.cancel(reference);
         context.output.answer(status, statusText(status));
       });
@@ -105,7 +105,7 @@ function receiptsOf(erasures: DebateSpaceErasures, reference: string | undefined
   throw new Failure('usage', 'Name either a reference or --uid <uid>.');
 }
 
-function cancelling({ reference, waiting }: ErasureStatus): [consequence: string, words: string] {
+function canceling({ reference, waiting }: ErasureStatus): [consequence: string, words: string] {
   const users = counted(waiting, 'user');
   return [
     `${users} of ${reference} would not be erased, and the reference could not be used again.`,

@@ -45,7 +45,7 @@ describe('the command line', () => {
     ['--users -1', '--users'],
     ['--users=1.5', '--users must be'],
     ['--rate-limit none', '--rate-limit must be'],
-    ['--colour red', '--colour'],
+    ['--loud red', '--loud'],
     ['extra', 'extra'],
     ['--host', '--host'],
   ])('refuses %s and says which part is wrong', (flags, message) => {

@@ -53,7 +53,7 @@ describe('the script of the page', () => {
     expect(page.users.children.map(({ texts }) => texts)).toEqual([
       ['<b>F</b>', 'u-1', '1 contribution', '● In the debate'],
       ['u-2', '0 contributions', '○ Not signed in'],
-      ['Anonymised user', '3 contributions', '○ Not signed in'],
+      ['Anonymized user', '3 contributions', '○ Not signed in'],
     ]);
     expect(page.summary.textContent).toBe('1 of 3 signed in to the debate');
   });

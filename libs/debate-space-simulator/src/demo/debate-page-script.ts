@@ -12,7 +12,7 @@ function element(name, className, text) {
 
 function item(user, present) {
   const node = document.createElement('li');
-  const who = element('span', 'who', user.name ?? (user.uid === null ? 'Anonymised user' : user.uid));
+  const who = element('span', 'who', user.name ?? (user.uid === null ? 'Anonymized user' : user.uid));
   if (user.name !== null && user.uid !== null) who.append(element('span', 'uid', user.uid));
   const count = user.contributions + (user.contributions === 1 ? ' contribution' : ' contributions');
   node.append(who, element('span', 'state', count));

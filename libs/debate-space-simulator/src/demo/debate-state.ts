@@ -2,7 +2,7 @@ import { fullName } from '../state/simulated-user.js';
 import type { DebateSessions } from '../state/debate-sessions.js';
 import type { SimulatedUsers } from '../state/simulated-users.js';
 
-/** What the page shows. `uid` and `name` are null for an anonymised user. */
+/** What the page shows. `uid` and `name` are null for an anonymized user. */
 export interface DebateState {
   signedIn: string[];
   users: { uid: string | null; name: string | null; contributions: number }[];

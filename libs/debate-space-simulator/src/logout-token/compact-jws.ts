@@ -1,7 +1,7 @@
 import { InvalidLogoutToken } from './invalid-logout-token.js';
 import { isJsonObject, type JsonObject } from './json-object.js';
 
-/** A JWS in compact serialisation (RFC 7515, section 7.1), decoded and not yet verified. */
+/** A JWS in compact serialization (RFC 7515, section 7.1), decoded and not yet verified. */
 export interface CompactJws {
   readonly header: JsonObject;
   readonly claims: JsonObject;

@@ -4,7 +4,7 @@ import { accessToken, callApi, deleteUser, simulators } from '../testing/service
 const start = simulators();
 const AWKWARD_UIDS = ['a/b', '100%', '%2F', 'née 😀', '..a', 'a?b#c', 'a+b c', '"<uid>"'];
 
-describe('anonymisation', () => {
+describe('anonymization', () => {
   it('erases the personal fields and the uid, keeps the contributions, and ends the session', async () => {
     const sim = await start({
       users: [{ uid: 'u-1', first_name: 'F', last_name: 'L', email: 'e@example.org', contributions: 3 }],

@@ -7,7 +7,7 @@ const people = (count: number): NewUser[] => Array.from({ length: count }, (_, i
 const uids = (body: unknown): unknown[] => (body as { data: { uid: unknown }[] }).data.map(({ uid }) => uid);
 
 describe('the user list', () => {
-  it('describes every user in the envelope, the anonymised ones included', async () => {
+  it('describes every user in the envelope, the anonymized ones included', async () => {
     const sim = await start({
       users: [{ uid: 'u-1', first_name: 'F', last_name: 'L', contributions: 2 }, { uid: 'u-2' }],
     });

@@ -10,7 +10,7 @@ export interface DebateSessionChange {
 
 /**
  * Who is signed in to the debate. A session ends with a backchannel logout (section 4.5), and with the
- * anonymisation or deletion of its user. Emits `change` whenever a session begins or ends.
+ * anonymization or deletion of its user. Emits `change` whenever a session begins or ends.
  */
 export class DebateSessions extends EventEmitter<{ change: [DebateSessionChange] }> {
   readonly #users: SimulatedUsers;

@@ -10,9 +10,9 @@ export interface NewUser {
   contributions?: number;
 }
 
-/** A registered user. The personal fields, `uid` among them, are null once anonymised (section 4.2). */
+/** A registered user. The personal fields, `uid` among them, are null once anonymized (section 4.2). */
 export interface SimulatedUser {
-  /** The service's own number; it outlives anonymisation. */
+  /** The service's own number; it outlives anonymization. */
   readonly id: number;
   readonly uid: string | null;
   readonly first_name: string | null;

@@ -46,7 +46,7 @@ describe('the registered users', () => {
     expect(() => users.add({ uid: 'u-1' })).toThrow(expect.objectContaining({ code: 'DELETED_UID' }));
   });
 
-  it('may register again after an anonymisation, as somebody new', () => {
+  it('may register again after an anonymization, as somebody new', () => {
     const users = new SimulatedUsers(new ServiceClock(0));
     const first = users.add({ uid: 'u-1', contributions: 2 });
     users.anonymize('u-1');

@@ -6,7 +6,7 @@ import { DeletedUidError, DuplicateUidError } from './uid-errors.js';
 /**
  * The users registered in the service (section 2).
  *
- * Emits `removed` with the uid after an anonymisation or a deletion, and `change` after every change.
+ * Emits `removed` with the uid after an anonymization or a deletion, and `change` after every change.
  */
 export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; change: [] }> {
   readonly #clock: ServiceClock;
@@ -22,7 +22,7 @@ export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; chang
     this.#clock = clock;
   }
 
-  /** Registered users, the anonymised ones included. */
+  /** Registered users, the anonymized ones included. */
   get count(): number {
     return this.#byId.size;
   }
@@ -61,7 +61,7 @@ export class SimulatedUsers extends EventEmitter<{ removed: [uid: string]; chang
     return this.#idByUid.has(uid);
   }
 
-  /** Every user in the order of registration, the anonymised ones included. */
+  /** Every user in the order of registration, the anonymized ones included. */
   all(): SimulatedUser[] {
     return this.slice(0);
   }

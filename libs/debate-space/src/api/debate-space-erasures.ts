@@ -212,7 +212,7 @@ export class DebateSpaceErasures {
    */
   async cancel(reference: string): Promise<ErasureStatus> {
     const status = await this.#control.cancel(reference);
-    this.#emit({ type: 'erasure-cancelled', reference, mode: status.mode, count: status.cancelled });
+    this.#emit({ type: 'erasure-canceled', reference, mode: status.mode, count: status.canceled });
     if (status.finishedAt) this.#emit(finishedEvent(status));
     return status;
   }

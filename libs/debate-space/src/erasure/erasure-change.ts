@@ -19,7 +19,7 @@ const COUNTED = {
   erased: 'done',
   'not-found': 'notFound',
   vetoed: 'vetoed',
-  cancelled: 'cancelled',
+  canceled: 'canceled',
 } as const;
 const ID_BYTES = 9;
 
@@ -150,13 +150,13 @@ export class ErasureChange {
 
   /**
    * Whether one of its references wants it carried out now. What may have been carried out is finished although it is
-   * cancelled.
+   * canceled.
    */
   async isWanted(entry: StoredEntry): Promise<boolean> {
     if (entry.parked) return false;
     for (const reference of entry.references) {
       const batch = await this.findBatch(reference);
-      if (batch && isRunning(batch) && (entry.unknown || !batch.cancelling)) return true;
+      if (batch && isRunning(batch) && (entry.unknown || !batch.canceling)) return true;
     }
     return false;
   }
@@ -192,24 +192,24 @@ function readable(found: ReadRecord<StoredBatch>): StoredBatch {
 
 /** @param now by the storage's clock */
 function newBatch(request: BatchRequest, now: number): StoredBatch {
-  const counts = { total: 0, done: 0, notFound: 0, vetoed: 0, cancelled: 0, failed: 0 };
-  const state = { complete: false, paused: false, cancelling: false, started: false };
+  const counts = { total: 0, done: 0, notFound: 0, vetoed: 0, canceled: 0, failed: 0 };
+  const state = { complete: false, paused: false, canceling: false, started: false };
   return { ...request, revision: 0, askedAt: Date.now(), since: now, ...state, ...counts };
 }
 
 export function finishedEvent(batch: Omit<FinishedEvent, 'type'>): FinishedEvent {
-  const { reference, mode, total, done, notFound, vetoed, cancelled } = batch;
-  return { type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, cancelled };
+  const { reference, mode, total, done, notFound, vetoed, canceled } = batch;
+  return { type: 'erasure-finished', reference, mode, total, done, notFound, vetoed, canceled };
 }
 
 /** How many are neither finished nor parked. */
-export function waitingOf({ total, done, notFound, vetoed, cancelled, failed }: StoredBatch): number {
-  return total - done - notFound - vetoed - cancelled - failed;
+export function waitingOf({ total, done, notFound, vetoed, canceled, failed }: StoredBatch): number {
+  return total - done - notFound - vetoed - canceled - failed;
 }
 
 /** Whether something may be carried out. */
 export function isRunning(batch: StoredBatch): boolean {
-  return (batch.complete || batch.cancelling) && !batch.paused && waitingOf(batch) > 0;
+  return (batch.complete || batch.canceling) && !batch.paused && waitingOf(batch) > 0;
 }
 
 /**
@@ -217,7 +217,7 @@ export function isRunning(batch: StoredBatch): boolean {
  * @returns whether it is finished by this change
  */
 function settleEnd(batch: StoredBatch, now: number): boolean {
-  const isFinished = (batch.complete || batch.cancelling) && waitingOf(batch) === 0 && batch.failed === 0;
+  const isFinished = (batch.complete || batch.canceling) && waitingOf(batch) === 0 && batch.failed === 0;
   const isChange = isFinished !== (batch.finishedSince !== undefined);
   if (isChange) {
     batch.finishedAt = isFinished ? Date.now() : undefined;

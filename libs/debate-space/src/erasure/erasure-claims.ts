@@ -125,8 +125,8 @@ async function claimUser(
   entry: StoredEntry,
 ): Promise<ErasureClaim | undefined> {
   const { now, storage } = change;
-  if (batch.cancelling && !entry.unknown) {
-    batch.cancelled += 1;
+  if (batch.canceling && !entry.unknown) {
+    batch.canceled += 1;
     await change.leave(entry, batch.reference);
     return undefined;
   }

@@ -40,7 +40,7 @@ export class ErasureControl {
   async cancel(reference: string): Promise<ErasureStatus> {
     const status = await this.storage.changeBatch(reference, (batch, change) => {
       if (batch.finishedSince !== undefined) return;
-      Object.assign(batch, { cancelling: true, paused: false });
+      Object.assign(batch, { canceling: true, paused: false });
       change.dueBy(batch, change.now); // what may have been carried out
     });
     return this.#changeUsers(status, records.entriesOf(reference), cancelUser);
@@ -93,12 +93,12 @@ async function cancelUser(change: ErasureChange, batch: StoredBatch, row: string
     await change.unpark(batch, uidHash);
     transaction.set(row, undefined);
     if (entry instanceof UnreadableRecord) transaction.set(entry.key, undefined);
-    batch.cancelled += 1;
+    batch.canceled += 1;
   } else if (!entry.unknown) {
     await change.unpark(batch, uidHash);
-    batch.cancelled += 1;
+    batch.canceled += 1;
     await change.leave(entry, batch.reference);
   } else if (entry.parked) {
-    await change.settle(entry, batch, { outcome: 'cancelled', loggedOut: false });
+    await change.settle(entry, batch, { outcome: 'canceled', loggedOut: false });
   }
 }

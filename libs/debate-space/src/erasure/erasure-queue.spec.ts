@@ -155,7 +155,7 @@ describe('the queue of erasures', () => {
     await one.queue.retry(late, notSent, 0);
     expect(await one.queue.claim(1)).toEqual([]);
     await one.control.cancel('r');
-    expect(await status('r')).toMatchObject({ waiting: 1, cancelled: 0 });
+    expect(await status('r')).toMatchObject({ waiting: 1, canceled: 0 });
     await other.queue.finish(taken, erased);
     expect(await status('r')).toMatchObject({ state: 'done', done: 1 });
   });
@@ -170,13 +170,13 @@ describe('the queue of erasures', () => {
     expect(await status('second')).toMatchObject({ waiting: 1, done: 0 });
   });
 
-  it('sends nothing that was cancelled or paused while it waited for its turn', async () => {
-    await ask('cancelled', 'alice');
+  it('sends nothing that was canceled or paused while it waited for its turn', async () => {
+    await ask('canceled', 'alice');
     await ask('paused', 'bob');
     const claims = [await claim(), await claim()];
-    await other.control.cancel('cancelled');
+    await other.control.cancel('canceled');
     await other.control.pause('paused');
-    expect(await status('cancelled')).toMatchObject({ state: 'cancelled', cancelled: 1 });
+    expect(await status('canceled')).toMatchObject({ state: 'canceled', canceled: 1 });
     for (const claimed of claims) {
       expect(await one.queue.markSending(claimed)).toBe(false);
       await one.queue.retry(claimed, notSent, 0);
@@ -189,25 +189,25 @@ describe('the queue of erasures', () => {
   it('gives up what a cancellation that a crash interrupted has left', async () => {
     await ask('r', 'alice');
     await one.storage.change('r', async (change) => {
-      change.edit(await change.batch('r')).cancelling = true;
+      change.edit(await change.batch('r')).canceling = true;
     });
     expect(await one.queue.claim(1)).toEqual([]);
-    expect(await status('r')).toMatchObject({ state: 'cancelled', cancelled: 1 });
+    expect(await status('r')).toMatchObject({ state: 'canceled', canceled: 1 });
   });
 
-  it('goes on with what may have been carried out when it is cancelled, and ends it when it was given up', async () => {
+  it('goes on with what may have been carried out when it is canceled, and ends it when it was given up', async () => {
     await ask('r', 'alice', 'bob');
     const [sent, parked] = [await claim(), await claim()];
     await one.queue.markSending(sent);
     await one.queue.markSending(parked);
     await one.queue.park(parked, failure, 'a hint');
-    expect(await one.control.cancel('r')).toMatchObject({ waiting: 1, cancelled: 1, failed: 0 });
-    expect(await outcomesOf('r')).toEqual([{ outcome: 'cancelled', attempts: 1, uncertain: true }]);
+    expect(await one.control.cancel('r')).toMatchObject({ waiting: 1, canceled: 1, failed: 0 });
+    expect(await outcomesOf('r')).toEqual([{ outcome: 'canceled', attempts: 1, uncertain: true }]);
     await one.queue.retry(sent, failure, 0);
     const again = await claim();
     expect(await one.queue.markSending(again)).toBe(true);
     await one.queue.finish(again, erased);
-    expect(await status('r')).toMatchObject({ state: 'cancelled', done: 1, cancelled: 1 });
+    expect(await status('r')).toMatchObject({ state: 'canceled', done: 1, canceled: 1 });
   });
 
   it('vetoes for those that the host was asked for, and says when it came too late', async () => {
@@ -233,7 +233,7 @@ describe('the queue of erasures', () => {
     expect(await claim()).toMatchObject({ references: ['earlier', 'later'], requestedBy: 'for earlier' });
   });
 
-  it('lets a deletion go before an anonymisation only as long as it is going', async () => {
+  it('lets a deletion go before an anonymization only as long as it is going', async () => {
     await ask('delete', 'alice');
     await one.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
     const deletion = await claim();
@@ -390,9 +390,9 @@ describe('the queue of erasures', () => {
         const both = [pick(steps)(one), pick(steps)(other)].map((work) => work.catch(refused));
         await Promise.all(both);
         for await (const found of one.storage.list()) {
-          const { total, done, notFound, vetoed: forbidden, cancelled, failed, waiting } = found;
-          expect(Math.min(done, notFound, forbidden, cancelled, failed, waiting)).toBeGreaterThanOrEqual(0);
-          expect(done + notFound + forbidden + cancelled + failed + waiting).toBe(total);
+          const { total, done, notFound, vetoed: forbidden, canceled, failed, waiting } = found;
+          expect(Math.min(done, notFound, forbidden, canceled, failed, waiting)).toBeGreaterThanOrEqual(0);
+          expect(done + notFound + forbidden + canceled + failed + waiting).toBe(total);
         }
       }
       for (const reference of references) {
@@ -405,14 +405,14 @@ describe('the queue of erasures', () => {
         for (const claimed of claims) await one.queue.finish(claimed, erased);
         if (claims.length === 0) idle += 1;
       }
-      for await (const { reference, state, waiting, failed, total, cancelled } of one.storage.list()) {
-        expect({ reference, over: ['done', 'cancelled'].includes(state), waiting, failed }).toEqual({
+      for await (const { reference, state, waiting, failed, total, canceled } of one.storage.list()) {
+        expect({ reference, over: ['done', 'canceled'].includes(state), waiting, failed }).toEqual({
           reference,
           over: true,
           waiting: 0,
           failed: 0,
         });
-        expect((await outcomesOf(reference)).length).toBeGreaterThanOrEqual(total - cancelled);
+        expect((await outcomesOf(reference)).length).toBeGreaterThanOrEqual(total - canceled);
       }
       const left = (await erasureRows(shared)).map(([key]) => /^erasure(time:)?[a-z]+/.exec(key)?.[0]);
       expect(new Set(left)).toEqual(

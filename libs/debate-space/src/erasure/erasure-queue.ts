@@ -67,7 +67,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   /**
    * To be called immediately before the request is sent: from then on the erasure may have been carried out, whatever is
    * heard of it.
-   * @returns whether it may be sent; `false` when it was cancelled or paused meanwhile, or when the lease was lost
+   * @returns whether it may be sent; `false` when it was canceled or paused meanwhile, or when the lease was lost
    */
   markSending(claim: ErasureClaim): Promise<boolean> {
     return this.storage.change(referenceOf(claim), async (change) => {

@@ -101,7 +101,7 @@ const STORED_BATCH = z.object({
   /** Which call reads the list; none for a single user. */
   reader: z.string().optional(),
   paused: z.boolean(),
-  cancelling: z.boolean(),
+  canceling: z.boolean(),
   started: z.boolean(),
   /** When it was last resumed. */
   resumedSince: z.number().optional(),
@@ -116,7 +116,7 @@ const STORED_BATCH = z.object({
   done: z.number(),
   notFound: z.number(),
   vetoed: z.number(),
-  cancelled: z.number(),
+  canceled: z.number(),
   failed: z.number(),
 });
 
@@ -161,7 +161,7 @@ const STORED_RECEIPT = z.object({
   askedAt: z.number(),
   doneAt: z.number(),
   attempts: z.number(),
-  outcome: z.enum(['erased', 'not-found', 'vetoed', 'cancelled']),
+  outcome: z.enum(['erased', 'not-found', 'vetoed', 'canceled']),
   status: z.number().optional(),
   loggedOut: z.boolean(),
   reason: z.string().optional(),

@@ -8,7 +8,7 @@ import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureMode } from '../events.js';
 import { chunksOf } from './uid-source.js';
 
-/** The number of users that are added, cancelled or retried in one commit. */
+/** The number of users that are added, canceled or retried in one commit. */
 export const USERS_PER_COMMIT = 250;
 
 const text = (name: string, max: number): z.ZodType<string> =>
@@ -67,7 +67,7 @@ export class ErasureRequests {
     for (const entry of await change.readEntries(this.storage.uids.hashes(uid), mode)) {
       for (const reference of isReadable(entry) && !entry.parked ? entry.references : []) {
         const batch = await change.findBatch(reference);
-        if (batch && isRunning(batch) && !batch.cancelling) return reference;
+        if (batch && isRunning(batch) && !batch.canceling) return reference;
       }
     }
     return undefined;
@@ -104,7 +104,7 @@ export class ErasureRequests {
       const batch = await change.batchFor(request);
       if (batch.mode !== mode)
         throw conflict(`this reference stands for another mode (${batch.mode}); give another reference`);
-      if (batch.cancelling) throw conflict('this reference was cancelled; give another reference');
+      if (batch.canceling) throw conflict('this reference was canceled; give another reference');
       check(batch);
       await change.readEntries(hashes, mode); // all in one round trip
       // Not checked by the commit: whatever changes a receipt changes the batch, too.

@@ -159,17 +159,16 @@ function readable(found: readonly ReadRecord<StoredReceipt>[]): readonly Erasure
 
 /** @param isLate whether it is older than the first of `erasure.overdueAfterMs` */
 function statusOf(batch: StoredBatch, isLate: boolean): ErasureStatus {
-  const { reference, mode, requestedBy, complete, total, done, notFound, vetoed, cancelled, failed } = batch;
+  const { reference, mode, requestedBy, complete, total, done, notFound, vetoed, canceled, failed } = batch;
   const asked = requestedBy === undefined ? {} : { requestedBy };
   const state = { state: stateOf(batch, isLate), complete, askedAt: new Date(batch.askedAt) };
   const finished = batch.finishedAt === undefined ? {} : { finishedAt: new Date(batch.finishedAt) };
-  const counts = { total, done, notFound, vetoed, cancelled, failed, waiting: waitingOf(batch) };
+  const counts = { total, done, notFound, vetoed, canceled, failed, waiting: waitingOf(batch) };
   return { reference, mode, ...asked, ...state, ...finished, ...counts };
 }
 
 function stateOf(batch: StoredBatch, isLate: boolean): ErasureState {
-  if (batch.finishedSince !== undefined)
-    return batch.cancelling && batch.cancelled > 0 ? 'cancelled' : 'done';
+  if (batch.finishedSince !== undefined) return batch.canceling && batch.canceled > 0 ? 'canceled' : 'done';
   if (batch.paused) return 'paused';
   if (isLate || batch.failed > 0) return 'overdue';
   return batch.started ? 'running' : 'waiting';

@@ -22,9 +22,9 @@ export interface ErasureRequest {
 
 /**
  * `waiting`: nothing was done yet; `overdue`: waiting for longer than the first of `erasure.overdueAfterMs`, or with some
- * that failed for good; `done` and `cancelled`: nothing more will be done.
+ * that failed for good; `done` and `canceled`: nothing more will be done.
  */
-export type ErasureState = 'waiting' | 'running' | 'paused' | 'done' | 'overdue' | 'cancelled';
+export type ErasureState = 'waiting' | 'running' | 'paused' | 'done' | 'overdue' | 'canceled';
 
 /** How the erasures of one reference stand. No personal data. `total` is the sum of all the counts after it. */
 export interface ErasureStatus {
@@ -43,7 +43,7 @@ export interface ErasureStatus {
   readonly notFound: number;
   /** `erasure.beforeErase` forbade it. */
   readonly vetoed: number;
-  readonly cancelled: number;
+  readonly canceled: number;
   /** Parked: they failed for `erasure.giveUpAfterMs`, or their records cannot be read. `retry` tries them again. */
   readonly failed: number;
   readonly waiting: number;
@@ -81,7 +81,7 @@ export interface ErasureReceipt {
   readonly loggedOut: boolean;
   /** Of a veto, in the host's words. */
   readonly reason?: string;
-  /** Vetoed or cancelled after an attempt whose answer was lost: the user may be erased all the same. */
+  /** Vetoed or canceled after an attempt whose answer was lost: the user may be erased all the same. */
   readonly uncertain?: true;
 }
 

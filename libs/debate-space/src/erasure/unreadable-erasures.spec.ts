@@ -132,14 +132,14 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await ask('waiting', 'carol');
     await spoil(entryOf('carol'));
     expect(await process.control.cancel('parked')).toMatchObject({
-      state: 'cancelled',
-      cancelled: 1,
+      state: 'canceled',
+      canceled: 1,
       failed: 0,
     });
     expect(await process.control.cancel('waiting')).toMatchObject({
-      state: 'cancelled',
+      state: 'canceled',
       done: 1,
-      cancelled: 1,
+      canceled: 1,
     });
     expect(await shared.count('erasureentry')).toBe(0);
     await ask('again', 'alice');
@@ -177,17 +177,17 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await claimAll();
     expect(await status('r')).toMatchObject({ total: 1, failed: 1, waiting: 0 });
     await process.control.cancel('r');
-    expect(await status('r')).toMatchObject({ state: 'cancelled', total: 1, cancelled: 1 });
+    expect(await status('r')).toMatchObject({ state: 'canceled', total: 1, canceled: 1 });
   });
 
-  it.each(['parked', 'replaced', 'cancelled'])(
+  it.each(['parked', 'replaced', 'canceled'])(
     'as an entry leaves no index row when it is %s',
     async (end) => {
       await ask('r', 'alice');
       await spoil(entryOf('alice'));
       if (end === 'parked') await claimAll();
       clocks.advance(1);
-      if (end === 'cancelled') await process.control.cancel('r');
+      if (end === 'canceled') await process.control.cancel('r');
       else await ask('r', 'alice');
       while ((await claimAll()).length > 0);
       expect(await status('r')).toMatchObject({ waiting: 0, failed: 0, total: 1 });

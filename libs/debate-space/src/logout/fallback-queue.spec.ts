@@ -91,7 +91,7 @@ describe('the fallback queue', () => {
   const steps = [
     { name: 'is held', step: () => undefined, left: { ...none, held: 1 } },
     { name: 'is released', step: () => outbox.release('a'), left: { ...none, pending: 1 } },
-    { name: 'was cancelled', step: () => outbox.cancel('a'), left: none },
+    { name: 'was canceled', step: () => outbox.cancel('a'), left: none },
     {
       name: 'was delivered',
       step: async () => {
@@ -217,7 +217,7 @@ describe('the fallback queue', () => {
     expect(outbox.isDegraded).toBe(true); // it has not heard of the end
   });
 
-  it('gives out nothing that was cancelled while the engine was away, though its lease is over', async () => {
+  it('gives out nothing that was canceled while the engine was away, though its lease is over', async () => {
     const holding = outbox.hold(entry('a'), 1_000);
     await holding;
     engine.state = 'failing';

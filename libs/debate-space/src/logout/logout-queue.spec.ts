@@ -259,7 +259,7 @@ describe('the logout queue', () => {
       expect(storage.left()).toEqual([]);
     });
 
-    it.each(outcomes)('forgets a logout whose hold was %s and is cancelled', async (outcome) => {
+    it.each(outcomes)('forgets a logout whose hold was %s and is canceled', async (outcome) => {
       const storage = new SharedStorage();
       const outbox = start(storage);
       await fail(storage, outcome, () => outbox.hold(entry('a'), LEASE));

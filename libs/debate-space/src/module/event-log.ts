@@ -64,9 +64,9 @@ export class EventLog {
     ],
     'erasure-parked': ({ reference, cause, hint }) =>
       this.#parked('erasure', `of ${reference}`, `(${cause}): ${hint}; then retry it`),
-    'erasure-finished': ({ reference, done, notFound, vetoed, cancelled }) => [
+    'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
-      `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${cancelled} cancelled`,
+      `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${canceled} canceled`,
     ],
     'storage-degraded': ({ cause }) => [
       'error',

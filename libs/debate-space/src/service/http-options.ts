@@ -29,7 +29,7 @@ export interface DebateSpaceHttpOptions {
 
 export interface DebateSpaceUsersOptions {
   /**
-   * How the user list is authorised (section 4.4): a Bearer token of scope `public` (`bearer`, default) or the
+   * How the user list is authorized (section 4.4): a Bearer token of scope `public` (`bearer`, default) or the
    * `api_key` query parameter (`apiKey`), which ends up in access logs.
    */
   listAuth?: 'bearer' | 'apiKey' | undefined;

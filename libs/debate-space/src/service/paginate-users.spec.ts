@@ -166,7 +166,7 @@ describe('walking all users', () => {
   });
 
   it('keeps pages that look alike when the service has counted them', async () => {
-    // Anonymised users, one on each page.
+    // Anonymized users, one on each page.
     const list = new MadeUp((page) => ({
       uids: [null],
       totalPages: 3,

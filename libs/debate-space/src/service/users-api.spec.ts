@@ -6,7 +6,7 @@ import { keys } from '../../../../test/support/service.js';
 const { simulator, scripted, client } = serviceClients();
 
 describe('the user operations', () => {
-  it('anonymise by POST {base_url}/users/{uid}/anonymize with a Bearer token and no body', async () => {
+  it('anonymize by POST {base_url}/users/{uid}/anonymize with a Bearer token and no body', async () => {
     const service = await scripted(() => ({}));
     await (await client(service)).anonymizeUser('alice');
     expect(service.requests).toHaveLength(1);
