@@ -1,5 +1,5 @@
 // The proof that no logout is lost and that erasures are done: apps under load are killed at random, started again, and
-// what the service received is compared with what was promised to the browsers and to who asked for erasures. Exit code
+// what the service received is compared with what was promised to the browsers and to those who requested erasures. Exit code
 // 0: every invariant holds.
 import { parseArgs } from 'node:util';
 import { erasureScenarios } from './test-crash/erasure-scenarios.mjs';

@@ -78,7 +78,7 @@ async function loggedOutBy(host: SessionHost): Promise<string[]> {
 }
 
 describe('endings beside each other', () => {
-  it('two logout clicks at once are one logout', async () => {
+  it('two logout clicks at the same time are one logout', async () => {
     const bothIn = new Gate(2);
     const host = await startHost(async (request) => {
       bothIn.open();

@@ -75,7 +75,7 @@ describe.each(cookieHosts)('$name', (kind) => {
     expect(await loggedOut()).toEqual([]);
   });
 
-  it('two clicks at once with the same cookie are one logout', async () => {
+  it('two clicks at the same time with the same cookie are one logout', async () => {
     const bothIn = new Gate(2);
     const before = async (): Promise<void> => {
       bothIn.open();
@@ -87,7 +87,7 @@ describe.each(cookieHosts)('$name', (kind) => {
     expect(await loggedOut()).toEqual(['alice']);
   });
 
-  it('the same user on two devices, whose cookies may be the same, is told of for each', async () => {
+  it('the same user on two devices, whose cookies may be the same, is reported for each', async () => {
     const url = await start(kind);
     const [phone, desk] = [await logInTo(url), await logInTo(url)];
     await phone.post('/act');
@@ -96,7 +96,7 @@ describe.each(cookieHosts)('$name', (kind) => {
     expect(await loggedOut()).toEqual(['alice', 'alice']);
   });
 
-  it('a user who logs in and out twice is told of twice', async () => {
+  it('a user who logs in and out twice is reported twice', async () => {
     const browser = await logInTo(await start(kind));
     await browser.post('/act');
     await browser.post('/login', { uid: 'alice' });

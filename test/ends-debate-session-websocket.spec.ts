@@ -142,7 +142,7 @@ describe.each(platforms)('@EndsDebateSession() on a gateway of $platform', ({ Ad
       logouts: ['alice', 'alice'],
     },
     {
-      name: 'tells of each user of one and the same connection',
+      name: 'reports each user of one and the same connection',
       said: [alice, ['logout'], ['login', 'bob'], ['logout']],
       logouts: ['alice', 'bob'],
     },

@@ -132,7 +132,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).receiptsOf('carol'))).toEqual([]);
     });
 
-    it('is asked for twice and done once', async () => {
+    it('is requested twice and done once', async () => {
       const app = await start();
       await service.goDown();
       const first = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
@@ -396,7 +396,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).list())).toEqual([]);
     });
 
-    it('is finished at once when there is nobody', async () => {
+    it('is finished immediately when there is nobody', async () => {
       const app = await start();
       const finished = told(app, 'erasure-finished');
       expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({
@@ -430,7 +430,7 @@ for (const kind of storageKinds) {
       ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
     });
 
-    it('tells of progress until the work ends', async () => {
+    it('reports progress until the work ends', async () => {
       const app = await start();
       register(uidsOf(30));
       await erasuresOf(app).requestMany(uidsOf(40), { mode: 'anonymize', reference: 'p' });

@@ -41,7 +41,7 @@ const single = [
   'canceled',
   'vetoed',
 ];
-/** What a service says that repeats whom it was asked for. */
+/** What a service says that repeats whom a request was about. */
 const echo = JSON.stringify(userOf('echo'));
 const uidsOf = (names: readonly string[]): Readable => Readable.from(names.map(uidOf));
 
@@ -192,12 +192,12 @@ class Story {
   /** The service will not, until an operator has talked to it. */
   async #givenUp(app: INestApplication): Promise<void> {
     const erasures = app.get(DebateSpaceErasures);
-    const mend = this.#service.faults.add({ kind: 'status', status: 422, body: echo, operation: 'delete' });
+    const fix = this.#service.faults.add({ kind: 'status', status: 422, body: echo, operation: 'delete' });
     const parked = next(app, 'erasure-parked');
     await erasures.request({ uid: uidOf('refused'), mode: 'delete', reference: 'in the end' });
     await parked;
     await this.#look();
-    mend();
+    fix();
     const finished = next(app, 'erasure-finished');
     await erasures.pause('in the end');
     await erasures.resume('in the end');
@@ -301,7 +301,7 @@ for (const kind of keptPlaces) {
       expect(traces(shown(unnamed))).toEqual([]);
     });
 
-    it('in receipts, in what is told of erasures, and in what waits', () => {
+    it('in receipts, in what is reported about erasures, and in what waits', () => {
       const of = (wanted: string) => story.receipts.filter(({ outcome }) => outcome === wanted);
       expect(of('erased')).toHaveLength(listed.length + single.length - 2);
       expect(of('vetoed')).toMatchObject([{ reason: 'legal hold' }]);

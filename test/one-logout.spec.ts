@@ -118,7 +118,7 @@ const cells = platforms.flatMap((platform) => requests.map((request) => ({ ...pl
 
 describe('two logins of one user', () => {
   it.each(cells)(
-    'on $platform, ended by $paths, are told of $told time(s)',
+    'on $platform, ended by $paths, are reported $told time(s)',
     async ({ create, paths, left, told }) => {
       const cookies = [{ name: 'remember', uid: (value: string) => value }];
       @Module({

@@ -78,7 +78,7 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.nextDueMs()).toBeGreaterThan(LONG / 2);
   });
 
-  it('gives out what is released, at once and as it came', async () => {
+  it('gives out what is released, immediately and as it came', async () => {
     const all = entry('a', { uid: 'Zoë 🦊/007', reason: 'requested', sessionHash: 'h' });
     await outbox.hold(all, LONG);
     await outbox.release('a');
@@ -118,7 +118,7 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 0 });
   });
 
-  it('gives out no more than asked for, the earliest first', async () => {
+  it('gives out no more than requested, the earliest first', async () => {
     await pend('a', 'b', 'c', 'd');
     expect(ids(await outbox.claim(3, LONG))).toEqual(['a', 'b', 'c']);
     expect(ids(await outbox.claim(3, LONG))).toEqual(['d']);
@@ -254,7 +254,7 @@ const contract = (kind: OutboxKind): void => {
     await outbox.claim(10, LONG);
     const before = Date.now();
     for (const name of ['b', 'a', 'c']) {
-      await outbox.park(name, { attempts: 3, rejections: 2, cause: '400' }, `mend ${name}`);
+      await outbox.park(name, { attempts: 3, rejections: 2, cause: '400' }, `fix ${name}`);
       await sleep(5);
     }
     const parked = await outbox.parked(10);
@@ -264,7 +264,7 @@ const contract = (kind: OutboxKind): void => {
       attempts: 3,
       rejections: 2,
       cause: '400',
-      hint: 'mend b',
+      hint: 'fix b',
       parkedAt: expect.any(Number),
     });
     expect(parked[0]?.parkedAt).toBeGreaterThanOrEqual(before);
@@ -394,7 +394,7 @@ const contract = (kind: OutboxKind): void => {
       expect(await claimNext()).toEqual([{ entry: entry('pending'), ...none }]);
     });
 
-    it('gives each entry to one instance only, however many claim at once, and goes on when one closes', async () => {
+    it('gives each entry to one instance only, however many claim at the same time, and goes on when one closes', async () => {
       const all = [outbox, await open(), await open()];
       const names = Array.from({ length: 120 }, (_, n) => `e-${n}`);
       await Promise.all(

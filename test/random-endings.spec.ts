@@ -57,7 +57,7 @@ interface Situation {
   readonly store: (random: () => number) => session.MemoryStore;
 }
 const situations: Situation[] = [
-  { name: 'a store that is done at once', store: () => new session.MemoryStore() },
+  { name: 'a store that is done immediately', store: () => new session.MemoryStore() },
   { name: 'a store that takes its time', store: (random) => slowStore(random, 10) },
 ];
 const cells = sessionStacks.flatMap((stack) => situations.map((situation) => ({ ...situation, stack })));

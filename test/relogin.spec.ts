@@ -75,7 +75,7 @@ const policies = [
 const cells = stacks.flatMap((stack) => policies.map((policy) => ({ ...stack, ...policy })));
 
 describe('a user who logs in again while the logout still waits', () => {
-  it.each(cells)('on $name, with $onRelogin: told of is $told', async ({ start, onRelogin, told }) => {
+  it.each(cells)('on $name, with $onRelogin: reported is $told', async ({ start, onRelogin, told }) => {
     host = await start(using(service, { logout: { onRelogin } }));
     await service.goDown();
     const browser = new Browser(host.url);
@@ -143,7 +143,7 @@ describe('a user who logs in again while the logout still waits', () => {
     expect(await loggedOut(1)).toEqual(['alice']);
   });
 
-  it('is told of even before the end is proven', async () => {
+  it('is reported even before the end is proven', async () => {
     const [left, answer] = [new Gate(), new Gate()];
     const act: Act = async (request, response, store) => {
       await destroy(request, response, store);

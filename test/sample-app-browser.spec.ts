@@ -88,7 +88,7 @@ chromium.describe('the sample app in a browser', () => {
   it('asks again when the confirmation is wrong, at the field itself', async () => {
     const page = await host.loggedIn('ada');
     await confirm(page, 'Delete me', 'eve');
-    await page.getByText('This is not your user name. Nothing was asked for').waitFor();
+    await page.getByText('This is not your user name. Nothing was requested').waitFor();
     expect(await page.evaluate('document.activeElement.id')).toBe('delete-confirmation');
     expect(host.sim.received.count).toBe(0);
   });

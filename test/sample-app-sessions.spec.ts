@@ -50,7 +50,7 @@ describe('the progress stream of a bulk erasure', () => {
     expect(waiting).toBe(2);
   });
 
-  it('ends when the administrator has asked for their own erasure in another browser', async () => {
+  it('ends when the administrator has requested their own erasure in another browser', async () => {
     await endless();
     const stream = await watching(await host.loggedIn('admin'));
     await (await host.loggedIn('admin')).submit('/me/delete', { confirmation: 'admin' });

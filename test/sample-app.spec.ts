@@ -102,12 +102,12 @@ describe('who may do what', () => {
     },
   );
 
-  it('leads whoever is not logged in to the login', async () => {
+  it('leads anyone who is not logged in to the login', async () => {
     const response = await visitor().request('/');
     expect([response.status, response.headers.get('location')]).toEqual([303, '/login']);
   });
 
-  it('refuses an erasure to whoever is not logged in', async () => {
+  it('refuses an erasure to anyone who is not logged in', async () => {
     expect((await visitor().submit('/me/delete')).status).toBe(401);
     expect(sim.received.count).toBe(0);
   });
@@ -236,7 +236,7 @@ describe('erasure', () => {
   it('is kept while the debate space is down, and carried out when it is back', async () => {
     await sim.goDown();
     const [ada, receipt] = await erased('ada', 'anonymize');
-    expect(await ada.open(receipt)).toMatch(/is told as soon as it can be|goes on by itself/);
+    expect(await ada.open(receipt)).toMatch(/is told as soon as it can be|goes on automatically/);
     await sim.comeBack();
     await over(receipt);
     expect(sim.users.has('ada')).toBe(false);
@@ -356,7 +356,7 @@ describe('the erasure of many', () => {
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', fields, ...files);
     expect(response.status).toBe(422);
-    expect(await response.text()).toContain('Nothing was asked for.');
+    expect(await response.text()).toContain('Nothing was requested.');
     expect(sim.received.count).toBe(0);
   });
 

@@ -176,7 +176,7 @@ describe('nothing secret leaves', () => {
     service.faults.add({ ...fault, operation: 'token' });
     service.revokeTokens();
     const errors = await callEverything();
-    // Where there is still a token, the call itself is answered 401 and a new one asked for.
+    // Where there is still a token, the call itself is answered 401 and a new one requested.
     expect(errors.some((error) => 'operation' in (error as object))).toBe(true);
   });
 

@@ -37,11 +37,11 @@ describe('a pause that the service asks for', () => {
       await first;
       expect(pauses).toEqual([{ type: 'service-pause-requested', status, pauseMs: 3_600_000 }]);
       expect(lines).toEqual([
-        `the service asked for a pause of 3600 s (${status}); what can wait goes on after it`,
+        `the service requested a pause of 3600 s (${status}); what can wait goes on after it`,
       ]);
       const { state, problems } = await health.check();
       expect(state).toBe('degraded');
-      expect(problems.join('\n')).toMatch(/the service asked for a pause, which ends in 3[56]\d\d s/);
+      expect(problems.join('\n')).toMatch(/the service requested a pause, which ends in 3[56]\d\d s/);
     },
   );
 
@@ -65,7 +65,7 @@ describe('a pause that the service asks for', () => {
     expect(lines.at(-1)).toContain('3600 s'); // a long one is always logged
   });
 
-  it('is over when its time has passed', async () => {
+  it('is finished when its time has passed', async () => {
     const service = await simulator({ users: people });
     const headers = { 'retry-after': '1' };
     service.faults.add({ operation: 'list', kind: 'status', status: 503, headers, times: 1 });

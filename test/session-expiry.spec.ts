@@ -85,7 +85,7 @@ function expiry(place: () => Place): void {
     expect(service.received.logouts.toSorted()).toEqual(users);
   });
 
-  it('never tells of a session that is used, whichever instance it is used at', async () => {
+  it('never reports a session that is used, whichever instance it is used at', async () => {
     await start(place().stores(place().instances), place().storage());
     const [browser = new Browser('')] = await logIn(['alice']);
     const end = Date.now() + 2 * MAX_AGE_MS;
@@ -97,7 +97,7 @@ function expiry(place: () => Place): void {
     await told(1); // until it is used no more
   });
 
-  it('tells of a logout once, and not again when the time has come', async () => {
+  it('reports a logout once, and not again when the time has come', async () => {
     await start(place().stores(place().instances), place().storage());
     const [browser] = await logIn(['alice', 'bob']);
     await browser?.post('/act');
@@ -107,7 +107,7 @@ function expiry(place: () => Place): void {
     expect(service.received.logouts).toEqual(['alice', 'bob']);
   });
 
-  it('tells of a session that was deleted behind the store’s back, when its time has come', async () => {
+  it('reports a session that was deleted behind the store’s back, when its time has come', async () => {
     await start(place().stores(place().instances), place().storage());
     await logIn(['alice']);
     await place().lose();

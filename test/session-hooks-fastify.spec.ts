@@ -52,13 +52,13 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
   const late = ['onSend', 'onResponse'];
   const hooks = [
     ...early.map((hook) => ({
-      name: `${hook} that answers by itself`,
+      name: `${hook} that answers automatically`,
       hook,
       work: answered(act.logout),
       ends: true,
     })),
     ...early.map((hook) => ({
-      name: `${hook} that renews it and answers by itself`,
+      name: `${hook} that renews it and answers automatically`,
       hook,
       work: answered(act.renew),
       ends: false,

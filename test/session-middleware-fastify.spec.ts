@@ -147,7 +147,7 @@ describe('several @fastify/sessions in one app', () => {
     { at: '/one', users: ['alice', 'alice'], left: ['nobody', 'alice'], told: ['alice'] },
   ];
   it.each(leaving)(
-    'in a browser that is $users in them: the end at $at is told of its own user',
+    'in a browser that is $users in them: the end at $at is reported for its own user',
     async ({ at, users, left, told }) => {
       const ours = DebateSpaceModule.forRoot(using(service));
       const create = appOf(ours, async (instance) => {
@@ -168,7 +168,7 @@ describe('several @fastify/sessions in one app', () => {
   );
 });
 
-it('two applications of one host on Fastify are each told of an end, and of none that is a renewal', async () => {
+it('two applications of one host on Fastify each hear of an end, and of none that is a renewal', async () => {
   const youth = await startService({ applicationName: 'youth' });
   const both = moduleOf(DebateSpaceModule.forRoot(using(service)));
   const create = async (): Promise<NestFastifyApplication> => {

@@ -164,7 +164,7 @@ describe('several express-sessions in one app', () => {
   const cells = layouts.flatMap((layout) => leaving.map((leave) => ({ ...leave, ...layout })));
 
   it.each(cells)(
-    '$name, in a browser that is $users in them: the end at "$path/" is told of its own user',
+    '$name, in a browser that is $users in them: the end at "$path/" is reported for its own user',
     async ({ path, users, left, told, mount }) => {
       const ours = DebateSpaceModule.forRoot(using(service));
       const browser = new Browser(await apps.listen(appOf([ours], mount)));

@@ -18,7 +18,7 @@ type Situation = (typeof situations)[number];
 interface Operation {
   readonly name: string;
   readonly call: (sessions: RequestSessions) => readonly [method: string, ...args: unknown[]];
-  /** When the store may have to wait for us: always, if not all is known and noted at once, or never. */
+  /** When the store may have to wait for us: always, if not all is known and noted immediately, or never. */
   readonly waits?: 'always' | 'if needed';
   /** Whose sessions it ends, and why. */
   readonly ends?: readonly string[];
@@ -112,7 +112,7 @@ async function run(
   }
 }
 
-/** A store that is watched does as its twin that is not, for whoever calls it – and tells who was logged out. */
+/** A store that is watched does as its twin that is not, for anyone who calls it – and tells who was logged out. */
 function contract(kind: StoreKind): void {
   const methodOf = ({ call }: Operation): string => call(new RequestSessions(false))[0];
   const known = operations.filter((operation) => !kind.lacks?.includes(methodOf(operation)));

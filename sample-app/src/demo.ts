@@ -41,7 +41,7 @@ async function demo(report: Report): Promise<void> {
     all
       .slice(0, all.indexOf(erasure))
       .some(({ operation, uid }) => operation === 'logout' && uid === erasure.uid);
-  report.check('Whoever was erased was logged out first.', erasures.every(isLoggedOutBefore));
+  report.check('Anyone who was erased was logged out first.', erasures.every(isLoggedOutBefore));
 }
 
 const deadline = setTimeout(() => {

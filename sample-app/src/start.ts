@@ -10,7 +10,7 @@ const HOST = '127.0.0.1';
 
 /** Enough for several pages of the user list, and for a bulk erasure that can be watched. */
 const MEMBERS = 120;
-/** A service on another machine takes its time. What it does, it does at once; its answer comes later. */
+/** A service on another machine takes its time. What it does, it does immediately; its answer comes later. */
 const LATENCY_MS = 400;
 
 /** The app with a simulator of the debate space beside it, until Ctrl+C. */

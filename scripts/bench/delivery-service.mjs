@@ -43,7 +43,7 @@ server.listen(0, '127.0.0.1', () => {
   process.send({ url: `http://127.0.0.1:${server.address().port}` });
 });
 
-/** What is asked for, and what it is answered with. */
+/** What is requested, and what it is answered with. */
 const questions = {
   count: () => ({ delivered: delivered.length }),
   /** Milliseconds from the first request until so many were delivered. */

@@ -2,9 +2,9 @@
 import { clearInterval, setInterval } from 'node:timers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const MOST_BOOT_MS = 1_000;
+const MAX_BOOT_MS = 1_000;
 const SHUTDOWN_WITHIN_MS = 20_000;
-const MOST_GUST_MS = 500;
+const MAX_GUST_MS = 500;
 /** Three refusals, with what is waited between them. */
 const PARKED_WITHIN_MS = 8_000;
 
@@ -25,7 +25,7 @@ export async function killAtRandom(trial) {
       if (random.next() < 1 / 10 && kills + 1 < perHost) {
         kills += 1;
         void host.start(trial.clock);
-        await sleep(random.from(0, MOST_BOOT_MS));
+        await sleep(random.from(0, MAX_BOOT_MS));
         await kill(host);
       }
       trial.beforeStart?.();
@@ -106,9 +106,9 @@ export function gusts(trial, operations) {
   const blow = async () => {
     while (!isOver) {
       calm = storm(trial, operations);
-      await sleep(trial.random.from(100, MOST_GUST_MS));
+      await sleep(trial.random.from(100, MAX_GUST_MS));
       calm();
-      await sleep(trial.random.from(100, MOST_GUST_MS));
+      await sleep(trial.random.from(100, MAX_GUST_MS));
     }
   };
   void blow();

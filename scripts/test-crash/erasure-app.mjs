@@ -67,7 +67,7 @@ async function* uids() {
   }
 }
 
-/** `undefined` when nobody has asked for them yet. */
+/** `undefined` when nobody has requested them yet. */
 async function status() {
   try {
     return await erasures.status(reference);
@@ -77,7 +77,7 @@ async function status() {
   }
 }
 
-/** As any host would at its start. Whoever begins to read last reads to the end. */
+/** As any host would at its start. The last reader reads to the end. */
 async function requestAll() {
   if ((await status())?.complete) return;
   try {

@@ -2,7 +2,7 @@
 const WRITTEN_BETWEEN = 7;
 
 export const ERASURE_FAULTS = {
-  /** It says that an erasure is over, and now and then forgets it. */
+  /** It says that an erasure is finished, and now and then forgets it. */
   'finish-forgotten': (storage) => {
     let finished = 0;
     return (checks, changes) => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const MOST_BOOT_MS = 1_000;
+const MAX_BOOT_MS = 1_000;
 /** So many of the kills meet the reading of the list, and so many the end. */
 const READING = 1 / 5;
 const ENDING = 1 / 6;
@@ -45,7 +45,7 @@ async function killAt(trial, moments) {
       await kill(host);
       if (random.next() < 1 / 10) {
         void trial.begin(host);
-        await sleep(random.from(0, MOST_BOOT_MS));
+        await sleep(random.from(0, MAX_BOOT_MS));
         await kill(host);
       }
       await trial.begin(host);

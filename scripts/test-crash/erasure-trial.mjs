@@ -22,7 +22,7 @@ export class ErasureTrial extends Trial {
   othersShare = 1 / 6;
   /** How many kills met which part of the work. */
   met = { reading: 0, 'carrying out': 0, ending: 0 };
-  /** Whether nothing has happened for so long that nothing more is to come. */
+  /** Whether nothing has happened for such a time that nothing more is to come. */
   stalled = false;
   #list = join(temporaryFolder(), 'users.txt');
   #rows = new Map();
@@ -31,7 +31,7 @@ export class ErasureTrial extends Trial {
   #doneAt;
   #listReadAt = Infinity;
 
-  /** @param app the program, and what it is told of the erasures */
+  /** @param app the program, and what it learns about the erasures */
   host(settings, app = { program: 'erasure-app.mjs', erasure: this.#erasure }) {
     return super.host({ ...settings, ...app });
   }

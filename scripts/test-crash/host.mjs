@@ -17,7 +17,7 @@ export class Host {
   /**
    * @param settings for the program, which is named among them
    * @param sessions what answers its session store, if it has one
-   * @param tell is called with every event of the plugin that is worth it, and when the process ends by itself
+   * @param tell is called with every event of the plugin that is worth it, and when the process ends unasked
    */
   constructor(settings, sessions, tell) {
     this.#settings = settings;

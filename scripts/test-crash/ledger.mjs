@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 
 /** What was promised to whom, noted outside the apps; and what came of it. */
 export class Ledger {
-  /** When each logout was last asked for, in ms. */
+  /** When each logout was last requested, in ms. */
   #asked = new Map();
   #acknowledged = new Set();
   #changes = new EventEmitter().setMaxListeners(0);
@@ -35,7 +35,7 @@ export class Ledger {
   }
 
   /**
-   * How long after a moment the last delivery came of what had been asked for before it: what a kill at that moment has
+   * How long after a moment the last delivery came of what had been requested before it: what a kill at that moment has
    * left, in ms.
    * @param received the requests that the service has seen
    */
@@ -55,7 +55,7 @@ export class Ledger {
     return {
       delivered: times.size,
       duplicates: [...times.values()].filter((count) => count > 1).length,
-      /** Logged out over there, and never here. */
+      /** Logged out of the debate space, and never here. */
       invented: [...times.keys()].filter((uid) => !this.#asked.has(uid)),
       /** Promised, and not arrived. */
       missing: [...this.#acknowledged].filter((uid) => !times.has(uid)),

@@ -25,7 +25,7 @@ export function logoutViolations(
   const words = [];
   if (lost > 0 && !mayLose)
     words.push(`${lost} acknowledged logouts are gone, such as that of ${lostUids.slice(0, 3).join(', ')}`);
-  if (invented > 0) words.push(`${invented} users were logged out over there and never here`);
+  if (invented > 0) words.push(`${invented} users were logged out of the debate space and never here`);
   if (refused > 0) words.push(`${refused} logouts were answered with something else than 200`);
   if (waiting > 0) words.push(`${waiting} acknowledged logouts still wait although the service is up`);
   if (parked > 0) words.push(`${parked} acknowledged logouts are parked although nothing is wrong with them`);

@@ -11,7 +11,7 @@ const DEBIAN = '/usr/lib/postgresql';
 const STARTED_WITHIN_MS = 20_000;
 const TRY_AGAIN_MS = 100;
 
-/** A Postgres of its own, which syncs every commit; whoever connects is let in. */
+/** A Postgres of its own, which syncs every commit; anyone who connects is let in. */
 export class PostgresServer extends ServerProcess {
   #folder = temporaryFolder();
   #port;

@@ -92,9 +92,9 @@ export const logoutScenarios = [
     size: { kills: 3, endings: 1_200 },
     full: { kills: 10, endings: 5_000 },
     disturb: async (trial) => {
-      const mend = trial.service.faults.add({ operation: 'logout', kind: 'latency', ms: 400 });
+      const fix = trial.service.faults.add({ operation: 'logout', kind: 'latency', ms: 400 });
       await shutDownAtRandom(trial);
-      mend();
+      fix();
     },
   },
   {

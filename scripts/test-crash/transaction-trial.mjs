@@ -4,7 +4,7 @@ import { lateness, unannounced } from './erasure-account.mjs';
 import { ErasureTrial } from './erasure-trial.mjs';
 
 const LEAVING = '^listed-';
-/** Longer than the runner of an app takes to find what others have added: whoever is touched by mistake is touched by then. */
+/** Longer than the runner of an app takes to find what others have added: a user who is touched by mistake is touched by then. */
 const NOTICED_WITHIN_MS = 5_000;
 
 /** A host deletes members and requests their erasures in the same transactions. What its table says then is the truth. */

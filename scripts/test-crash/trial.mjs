@@ -4,7 +4,7 @@ import { DebateSpaceSimulator, DEMO_CREDENTIALS } from 'debate-space-simulator';
 import { Host } from './host.mjs';
 import { seeded } from './random.mjs';
 
-const MOST_MS = 20 * 60_000;
+const MAX_MS = 20 * 60_000;
 
 /**
  * One scenario, once: a service and app processes on one storage. What they do, and what has to be true afterwards, is
@@ -44,7 +44,7 @@ export class Trial {
       this.hosts = Array.from({ length: scenario.apps ?? 1 }, () => this.host(settings));
       await Promise.race([
         this.#failed,
-        sleep(MOST_MS, undefined, { ref: false }).then(tooLong),
+        sleep(MAX_MS, undefined, { ref: false }).then(tooLong),
         this.play(inTurn),
       ]);
       return this.result(await Promise.race([this.#failed, this.settled()]));
@@ -84,10 +84,10 @@ export class Trial {
 
   hear(event) {
     this.events.set(event.type, this.count(event.type) + 1);
-    if (event.type === 'died') this.#fail(new Error(`an app ended by itself (${event.cause})`));
+    if (event.type === 'died') this.#fail(new Error(`an app ended unasked (${event.cause})`));
   }
 }
 
 function tooLong() {
-  throw new Error(`not over within ${MOST_MS / 60_000} minutes`);
+  throw new Error(`not over within ${MAX_MS / 60_000} minutes`);
 }

@@ -97,7 +97,7 @@ export function instanceStore(): object {
   return Object.fromEntries(names.map((name) => [name, (store[name] as () => unknown).bind(store)]));
 }
 
-/** Whoever calls its methods with another `this`, such as a Proxy, gets a TypeError. */
+/** Anyone who calls its methods with another `this`, such as a Proxy, gets a TypeError. */
 export class PrivateStore {
   readonly #sessions = new PrototypeStore();
 

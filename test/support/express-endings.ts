@@ -181,7 +181,7 @@ export const expressEndings: readonly ExpressEnding[] = [
     },
   },
   {
-    name: 'delete session.user, saved at once',
+    name: 'delete session.user, saved immediately',
     ends: true,
     stacks: ['express-session'],
     act: (request) => {

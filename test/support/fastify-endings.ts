@@ -171,7 +171,7 @@ const endings: readonly FastifyEnding[] = [
   },
   { name: 'delete session.user', ends: true, logins: ['session'], act: removeUser },
   {
-    name: 'delete session.user, saved at once',
+    name: 'delete session.user, saved immediately',
     ends: true,
     logins: ['session'],
     act: (context) => {

@@ -27,7 +27,7 @@ export class Place {
   }
 }
 
-/** An identity provider with these clients, at which everybody is alice, and nobody is asked for consent. */
+/** An identity provider with these clients, at which everybody is alice, and nobody has to consent. */
 export async function identityProvider(place: Place, clients: ClientMetadata[]): Promise<Provider> {
   // It has advice for production, as soon as it is loaded.
   for (const level of ['info', 'warn'] as const) jest.spyOn(console, level).mockReturnValue();

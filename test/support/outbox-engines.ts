@@ -64,7 +64,7 @@ export const outboxKinds: readonly OutboxKind[] = storageKinds.map((kind): Outbo
   },
 }));
 
-/** A count may be a second old; the contract looks at once. */
+/** A count may be a second old; the contract looks immediately. */
 function withExactCounts(engine: StorageEngine): StorageEngine {
   if (engine.name !== 'postgres') return engine;
   return {

@@ -16,7 +16,7 @@ export const postgresServer = programOf('postgres', 'Postgres', placesOfDebian()
 
 export interface RunningPostgres {
   readonly connectionString: string;
-  /** Ends all processes at once, as a crash would; its files stay. */
+  /** Ends all processes together, as a crash would; its files stay. */
   crash(): Promise<void>;
   /** After a crash: at the same place, with the same files. */
   restart(): Promise<void>;

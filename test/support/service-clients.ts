@@ -41,7 +41,7 @@ export interface ScriptedService {
 
 export interface ServiceClients {
   readonly simulator: (options?: SimulatorOptions) => Promise<DebateSpaceSimulator>;
-  /** For answers that the simulator cannot give. Hands out tokens by itself. */
+  /** For answers that the simulator cannot give. Hands out tokens automatically. */
   readonly scripted: (answer: (request: ScriptedRequest) => ScriptedAnswer) => Promise<ScriptedService>;
   /** The plugin without a Nest app, and without a rate limit unless given. */
   readonly runtime: (

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isPromise } from 'node:util/types';
 
-/** A way to call a store. Whoever does not look at what a store returns may leave a rejection unhandled. */
+/** A way to call a store. Anyone who does not look at what a store returns may leave a rejection unhandled. */
 export interface Caller {
   readonly callback: boolean;
   readonly looks: boolean;
@@ -25,14 +25,14 @@ interface Callback {
   readonly beforeItReturned?: boolean;
 }
 
-/** All that a host can tell of a call. */
+/** All that a host can learn from a call. */
 export interface Account {
   readonly outcome?: Outcome;
   readonly callbacks: readonly Callback[];
 }
 
 /** How often one call of a store goes to its server, at most: connect-redis lists before it deletes. */
-const MOST_TRIPS = 3;
+const MAX_TRIPS = 3;
 
 type Method = (...args: unknown[]) => unknown;
 
@@ -103,7 +103,7 @@ export async function sessionsIn(store: object, sids: readonly string[], promise
             }),
         );
   let sessions: readonly unknown[] = [];
-  for (let trip = 0; trip < MOST_TRIPS; trip += 1) {
+  for (let trip = 0; trip < MAX_TRIPS; trip += 1) {
     sessions = await Promise.all(sids.map(read));
     await nextTurn();
   }

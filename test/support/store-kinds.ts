@@ -28,7 +28,7 @@ export interface StoreKind {
   /** Whether nobody can tell that it failed without a callback: it does not say so, and cannot be asked. */
   readonly undecidable?: boolean;
   readonly lacks?: readonly string[];
-  /** Calls that take the process down or leave a rejection unhandled, whoever watches. */
+  /** Calls that take the process down or leave a rejection unhandled, with or without the plugin. */
   readonly unbearable?: (method: string, caller: Caller) => boolean;
 }
 

@@ -27,8 +27,5 @@ export async function commandContext(command: Command, cli: CliContext): Promise
 /** Ends a command that cannot go on with what it is configured with. */
 export function refuse(problems: readonly string[]): never {
   const list = problems.map((problem) => `  - ${problem}`).join('\n');
-  throw new Failure(
-    'configuration',
-    `The configuration needs mending:\n${list}\n\`debate-space doctor\` checks more.`,
-  );
+  throw new Failure('configuration', `Invalid configuration:\n${list}\n\`debate-space doctor\` checks more.`);
 }

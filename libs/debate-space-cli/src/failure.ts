@@ -1,7 +1,7 @@
 import type { DebateSpaceErrorCode } from 'nestjs-debate-space';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 
-/** A command that ends with another exit code than 0. The message is for people, and says how to mend it. */
+/** A command that ends with another exit code than 0. The message is for people, and says how to fix it. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   readonly code: string;

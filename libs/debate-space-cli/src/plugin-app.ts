@@ -69,7 +69,7 @@ class NotesOf implements LoggerService {
   }
 
   log(): void {
-    // What is on is not asked for.
+    // What is on is not read.
   }
 
   warn(message: string): void {
@@ -77,7 +77,7 @@ class NotesOf implements LoggerService {
   }
 
   error(message: unknown, ...more: readonly unknown[]): void {
-    // Nest tells of what it throws as well.
+    // Nest logs what it throws as well.
     if (!more.includes('ExceptionHandler')) this.#output.note(`error: ${String(message)}`);
   }
 }

@@ -7,7 +7,7 @@ export function requireErased({ reference, failed, vetoed, canceled }: ErasureSt
   if (failed > 0) {
     throw new Failure(
       'unfinished',
-      `${counted(failed, 'user')} could not be erased; see the log, mend the cause, then: debate-space erasures retry ${reference}`,
+      `${counted(failed, 'user')} could not be erased; see the log, fix the cause, then: debate-space erasures retry ${reference}`,
     );
   }
   const notErased = [

@@ -187,7 +187,7 @@ describe('reading a list row by row', () => {
 });
 
 describe('the stream of a list', () => {
-  it('is read no further than it is asked for', async () => {
+  it('is read no further than it is requested', async () => {
     let given = 0;
     const endless = Readable.from(
       (function* () {

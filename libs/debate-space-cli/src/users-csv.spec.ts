@@ -43,7 +43,7 @@ describe('users as CSV', () => {
     ]);
   });
 
-  it('have the columns asked for, and no others', async () => {
+  it('have the requested columns, and no others', async () => {
     const columns = ['email', 'uid', 'toString', 'a.b'];
     const users = [{ uid: 'ada', email: 'a@b', 'a.b': 'x', a: { b: 'y' } }];
     expect(await cells([users], columns)).toEqual([columns, ['a@b', 'ada', '', 'x']]);

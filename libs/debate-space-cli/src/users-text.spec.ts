@@ -50,7 +50,7 @@ describe('the text of users', () => {
   it.each([
     ['ndjson', '{"score":1,"uid":"u-1"}\n{"score":2,"uid":"u-2"}\n'],
     ['csv', 'score,uid,toString\n1,u-1,\n2,u-2,\n'],
-  ] as const)('has the columns that are asked for, in %s', async (format, text) => {
+  ] as const)('has the requested columns, in %s', async (format, text) => {
     const columns = ['score', 'uid', 'toString'];
     expect((await piecesOf(new Listed(2), { format, columns })).join('')).toBe(text);
   });

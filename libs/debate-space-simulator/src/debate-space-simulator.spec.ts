@@ -68,7 +68,7 @@ describe('a simulator', () => {
 });
 
 describe('an outage', () => {
-  it('refuses connections until it is over, and keeps the address and the state', async () => {
+  it('refuses connections until it is finished, and keeps the address and the state', async () => {
     const sim = await start({ users: [{ uid: 'u-1' }] });
     const { url } = sim;
     const { access_token } = await accessToken(sim);

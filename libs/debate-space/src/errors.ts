@@ -46,7 +46,7 @@ export abstract class DebateSpaceError extends Error {
   }
 }
 
-/** The options of `forRoot` or `forRootAsync` are missing or malformed. Stops the boot; lists every problem at once. */
+/** The options of `forRoot` or `forRootAsync` are missing or malformed. Stops the boot; lists every problem. */
 export class DebateSpaceOptionsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OPTIONS';
 
@@ -54,9 +54,7 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
   declare readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(
-      `DebateSpaceModule cannot start, its options need mending:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
-    );
+    super(`Invalid DebateSpaceModule options:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
     // Not enumerable: the message has them all, and loggers would print them twice.
     Object.defineProperty(this, 'problems', { value: problems });
   }

@@ -75,7 +75,7 @@ export type DebateSpaceEvent =
   | (AttemptEvent & {
       readonly type: 'logout-parked';
       readonly cause: string;
-      /** What is most likely to mend it. */
+      /** What is most likely to fix it. */
       readonly hint: string;
     })
   /** Ends are noted in memory only, because the outbox does not take them: a crash now would lose them. */
@@ -114,7 +114,7 @@ export type DebateSpaceEvent =
       readonly cause: string;
       readonly hint: string;
     })
-  /** So many users of a reference are not erased yet, so many whole days after it was asked for. */
+  /** So many users of a reference are not erased yet, so many whole days after it was requested. */
   | (ErasureEvent & { readonly type: 'erasure-overdue'; readonly waiting: number; readonly days: number })
   | (ErasureEvent & { readonly type: 'erasure-paused' | 'erasure-resumed' })
   /** So many of a reference are given up; nothing was sent of them. */
@@ -128,14 +128,14 @@ export type DebateSpaceEvent =
       readonly vetoed: number;
       readonly canceled: number;
     })
-  /** The first erasure was asked for, and the outbox keeps it in memory only. */
+  /** The first erasure was requested, and the outbox keeps it in memory only. */
   | { readonly type: 'erasures-in-memory' }
   /** So many users were not erased when the app shut down, and are forgotten: the outbox kept them in memory. */
   | { readonly type: 'erasures-dropped'; readonly count: number }
   /** The service does not erase anybody at the moment; they wait. */
   | { readonly type: 'erasure-service-down'; readonly cause: string }
   | { readonly type: 'erasure-service-up' }
-  /** The service asked for a pause with `Retry-After`, in milliseconds, at most an hour. 429: fewer requests; 503: none. */
+  /** The service requested a pause with `Retry-After`, in milliseconds, at most an hour. 429: fewer requests; 503: none. */
   | { readonly type: 'service-pause-requested'; readonly status: number; readonly pauseMs: number }
   | { readonly type: 'service-down'; readonly cause: string }
   | { readonly type: 'service-up' }

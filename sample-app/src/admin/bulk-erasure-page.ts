@@ -24,7 +24,7 @@ interface FilledIn {
   readonly dryRun?: ErasureDryRun;
 }
 
-const MOST_LISTED = 50;
+const MAX_LISTED = 50;
 const EMPTY: BulkErasureForm = { mode: undefined, reference: '', column: 'uid', confirmation: '' };
 
 export async function bulkErasurePage(
@@ -34,7 +34,7 @@ export async function bulkErasurePage(
   const erasures: BulkErasurePage['erasures'][number][] = [];
   for await (const status of all.list()) {
     erasures.push({ ...erasureView(status), path: erasurePath(status.reference) });
-    if (erasures.length === MOST_LISTED) break;
+    if (erasures.length === MAX_LISTED) break;
   }
   return { erasures, form, mistakes, dryRun: dryRun && dryRunView(dryRun) };
 }

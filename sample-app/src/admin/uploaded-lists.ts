@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { MulterModuleOptions, MulterOptionsFactory } from '@nestjs/platform-express';
 
-/** A list that an administrator has sent, as multer tells of it. */
+/** A list that an administrator has sent, as multer describes it. */
 export interface UploadedList {
   readonly path: string;
   readonly originalname: string;
 }
 
 /** A million users, and some. */
-const MOST_BYTES = 100 * 1024 * 1024;
+const MAX_BYTES = 100 * 1024 * 1024;
 
 /** Lists are kept on disk while they are read, never in memory, in a folder that no other user of this machine may open. */
 @Injectable()
@@ -20,7 +20,7 @@ export class UploadedLists implements MulterOptionsFactory, OnApplicationShutdow
 
   async createMulterOptions(): Promise<MulterModuleOptions> {
     this.folder = await mkdtemp(join(tmpdir(), 'erasure-lists-'));
-    return { dest: this.folder, limits: { fileSize: MOST_BYTES, files: 1, fields: 10 } };
+    return { dest: this.folder, limits: { fileSize: MAX_BYTES, files: 1, fields: 10 } };
   }
 
   async onApplicationShutdown(): Promise<void> {

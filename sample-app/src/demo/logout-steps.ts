@@ -8,7 +8,7 @@ import type { Report } from './report.js';
 
 const WAIT_MS = 15_000;
 
-/** Whoever is logged out of the app is logged out of the debate space, and nobody else. */
+/** Anyone who is logged out of the app is logged out of the debate space, and nobody else. */
 export async function logoutSteps(
   report: Report,
   app: INestApplication,

@@ -22,7 +22,7 @@ const COUNTED = ['done', 'notFound', 'vetoed', 'canceled', 'failed', 'waiting'] 
 
 const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'Noted. The debate space is told as soon as it can be.',
-  running: 'Under way. It goes on by itself, whoever watches.',
+  running: 'Under way. It goes on automatically, whether or not anybody watches.',
   paused: 'Paused. Nothing is sent until somebody resumes it.',
   overdue: 'This takes longer than it should. It is still being tried.',
   done: 'Done.',

@@ -2,7 +2,7 @@ import type { ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
 import { moment } from '../pages/in-words.js';
 import { erasureView, type ErasureView } from './erasure-view.js';
 
-/** What `views/receipt.eta` shows: one erasure of one user, and its receipt when it is over. Nothing personal. */
+/** What `views/receipt.eta` shows: one erasure of one user, and its receipt when it is finished. Nothing personal. */
 export interface ReceiptView extends ErasureView {
   readonly receipt?: {
     readonly doneAt: string;

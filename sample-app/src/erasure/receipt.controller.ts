@@ -18,7 +18,7 @@ import { receiptView, type ReceiptView } from './receipt-view.js';
 /** References of users are random, so that nobody guesses one. Those of administrators are not, and not shown here. */
 const RANDOM = new ParseUUIDPipe({ version: '4', errorHttpStatusCode: HttpStatus.NOT_FOUND });
 
-/** Shows without a login what became of an erasure: whoever asked for it is logged out. */
+/** Shows without a login what became of an erasure: the user who requested it is logged out. */
 @Controller('receipts/:reference')
 export class ReceiptController {
   constructor(private readonly erasures: DebateSpaceErasures) {}

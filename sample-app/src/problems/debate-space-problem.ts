@@ -52,7 +52,7 @@ export function debateSpaceProblem(error: DebateSpaceError): Problem {
   };
 }
 
-/** The erasure may have been stored all the same: whoever asked gets the reference, to look what became of it. */
+/** The erasure may have been stored all the same: anyone who asked gets the reference, to look what became of it. */
 function unknownOutcome(reference: string): string {
   const path = RANDOM.test(reference) ? `/receipts/${reference}` : erasurePath(reference);
   return `The storage of this app does not answer. It is unknown whether your request was stored. Its reference is ${reference}. Look at ${path} later, or repeat your request: nobody is erased twice.`;

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { prefersPages } from './prefers-pages.js';
 import { sendProblem } from './problem.js';
 
-/** What guards and routing throw. Whoever opens a page without being logged in is led to the login. */
+/** What guards and routing throw. Anyone who opens a page without being logged in is led to the login. */
 @Catch(HttpException)
 export class HttpExceptionFilter implements ExceptionFilter {
   catch(exception: HttpException, host: ArgumentsHost): void {

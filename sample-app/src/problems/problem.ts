@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Request, Response } from 'express';
 import { prefersPages } from './prefers-pages.js';
 
-/** A failure as its user is told of it. With RFC 9457, plus members of ours. */
+/** A failure as its user sees it. With RFC 9457, plus members of ours. */
 export interface Problem {
   readonly status: number;
   /** One plain sentence, without internals. */

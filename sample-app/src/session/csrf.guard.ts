@@ -5,7 +5,7 @@ import { csrf } from './csrf.js';
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Marks a form with a file, which is read behind the guards: whoever reads it calls `assertCsrfToken`. */
+/** Marks a form with a file, which is read behind the guards: anyone who reads it calls `assertCsrfToken`. */
 export const ReadsFormItself = Reflector.createDecorator<boolean>();
 
 /** For every route: what changes something needs the token of its session. A guard, because Nest has read the body by then. */

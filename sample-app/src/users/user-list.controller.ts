@@ -6,7 +6,7 @@ import { AuthenticatedGuard } from '../login/authenticated.guard.js';
 import { prefersPages } from '../problems/prefers-pages.js';
 import { userListPage } from './user-list-page.js';
 
-const MOST_PER_PAGE = 100;
+const MAX_PER_PAGE = 100;
 
 @Controller('admin/users')
 @UseGuards(AuthenticatedGuard, AdminGuard)
@@ -21,8 +21,8 @@ export class UserListController {
     @Query('page') page = '1',
     @Query('per_page') perPage = '20',
   ): Promise<void> {
-    if (Number(perPage) > MOST_PER_PAGE) {
-      throw new BadRequestException(`per_page must not be above ${MOST_PER_PAGE}.`);
+    if (Number(perPage) > MAX_PER_PAGE) {
+      throw new BadRequestException(`per_page must not be above ${MAX_PER_PAGE}.`);
     }
     const list = await this.debateSpace.listUsers({ page: Number(page), perPage: Number(perPage) });
     response.vary('Accept');

@@ -66,7 +66,7 @@ const memory = storesInMemory.find(({ name }) => name === OF_EXPRESS[0]);
 const KNOWN: Readonly<Record<string, Partial<ContractKind>>> = {
   // It calls its callback without looking whether there is one.
   'MemoryStore of @fastify/session': { unbearable: withCallbackOnly('set', 'destroy', 'get') },
-  // It changes something a moment after the call, and reads at once.
+  // It changes something a moment after the call, and reads immediately.
   'promises alone': { unordered: true },
 };
 

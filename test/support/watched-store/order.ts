@@ -72,7 +72,7 @@ const behind = Object.entries(endings).flatMap(([ending, steps]) =>
   })),
 );
 
-/** A walk through all methods. What a change answers may tell of other sessions, so only reads are compared; a read waits for its answer where the store could be interrupted meanwhile. */
+/** A walk through all methods. What a change answers may contain other sessions, so only reads are compared; a read waits for its answer where the store could be interrupted meanwhile. */
 const walk = (seed: number): Check => ({
   name: `a random walk through all methods answers the same (seed ${seed})`,
   observe: async (scene) => {

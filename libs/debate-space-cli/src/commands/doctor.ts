@@ -10,7 +10,7 @@ import { counted } from '../text.js';
 export function addDoctor(program: Command, cli: CliContext): void {
   const command = program
     .command('doctor')
-    .description('check configuration, service and storage, and say how to mend each fault; touches no user')
+    .description('check configuration, service and storage, and say how to fix each fault; touches no user')
     .action(async (_: object, invoked: Command) => {
       const context = await commandContext(invoked, cli);
       const { output } = context;

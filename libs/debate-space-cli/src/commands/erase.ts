@@ -53,7 +53,7 @@ export function addErase(program: Command, cli: CliContext): void {
       '--reference <text>',
       'the name of this erasure; the same one goes on with it; default: a new UUID',
     )
-    .option('--requested-by <text>', 'who asked for it, for the receipts')
+    .option('--requested-by <text>', 'who requested it, for the receipts')
     .option('--dry-run', 'only count')
     .addOption(
       new Option('--no-wait', 'do not wait until your app has carried it out').conflicts('executeHere'),

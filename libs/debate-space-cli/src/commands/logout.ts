@@ -42,7 +42,7 @@ export function addLogout(program: Command, cli: CliContext): void {
   addExamples(command, 'logout 4711', 'logout 4711 --no-wait');
 }
 
-/** Waits until it is sent, whoever sends it: the storage may be shared. */
+/** Waits until it is sent, by any process: the storage may be shared. */
 async function settled(
   look: () => Promise<ExplainedLogout | undefined>,
   { io: { interrupted }, output, settings }: CommandContext,

@@ -73,7 +73,7 @@ for (const storage of sharedStorages) {
         expect(out).toMatch(/^\S+ {2}uid ben, requested, ended \S+, parked \S+\n {2}401 after 1 attempt: /);
       });
 
-      it('is due again when it is retried, and sent by whoever sends', async () => {
+      it('is due again when it is retried, and sent by any process that delivers', async () => {
         expect(await answer(`outbox retry ${ids[0] ?? ''}`)).toEqual({ retried: 1 });
         expect(await answer('outbox retry --all')).toEqual({ retried: 1 });
         expect(await answer('outbox stats')).toMatchObject({ pending: 2, parked: 0 });

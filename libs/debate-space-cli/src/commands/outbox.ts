@@ -24,7 +24,7 @@ interface Chosen {
 export function addOutbox(program: Command, cli: CliContext): void {
   const group = program
     .command('outbox')
-    .description('see and mend the logouts that wait in the storage of your app');
+    .description('see and retry the logouts that wait in the storage of your app');
   addExamples(
     group,
     'outbox stats',

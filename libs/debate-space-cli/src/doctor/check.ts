@@ -5,7 +5,7 @@ export interface CheckResult {
   /** `null`: it could not be checked, because of what another check found. */
   readonly ok: boolean | null;
   readonly detail: string;
-  /** Of a fault: how to mend it. */
+  /** Of a fault: how to fix it. */
   readonly hint?: string;
 }
 
@@ -21,11 +21,11 @@ export function unchecked(check: string, why: string): CheckResult {
   return { check, ok: null, detail: `not checked: ${why}` };
 }
 
-/** A sentence of the form `what is wrong; how to mend it`, or `What is wrong. hint: how to mend it`. */
+/** A sentence of the form `what is wrong; how to fix it`, or `What is wrong. hint: how to fix it`. */
 export function faultOf(
   check: string,
   sentence: string,
-  otherwise = 'Mend it in the environment or in .env.',
+  otherwise = 'Fix it in the environment or in .env.',
 ): CheckResult {
   const [, detail = sentence, hint = otherwise] = /^(.*?)(?:;|[.;]? hint:) (.*)$/s.exec(sentence) ?? [];
   return fault(check, detail, hint);

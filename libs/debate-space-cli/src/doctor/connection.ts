@@ -3,7 +3,7 @@ import { variables } from '../variables.js';
 import { fault, fine, unchecked, type CheckResult } from './check.js';
 import type { Probed } from './probe.js';
 
-const MOST_SKEW_MS = 30_000;
+const MAX_SKEW_MS = 30_000;
 
 interface Trouble {
   readonly codes: RegExp;
@@ -34,7 +34,7 @@ const TLS: readonly Trouble[] = [
   {
     codes: /^(CERT_HAS_EXPIRED|CERT_NOT_YET_VALID)$/,
     detail: 'the certificate is not valid today',
-    hint: "Check this machine's clock first; otherwise whoever runs the service must renew it.",
+    hint: "Check this machine's clock first; otherwise the operator of the service must renew it.",
   },
   {
     codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
@@ -85,10 +85,10 @@ export function checkClock(probed: Probed): CheckResult {
   const { skewMs } = probed;
   if (skewMs === undefined) return unchecked('clock', 'the service does not tell its time (no Date header)');
   const apart = duration(Math.abs(skewMs));
-  if (Math.abs(skewMs) <= MOST_SKEW_MS) return fine('clock', `within ${apart} of the service's`);
+  if (Math.abs(skewMs) <= MAX_SKEW_MS) return fine('clock', `within ${apart} of the service's`);
   return fault(
     'clock',
     `this machine's clock is ${apart} ${skewMs > 0 ? 'behind' : 'ahead of'} the service's; logout tokens are refused beyond about 30 s`,
-    'Set the clock of this machine by NTP (timedatectl set-ntp true); if it is right, tell whoever runs the service.',
+    'Set the clock of this machine by NTP (timedatectl set-ntp true); if it is right, tell the operator of the service.',
   );
 }

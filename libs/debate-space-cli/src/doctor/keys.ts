@@ -54,7 +54,7 @@ export async function* checkKeys(
       : fault('scope-public', said('the token route', second), 'Try again later.');
 }
 
-/** RFC 6749 has one answer for both keys; the user list knows the API key by itself (section 4.4). */
+/** RFC 6749 has one answer for both keys; the user list knows the API key alone (section 4.4). */
 async function refusedKeys(probed: Probed, listByKey: () => Promise<Probed>): Promise<CheckResult> {
   if ('code' in probed || ![400, 401, 403].includes(probed.status)) {
     const isMissing = !('code' in probed) && probed.status === 404;
@@ -100,7 +100,7 @@ function checkList(probed: Probed): CheckResult {
   const isMissing = !('code' in probed) && probed.status === 404;
   const hint = isMissing
     ? `Compare ${variables.baseUrl}: the user list is {base_url}/users.`
-    : `Ask whoever runs the service whether this API key may read the user list; ${variables.listAuth}=apiKey asks without a token.`;
+    : `Ask the operator of the service whether this API key may read the user list; ${variables.listAuth}=apiKey asks without a token.`;
   return fault('scope-public', said('the user list', probed), hint);
 }
 
@@ -112,7 +112,7 @@ function notGranted(scope: Scope): CheckResult {
   return fault(
     `scope-${scope}`,
     `the keys are right, and the service does not grant them this scope; ${needed}`,
-    'Ask whoever runs the service to allow it for this API key.',
+    'Ask the operator of the service to allow it for this API key.',
   );
 }
 

@@ -23,7 +23,7 @@ export interface ProbeRequest {
 }
 
 const TIMEOUT_MS = 10_000;
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** Asks the service directly: what comes back is looked at here, not acted upon. Goes through the proxy of the environment. */
 export class Probe {
@@ -76,9 +76,9 @@ export class Probe {
           uri: proxy.origin,
           token: proxyAuthorization(proxy)['proxy-authorization'],
           proxyTunnel: false, // to an http: address, as the plugin does
-          maxResponseSize: MOST_BYTES,
+          maxResponseSize: MAX_BYTES,
         })
-      : new Agent({ maxResponseSize: MOST_BYTES });
+      : new Agent({ maxResponseSize: MAX_BYTES });
     this.#dispatchers.set(proxy?.href, dispatcher);
     return dispatcher;
   }

@@ -14,7 +14,7 @@ import { fault, faultOf, fine, unchecked, type CheckResult } from './check.js';
 
 const CHECKS = ['storage-settings', 'pending', 'parked', 'erasures'];
 const LONG_MS = 60_000;
-const MOST_PARKED = 1000;
+const MAX_PARKED = 1000;
 
 /** Opens the storage, and looks. Nothing is sent from it. */
 export async function* checkStorage(settings: Settings): AsyncGenerator<CheckResult> {
@@ -71,14 +71,14 @@ async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckRes
         `${waiting}, the oldest for ${duration(oldest)}`,
         'Does an app that shares this storage run, and does the service answer it? Its log says why they wait.',
       );
-  const parked = await outbox.parked({ limit: MOST_PARKED });
+  const parked = await outbox.parked({ limit: MAX_PARKED });
   yield parked.length === 0 ? fine('parked', 'none') : parkedFault(parked);
 }
 
 function parkedFault(parked: readonly ParkedLogout[]): CheckResult {
   const causes = [...new Set(parked.map(({ cause }) => cause))].join(', ');
   const hints = [...new Set(parked.map(({ hint }) => hint))].join(' ');
-  const least = parked.length === MOST_PARKED ? 'at least ' : '';
+  const least = parked.length === MAX_PARKED ? 'at least ' : '';
   return fault(
     'parked',
     `${least}${counted(parked.length, 'logout')} parked (${causes})`,
@@ -97,6 +97,6 @@ async function checkErasures(erasures: DebateSpaceErasures): Promise<CheckResult
   return fault(
     'erasures',
     `overdue or failed: ${late.map(shown).join(', ')}`,
-    'Look with: debate-space erasures status <reference>; mend the cause that the log of your app names, then: debate-space erasures retry <reference>',
+    'Look with: debate-space erasures status <reference>; fix the cause that the log of your app names, then: debate-space erasures retry <reference>',
   );
 }

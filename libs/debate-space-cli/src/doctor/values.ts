@@ -2,7 +2,7 @@ import type { Settings } from '../settings.js';
 import { variables } from '../variables.js';
 import { fault, faultOf, fine, unchecked, type CheckResult } from './check.js';
 
-const LEAST_BYTES = 32; // of HS256: RFC 7518, section 3.2
+const MIN_BYTES = 32; // of HS256: RFC 7518, section 3.2
 const LOOKS_BASE64 = /^(?=.*[+/=A-Z])(?:[A-Za-z0-9+/]{4}){8,}(?:[A-Za-z0-9+/]{2,3}={0,2})?$/;
 const HEX = /^[0-9a-f]+$/i;
 const ONLY_A_LOGOUT = 'only a logout that the service takes proves how it reads the key';
@@ -31,11 +31,11 @@ export function* checkSecret({ secretKey, secretKeyEncoding = 'utf8' }: Settings
   }
   const { length } = Buffer.from(secretKey, secretKeyEncoding);
   const read = secretKeyEncoding === 'base64' ? ' after Base64 is decoded' : '';
-  yield length >= LEAST_BYTES
+  yield length >= MIN_BYTES
     ? fine('secret-length', `${length} bytes${read}`)
     : fault(
         'secret-length',
-        `the signing key has ${length} bytes${read}; HS256 wants at least ${LEAST_BYTES} (RFC 7518, section 3.2)`,
+        `the signing key has ${length} bytes${read}; HS256 wants at least ${MIN_BYTES} (RFC 7518, section 3.2)`,
         `Copy the whole key from the administration panel, Configuration > General, into ${variables.secretKey}, or have a longer one made there.`,
       );
   const isBase64 = LOOKS_BASE64.test(secretKey) && !HEX.test(secretKey);

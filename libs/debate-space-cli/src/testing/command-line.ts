@@ -46,7 +46,7 @@ export interface RunningCommand {
   readonly type: (line: string) => void;
   /** Ctrl-C. */
   readonly interrupt: () => void;
-  /** Whoever reads stdout goes away, as `head` does. */
+  /** The reader of stdout goes away, as `head` does. */
   readonly closeStdout: () => void;
 }
 

@@ -57,7 +57,7 @@ function startFailure(error: unknown, { port, host }: SimulatorOptions): string 
   return `The simulator did not start: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** Names the published demo credentials; those that were given are known to whoever gave them. */
+/** Names the published demo credentials; those that were given are known to anyone who gave them. */
 function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): string {
   const given = 'as given';
   return `Debate space simulator: ${simulator.url}/

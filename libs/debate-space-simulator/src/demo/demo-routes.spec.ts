@@ -33,7 +33,7 @@ describe('the page', () => {
 });
 
 describe('the event stream', () => {
-  it('sends the full state at once and after each change, to any origin', async () => {
+  it('sends the full state immediately and after each change, to any origin', async () => {
     const sim = await start({ users: [{ uid: 'u-1', first_name: 'F', last_name: 'L', contributions: 2 }] });
     const events = await openEvents(`${sim.url}/simulator/events`);
     expect(events.response.headers.get('access-control-allow-origin')).toBe('*');

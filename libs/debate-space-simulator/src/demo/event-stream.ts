@@ -3,7 +3,7 @@ import type { DebateSessions } from '../state/debate-sessions.js';
 import type { SimulatedUsers } from '../state/simulated-users.js';
 import { debateState } from './debate-state.js';
 
-/** Server-sent events: the full state at once and after each change. Not part of the interface. */
+/** Server-sent events: the full state immediately and after each change. Not part of the interface. */
 export class EventStream {
   readonly #users: SimulatedUsers;
   readonly #debate: DebateSessions;

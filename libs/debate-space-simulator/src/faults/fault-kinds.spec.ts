@@ -65,7 +65,7 @@ describe('a fault', () => {
     expect(sim.received.all[0]).not.toHaveProperty('status');
   });
 
-  it('slow-body: the headers come at once', async () => {
+  it('slow-body: the headers come immediately', async () => {
     const sim = await startWith({ kind: 'slow-body', ms: 60_000 });
     const response = await logOut(sim, signedToken());
     expect([response.status, response.headers.get('content-length')]).toEqual([200, '16']);

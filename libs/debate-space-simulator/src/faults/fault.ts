@@ -10,7 +10,7 @@ export type Fault =
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
   /** Applied; then the connection is reset without an answer. */
   | { kind: 'reset-after-apply' }
-  /** Applied; the headers come at once and the body drips for `ms` milliseconds. */
+  /** Applied; the headers come immediately and the body drips for `ms` milliseconds. */
   | { kind: 'slow-body'; ms: number }
   /** Applied; the whole length is promised and the connection destroyed half-way. */
   | { kind: 'cut-body' }

@@ -69,7 +69,7 @@ describe('the record of received requests', () => {
 });
 
 describe('waitFor', () => {
-  it('resolves when the request arrives, and at once when it has arrived', async () => {
+  it('resolves when the request arrives, and immediately when it has arrived', async () => {
     const sim = await start();
     const waiting = sim.received.waitFor('logout', { count: 2 });
     await logOut(sim, signedToken());

@@ -10,7 +10,7 @@ import { Refusal } from './refusal.js';
 import { sendAnswer } from './send-answer.js';
 import type { ServiceCall } from './service-call.js';
 
-/** An operation of the interface: all or nothing, and at once. @throws Refusal when it is not done */
+/** An operation of the interface: all or nothing, and immediately. @throws Refusal when it is not done */
 export type Perform = (call: ServiceCall) => Answer;
 
 /** What every route of the interface passes through. */

@@ -14,7 +14,7 @@ describe('the registered users', () => {
     expect(users.count).toBe(2);
   });
 
-  it('are listed as they are now, in part too, and to those who are told of a removal', () => {
+  it('are listed as they are now, in part too, and to those who hear about a removal', () => {
     const users = new SimulatedUsers(new ServiceClock(0));
     for (const uid of ['u-1', 'u-2', 'u-3']) users.add({ uid });
     const uids = () => users.slice(1, 3).map(({ uid }) => uid);
@@ -57,7 +57,7 @@ describe('the registered users', () => {
 });
 
 describe('the debate sessions', () => {
-  it('begin with a sign-in that registers an unknown user, and tell of each change once', () => {
+  it('begin with a sign-in that registers an unknown user, and report each change once', () => {
     const users = new SimulatedUsers(new ServiceClock(0));
     const debate = new DebateSessions(users);
     const changes: DebateSessionChange[] = [];

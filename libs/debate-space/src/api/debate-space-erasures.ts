@@ -20,7 +20,7 @@ import { assertUid } from '../uid.js';
 
 /** Many users to be erased under one reference. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
-  /** The name of this erasure, by which it is asked for again; see `ErasureRequest`. */
+  /** The name of this erasure, by which it is requested again; see `ErasureRequest`. */
   readonly reference: string;
   /** Ends the reading early; what was read is kept, and nothing of it carried out. */
   readonly signal?: AbortSignal | undefined;

@@ -7,7 +7,7 @@ export type HealthState = 'up' | 'degraded' | 'down';
 
 export interface DebateSpaceHealthReport {
   readonly state: HealthState;
-  /** Plain sentences for whoever is on call; empty when all is well. No personal data. */
+  /** Plain sentences for the person on call; empty when all is well. No personal data. */
   readonly problems: readonly string[];
   readonly stats: OutboxStats;
 }
@@ -15,7 +15,7 @@ export interface DebateSpaceHealthReport {
 export interface DebateSpaceHealthOptions {
   /** When a logout that still waits is a problem, in milliseconds since the session ended. Default: 1 minute. */
   readonly degradedAfterMs?: number;
-  /** When it is an alarm, and so is an outbox that could not be read for so long. Default: 15 minutes. */
+  /** When it is an alarm, and so is an outbox that could not be read for that long. Default: 15 minutes. */
   readonly downAfterMs?: number;
 }
 
@@ -53,13 +53,13 @@ export class DebateSpaceHealth {
     if (serviceDown) problems.push('the service does not take logouts');
     const { leftMs } = this.#pause;
     if (leftMs > 0)
-      problems.push(`the service asked for a pause, which ends in ${Math.ceil(leftMs / 1000)} s`);
+      problems.push(`the service requested a pause, which ends in ${Math.ceil(leftMs / 1000)} s`);
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see DebateSpaceOutbox.parked()`);
     const oldestErasureMs = await this.#erasures.overdueMs();
     if (oldestErasureMs !== undefined) {
       const days = Math.floor(oldestErasureMs / DAY_MS);
-      problems.push(`an erasure is overdue, asked for ${days} days ago; see DebateSpaceErasures.list()`);
+      problems.push(`an erasure is overdue, requested ${days} days ago; see DebateSpaceErasures.list()`);
     }
     const isDown = Math.max(oldest, unreadableMs) > downAfterMs;
     return { state: isDown ? 'down' : problems.length > 0 ? 'degraded' : 'up', problems, stats };

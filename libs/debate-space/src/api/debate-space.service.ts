@@ -17,7 +17,7 @@ export interface FindUserOptions extends CallOptions {
   readonly maxPages?: number | undefined;
 }
 
-/** What a host injects: the user operations of the service, and logouts that no session tells of. */
+/** What a host injects: the user operations of the service, and logouts that no session shows. */
 export class DebateSpaceService {
   /**
    * {auth_url}/auth/logout/{application_name} (service-interface.md, section 4.5): what a host with OpenID Connect
@@ -74,8 +74,8 @@ export class DebateSpaceService {
   }
 
   /**
-   * The user of this uid, as the service lists it. The interface shows no route for one user: the list is asked for it
-   * by the filter `uid`. A service that ignores the filter is asked for page after page, up to `maxPages`; a service
+   * The user of this uid, as the service lists it. The interface shows no route for one user: the list is read with
+   * the filter `uid`. Of a service that ignores the filter, page after page is read, up to `maxPages`; a service
    * that refuses the filter (422), for the list without it. All pages together take `http.totalTimeoutMs` at most.
    * @returns `undefined` when no user of exactly this uid is listed
    * @throws {@link InvalidUidError} or {@link InvalidArgumentError} before anything is sent

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceUser } from '../service/user-list.js';
 import { dryRun, uidItems, type UidSource } from './uid-source.js';
 
-/** Users that count how many of them were asked for. */
+/** Users that count how many of them were requested. */
 class Listed {
   asked = 0;
   readonly #uids: readonly (string | null)[];

@@ -50,7 +50,7 @@ describe('an attempt at an erasure', () => {
     jest.restoreAllMocks();
   });
 
-  it('is over with the answer of the service', async () => {
+  it('is finished with the answer of the service', async () => {
     expect(await attempt({})).toEqual({ outcome: 'erased', status: 200, loggedOut: false });
   });
 

@@ -5,7 +5,7 @@ export interface DebateSpaceErasureOptions {
   beforeErase?: BeforeErase | undefined;
   /** How many erasures this process may have under way at the same time. Default: 4. */
   concurrency?: number | undefined;
-  /** After how long a reference that is not finished is told of as `erasure-overdue`, in milliseconds. Default: 7 and 21 days. */
+  /** After how long a reference that is not finished is reported as `erasure-overdue`, in milliseconds. Default: 7 and 21 days. */
   overdueAfterMs?: readonly number[] | undefined;
   /** After how long an erasure that still fails is given up until somebody retries it, in milliseconds. Default: 28 days. */
   giveUpAfterMs?: number | undefined;

@@ -210,7 +210,7 @@ describe('the queue of erasures', () => {
     expect(await status('r')).toMatchObject({ state: 'canceled', done: 1, canceled: 1 });
   });
 
-  it('vetoes for those that the host was asked for, and says when it came too late', async () => {
+  it('vetoes for those that the host was asked about, and says when it came too late', async () => {
     await ask('asked', 'alice');
     const claimed = await claim();
     await ask('joined', 'alice');
@@ -226,7 +226,7 @@ describe('the queue of erasures', () => {
     expect(await outcomesOf('joined')).toEqual([{ outcome: 'vetoed', attempts: 1, uncertain: true }]);
   });
 
-  it('tells the host of the earliest reference, and who asked for that', async () => {
+  it('tells the host of the earliest reference, and who requested that', async () => {
     await ask('earlier', 'alice');
     await one.control.pause('earlier');
     await ask('later', 'alice');

@@ -51,7 +51,7 @@ export interface ErasureStatus {
 
 /** What `request` answers. */
 export interface RequestedErasure extends ErasureStatus {
-  /** Whether the same was asked for already, and is not done yet: it is done once. */
+  /** Whether the same was requested already, and is not done yet: it is done once. */
   readonly alreadyUnderWay: boolean;
 }
 
@@ -63,16 +63,16 @@ export interface ErasureProgress extends ErasureStatus {
   readonly msLeft?: number;
 }
 
-/** What is kept of an erasure that is over: nothing personal. */
+/** What is kept of an erasure that is finished: nothing personal. */
 export interface ErasureReceipt {
   readonly reference: string;
   readonly mode: ErasureMode;
   readonly requestedBy?: string;
-  /** Keyed hash of the uid: whoever has the key and the uid can tell that this is its receipt. */
+  /** Keyed hash of the uid: anyone who has the key and the uid can tell that this is its receipt. */
   readonly uidHash: string;
   readonly askedAt: Date;
   readonly doneAt: Date;
-  /** How many requests were sent, as far as it is known; none when vetoed at once. */
+  /** How many requests were sent, as far as it is known; none when vetoed immediately. */
   readonly attempts: number;
   readonly outcome: ErasureOutcome;
   /** The HTTP status of the service's answer; 404 with `erased`: an earlier attempt had done it, and its answer was lost. */

@@ -90,7 +90,7 @@ describe('a source of uids', () => {
     ]);
   });
 
-  it('is read no further than it is asked for', async () => {
+  it('is read no further than it is requested', async () => {
     let given = 0;
     const reading = uidsOf(
       (function* () {

@@ -12,7 +12,7 @@ export type UidItem =
   | { readonly item: number; readonly uid: string; readonly problem?: undefined }
   | { readonly item: number; readonly uid?: undefined; readonly problem: string };
 
-/** What an erasure of a list would come to. Nothing was asked for, and nothing is kept. Items are counted from 1. */
+/** What an erasure of a list would come to. Nothing was requested, and nothing is kept. Items are counted from 1. */
 export interface ErasureDryRun {
   /** Items of the list: distinct, duplicates and invalid together. */
   readonly total: number;
@@ -28,7 +28,7 @@ export interface ErasureDryRun {
   readonly unknown: number;
   /** The numbers of the items that have an unknown uid first, at most the first 100. */
   readonly unknownItems: readonly number[];
-  /** Of the distinct uids: those whose erasure was asked for already and is not over. */
+  /** Of the distinct uids: those whose erasure was requested already and is not over. */
   readonly underWay: number;
 }
 
@@ -77,7 +77,7 @@ export async function* chunksOf<T>(items: AsyncIterable<T>, size: number): Async
  * Counts, and changes nothing. Reads the list once, then walks the service's users once, until all are found. Keeps the
  * distinct uids of the list in memory.
  * @param items the list, as `uidItems` reads it
- * @param users all users of the service; not asked for when the list has no uid
+ * @param users all users of the service; not read when the list has no uid
  * @param underWay how many of these, at most 250 and each given once, are to be erased already
  */
 export async function dryRun(

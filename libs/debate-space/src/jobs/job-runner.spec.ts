@@ -269,7 +269,7 @@ describe('the job runner', () => {
   });
 
   describe('draining', () => {
-    it('ends at once when nothing is pending', async () => {
+    it('ends immediately when nothing is pending', async () => {
       const bench = new Bench(memory(), () => ok);
       bench.runner.start();
       expect(await bench.drain(LONG)).toBe(0);

@@ -81,7 +81,7 @@ describe('what follows an attempt at delivery', () => {
     [410, 'secretKey'],
     [415, 'secretKey'],
     [422, 'secretKey'],
-  ])('%d: parked at once, and the hint is %s', (status, hint) => {
+  ])('%d: parked immediately, and the hint is %s', (status, hint) => {
     expect(after({ status })).toMatchObject({
       action: 'park',
       pauseMs: 0,

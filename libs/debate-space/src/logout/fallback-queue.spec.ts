@@ -217,7 +217,7 @@ describe('the fallback queue', () => {
     expect(outbox.isDegraded).toBe(true); // it has not heard of the end
   });
 
-  it('gives out nothing that was canceled while the engine was away, though its lease is over', async () => {
+  it('gives out nothing that was canceled while the engine was away, though its lease has expired', async () => {
     const holding = outbox.hold(entry('a'), 1_000);
     await holding;
     engine.state = 'failing';
@@ -249,7 +249,7 @@ describe('the fallback queue', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('leaves what is under way to whoever delivers it', async () => {
+  it('leaves what is under way to the process that delivers it', async () => {
     engine.state = 'silent';
     await held('a');
     await outbox.release('a');
@@ -264,7 +264,7 @@ describe('the fallback queue', () => {
     expect(await stored.counts()).toEqual(none);
   });
 
-  it('gives up on an engine that says nothing when it is asked for work, and gives out what memory has', async () => {
+  it('gives up on an engine that says nothing when it is to give out work, and gives out what memory has', async () => {
     queue.claim = () => new Promise<never>(() => undefined);
     const nothing = expect(outbox.claim(10)).rejects.toThrow('no answer in time');
     await jest.advanceTimersByTimeAsync(5_000);
@@ -272,7 +272,7 @@ describe('the fallback queue', () => {
     engine.state = 'failing';
     await held('a');
     await outbox.release('a');
-    expect(ids(await outbox.claim(10))).toEqual(['a']); // at once
+    expect(ids(await outbox.claim(10))).toEqual(['a']); // immediately
   });
 
   it.each(['cancel', 'finish'] as const)(
@@ -341,7 +341,7 @@ describe('the fallback queue', () => {
   };
 
   it.each([0, 5, 15])(
-    'tells a slow storage once of what was delivered from memory, although it is asked for work %d ms later',
+    'tells a slow storage once about what was delivered from memory, although it is to give out work %d ms later',
     async (ms) => {
       await keptInMemory(5);
       await outbox.claim(5);

@@ -10,7 +10,7 @@ export type LogoutClaims = (
 
 export interface DebateSpaceLogoutOptions {
   /**
-   * `direct` (default): each end of a session is sent to the service. `oidc`: nothing is sent by itself, because the
+   * `direct` (default): each end of a session is sent to the service. `oidc`: nothing is sent automatically, because the
    * identity provider notifies the service (section 4.5).
    */
   mode?: 'direct' | 'oidc' | undefined;

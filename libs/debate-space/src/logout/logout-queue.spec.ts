@@ -427,7 +427,7 @@ describe('the logout queue', () => {
   });
 
   describe('whose history', () => {
-    it('is removed when its time is over, by a process whose clock runs steadily', async () => {
+    it('is removed when its time has passed, by a process whose clock runs steadily', async () => {
       jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date'] });
       const storage = new SharedStorage();
       const outbox = start(storage, { keepFinishedMs: 1_000 });

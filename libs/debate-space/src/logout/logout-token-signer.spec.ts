@@ -100,7 +100,7 @@ describe('a logout token', () => {
   );
 
   it.each([
-    ['at once', (claims: Json) => claims],
+    ['immediately', (claims: Json) => claims],
     ['later', (claims: Json) => Promise.resolve(claims)],
   ])('takes additional claims %s, which replace none and bring no nonce', async (_when, give) => {
     const given: Json = {

@@ -42,7 +42,7 @@ const FORGETFUL =
   'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
   'hint: a durable storage, such as lmdbStorage(), keeps them';
 const UNENDING =
-  "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out over there";
+  "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out of the debate space";
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
 const MIN_DRAIN_MS = 1_000;

@@ -100,7 +100,7 @@ export class EventLog {
     const seconds = Math.ceil(pauseMs / 1000);
     return [
       'warn',
-      `the service asked for a pause of ${seconds} s (${status}); what can wait goes on after it`,
+      `the service requested a pause of ${seconds} s (${status}); what can wait goes on after it`,
     ];
   }
 

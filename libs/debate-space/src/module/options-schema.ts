@@ -19,13 +19,13 @@ const STORAGE_KEYS = `must be a string, or strings in an array; ${STORAGE_KEY}`;
 const AUDIENCE = 'must be a string, or strings in an array, and none empty';
 
 const functionOption = <F>() => z.custom<F>((value) => typeof value === 'function', 'must be a function');
-// Longer timers fire at once.
-const MOST_MS = 2 ** 31 - 1;
+// Longer timers fire immediately.
+const MAX_MS = 2 ** 31 - 1;
 const whole = (least: number, most: number, of = '') => {
   const message = `must be a whole number${of} from ${least} to ${most}`;
   return z.int(message).min(least, message).max(most, message);
 };
-const milliseconds = (least: number) => whole(least, MOST_MS, ' of milliseconds');
+const milliseconds = (least: number) => whole(least, MAX_MS, ' of milliseconds');
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** For what is no timer but a difference of moments. */
 const long = (least: number) => whole(least, 1000 * 365 * DAY_MS, ' of milliseconds');
@@ -162,7 +162,7 @@ export const optionsSchema = z.strictObject({
         maxAttempts: whole(1, 20).default(4),
         rateLimit: z
           .union(
-            [z.literal(false), z.strictObject({ requests: whole(1, MOST_MS), perMs: milliseconds(1) })],
+            [z.literal(false), z.strictObject({ requests: whole(1, MAX_MS), perMs: milliseconds(1) })],
             'must be { requests, perMs }, both whole numbers from 1, or false',
           )
           .default({ requests: 100, perMs: 60_000 }),

@@ -351,7 +351,7 @@ describe('the options', () => {
     expect(resolveOptions(new Configuration(), {}).apiKey.reveal()).toBe(required.apiKey);
   });
 
-  it('are refused with all problems at once', () => {
+  it('are refused with all problems together', () => {
     const found = problems({
       apiKey: undefined,
       secretKey: 'no Base64',

@@ -7,7 +7,7 @@ import { secretKeyProblem } from '../secrets/secret-key-problem.js';
 import { storageKeyProblems } from '../options/storage-key-problems.js';
 import { apiPathProblem, serviceUrl, serviceUrlProblem } from '../options/service-url.js';
 
-const MOST_SHOWN = 12;
+const MAX_SHOWN = 12;
 const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
 
 /** The options, complete and frozen, with the keys locked away. */
@@ -139,7 +139,7 @@ function found(value: unknown, hidden: boolean): string {
   if (value === undefined) return 'nothing';
   if (value === '') return 'an empty string';
   if (typeof value === 'string')
-    return hidden || value.length > MOST_SHOWN ? `a string of ${value.length} characters` : `'${value}'`;
+    return hidden || value.length > MAX_SHOWN ? `a string of ${value.length} characters` : `'${value}'`;
   if (value === null || typeof value === 'boolean' || (typeof value === 'number' && !hidden))
     return String(value);
   return Array.isArray(value) ? 'an array' : `a value of type ${typeof value}`;

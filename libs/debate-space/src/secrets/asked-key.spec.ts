@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { AskedKey } from './asked-key.js';
 
 describe('a secret key that a function knows', () => {
-  it('is asked for each time', async () => {
+  it('is asked each time', async () => {
     const keys = ['first', 'second'];
     const key = new AskedKey(() => Promise.resolve(keys.shift()), 'utf8');
     expect((await key.current()).reveal()).toBe('first');

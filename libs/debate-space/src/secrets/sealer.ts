@@ -9,7 +9,7 @@ const TAG_BYTES = 16;
 /** What is sealed: each with a key of its own, so that nothing opens as what it is not. */
 export type Sealed = 'session ids' | 'uids';
 
-/** Encrypts what would tell too much to whoever reads the place that it is kept in: AES-256-GCM. */
+/** Encrypts what would tell too much to anyone who reads the place that it is kept in: AES-256-GCM. */
 export class Sealer {
   /** Derived, so that the keys that were given do nothing but what they were given for. A `KeyObject` is not printed. */
   readonly #keys: readonly KeyObject[];

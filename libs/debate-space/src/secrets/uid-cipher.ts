@@ -25,7 +25,7 @@ export interface UidCipher {
 
 /**
  * Hashes with HMAC-SHA-256 and encrypts with AES-256-GCM. A ciphertext is bound to the application, the kind of its record
- * and the uid hash in it: whoever may write to the storage cannot move one user's uid into the record of another.
+ * and the uid hash in it: somebody who may write to the storage cannot move one user's uid into the record of another.
  * @param keys the first one hashes and seals, all of them open
  */
 export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher {

@@ -71,7 +71,7 @@ describe('a call that is aborted', () => {
   ])('during the backoff after %d has the outcome “%s”', async (status, outcome) => {
     const service = await scripted(() => ({ status, headers: { 'retry-after': '20' } }));
     const patience = new AbortController();
-    // The length of the backoff is the last thing asked for before it.
+    // The length of the backoff is the last number drawn before it.
     jest.spyOn(Math, 'random').mockImplementation(() => {
       queueMicrotask(() => {
         patience.abort();

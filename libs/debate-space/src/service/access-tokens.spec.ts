@@ -64,7 +64,7 @@ describe('access tokens', () => {
     expect(await issuer.tokens.get('public', never)).toBe('new');
   });
 
-  it('survive a renewal that fails, and are asked for again only after half of the rest', async () => {
+  it('survive a renewal that fails, and are requested again only after half of the rest', async () => {
     const issuer = new Issuer();
     await issuer.issued('old');
     jest.advanceTimersByTime(2 * HOUR - 5 * 60_000);

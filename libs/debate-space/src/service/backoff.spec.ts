@@ -16,7 +16,7 @@ describe('fullJitter', () => {
     expect(fullJitter(failures, 500, 10_000, random)).toBe(expected);
   });
 
-  it('spreads over the whole span by itself', () => {
+  it('spreads over the whole span without a given number', () => {
     const waits = Array.from({ length: 500 }, () => fullJitter(3, 500, 10_000));
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...waits)).toBeLessThanOrEqual(2000);

@@ -45,18 +45,18 @@ describe('the logout route', () => {
     ['429', { status: 429, headers: { 'retry-after': '7' } }, { status: 429, retryAfterMs: 7000 }],
     ['a reset', 'reset', { reason: 'ECONNRESET' }],
     ['silence', 'silence', { reason: 'TIMEOUT' }],
-  ])('tells of %s', async (_what, answer, expected) => {
+  ])('reports %s', async (_what, answer, expected) => {
     const service = await scripted(() => answer);
     expect(await routeTo(service.url).send('a.b.c', never)).toMatchObject(expected);
   });
 
-  it.each([-7200, 0, 7200])('tells of a clock that is %d s off', async (clockOffsetSeconds) => {
+  it.each([-7200, 0, 7200])('reports a clock that is %d s off', async (clockOffsetSeconds) => {
     const service = await simulator({ clockOffsetSeconds });
     const { clockSkewMs = Infinity } = await routeTo(service.url).send('a.b.c', never);
     expect(Math.abs(clockSkewMs / 1000 - clockOffsetSeconds)).toBeLessThan(60);
   });
 
-  it('tells of a service that is not there', async () => {
+  it('reports a service that is not there', async () => {
     const service = await simulator();
     await service.goDown();
     expect(await routeTo(service.url).send('a.b.c', never)).toEqual({ reason: 'ECONNREFUSED' });

@@ -12,7 +12,7 @@ async function uids(users: AsyncIterable<DebateSpaceUser>): Promise<unknown[]> {
   return all;
 }
 
-/** A list that is made up, and which of its pages were asked for. */
+/** A list that is made up, and which of its pages were requested. */
 class MadeUp {
   readonly asked: number[] = [];
   readonly users: AsyncIterable<DebateSpaceUser>;

@@ -12,7 +12,7 @@ const post = { method: 'POST', url, headers: { authorization: 'Bearer a-token' }
 const never = new AbortController().signal;
 const pem = (what: string, base64: string): string =>
   `-----BEGIN ${what}-----\n${base64}\n-----END ${what}-----\n`;
-// For debate.invalid, by itself, until 2120; the key is used for nothing else.
+// For debate.invalid, self-signed, until 2120; the key is used for nothing else.
 const cert = pem(
   'CERTIFICATE',
   'MIIBcDCCARagAwIBAgIBATAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5kZWJhdGUuaW52YWxpZDAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowGTEXMBUGA1UEAwwOZGViYXRlLmludmFsaWQwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAStl8CPOzrbEG/q3JIbAk4zN2NvECTk3AxK1xPbJV9ZnxCy9AWTnQSftkxWRdfBKD+a/9PwhFU9QDdef9QGZm1fo00wSzAZBgNVHREEEjAQgg5kZWJhdGUuaW52YWxpZDAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBSZ3joezXyN/uPsEwYcAgObgZ8RsjAKBggqhkjOPQQDAgNIADBFAiEA9Iq6lUCM+NyuFvwRGA9vFJMuvP8JkCl5GtVUmtvBtu0CIBDsId0iSZRGDmHvQWvFqErctiQhpcvpsajokuSQKbuU',
@@ -100,7 +100,7 @@ describe('the tunnel through a proxy', () => {
     expect(connects.count).toBe(1);
   });
 
-  it('is asked for with the credentials of the proxy, and with nothing for the service', async () => {
+  it('is requested with the credentials of the proxy, and with nothing for the service', async () => {
     const seen: unknown[] = [];
     const proxy = await startProxy((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'), 'user:p%40ss@');
     proxy.on('connect', ({ headers }) => seen.push(headers));
@@ -111,7 +111,7 @@ describe('the tunnel through a proxy', () => {
     expect(seen).toEqual([{ host: 'debate.invalid:443', 'proxy-authorization': basic, connection: 'close' }]);
   });
 
-  it('is asked for with a password that has a bare %, as it stands', async () => {
+  it('is requested with a password that has a bare %, as it stands', async () => {
     const seen: unknown[] = [];
     const proxy = await startProxy((socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'), 'user:100%@');
     proxy.on('connect', ({ headers }) => seen.push(headers['proxy-authorization']));
@@ -136,7 +136,7 @@ describe('the tunnel through a proxy', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('is not asked for again when the proxy hangs up', async () => {
+  it('is not requested again when the proxy hangs up', async () => {
     const connects = counted(await startProxy((socket) => socket.destroy()));
     expect(await outcomeOf(transport().exchange(post, never))).toEqual({
       failure: { kind: 'network', reason: 'ECONNRESET', sent: false },

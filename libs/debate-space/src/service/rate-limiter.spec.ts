@@ -8,7 +8,7 @@ import { RateLimiter, type NoSlot, type Slot } from './rate-limiter.js';
 const { simulator, client } = serviceClients();
 const never = new AbortController().signal;
 
-/** Takes a place at once, or gives up and fails. */
+/** Takes a place immediately, or gives up and fails. */
 async function take(limiter: RateLimiter): Promise<Slot> {
   const patience = new AbortController();
   const slot = limiter.acquire(patience.signal);
@@ -133,7 +133,7 @@ describe('the rate limiter', () => {
     expect(granted).toBe(1);
   });
 
-  it('gives a place back at once when nothing was sent', async () => {
+  it('gives a place back immediately when nothing was sent', async () => {
     const limiter = new RateLimiter({ requests: 1, perMs: 60_000 });
     (await take(limiter)).release(false);
     (await take(limiter)).release(true);
@@ -265,7 +265,7 @@ describe('the rate limiter', () => {
     const limiter = new RateLimiter(false);
     limiter.pause(999_999_999_000);
     await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
-    // Longer ones fire at once.
+    // Longer ones fire immediately.
     expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([2 ** 31 - 1]);
     timers.mockRestore();
   });

@@ -105,7 +105,7 @@ export class RateLimiter {
     });
   }
 
-  /** Lets nobody through for a while: the service asked for it. */
+  /** Lets nobody through for a while: the service requested it. */
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
     this.#grant();

@@ -32,7 +32,7 @@ describe('repeating a call', () => {
     ['half a body', { kind: 'cut-body' }],
     ['a body that is cut off', { kind: 'malformed-body' }],
     ['a web page', { kind: 'body', body: page, contentType: 'text/html' }],
-  ])('mends %s', async (_what, fault) => {
+  ])('fixes %s', async (_what, fault) => {
     const service = await simulator();
     service.faults.add({ operation: 'list', times: 3, ...fault });
     expect((await (await client(service)).listUsers()).users).toHaveLength(2);
@@ -143,7 +143,7 @@ describe('repeating a call', () => {
       else expect(await result).toMatchObject({ status: 404, outcome: 'refused', attempts: 2 });
     });
 
-    it('404 at once is a UserNotFoundError', async () => {
+    it('an immediate 404 is a UserNotFoundError', async () => {
       const service = await simulator();
       const error = await errorOf((await client(service)).deleteUser('nobody'));
       expect(error).toBeInstanceOf(UserNotFoundError);
@@ -210,7 +210,7 @@ describe('repeating a call', () => {
           'retry-after': 'Wed, 02 Jul 2098 13:00:00 GMT',
         },
       ],
-    ])('fails at once for a Retry-After beyond the deadline, in %s', async (_what, headers) => {
+    ])('fails immediately for a Retry-After beyond the deadline, in %s', async (_what, headers) => {
       for (const status of [429, 503]) {
         const service = await scripted(() => ({ status, headers }));
         const error = await errorOf((await client(service)).deleteUser('alice'));
@@ -228,7 +228,7 @@ describe('repeating a call', () => {
       expect(performance.now() - start).toBeGreaterThan(990);
     });
 
-    it('is over at once when the service has asked all for a pause that nobody can wait for', async () => {
+    it('is finished immediately when the service has asked all for a pause that nobody can wait for', async () => {
       const service = await scripted(() => ({ status: 429, headers: { 'retry-after': '999999999' } }));
       const debate = await client(service);
       const error = { code: 'ERR_DEBATE_SPACE_RATE_LIMITED', retryable: true };

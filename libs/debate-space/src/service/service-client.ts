@@ -113,7 +113,7 @@ export class ServiceClient {
     const slot = await limiter.acquire(signal, withinMs, caller === 'job');
     if (!('retryAfterMs' in slot)) return slot;
     const { retryAfterMs } = slot;
-    const message = `http.rateLimit, or a pause that the service asked for, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
+    const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;
     const details = { outcome: 'not-sent', requests: 0, retry: 'too-late', retryAfterMs } as const;
     throw new Failure(RateLimitedError, message, details);
   }

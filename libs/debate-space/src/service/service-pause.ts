@@ -1,6 +1,6 @@
 import type { Emit } from '../events.js';
 
-/** The pause that the service has asked for: a 429 or 503 with `Retry-After`, from any of its routes. One event each. */
+/** The pause that the service has requested: a 429 or 503 with `Retry-After`, from any of its routes. One event each. */
 export class ServicePause {
   readonly #emit: Emit;
   #until = 0;

@@ -48,7 +48,7 @@ describe('a rate limit over all instances', () => {
     expect(await shared.acquire(never)).toHaveProperty('release');
   });
 
-  it('refuses a call when the service has asked for a longer pause than the call can wait', async () => {
+  it('refuses a call when the service has requested a longer pause than the call can wait', async () => {
     const shared = new RateLimiter(limit, () => Promise.resolve(0));
     shared.pause(60_000);
     expect(await shared.acquire(never, 10)).toHaveProperty('retryAfterMs');

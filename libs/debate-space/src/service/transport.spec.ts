@@ -27,7 +27,7 @@ describe('the way to the service', () => {
     process.env = { ...environment };
   });
 
-  it.each([301, 302, 303, 307, 308])('follows no redirect (%d), whatever is asked for', async (status) => {
+  it.each([301, 302, 303, 307, 308])('follows no redirect (%d), whatever is requested', async (status) => {
     const elsewhere = await scripted(() => ({ body: [] }));
     const service = await simulator();
     const debate = await client(service);

@@ -14,7 +14,7 @@ const ACCEPTED_ENCODINGS = 'gzip, br';
 /** zlib's code for what is longer than `maxOutputLength`; it stops there. */
 const TOO_LARGE = 'ERR_BUFFER_TOO_LARGE';
 
-/** `unzip` knows gzip and deflate by their first bytes; deflate was never asked for, some send it all the same. */
+/** `unzip` knows gzip and deflate by their first bytes; deflate was never requested, some send it all the same. */
 const [unzipped, unbrotlied] = [promisify(unzip), promisify(brotliDecompress)];
 const DECOMPRESS = new Map<unknown, typeof unzipped | typeof unbrotlied>([
   ['gzip', unzipped],

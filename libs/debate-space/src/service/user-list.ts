@@ -37,7 +37,7 @@ export interface UserPage {
   readonly users: readonly DebateSpaceUser[];
   /** From 1. */
   readonly page: number;
-  /** Users per page, as asked for or as the service says. */
+  /** Users per page, as requested or as the service says. */
   readonly perPage?: number;
   /** Users on all pages. */
   readonly total?: number;
@@ -111,7 +111,7 @@ export function listedPage(reply: HttpReply, asked: ListUsersQuery): ListedPage 
   const page = count('current-page') ?? asked.page ?? 1;
   const links = pageLinks(reply.header('link'));
   const next = count('next-page') ?? links.get('next');
-  // An unreadable header says nothing: a page too many is asked for rather than one too few.
+  // An unreadable header says nothing: a page too many is read rather than one too few.
   const isPaged = links.size > 0 || totalPages !== undefined || reply.header('next-page')?.trim() === '';
   const nextPage = next ?? (totalPages !== undefined && page < totalPages ? page + 1 : undefined);
   const perPage = asked.perPage ?? count('page-items');

@@ -37,7 +37,7 @@ export interface DebateSpaceSessionOptions {
   /**
    * Finds the user in a session. Default: the first of `session.passport.user`, `session.passport` (@fastify/passport),
    * `session.user`, `session.userId`, `session.uid` that is a string, a number, or an object with `uid`, `id`, `sub` or `userId`. One that throws
-   * names nobody, and a `fault` event tells of it.
+   * names nobody, and a `fault` event reports it.
    */
   uid?: SessionUid | undefined;
   /** The store or stores to watch, and no others. Default: every store that the app's requests bring along. */

@@ -19,7 +19,7 @@ export class SteadyClock {
 
   /**
    * To be called every few seconds: a jump is noticed by the difference to the calls before.
-   * @param ageMs the age at which it is done: a clock that is steady for so long is enough
+   * @param ageMs the age at which it is done: a clock that is steady for that long is enough
    */
   isSteady(ageMs = Infinity): boolean {
     const skew = this.#skewNow();

@@ -61,7 +61,7 @@ export class Transaction {
 
   /**
    * Puts a record in place of another, which may have another key, with the index rows of both. Checks nothing.
-   * The index rows of one that is unreadable stay: whoever follows one that leads nowhere removes it.
+   * The index rows of one that is unreadable stay: anyone who follows one that leads nowhere removes it.
    */
   replace<T extends object>(type: RecordType<T>, before: ReadRecord<T>, after: T | undefined): void {
     if (before instanceof UnreadableRecord) this.set(before.key, undefined);

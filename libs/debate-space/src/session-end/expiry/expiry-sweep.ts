@@ -14,7 +14,7 @@ export interface SweepContext
 }
 
 const BATCH = 50;
-/** So long nobody else looks at what this process has claimed; what fails here is claimed again then. */
+/** For this time nobody else looks at what this process has claimed; what fails here is claimed again then. */
 const LEASE_MS = 60_000;
 /** Neither a store nor a registry that does not answer may stop the sweep. */
 const ANSWER_WITHIN_MS = 5_000;

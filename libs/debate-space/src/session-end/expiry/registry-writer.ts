@@ -21,9 +21,9 @@ interface Written {
 }
 
 const MAX_REMEMBERED = 10_000;
-/** A registry that lost its sessions learns of those in use after so long. */
+/** A registry that lost its sessions learns of those in use after this time. */
 const REMEMBER_MS = 10 * 60_000;
-/** A session that is used with each click is written once in so long. */
+/** A session that is used with each click is written once in this time. */
 const WRITE_EVERY_MS = 60_000;
 const ANSWER_WITHIN_MS = 5_000;
 /** A logout that waits for the registry leaves a shutdown the time to deliver it. */

@@ -60,7 +60,7 @@ function contract(open: () => Promise<Instances>): void {
     expect(await other.claimExpired(10, LONG)).toEqual(gone);
   });
 
-  it('gives out no more than asked for, the longest ago first', async () => {
+  it('gives out no more than requested, the longest ago first', async () => {
     for (const hours of [-3, -5, -1, -4, -2]) await put(`h${hours}`, 'alice', hours);
     expect(await registry.claimExpired(0, LONG)).toEqual([]);
     expect(sidsOf(await registry.claimExpired(2, LONG))).toEqual(['h-5', 'h-4']);

@@ -12,7 +12,7 @@ describe('the cookies that a browser has after a response', () => {
       after: { sid: 'a b', theme: 'dark' },
     },
     {
-      name: 'change at the path that was asked for, and above',
+      name: 'change at the path that was requested, and above',
       set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'],
       after: { theme: 'light' },
     },

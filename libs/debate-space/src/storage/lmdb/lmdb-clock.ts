@@ -4,7 +4,7 @@ import { monotonicMs } from '../monotonic-clock.js';
 
 /** A commit notes the time in the file when the last note is older. */
 export const NOTE_MS = 60_000;
-/** A machine whose clock has moved on by more was not off for so long: its clock is wrong. */
+/** A machine whose clock has moved on by more was not off for that long: its clock is wrong. */
 const MAX_OFF_MS = 30 * 24 * 60 * 60_000;
 
 /** What the processes of one boot share. */
