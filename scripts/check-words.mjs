@@ -1,6 +1,6 @@
 // `npm run lint`: words that a reader has to learn first, or that are not American English, and what to write instead.
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 const WORDS = [
   [/\bcures?\b/i, 'hint'],
@@ -18,14 +18,19 @@ const WORDS = [
   [/(authori|anonymi|recogni|organi|initiali|seriali)s(e|ed|es|ing|ation)\b/i, '-ize, -ization'],
   [/\b(behaviou?r|favou?r|colou?r)(?<=our)/i, '-or'],
 ];
-const CHECKED = ['*.ts', '*.mjs', '*.md', '*.eta', '*.yml'];
-const EXEMPT = new Set(['scripts/check-words.mjs']);
+const CHECKED = /\.(ts|mjs|md|eta|yml)$/;
+const LEFT_OUT = new Set(['node_modules', 'dist', 'coverage', '.git', 'check-words.mjs']);
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...CHECKED], {
-  encoding: 'utf8',
-});
+function filesIn(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (LEFT_OUT.has(entry.name)) return [];
+    return entry.isDirectory() ? filesIn(path) : CHECKED.test(path) ? [path] : [];
+  });
+}
+
 let found = 0;
-for (const file of files.split('\n').filter((name) => name !== '' && !EXEMPT.has(name))) {
+for (const file of filesIn('.')) {
   for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
     for (const [word, better] of WORDS) {
       const match = word.exec(line);
