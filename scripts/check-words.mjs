@@ -1,6 +1,7 @@
 // `npm run lint`: words that a reader has to learn first, or that are not American English, and what to write instead.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { getFileInfo } from 'prettier';
 
 const WORDS = [
   [/\bcures?\b/i, 'hint'],
@@ -31,6 +32,8 @@ function filesIn(folder) {
 
 let found = 0;
 for (const file of filesIn('.')) {
+  const { ignored } = await getFileInfo(file, { ignorePath: '.gitignore' });
+  if (ignored) continue; // such as the copies that a package gets
   for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
     for (const [word, better] of WORDS) {
       const match = word.exec(line);
