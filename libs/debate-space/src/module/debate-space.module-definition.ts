@@ -1,24 +1,22 @@
-import {
-  ConfigurableModuleBuilder,
-  Logger,
-  type Abstract,
-  type InjectionToken,
-  type Provider,
-} from '@nestjs/common';
+import { ConfigurableModuleBuilder, Logger, type Provider } from '@nestjs/common';
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
-import { DebateSpaceEvents } from '../api/debate-space-events.js';
-import { DebateSpaceHealth } from '../api/debate-space-health.js';
 import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
-import { DebateSpaceRuntime } from './debate-space-runtime.js';
+import { getDebateSpaceToken, INJECTABLES } from '../api/debate-space.tokens.js';
+import { ErasureStorage } from '../erasure/erasure-storage.js';
+import { DebateSpaceOptionsError } from '../errors.js';
+import { JobRunner } from '../jobs/job-runner.js';
+import { FallbackQueue } from '../logout/fallback-queue.js';
+import { LogoutTokenSigner } from '../logout/logout-token-signer.js';
+import { Transport } from '../service/transport.js';
+import { SessionRegistry } from '../session-end/expiry/session-registry.js';
+import { SessionEndDetector } from '../session-end/session-end-detector.js';
+import { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import { Application } from './application.js';
+import { bootWarnings } from './boot-warnings.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import type { DebateSpaceModuleOptions } from './module-options.js';
-import { DebateSpaceService } from '../api/debate-space.service.js';
-import { getDebateSpaceToken } from '../api/debate-space.tokens.js';
-import { DebateSpaceOptionsError } from '../errors.js';
+import { providers } from './providers.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
-import { sharedApiKeyWarning } from './shared-api-key.js';
-import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 
 export interface DebateSpaceModuleExtras {
   /** Whether the providers are there for every module. Default: true. */
@@ -40,14 +38,7 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
         ...definition,
         global: isGlobal ?? true,
         providers: [...(definition.providers ?? []).map(sealed), ...providersOf(name)],
-        exports: [
-          DebateSpaceService,
-          DebateSpaceErasures,
-          DebateSpaceEvents,
-          DebateSpaceOutbox,
-          DebateSpaceHealth,
-          EndRecorder,
-        ].map((provided) => getDebateSpaceToken<unknown>(name, provided)),
+        exports: INJECTABLES.map((provided) => getDebateSpaceToken(name, provided)),
       }),
     )
     .build();
@@ -66,10 +57,75 @@ function sealed(provider: Provider): Provider {
   return { ...provider, useFactory: async (...args: unknown[]) => resolveOptions(await useFactory(...args)) };
 }
 
+/** All providers of one application. Each DebateSpaceModule is a module of its own, so that classes can be the tokens. */
+function providersOf(name: string | undefined): Provider[] {
+  const marker = `DebateSpaceModule(${name ?? ''})`;
+  return [
+    { provide: marker, useValue: marker },
+    {
+      provide: Application,
+      useFactory: (options: ResolvedOptions, modules: ModulesContainer) => {
+        assertOnlyOne(modules, marker, name);
+        return Application.open(options);
+      },
+      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer],
+    },
+    ...providers,
+    lifecycleOf(name),
+    ...(name === undefined
+      ? []
+      : INJECTABLES.map((provided) => ({
+          provide: getDebateSpaceToken(name, provided),
+          useExisting: provided,
+        }))),
+  ];
+}
+
+function lifecycleOf(name: string | undefined): Provider {
+  const inject = [
+    ...[Application, SessionEndDetector, EndRecorder, SessionRegistry, JobRunner, FallbackQueue],
+    ...[DebateSpaceOutbox, ErasureStorage, Transport, LogoutTokenSigner, ModulesContainer],
+    { token: HttpAdapterHost, optional: true },
+  ];
+  const logger = new Logger(name === undefined ? 'DebateSpace' : `DebateSpace(${name})`);
+  return {
+    provide: DebateSpaceLifecycle,
+    inject,
+    useFactory: (
+      application: Application,
+      detector: SessionEndDetector,
+      recorder: EndRecorder,
+      registry: SessionRegistry,
+      runner: JobRunner,
+      logouts: FallbackQueue,
+      outbox: DebateSpaceOutbox,
+      erasures: ErasureStorage,
+      transport: Transport,
+      signer: LogoutTokenSigner,
+      modules: ModulesContainer,
+      adapterHost?: HttpAdapterHost,
+    ) => {
+      const warnings = () => bootWarnings(application, signer, optionsOfAll(modules));
+      const parts = {
+        application,
+        detector,
+        recorder,
+        registry,
+        runner,
+        logouts,
+        outbox,
+        erasures,
+        transport,
+      };
+      return new DebateSpaceLifecycle(parts, adapterHost, logger, warnings);
+    },
+  };
+}
+
 /** Two of one name would both report every end, and only one of them would be injected. */
-function assertOnlyOne(modules: ModulesContainer, runtime: InjectionToken, name: string | undefined): void {
-  const providing = [...modules.values()].filter(({ providers }) => providers.has(runtime));
-  if (providing.length < 2) return;
+function assertOnlyOne(modules: ModulesContainer, marker: string, name: string | undefined): void {
+  const marked = [...modules.values()].filter((module) => module.providers.has(marker));
+  if (marked.length < 2) return;
   const which = name === undefined ? 'without a name' : `of the name '${name}'`;
   throw new DebateSpaceOptionsError([
     `name: DebateSpaceModule is imported twice ${which}; give each application its own, or import one module`,
@@ -78,51 +134,9 @@ function assertOnlyOne(modules: ModulesContainer, runtime: InjectionToken, name:
 
 /** Of every DebateSpaceModule of this Nest app, whatever its name. */
 function optionsOfAll(modules: ModulesContainer): ResolvedOptions[] {
-  return [...modules.values()].flatMap(({ providers }) => {
-    const options = providers.get(MODULE_OPTIONS_TOKEN)?.instance as ResolvedOptions | null | undefined;
+  return [...modules.values()].flatMap((module) => {
+    const options = module.providers.get(MODULE_OPTIONS_TOKEN)?.instance as
+      ResolvedOptions | null | undefined;
     return options ? [options] : [];
   });
-}
-
-/** All providers of one application. They stand under tokens of its name, so that no other application finds them. */
-function providersOf(name: string | undefined): Provider[] {
-  const runtime = getDebateSpaceToken<unknown>(name, DebateSpaceRuntime);
-  const part = (provided: Abstract<unknown>, of: (runtime: DebateSpaceRuntime) => unknown): Provider => ({
-    provide: getDebateSpaceToken(name, provided),
-    useFactory: of,
-    inject: [runtime],
-  });
-  return [
-    {
-      provide: runtime,
-      useFactory: (options: ResolvedOptions, modules: ModulesContainer) => {
-        assertOnlyOne(modules, runtime, name);
-        return DebateSpaceRuntime.open(options);
-      },
-      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer],
-    },
-    part(DebateSpaceService, ({ service }) => service),
-    part(DebateSpaceErasures, ({ erasures }) => erasures),
-    part(DebateSpaceEvents, ({ events }) => events),
-    part(DebateSpaceOutbox, ({ operators }) => operators),
-    part(DebateSpaceHealth, ({ health }) => health),
-    part(EndRecorder, ({ recorder }) => recorder),
-    {
-      provide: getDebateSpaceToken<unknown>(name, DebateSpaceLifecycle),
-      useFactory: (
-        ready: DebateSpaceRuntime,
-        options: ResolvedOptions,
-        modules: ModulesContainer,
-        adapterHost?: HttpAdapterHost,
-      ) =>
-        new DebateSpaceLifecycle(
-          ready,
-          options,
-          adapterHost,
-          new Logger(name === undefined ? 'DebateSpace' : `DebateSpace(${name})`),
-          () => sharedApiKeyWarning(options, optionsOfAll(modules)),
-        ),
-      inject: [runtime, MODULE_OPTIONS_TOKEN, ModulesContainer, { token: HttpAdapterHost, optional: true }],
-    },
-  ];
 }
