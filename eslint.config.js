@@ -32,7 +32,8 @@ function downwardImports(files, roomsAbove) {
 }
 
 export default tseslint.config(
-  { ignores: ['**/dist/', '**/coverage/'] },
+  // The last one is copied by prepack.
+  { ignores: ['**/dist/', '**/coverage/', 'libs/debate-space/docs/'] },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],

@@ -23,7 +23,11 @@ const nests = ['10', '11', '12'];
 /** The versions of Node.js that the built apps of each NestJS run on, unless `--full` wants all. */
 const NODES = { 10: ['20'], 11: ['22'], 12: ['24', '26'] };
 const NEEDED = {
-  'nestjs-debate-space': ['dist/index.js', 'dist/index.d.ts', 'schematics/collection.json'],
+  'nestjs-debate-space': [
+    ...['dist/index.js', 'dist/index.d.ts', 'schematics/collection.json'],
+    // Messages name these pages; all others are in the repository.
+    ...['getting-started', 'lists-of-users', 'options', 'troubleshooting'].map((page) => `docs/${page}.md`),
+  ],
   'debate-space-simulator': ['dist/index.js', 'dist/index.d.ts'],
   'debate-space': ['bin/debate-space.js', 'dist/cli.js'],
 };

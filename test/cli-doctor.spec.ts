@@ -1,13 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { postgresMigration } from 'nestjs-debate-space/postgres';
 import pg from 'pg';
@@ -17,6 +15,7 @@ import { programOf } from './support/program.js';
 import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
 import { startProxy, type ProxyServer } from './support/proxy.js';
 import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
+import { selfSigned } from './support/self-signed.js';
 import { startService } from './support/service.js';
 
 interface Result {
@@ -455,23 +454,7 @@ programOf('openssl', 'OpenSSL').describe('doctor, of TLS', () => {
 
   /** A certificate of its own making. */
   async function serve(...more: string[]): Promise<string> {
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const args = [
-      'req',
-      '-x509',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-keyout',
-      key,
-      '-out',
-      cert,
-      '-subj',
-      '/CN=localhost',
-      ...more,
-    ];
-    await promisify(execFile)('openssl', args);
-    server = createServer({ key: await readFile(key), cert: await readFile(cert) });
+    server = createServer(await selfSigned(folder, ...more));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return `https://localhost:${(server.address() as AddressInfo).port}`;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, keys } from '../libs/debate-space-cli/src/testing/command-line.js';
 import { programOf } from './support/program.js';
+import { selfSigned } from './support/self-signed.js';
 import { startService } from './support/service.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -244,39 +244,23 @@ script.describe('on a terminal', () => {
 
 openssl.describe('doctor, behind TLS', () => {
   it('finds nothing where all is well', async () => {
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const args = [
-      'req',
-      '-x509',
-      '-newkey',
-      'rsa:2048',
-      '-nodes',
-      '-keyout',
-      key,
-      '-out',
-      cert,
-      '-subj',
-      '/CN=localhost',
-      '-addext',
-      'subjectAltName=DNS:localhost',
-    ];
-    await promisify(execFile)('openssl', args);
-    const server = createServer(
-      { key: await readFile(key), cert: await readFile(cert) },
-      (incoming, outgoing) => {
-        const { method, url = '', headers } = incoming;
-        const passed = request(new URL(url, service.url), { method, headers }, (answer) => {
-          outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-          answer.pipe(outgoing);
-        });
-        incoming.pipe(passed);
-      },
-    );
+    const { certFile, ...pair } = await selfSigned(folder, '-addext', 'subjectAltName=DNS:localhost');
+    const server = createServer(pair, (incoming, outgoing) => {
+      const { method, url = '', headers } = incoming;
+      const passed = request(new URL(url, service.url), { method, headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(outgoing);
+      });
+      incoming.pipe(passed);
+    });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = `https://localhost:${(server.address() as AddressInfo).port}`;
     try {
-      const { code, out } = await run(['doctor'], { DEBATE_SPACE_AUTH_URL: url, NODE_EXTRA_CA_CERTS: cert });
+      const { code, out } = await run(['doctor'], {
+        DEBATE_SPACE_AUTH_URL: url,
+        NODE_EXTRA_CA_CERTS: certFile,
+      });
       expect(code).toBe(0);
       expect(out).toMatch(/^✓ tls +the certificate is trusted$/m);
       expect(out).toMatch(/^✓ scope-public /m);

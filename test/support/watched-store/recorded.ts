@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 
-const METHODS = [
+/** Those that session stores have. */
+export const METHODS = [
   'get',
   'set',
   'touch',

@@ -1,25 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { inspect } from 'node:util';
 import { Store } from 'express-session';
+import { METHODS } from './recorded.js';
 import type { Check, Scene } from './watched.js';
 
-const METHODS = [
-  'get',
-  'set',
-  'touch',
-  'destroy',
-  'clear',
-  'all',
-  'length',
-  'ids',
-  'createSession',
-  'load',
-  'regenerate',
-  'generate',
-];
+const NAMES = [...METHODS, 'generate'];
 
 const eachMethod = (tell: (name: string) => unknown): readonly unknown[] =>
-  METHODS.map((name) => [name, tell(name)]);
+  NAMES.map((name) => [name, tell(name)]);
 
 /** What a host sees that looks at a store. */
 const looks: Record<string, (store: object, scene: Scene) => unknown> = {
