@@ -6,25 +6,26 @@ import { DebateSpaceHealth } from './debate-space-health.js';
 import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
 
-/** What a DebateSpaceModule exports. Tokens have these names even where a bundler has renamed the classes. */
-const NAMES = new Map<Abstract<unknown>, string>([
-  [DebateSpaceService, 'DebateSpaceService'],
-  [DebateSpaceErasures, 'DebateSpaceErasures'],
-  [DebateSpaceEvents, 'DebateSpaceEvents'],
-  [DebateSpaceOutbox, 'DebateSpaceOutbox'],
-  [DebateSpaceHealth, 'DebateSpaceHealth'],
-  [EndRecorder, 'EndRecorder'],
-]);
-
-/** @internal */
-export const INJECTABLES: readonly Abstract<unknown>[] = [...NAMES.keys()];
+/**
+ * What a DebateSpaceModule exports. The keys stay the same where a bundler renames the classes.
+ * @internal
+ */
+export const EXPORTED = {
+  DebateSpaceService,
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceOutbox,
+  DebateSpaceHealth,
+  EndRecorder,
+};
 
 /**
  * The injection token of a provider of one application: the class itself for the application without a name, a string
  * for a named one. For `overrideProvider` and `app.get`.
  */
 export function getDebateSpaceToken<T>(name: string | undefined, provider: Abstract<T>): InjectionToken<T> {
-  return name === undefined ? provider : `${NAMES.get(provider) ?? provider.name}(${name})`;
+  const exported = Object.entries(EXPORTED).find(([, each]) => (each as Abstract<unknown>) === provider);
+  return name === undefined || !exported ? provider : `${exported[0]}(${name})`;
 }
 
 /**

@@ -1,5 +1,6 @@
+import type { ModulesContainer } from '@nestjs/core';
 import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
-import type { Application } from './application.js';
+import { Application } from './application.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
 const FORGETFUL =
@@ -8,14 +9,11 @@ const FORGETFUL =
 const UNENDING =
   "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out of the debate space";
 
-/**
- * What is logged at boot, beside the line that says what is on.
- * @param all the options of every DebateSpaceModule of the Nest app
- */
+/** The warnings that are logged at boot. Call it when all modules of the Nest app are there. */
 export function bootWarnings(
   { options, hashKey, storage }: Application,
   signer: LogoutTokenSigner,
-  all: readonly ResolvedOptions[],
+  modules: ModulesContainer,
 ): readonly string[] {
   const { expiry, policy } = options.session;
   const isDirect = options.logout.mode === 'direct';
@@ -24,13 +22,17 @@ export function bootWarnings(
     isDirect && expiry !== false && !options.storage.durable ? FORGETFUL : undefined,
     isDirect && expiry === false && policy === 'last' ? UNENDING : undefined,
     ...(storage.warnings ?? []),
-    sharedApiKeyWarning(options, all),
+    sharedApiKeyWarning(options, modules),
   ].filter((warning) => warning !== undefined);
 }
 
 /** The service counts requests by API key, and each module keeps a limit of its own: a warning for the first of them. */
-function sharedApiKeyWarning(options: ResolvedOptions, all: readonly ResolvedOptions[]): string | undefined {
-  const sharing = all.filter(
+function sharedApiKeyWarning(options: ResolvedOptions, modules: ModulesContainer): string | undefined {
+  const applications = [...modules.values()].flatMap(({ providers }) => {
+    const application = providers.get(Application)?.instance as Application | undefined;
+    return application?.options ?? [];
+  });
+  const sharing = applications.filter(
     ({ apiKey, baseUrl, http }) =>
       http.rateLimit !== false && baseUrl === options.baseUrl && apiKey.reveal() === options.apiKey.reveal(),
   );

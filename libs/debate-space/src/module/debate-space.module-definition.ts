@@ -1,19 +1,8 @@
-import { ConfigurableModuleBuilder, Logger, type Provider } from '@nestjs/common';
-import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
-import { getDebateSpaceToken, INJECTABLES } from '../api/debate-space.tokens.js';
-import { ErasureStorage } from '../erasure/erasure-storage.js';
+import { ConfigurableModuleBuilder, Logger, type Abstract, type Provider } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { EXPORTED, getDebateSpaceToken } from '../api/debate-space.tokens.js';
 import { DebateSpaceOptionsError } from '../errors.js';
-import { JobRunner } from '../jobs/job-runner.js';
-import { FallbackQueue } from '../logout/fallback-queue.js';
-import { LogoutTokenSigner } from '../logout/logout-token-signer.js';
-import { Transport } from '../service/transport.js';
-import { SessionRegistry } from '../session-end/expiry/session-registry.js';
-import { SessionEndDetector } from '../session-end/session-end-detector.js';
-import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { Application } from './application.js';
-import { bootWarnings } from './boot-warnings.js';
-import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import type { DebateSpaceModuleOptions } from './module-options.js';
 import { providers } from './providers.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
@@ -38,7 +27,7 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
         ...definition,
         global: isGlobal ?? true,
         providers: [...(definition.providers ?? []).map(sealed), ...providersOf(name)],
-        exports: INJECTABLES.map((provided) => getDebateSpaceToken(name, provided)),
+        exports: Object.values<Abstract<unknown>>(EXPORTED).map((each) => getDebateSpaceToken(name, each)),
       }),
     )
     .build();
@@ -57,86 +46,29 @@ function sealed(provider: Provider): Provider {
   return { ...provider, useFactory: async (...args: unknown[]) => resolveOptions(await useFactory(...args)) };
 }
 
-/** All providers of one application. Each DebateSpaceModule is a module of its own, so that classes can be the tokens. */
+/** Each DebateSpaceModule is a module of its own, so that the classes of all applications can be tokens. */
 function providersOf(name: string | undefined): Provider[] {
-  const marker = `DebateSpaceModule(${name ?? ''})`;
+  const label = name === undefined ? 'DebateSpace' : `DebateSpace(${name})`;
   return [
-    { provide: marker, useValue: marker },
+    { provide: label, useValue: new Logger(label) },
     {
       provide: Application,
-      useFactory: (options: ResolvedOptions, modules: ModulesContainer) => {
-        assertOnlyOne(modules, marker, name);
-        return Application.open(options);
+      useFactory: (options: ResolvedOptions, modules: ModulesContainer, logger: Logger) => {
+        assertOnlyOne(modules, label, name);
+        return Application.open(options, logger);
       },
-      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer],
+      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer, label],
     },
-    ...providers,
-    lifecycleOf(name),
-    ...(name === undefined
-      ? []
-      : INJECTABLES.map((provided) => ({
-          provide: getDebateSpaceToken(name, provided),
-          useExisting: provided,
-        }))),
+    ...providers.map((providerOf) => providerOf(name)),
   ];
-}
-
-function lifecycleOf(name: string | undefined): Provider {
-  const inject = [
-    ...[Application, SessionEndDetector, EndRecorder, SessionRegistry, JobRunner, FallbackQueue],
-    ...[DebateSpaceOutbox, ErasureStorage, Transport, LogoutTokenSigner, ModulesContainer],
-    { token: HttpAdapterHost, optional: true },
-  ];
-  const logger = new Logger(name === undefined ? 'DebateSpace' : `DebateSpace(${name})`);
-  return {
-    provide: DebateSpaceLifecycle,
-    inject,
-    useFactory: (
-      application: Application,
-      detector: SessionEndDetector,
-      recorder: EndRecorder,
-      registry: SessionRegistry,
-      runner: JobRunner,
-      logouts: FallbackQueue,
-      outbox: DebateSpaceOutbox,
-      erasures: ErasureStorage,
-      transport: Transport,
-      signer: LogoutTokenSigner,
-      modules: ModulesContainer,
-      adapterHost?: HttpAdapterHost,
-    ) => {
-      const warnings = () => bootWarnings(application, signer, optionsOfAll(modules));
-      const parts = {
-        application,
-        detector,
-        recorder,
-        registry,
-        runner,
-        logouts,
-        outbox,
-        erasures,
-        transport,
-      };
-      return new DebateSpaceLifecycle(parts, adapterHost, logger, warnings);
-    },
-  };
 }
 
 /** Two of one name would both report every end, and only one of them would be injected. */
-function assertOnlyOne(modules: ModulesContainer, marker: string, name: string | undefined): void {
-  const marked = [...modules.values()].filter((module) => module.providers.has(marker));
-  if (marked.length < 2) return;
+function assertOnlyOne(modules: ModulesContainer, label: string, name: string | undefined): void {
+  const labeled = [...modules.values()].filter((module) => module.providers.has(label));
+  if (labeled.length < 2) return;
   const which = name === undefined ? 'without a name' : `of the name '${name}'`;
   throw new DebateSpaceOptionsError([
     `name: DebateSpaceModule is imported twice ${which}; give each application its own, or import one module`,
   ]);
-}
-
-/** Of every DebateSpaceModule of this Nest app, whatever its name. */
-function optionsOfAll(modules: ModulesContainer): ResolvedOptions[] {
-  return [...modules.values()].flatMap((module) => {
-    const options = module.providers.get(MODULE_OPTIONS_TOKEN)?.instance as
-      ResolvedOptions | null | undefined;
-    return options ? [options] : [];
-  });
 }

@@ -1,4 +1,4 @@
-import type { Abstract, FactoryProvider } from '@nestjs/common';
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
 import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
 import { DebateSpaceEvents } from '../api/debate-space-events.js';
@@ -27,89 +27,77 @@ import { ServicePause } from '../service/service-pause.js';
 import { tryAcquireSlot } from '../service/shared-slots.js';
 import { Transport } from '../service/transport.js';
 import { UsersApi } from '../service/users-api.js';
-import type { SessionIndexing } from '../session-end/expiry/registry-writer.js';
 import { SessionRegistry } from '../session-end/expiry/session-registry.js';
 import { SessionEndDetector } from '../session-end/session-end-detector.js';
 import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { Application } from './application.js';
+import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
+import { construct, provide } from './provide.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import { Shutdown } from './shutdown.js';
 
-/** A provider that is made of others: their classes are the tokens, in the order of the parameters of `make`. */
-function provide<T, Dependencies extends readonly unknown[]>(
-  provided: Abstract<T>,
-  inject: { readonly [N in keyof Dependencies]: Abstract<Dependencies[N]> },
-  make: (...dependencies: Dependencies) => T,
-): FactoryProvider<T> {
-  return { provide: provided, inject: [...inject], useFactory: make };
-}
-
-const ofService = [
+const service = [
   provide(ServicePause, [Application], ({ emit }) => new ServicePause(emit)),
-  provide(
-    Transport,
-    [Application, ServicePause],
-    ({ options: { http } }, pause) => new Transport(http.timeoutMs, http.adapter, pause),
-  ),
-  provide(
-    AccessTokens,
-    [Application, Transport],
-    ({ options, shutdownSignal }, transport) =>
-      new AccessTokens((scope) => fetchToken(transport, options, options.http, scope, shutdownSignal)),
-  ),
-  // What outlives a process may be shared by several.
+  provide(Transport, [Application, ServicePause], ({ options: { http } }, pause) => {
+    return new Transport(http.timeoutMs, http.adapter, pause);
+  }),
+  provide(AccessTokens, [Application, Transport], ({ options, shutdown: { signal } }, transport) => {
+    return new AccessTokens((scope) => fetchToken(transport, options, options.http, scope, signal));
+  }),
   provide(RateLimiter, [Application], ({ options, storage }) => {
+    // What outlives a process may be shared by several.
     const shared = options.storage.durable ? tryAcquireSlot.bind(undefined, storage) : undefined;
     return new RateLimiter(options.http.rateLimit, shared);
   }),
-  provide(
-    ServiceClient,
-    [Application, Transport, AccessTokens, RateLimiter],
-    ({ options, shutdownSignal }, transport, tokens, limiter) =>
-      new ServiceClient({ transport, tokens, closing: shutdownSignal, limiter, policy: options.http }),
-  ),
+  provide(ServiceClient, [Application, Transport, AccessTokens, RateLimiter], (application, ...parts) => {
+    const [transport, tokens, limiter] = parts;
+    const {
+      options: { http: policy },
+      shutdown,
+    } = application;
+    return new ServiceClient({ transport, tokens, limiter, policy, closing: shutdown.signal });
+  }),
   provide(UsersApi, [Application, ServiceClient], ({ options: { users, baseUrl, apiKey } }, client) => {
     return new UsersApi(client, baseUrl, users.listAuth === 'apiKey' ? apiKey : undefined);
   }),
 ];
 
-const ofLogouts = [
+const logouts = [
   provide(LogoutTokenSigner, [Application], ({ options }) => {
     const { logout, secretKey, secretKeyEncoding, applicationName, apiKey } = options;
     const { issuer = applicationName, audience = apiKey.reveal() } = logout;
     return new LogoutTokenSigner({ ...logout, secretKey, secretKeyEncoding, issuer, audience });
   }),
-  provide(
-    LogoutRoute,
-    [Application, Transport],
-    ({ options: { authUrl, applicationName } }, transport) =>
-      new LogoutRoute(transport, backchannelLogoutUrl(authUrl, applicationName)),
-  ),
-  provide(
-    LogoutSender,
-    [Application, LogoutTokenSigner, LogoutRoute],
-    ({ options, shutdownSignal, emit }, signer, route) =>
-      new LogoutSender(signer, route, options.http.timeoutMs, shutdownSignal, emit),
-  ),
+  provide(LogoutRoute, [Application, Transport], ({ options: { authUrl, applicationName } }, transport) => {
+    return new LogoutRoute(transport, backchannelLogoutUrl(authUrl, applicationName));
+  }),
+  provide(LogoutSender, [Application, LogoutTokenSigner, LogoutRoute], (application, signer, route) => {
+    const { options, shutdown, emit } = application;
+    return new LogoutSender(signer, route, options.http.timeoutMs, shutdown.signal, emit);
+  }),
   provide(LogoutQueue, [Application], ({ options, storage, uids }) => {
     const context = { uids, keepFinishedMs: options.logout.historyRetentionMs };
     return new LogoutQueue(storage, options.storage, context);
   }),
-  provide(
-    FallbackQueue,
-    [Application, LogoutQueue],
-    ({ options, emit }, queue) => new FallbackQueue(queue, options.logout.storageTimeoutMs, emit),
-  ),
+  provide(FallbackQueue, [Application, LogoutQueue], ({ options, emit }, queue) => {
+    return new FallbackQueue(queue, options.logout.storageTimeoutMs, emit);
+  }),
   provide(
     LogoutDelivery,
     [Application, FallbackQueue, LogoutSender, ServicePause],
-    ({ options: { logout }, emit }, queue, sender, pause) => {
+    (application, ...parts) => {
+      const {
+        options: { logout },
+        emit,
+      } = application;
+      const [queue, sender, pause] = parts;
       const breaker = new CircuitBreaker(logout.concurrency, emit);
       return new LogoutDelivery(queue, breaker, sender, logout.giveUpAfterMs, emit, pause);
     },
   ),
 ];
 
-const ofErasures = [
+const erasures = [
   provide(ErasureStorage, [Application], ({ options, storage, uids, emit }) => {
     const erasures = new ErasureStorage(storage, uids, overdueAges(options)[0] ?? 0);
     if (options.storage.durable) return erasures;
@@ -120,27 +108,21 @@ const ofErasures = [
     return erasures;
   }),
   provide(ErasureMaintenance, [Application, ErasureStorage], ({ options, emit }, storage) => {
-    const { receiptRetentionMs } = options.erasure;
-    return new ErasureMaintenance(storage, overdueAges(options), receiptRetentionMs, emit);
+    return new ErasureMaintenance(storage, overdueAges(options), options.erasure.receiptRetentionMs, emit);
   }),
-  provide(
-    ErasureQueue,
-    [ErasureStorage, ErasureMaintenance],
-    (storage, maintenance) => new ErasureQueue(storage, maintenance),
-  ),
-  provide(
-    ErasureCalls,
-    [Application, UsersApi],
-    ({ shutdownSignal }, users) => new ErasureCalls(users, shutdownSignal),
-  ),
-  provide(
-    ErasureAttempt,
-    [Application, ErasureCalls, LogoutSender],
-    ({ options, shutdownSignal, emit }, calls, sender) => {
-      const logouts = options.logout.mode === 'direct' ? sender : undefined;
-      return new ErasureAttempt(calls, logouts, options.erasure.beforeErase, shutdownSignal, emit);
-    },
-  ),
+  construct(ErasureQueue, ErasureStorage, ErasureMaintenance),
+  provide(ErasureCalls, [Application, UsersApi], ({ shutdown }, users) => {
+    return new ErasureCalls(users, shutdown.signal);
+  }),
+  provide(ErasureAttempt, [Application, ErasureCalls, LogoutSender], (application, calls, sender) => {
+    const {
+      options: { logout, erasure },
+      shutdown,
+      emit,
+    } = application;
+    const logouts = logout.mode === 'direct' ? sender : undefined;
+    return new ErasureAttempt(calls, logouts, erasure.beforeErase, shutdown.signal, emit);
+  }),
   provide(
     ErasureExecution,
     [Application, ErasureQueue, ErasureAttempt, ServicePause, FallbackQueue],
@@ -167,75 +149,70 @@ function asErasureEvents(emit: Emit): Emit {
   };
 }
 
-const ofSessions = [
-  provide(
-    SessionRegistry,
-    [Application],
-    ({ storage, storageKeys }) => new SessionRegistry(storage, storageKeys),
-  ),
-  provide(
-    EndRecorder,
-    [Application, FallbackQueue],
-    ({ options, hashKey, emit }, logouts) => new EndRecorder(logouts, hashKey, emit, options.logout),
-  ),
+const sessions = [
+  provide(SessionRegistry, [Application], ({ storage, storageKeys }) => {
+    return new SessionRegistry(storage, storageKeys);
+  }),
+  provide(EndRecorder, [Application, FallbackQueue], ({ options, hashKey, emit }, logouts) => {
+    return new EndRecorder(logouts, hashKey, emit, options.logout);
+  }),
   provide(
     SessionEndDetector,
     [Application, EndRecorder, SessionRegistry],
-    ({ options, emit }, recorder, registry) => {
-      const indexing = sessionIndexing(options, registry);
-      return new SessionEndDetector(recorder, { ...options.session, indexing }, emit);
+    (application, recorder, registry) => {
+      const {
+        options: { logout, session },
+        emit,
+      } = application;
+      const { policy, expiry } = session;
+      const isIndexed = logout.mode === 'direct' && (policy === 'last' || expiry !== false);
+      const sweepMs = expiry === false ? undefined : expiry.sweepMs;
+      const indexing = isIndexed ? { registry, lastOnly: policy === 'last', sweepMs } : undefined;
+      return new SessionEndDetector(recorder, { ...session, indexing }, emit);
     },
   ),
 ];
 
-function sessionIndexing(
-  { logout, session: { policy, expiry } }: ResolvedOptions,
-  registry: SessionRegistry,
-): SessionIndexing | undefined {
-  const isNeeded = logout.mode === 'direct' && (policy === 'last' || expiry !== false);
-  const sweepMs = expiry === false ? undefined : expiry.sweepMs;
-  return isNeeded ? { registry, lastOnly: policy === 'last', sweepMs } : undefined;
-}
-
 /** What a host injects. */
 const api = [
-  provide(
-    DebateSpaceService,
-    [UsersApi, EndRecorder, LogoutRoute],
-    (users, recorder, route) => new DebateSpaceService(users, recorder, route.url),
-  ),
-  provide(
-    DebateSpaceErasures,
-    [Application, ErasureStorage, ErasureCalls],
-    ({ shutdownSignal, emit }, storage, calls) =>
-      new DebateSpaceErasures(storage, calls, shutdownSignal, emit),
-  ),
+  construct(DebateSpaceService, UsersApi, EndRecorder, LogoutRoute),
+  provide(DebateSpaceErasures, [Application, ErasureStorage, ErasureCalls], (application, storage, calls) => {
+    return new DebateSpaceErasures(storage, calls, application.shutdown.signal, application.emit);
+  }),
   provide(DebateSpaceEvents, [Application], ({ events }) => new DebateSpaceEvents(events)),
   provide(
     DebateSpaceOutbox,
-    [Application, LogoutQueue, FallbackQueue, LogoutDelivery],
-    ({ options, storage: { warnings = [] } }, queue, logouts, { breaker }) =>
-      new DebateSpaceOutbox({ queue, logouts, engine: options.storage, warnings, breaker }),
+    [Application, LogoutQueue, LogoutDelivery],
+    ({ options, storage }, queue, delivery) => {
+      const { breaker, queue: logouts } = delivery;
+      const { storage: engine } = options;
+      return new DebateSpaceOutbox({ queue, logouts, engine, warnings: storage.warnings ?? [], breaker });
+    },
   ),
-  provide(
-    DebateSpaceHealth,
-    [DebateSpaceOutbox, ErasureStorage, ServicePause],
-    (outbox, erasures, pause) => new DebateSpaceHealth(outbox, erasures, pause),
-  ),
+  construct(DebateSpaceHealth, DebateSpaceOutbox, ErasureStorage, ServicePause),
 ];
 
-/** All classes of one application, each under itself. `Application` and the lifecycle come with the module. */
-export const providers: readonly FactoryProvider[] = [
-  ...ofService,
-  ...ofLogouts,
-  ...ofErasures,
-  ...ofSessions,
+/** The providers of one application, beside its `Application`. */
+export const providers = [
+  ...service,
+  ...logouts,
+  ...erasures,
+  ...sessions,
   ...api,
-  // Logouts go first.
   provide(JobRunner, [Application, LogoutDelivery, ErasureExecution], ({ emit }, logouts, erasures) => {
     const runner = new JobRunner(emit);
-    runner.add(logouts);
+    runner.add(logouts); // first
     runner.add(erasures);
     return runner;
   }),
+  construct(
+    Shutdown,
+    ...([Application, EndRecorder, SessionEndDetector, JobRunner, FallbackQueue] as const),
+    ...([DebateSpaceOutbox, ErasureStorage, Transport, SessionRegistry] as const),
+  ),
+  construct(
+    DebateSpaceLifecycle,
+    ...([Application, SessionEndDetector, JobRunner, Shutdown, LogoutTokenSigner] as const),
+    ...([HttpAdapterHost, ModulesContainer] as const),
+  ),
 ];
