@@ -13,6 +13,7 @@ import {
   DebateSpaceService,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
+import { withRealRandom } from './real-random.js';
 import { keys, startService } from './service.js';
 
 export interface ScriptedRequest {
@@ -83,7 +84,9 @@ export function serviceClients(): ServiceClients {
       http: { rateLimit: false, ...http },
       ...options,
     });
-    const app = await NestFactory.createApplicationContext(module, { logger: false });
+    const app = await withRealRandom(() =>
+      NestFactory.createApplicationContext(module, { logger: false, abortOnError: false }),
+    );
     let closing: Promise<void> | undefined;
     const opened: Injected = {
       service: app.get(DebateSpaceService),

@@ -20,17 +20,20 @@ export interface LogoutTokenOptions {
  * 1.0, section 2.4.
  */
 export class LogoutTokenSigner {
+  readonly #options: LogoutTokenOptions;
   /** Imported once, for as long as the key stays the same. */
   #imported: { readonly from: string; readonly key: Promise<webcrypto.CryptoKey> } | undefined;
 
-  constructor(private readonly options: LogoutTokenOptions) {}
+  constructor(options: LogoutTokenOptions) {
+    this.#options = options;
+  }
 
   /** A warning for a key shorter than the hash (RFC 7518, section 3.2), or `undefined`. */
   weakness(key: Secret): string | undefined {
-    const wanted = Number(this.options.algorithm.slice(2)) / 8;
+    const wanted = Number(this.#options.algorithm.slice(2)) / 8;
     const { length } = this.#bytesOf(key);
     if (length >= wanted) return undefined;
-    return `the secret key has ${length} bytes; ${this.options.algorithm} wants at least ${wanted} (RFC 7518, section 3.2)`;
+    return `the secret key has ${length} bytes; ${this.#options.algorithm} wants at least ${wanted} (RFC 7518, section 3.2)`;
   }
 
   /**
@@ -39,8 +42,8 @@ export class LogoutTokenSigner {
    * @param id stays the same over all attempts for one logout; it travels as `txn` (RFC 8417, section 2.2)
    */
   async sign({ uid, id }: { readonly uid: string; readonly id: string }): Promise<string> {
-    const { algorithm, issuer, audience, lifetimeSeconds, claims } = this.options;
-    const key = await this.options.secretKey.current();
+    const { algorithm, issuer, audience, lifetimeSeconds, claims } = this.#options;
+    const key = await this.#options.secretKey.current();
     const additional = { ...(await claims?.({ uid })) };
     delete additional.nonce; // section 2.4: a logout token must not be taken for an ID token
     const issuedAt = Math.floor(Date.now() / 1000); // after the host's function, which may have taken its time
@@ -62,7 +65,7 @@ export class LogoutTokenSigner {
   #import(secret: Secret): Promise<webcrypto.CryptoKey> {
     const from = secret.reveal();
     if (this.#imported?.from !== from) {
-      const algorithm = { name: 'HMAC', hash: `SHA-${this.options.algorithm.slice(2)}` };
+      const algorithm = { name: 'HMAC', hash: `SHA-${this.#options.algorithm.slice(2)}` };
       const key = webcrypto.subtle.importKey('raw', this.#bytesOf(secret), algorithm, false, ['sign']);
       this.#imported = { from, key };
     }
@@ -70,6 +73,6 @@ export class LogoutTokenSigner {
   }
 
   #bytesOf(key: Secret): Buffer<ArrayBuffer> {
-    return Buffer.from(key.reveal(), this.options.secretKeyEncoding);
+    return Buffer.from(key.reveal(), this.#options.secretKeyEncoding);
   }
 }
