@@ -41,29 +41,29 @@ export class Shutdown {
 
   async #run(): Promise<void> {
     const deadline = performance.now() + DRAIN_MS;
+    const { options, shutdown, events } = this.application;
     await this.#step(() => {
       this.recorder.close();
-      return withTimeout(this.detector.close(), DRAIN_MS, undefined);
     });
-    await this.#step(async () => {
-      const leftMs = Math.max(MIN_DRAIN_MS, deadline - performance.now());
-      if (this.application.options.worker) await this.runner.drain(leftMs);
-    });
-    this.application.shutdown.abort();
+    await this.#step(() => this.detector.close());
+    const drainMs = Math.max(MIN_DRAIN_MS, deadline - performance.now());
+    if (options.worker) await this.#step(() => this.runner.drain(drainMs), drainMs + MIN_DRAIN_MS);
+    shutdown.abort();
     await this.#step(() => this.runner.idle(DRAIN_MS));
-    await this.#step(() => withTimeout(this.logouts.flush(), DRAIN_MS, undefined));
+    await this.#step(() => this.logouts.flush());
     await this.#step(() => this.#reportUnfinished());
     await this.#step(() => {
       this.transport.close();
-      return withTimeout(this.registry.idle(), MIN_DRAIN_MS, undefined);
     });
-    await this.#step(() => withTimeout(this.logouts.close(), DRAIN_MS, undefined)); // and the storage
-    this.application.events.complete();
+    await this.#step(() => this.registry.idle(), MIN_DRAIN_MS);
+    await this.#step(() => this.logouts.close()); // and the storage
+    events.complete();
   }
 
   /** A step that fails or does not answer must not keep the next ones from running. */
-  async #step(work: () => Promise<unknown>): Promise<void> {
-    await this.#containment.run('shutdown', work, undefined);
+  async #step(work: () => unknown, limitMs = DRAIN_MS): Promise<void> {
+    const done = this.#containment.run('shutdown', async () => work(), undefined);
+    await withTimeout(done, limitMs, undefined);
   }
 
   async #reportUnfinished(): Promise<void> {
