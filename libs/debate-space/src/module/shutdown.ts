@@ -62,7 +62,10 @@ export class Shutdown {
 
   /** A step that fails or does not answer must not keep the next ones from running. */
   async #step(work: () => unknown, limitMs = DRAIN_MS): Promise<void> {
-    const done = this.#containment.run('shutdown', async () => work(), undefined);
+    const awaited = async (): Promise<void> => {
+      await work();
+    };
+    const done = this.#containment.run<Promise<void>>('shutdown', awaited, undefined);
     await withTimeout(done, limitMs, undefined);
   }
 
