@@ -8,6 +8,7 @@ import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { filter, firstValueFrom } from 'rxjs';
 import { AccessTokens } from '../libs/debate-space/src/service/access-tokens.js';
 import { LogoutRoute } from '../libs/debate-space/src/service/logout-route.js';
+import { withRealRandom } from './support/real-random.js';
 import { startService } from './support/service.js';
 import { errorOf } from './support/service-clients.js';
 
@@ -107,18 +108,16 @@ describe('nothing secret leaves', () => {
   }
 
   async function startApp(options: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplication> {
-    const app = await NestFactory.create(
-      DebateSpaceModule.forRoot({
-        apiKey,
-        storageKey: [storageKey, formerStorageKey],
-        secretKey,
-        applicationName: 'demo',
-        authUrl: service.url,
-        http: { timeoutMs: 500, maxAttempts: 2, rateLimit: false },
-        ...options,
-      }),
-      { logger, abortOnError: false },
-    );
+    const module = DebateSpaceModule.forRoot({
+      apiKey,
+      storageKey: [storageKey, formerStorageKey],
+      secretKey,
+      applicationName: 'demo',
+      authUrl: service.url,
+      http: { timeoutMs: 500, maxAttempts: 2, rateLimit: false },
+      ...options,
+    });
+    const app = await withRealRandom(() => NestFactory.create(module, { logger, abortOnError: false }));
     app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
     await app.init();
     apps.push(app);

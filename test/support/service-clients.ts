@@ -4,9 +4,16 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DebateSpaceSimulator, type SimulatorOptions } from 'debate-space-simulator';
-import type { DebateSpaceModuleOptions, DebateSpaceService } from 'nestjs-debate-space';
-import { DebateSpaceRuntime } from '../../libs/debate-space/src/module/debate-space-runtime.js';
-import { resolveOptions } from '../../libs/debate-space/src/module/resolve-options.js';
+import { NestFactory } from '@nestjs/core';
+import {
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceHealth,
+  DebateSpaceModule,
+  DebateSpaceService,
+  type DebateSpaceModuleOptions,
+} from 'nestjs-debate-space';
+import { withRealRandom } from './real-random.js';
 import { keys, startService } from './service.js';
 
 export interface ScriptedRequest {
@@ -39,15 +46,23 @@ export interface ScriptedService {
   connections: number;
 }
 
+export interface Injected {
+  readonly service: DebateSpaceService;
+  readonly events: DebateSpaceEvents;
+  readonly erasures: DebateSpaceErasures;
+  readonly health: DebateSpaceHealth;
+  readonly close: () => Promise<void>;
+}
+
 export interface ServiceClients {
   readonly simulator: (options?: SimulatorOptions) => Promise<DebateSpaceSimulator>;
   /** For answers that the simulator cannot give. Hands out tokens automatically. */
   readonly scripted: (answer: (request: ScriptedRequest) => ScriptedAnswer) => Promise<ScriptedService>;
-  /** The plugin without a Nest app, and without a rate limit unless given. */
+  /** What a host injects, in an app without HTTP; without a rate limit unless given. */
   readonly runtime: (
     service: { readonly url: string },
     options?: Partial<DebateSpaceModuleOptions>,
-  ) => Promise<DebateSpaceRuntime>;
+  ) => Promise<Injected>;
   /** What a host injects. */
   readonly client: (
     service: { readonly url: string },
@@ -62,16 +77,24 @@ export function serviceClients(): ServiceClients {
     for (const closeOne of close.splice(0).reverse()) await closeOne();
   });
   const runtime: ServiceClients['runtime'] = async ({ url }, { http, ...options } = {}) => {
-    const opened = await DebateSpaceRuntime.open(
-      resolveOptions({
-        ...keys,
-        applicationName: 'demo',
-        authUrl: url,
-        http: { rateLimit: false, ...http },
-        ...options,
-      }),
+    const module = DebateSpaceModule.forRoot({
+      ...keys,
+      applicationName: 'demo',
+      authUrl: url,
+      http: { rateLimit: false, ...http },
+      ...options,
+    });
+    const app = await withRealRandom(() =>
+      NestFactory.createApplicationContext(module, { logger: false, abortOnError: false }),
     );
-    opened.start();
+    let closing: Promise<void> | undefined;
+    const opened: Injected = {
+      service: app.get(DebateSpaceService),
+      events: app.get(DebateSpaceEvents),
+      erasures: app.get(DebateSpaceErasures),
+      health: app.get(DebateSpaceHealth),
+      close: () => (closing ??= app.close()),
+    };
     close.push(() => opened.close());
     return opened;
   };

@@ -1,5 +1,6 @@
 import type { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { assertUid } from '../uid.js';
+import type { LogoutRoute } from '../service/logout-route.js';
 import { iterateUsers, MAX_FIND_PAGES } from '../service/paginate-users.js';
 import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/user-list.js';
 import type { UsersApi } from '../service/users-api.js';
@@ -27,10 +28,10 @@ export class DebateSpaceService {
   readonly #users: UsersApi;
   readonly #recorder: EndRecorder;
 
-  constructor(users: UsersApi, recorder: EndRecorder, logoutUrl: string) {
+  constructor(users: UsersApi, recorder: EndRecorder, route: LogoutRoute) {
     this.#users = users;
     this.#recorder = recorder;
-    this.backchannelLogoutUrl = logoutUrl;
+    this.backchannelLogoutUrl = route.url;
   }
 
   /**

@@ -1,12 +1,31 @@
 import { Inject, type Abstract, type InjectionToken } from '@nestjs/common';
+import { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import { DebateSpaceErasures } from './debate-space-erasures.js';
+import { DebateSpaceEvents } from './debate-space-events.js';
+import { DebateSpaceHealth } from './debate-space-health.js';
+import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
+
+/**
+ * What a DebateSpaceModule exports. The keys stay the same where a bundler renames the classes.
+ * @internal
+ */
+export const EXPORTED = {
+  DebateSpaceService,
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceOutbox,
+  DebateSpaceHealth,
+  EndRecorder,
+};
 
 /**
  * The injection token of a provider of one application: the class itself for the application without a name, a string
  * for a named one. For `overrideProvider` and `app.get`.
  */
 export function getDebateSpaceToken<T>(name: string | undefined, provider: Abstract<T>): InjectionToken<T> {
-  return name === undefined ? provider : `${provider.name}(${name})`;
+  const exported = Object.entries(EXPORTED).find(([, each]) => (each as Abstract<unknown>) === provider);
+  return name === undefined || !exported ? provider : `${exported[0]}(${name})`;
 }
 
 /**

@@ -1,6 +1,8 @@
+import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
-import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobKind } from '../jobs/job-kind.js';
+import type { FallbackQueue } from '../logout/fallback-queue.js';
 import type { ServicePause } from '../service/service-pause.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
 import { finishedEvent, type ErasureEnd } from './erasure-change.js';
@@ -18,16 +20,25 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
   readonly batch = 1;
   readonly #underWay = new Set<string>();
 
-  /** @param forget removes the logouts that still wait for a user who is erased */
+  readonly breaker: CircuitBreaker;
+  readonly #containment: Containment;
+
   constructor(
+    private readonly options: { readonly concurrency: number; readonly giveUpAfterMs: number },
+    private readonly emit: Emit,
     readonly queue: ErasureQueue,
-    readonly breaker: CircuitBreaker,
     private readonly attempt: ErasureAttempt,
     private readonly pause: ServicePause,
-    private readonly giveUpAfterMs: number,
-    private readonly forget: (uid: string) => Promise<void>,
-    private readonly emit: Emit,
-  ) {}
+    private readonly logouts: FallbackQueue,
+  ) {
+    this.#containment = new Containment(emit);
+    const report: Emit = (event) => {
+      if (event.type === 'service-down') emit({ type: 'erasure-service-down', cause: event.cause });
+      if (event.type === 'service-up') emit({ type: 'erasure-service-up' });
+    };
+    // An attempt logs the user out first: one failure is enough to stop the others.
+    this.breaker = new CircuitBreaker(options.concurrency, report, 1);
+  }
 
   pauseMs(): number {
     return this.pause.leftMs;
@@ -49,7 +60,8 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     const { outcome, status, loggedOut, reason = '' } = end;
     if (outcome !== 'vetoed') {
       this.breaker.record('success', '');
-      if (uid !== undefined) await this.forget(uid);
+      const forget = () => (uid === undefined ? undefined : this.logouts.forget(uid));
+      await this.#containment.run('logouts of an erased user', forget, undefined);
     }
     const { references, attempts, finished } = await this.queue.finish(claim, end);
     for (const reference of references) {
@@ -69,7 +81,7 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     const { uidHash, mode, uid, failures } = claim;
     const [reference = ''] = claim.references;
     const which = { reference, mode, uidHash, attempts: claim.attempts + Number(sent), cause };
-    const isLate = this.queue.isLate(ageMs, this.giveUpAfterMs);
+    const isLate = this.queue.isLate(ageMs, this.options.giveUpAfterMs);
     if (uid === undefined || (isLate && failures >= LATE_FAILURES)) {
       await this.queue.park(claim, failed, hint);
       this.emit({ type: 'erasure-parked', ...which, hint });

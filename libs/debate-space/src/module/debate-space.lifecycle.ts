@@ -1,48 +1,36 @@
-import type {
-  LoggerService,
-  OnApplicationBootstrap,
-  OnApplicationShutdown,
-  OnModuleInit,
-} from '@nestjs/common';
-import type { HttpAdapterHost } from '@nestjs/core';
+import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import type { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
-import type { DebateSpaceRuntime } from './debate-space-runtime.js';
-import { EventLog } from './event-log.js';
-import type { ResolvedOptions } from './resolve-options.js';
+import type { JobRunner } from '../jobs/job-runner.js';
+import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
 import {
   attachPlatform,
   describeSessions,
   type AttachedPlatform,
 } from '../session-end/platforms/attach-platform.js';
+import type { SessionEndDetector } from '../session-end/session-end-detector.js';
+import type { Application } from './application.js';
+import { bootWarnings } from './boot-warnings.js';
+import { EventLog } from './event-log.js';
+import type { Shutdown } from './shutdown.js';
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
-  readonly #runtime: DebateSpaceRuntime;
-  readonly #options: ResolvedOptions;
-  readonly #adapterHost: HttpAdapterHost | undefined;
-  readonly #logger: LoggerService;
   readonly #containment: Containment;
-  readonly #appWarning: () => string | undefined;
   #platform: AttachedPlatform | undefined;
 
-  /** @param appWarning asked when all modules of the app are there */
   constructor(
-    runtime: DebateSpaceRuntime,
-    options: ResolvedOptions,
-    adapterHost: HttpAdapterHost | undefined,
-    logger: LoggerService,
-    appWarning: () => string | undefined,
+    private readonly application: Application,
+    private readonly detector: SessionEndDetector,
+    private readonly runner: JobRunner,
+    private readonly shutdown: Shutdown,
+    private readonly signer: LogoutTokenSigner,
+    private readonly adapterHost: HttpAdapterHost,
+    private readonly modules: ModulesContainer,
   ) {
-    this.#runtime = runtime;
-    this.#options = options;
-    this.#adapterHost = adapterHost;
-    this.#logger = logger;
-    this.#appWarning = appWarning;
-    const log = new EventLog(logger);
-    this.#containment = new Containment((event) => {
-      log.write(event);
-    });
-    runtime.events.events$.subscribe((event) => {
+    const log = new EventLog(application.logger);
+    this.#containment = new Containment(log.write.bind(log));
+    application.events.subscribe((event) => {
       this.#containment.run('logger', () => {
         log.write(event);
       });
@@ -53,35 +41,35 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   onModuleInit(): void {
     this.#attach(); // under @nestjs/testing, the adapter is not there earlier
     this.#containment.run('start', () => {
-      this.#runtime.start();
+      if (this.application.options.worker) this.runner.start();
+      this.detector.start();
     });
   }
 
   /** One line that says what is on. */
   onApplicationBootstrap(): void {
+    const { options, logger } = this.application;
     this.#containment.run('logger', () => {
-      const { applicationName, authUrl, logout, storage } = this.#options;
-      const { detector, warnings } = this.#runtime;
+      const { applicationName, authUrl, logout, storage } = options;
       const sessions =
         logout.mode === 'oidc'
           ? 'no session is watched, the identity provider notifies the service'
-          : describeSessions(detector, this.#platform);
-      this.#logger.log(
+          : describeSessions(this.detector, this.#platform);
+      logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
-      for (const warning of [...warnings, this.#appWarning()])
-        if (warning !== undefined) this.#logger.warn(warning);
+      for (const warning of bootWarnings(this.application, this.signer, this.modules)) logger.warn(warning);
     });
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.#platform?.detach();
-    await this.#containment.run('shutdown', () => this.#runtime.close(), undefined);
+    await this.shutdown.run();
   }
 
   /** Not when the identity provider notifies the service of the ends. */
   #attach(): void {
-    if (this.#options.logout.mode === 'oidc') return;
-    this.#platform ??= attachPlatform(this.#adapterHost?.httpAdapter, this.#runtime.detector);
+    if (this.application.options.logout.mode === 'oidc') return;
+    this.#platform ??= attachPlatform(this.adapterHost.httpAdapter, this.detector);
   }
 }

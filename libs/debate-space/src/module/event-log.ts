@@ -14,20 +14,17 @@ const PAUSE_LINE_EVERY_MS = 5 * 60_000;
  * an outage must not flood the log.
  */
 export class EventLog {
-  readonly #logger: LoggerService;
   readonly #logged = new Set<string>();
   readonly #parkedFor = new Map<string, number>();
   #nextPauseLineAt = 0;
 
-  constructor(logger: LoggerService) {
-    this.#logger = logger;
-  }
+  constructor(private readonly logger: LoggerService) {}
 
   write(event: DebateSpaceEvent): void {
     const line = (this.#lines[event.type] as ((event: DebateSpaceEvent) => Line | undefined) | undefined)?.(
       event,
     );
-    if (line) this.#logger[line[0]](line[1]);
+    if (line) this.logger[line[0]](line[1]);
   }
 
   /** Events without an entry are not logged. */

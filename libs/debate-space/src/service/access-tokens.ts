@@ -29,13 +29,10 @@ const MARGIN_MS = 5_000;
 
 /** One living token per scope, one request in flight per scope, however many callers there are. */
 export class AccessTokens {
-  readonly #fetch: (scope: Scope) => Promise<IssuedToken>;
   readonly #cached = new Map<Scope, Cached>();
   readonly #flights = new Map<Scope, Promise<string>>();
 
-  constructor(fetch: (scope: Scope) => Promise<IssuedToken>) {
-    this.#fetch = fetch;
-  }
+  constructor(private readonly fetch: (scope: Scope) => Promise<IssuedToken>) {}
 
   /** A living token, from the cache when there is one. The signal ends this caller's wait, not the others'. */
   async get(scope: Scope, signal: AbortSignal): Promise<string> {
@@ -62,7 +59,7 @@ export class AccessTokens {
   }
 
   async #start(scope: Scope): Promise<string> {
-    const token = await this.#fetch(scope);
+    const token = await this.fetch(scope);
     const life = lifeMs(token, Date.now());
     const goodUntil = performance.now() + life - Math.min(MARGIN_MS, life / 10);
     const renewFrom = performance.now() + life - Math.min(RENEW_AHEAD_MS, life / 4);

@@ -17,20 +17,17 @@ export function backchannelLogoutUrl(authUrl: string, applicationName: string): 
 
 /** POST {auth_url}/auth/logout/{application_name}: one request, no retry, which is the queue's to schedule. */
 export class LogoutRoute {
-  readonly #transport: Transport;
-  readonly #url: string;
-
-  constructor(transport: Transport, url: string) {
-    this.#transport = transport;
-    this.#url = url;
-  }
+  constructor(
+    private readonly transport: Transport,
+    readonly url: string,
+  ) {}
 
   async send(logoutToken: string, signal: AbortSignal): Promise<LogoutAnswer> {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const body = new URLSearchParams({ logout_token: logoutToken }).toString();
-    const request = { method: 'POST', url: this.#url, headers, body } as const;
+    const request = { method: 'POST', url: this.url, headers, body } as const;
     try {
-      const { status, retryAfterMs, clockSkewMs } = await this.#transport.exchange(request, signal);
+      const { status, retryAfterMs, clockSkewMs } = await this.transport.exchange(request, signal);
       return { status, retryAfterMs, clockSkewMs };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;

@@ -36,20 +36,16 @@ export interface ServiceClientParts {
 
 /** Calls under {base_url}: each in its slot of the rate limit, with a living token, repeated as far as the policy goes. */
 export class ServiceClient {
-  readonly #parts: ServiceClientParts;
-
-  constructor(parts: ServiceClientParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: ServiceClientParts) {}
 
   /** For a call, in milliseconds. */
   get totalTimeoutMs(): number {
-    return this.#parts.policy.totalTimeoutMs;
+    return this.parts.policy.totalTimeoutMs;
   }
 
   /** How long a job waits for a slot: the window of the rate limit may be full of the calls of others. */
   get #jobWaitMs(): number {
-    return this.totalTimeoutMs + 2 * this.#parts.limiter.windowMs;
+    return this.totalTimeoutMs + 2 * this.parts.limiter.windowMs;
   }
 
   /**
@@ -57,7 +53,7 @@ export class ServiceClient {
    * call, and an access token. Rejects with a `DebateSpaceRequestError` when there is no token.
    */
   prepareJob(operation: DebateSpaceOperation, scope: Scope, signal: AbortSignal): Promise<Slot | NoSlot> {
-    const { limiter, policy } = this.#parts;
+    const { limiter, policy } = this.parts;
     return retry(operation, policy, 'job', signal, async ({ wait, inTime }) => {
       const slot = await wait((limited) => limiter.acquire(limited, this.#jobWaitMs, true));
       if ('retryAfterMs' in slot) return slot;
@@ -73,7 +69,7 @@ export class ServiceClient {
 
   /** @throws `DebateSpaceRequestError` */
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
-    const { transport, tokens, limiter, policy, closing } = this.#parts;
+    const { transport, tokens, limiter, policy, closing } = this.parts;
     const { operation, scope, caller, totalTimeoutMs = policy.totalTimeoutMs } = call;
     let { slot: given } = call;
     let isRenewed = false;
@@ -106,7 +102,7 @@ export class ServiceClient {
   }
 
   async #slot(caller: Caller, totalMs: number, leftMs: number, signal: AbortSignal): Promise<Slot> {
-    const { limiter, policy } = this.#parts;
+    const { limiter, policy } = this.parts;
     // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
     const withinMs = { call: leftMs - reservedMs, walk: Infinity, job: this.#jobWaitMs }[caller];
@@ -121,7 +117,7 @@ export class ServiceClient {
   /** A failure to get a token is seen from the call that needs it: that call was not sent. */
   async #token(scope: Scope, signal: AbortSignal): Promise<string> {
     try {
-      return await this.#parts.tokens.get(scope, signal);
+      return await this.parts.tokens.get(scope, signal);
     } catch (error) {
       if (!(error instanceof DebateSpaceRequestError)) throw error;
       const { status, retryable, retryAfterMs, attempts: requests } = error;

@@ -2,13 +2,10 @@ import type { Emit } from '../events.js';
 
 /** The pause that the service has requested: a 429 or 503 with `Retry-After`, from any of its routes. One event each. */
 export class ServicePause {
-  readonly #emit: Emit;
   #until = 0;
   #unavailableUntil = 0;
 
-  constructor(emit: Emit) {
-    this.#emit = emit;
-  }
+  constructor(private readonly emit: Emit) {}
 
   /** Milliseconds until the pause ends; 0 when there is none. */
   get leftMs(): number {
@@ -27,6 +24,6 @@ export class ServicePause {
     const until = performance.now() + pauseMs;
     this.#until = Math.max(this.#until, until);
     if (status === 503) this.#unavailableUntil = Math.max(this.#unavailableUntil, until);
-    if (isNew) this.#emit({ type: 'service-pause-requested', status, pauseMs });
+    if (isNew) this.emit({ type: 'service-pause-requested', status, pauseMs });
   }
 }

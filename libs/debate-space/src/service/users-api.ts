@@ -23,16 +23,12 @@ const ERASURES = {
 
 /** The user operations of service-interface.md, sections 4.2 to 4.4. */
 export class UsersApi {
-  readonly #client: ServiceClient;
-  readonly #baseUrl: string;
-  readonly #listApiKey: Secret | undefined;
-
   /** @param listApiKey sent in the query of the user list; absent for a Bearer token of scope `public` */
-  constructor(client: ServiceClient, baseUrl: string, listApiKey?: Secret) {
-    this.#client = client;
-    this.#baseUrl = baseUrl;
-    this.#listApiKey = listApiKey;
-  }
+  constructor(
+    private readonly client: ServiceClient,
+    private readonly baseUrl: string,
+    private readonly listApiKey?: Secret,
+  ) {}
 
   /** @throws {@link UserNotFoundError} when the service does not know the user */
   async erase(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<void> {
@@ -41,7 +37,7 @@ export class UsersApi {
 
   /** Waits for all that {@link eraseIfExists} needs before its request. Rejects with a `DebateSpaceRequestError`. */
   async prepareErasure(mode: ErasureMode, signal: AbortSignal): Promise<Slot | NoSlot> {
-    return this.#client.prepareJob(ERASURES[mode].operation, 'authentication', signal);
+    return this.client.prepareJob(ERASURES[mode].operation, 'authentication', signal);
   }
 
   /**
@@ -61,17 +57,17 @@ export class UsersApi {
     totalTimeoutMs?: number,
   ): Promise<ListedPage> {
     const query = userQuery(asked);
-    if (this.#listApiKey) query.set('api_key', this.#listApiKey.reveal());
+    if (this.listApiKey) query.set('api_key', this.listApiKey.reveal());
     const call = {
       operation: 'listUsers',
       method: 'GET',
-      url: `${this.#baseUrl}/users?${query.toString()}`,
-      scope: this.#listApiKey ? undefined : 'public',
+      url: `${this.baseUrl}/users?${query.toString()}`,
+      scope: this.listApiKey ? undefined : 'public',
       caller,
       totalTimeoutMs,
       read: (reply: HttpReply) => listedPage(reply, asked),
     } as const;
-    return this.#client.call(call, signal);
+    return this.client.call(call, signal);
   }
 
   /**
@@ -79,7 +75,7 @@ export class UsersApi {
    * @throws {@link PageLimitError} when the list goes on after `maxPages`
    */
   async find(uid: string, maxPages: number, signal?: AbortSignal): Promise<DebateSpaceUser | undefined> {
-    const end = performance.now() + this.#client.totalTimeoutMs;
+    const end = performance.now() + this.client.totalTimeoutMs;
     return findInPages(uid, maxPages, (query) => this.list(query, signal, 'call', end - performance.now()));
   }
 
@@ -89,13 +85,13 @@ export class UsersApi {
     const call = {
       operation,
       method,
-      url: `${this.#baseUrl}/users/${encodeURIComponent(uid)}${rest}`,
+      url: `${this.baseUrl}/users/${encodeURIComponent(uid)}${rest}`,
       scope: 'authentication',
       caller: slot ? 'job' : 'call',
       slot,
       read: (reply: HttpReply, unknownBefore: boolean) => erased(reply, unknownBefore || slot !== undefined),
     } as const;
-    return this.#client.call(call, signal);
+    return this.client.call(call, signal);
   }
 }
 

@@ -1,0 +1,182 @@
+import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
+import { DebateSpaceEvents } from '../api/debate-space-events.js';
+import { DebateSpaceHealth } from '../api/debate-space-health.js';
+import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
+import { DebateSpaceService } from '../api/debate-space.service.js';
+import { ErasureAttempt } from '../erasure/erasure-attempt.js';
+import { ErasureCalls } from '../erasure/erasure-calls.js';
+import { ErasureExecution } from '../erasure/erasure-execution.js';
+import { ErasureMaintenance } from '../erasure/erasure-maintenance.js';
+import { ErasureQueue } from '../erasure/erasure-queue.js';
+import { ErasureStorage } from '../erasure/erasure-storage.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import { JobRunner } from '../jobs/job-runner.js';
+import { FallbackQueue } from '../logout/fallback-queue.js';
+import { LogoutDelivery } from '../logout/logout-delivery.js';
+import { LogoutQueue } from '../logout/logout-queue.js';
+import { LogoutSender } from '../logout/logout-sender.js';
+import { LogoutTokenSigner } from '../logout/logout-token-signer.js';
+import { AccessTokens, fetchToken } from '../service/access-tokens.js';
+import { backchannelLogoutUrl, LogoutRoute } from '../service/logout-route.js';
+import { RateLimiter } from '../service/rate-limiter.js';
+import { ServiceClient } from '../service/service-client.js';
+import { ServicePause } from '../service/service-pause.js';
+import { tryAcquireSlot } from '../service/shared-slots.js';
+import { Transport } from '../service/transport.js';
+import { UsersApi } from '../service/users-api.js';
+import { SessionRegistry } from '../session-end/expiry/session-registry.js';
+import { SessionEndDetector } from '../session-end/session-end-detector.js';
+import { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import { Application } from './application.js';
+import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
+import { construct, provide } from './provide.js';
+import type { ResolvedOptions } from './resolve-options.js';
+import { Shutdown } from './shutdown.js';
+
+const service = [
+  provide(ServicePause, [], ({ emit }) => new ServicePause(emit)),
+  provide(Transport, [ServicePause], ({ options: { http } }, pause) => {
+    return new Transport(http.timeoutMs, http.adapter, pause);
+  }),
+  provide(AccessTokens, [Transport], ({ options, shutdown: { signal } }, transport) => {
+    return new AccessTokens((scope) => fetchToken(transport, options, options.http, scope, signal));
+  }),
+  provide(RateLimiter, [], ({ options, storage }) => {
+    // What outlives a process may be shared by several.
+    const shared = options.storage.durable ? tryAcquireSlot.bind(undefined, storage) : undefined;
+    return new RateLimiter(options.http.rateLimit, shared);
+  }),
+  provide(
+    ServiceClient,
+    [Transport, AccessTokens, RateLimiter],
+    (application, transport, tokens, limiter) => {
+      const closing = application.shutdown.signal;
+      return new ServiceClient({ transport, tokens, limiter, closing, policy: application.options.http });
+    },
+  ),
+  provide(UsersApi, [ServiceClient], ({ options: { users, baseUrl, apiKey } }, client) => {
+    return new UsersApi(client, baseUrl, users.listAuth === 'apiKey' ? apiKey : undefined);
+  }),
+];
+
+const logouts = [
+  provide(LogoutTokenSigner, [], ({ options }) => {
+    const { logout, secretKey, secretKeyEncoding, applicationName, apiKey } = options;
+    const { issuer = applicationName, audience = apiKey.reveal() } = logout;
+    return new LogoutTokenSigner({ ...logout, secretKey, secretKeyEncoding, issuer, audience });
+  }),
+  provide(LogoutRoute, [Transport], ({ options: { authUrl, applicationName } }, transport) => {
+    return new LogoutRoute(transport, backchannelLogoutUrl(authUrl, applicationName));
+  }),
+  provide(LogoutSender, [LogoutTokenSigner, LogoutRoute], ({ options, shutdown, emit }, signer, route) => {
+    return new LogoutSender(signer, route, options.http.timeoutMs, shutdown.signal, emit);
+  }),
+  provide(LogoutQueue, [], ({ options, storage, uids }) => {
+    const context = { uids, keepFinishedMs: options.logout.historyRetentionMs };
+    return new LogoutQueue(storage, options.storage, context);
+  }),
+  provide(FallbackQueue, [LogoutQueue], ({ options, emit }, queue) => {
+    return new FallbackQueue(queue, options.logout.storageTimeoutMs, emit);
+  }),
+  provide(
+    LogoutDelivery,
+    [FallbackQueue, LogoutSender, ServicePause],
+    (application, queue, sender, pause) => {
+      const { emit, options } = application;
+      const { concurrency, giveUpAfterMs } = options.logout;
+      return new LogoutDelivery(
+        queue,
+        new CircuitBreaker(concurrency, emit),
+        sender,
+        giveUpAfterMs,
+        emit,
+        pause,
+      );
+    },
+  ),
+];
+
+const erasures = [
+  provide(ErasureStorage, [], ({ options, storage, uids, emit }) => {
+    const erasures = new ErasureStorage(storage, uids, Math.min(...overdueAges(options)));
+    const stop = erasures.onChange(() => {
+      stop(); // the first erasure is requested
+      if (!options.storage.durable) emit({ type: 'erasures-in-memory' });
+    });
+    return erasures;
+  }),
+  provide(ErasureMaintenance, [ErasureStorage], ({ options, emit }, storage) => {
+    return new ErasureMaintenance(storage, overdueAges(options), options.erasure.receiptRetentionMs, emit);
+  }),
+  construct(ErasureQueue, ErasureStorage, ErasureMaintenance),
+  provide(ErasureCalls, [UsersApi], ({ shutdown }, users) => new ErasureCalls(users, shutdown.signal)),
+  provide(ErasureAttempt, [ErasureCalls, LogoutSender], ({ options, shutdown, emit }, calls, sender) => {
+    const logouts = options.logout.mode === 'direct' ? sender : undefined;
+    return new ErasureAttempt(calls, logouts, options.erasure.beforeErase, shutdown.signal, emit);
+  }),
+  provide(
+    ErasureExecution,
+    [ErasureQueue, ErasureAttempt, ServicePause, FallbackQueue],
+    ({ options, emit }, ...parts) => new ErasureExecution(options.erasure, emit, ...parts),
+  ),
+];
+
+/** Ages in ms at which an erasure is reported as overdue, ascending. */
+function overdueAges({ erasure }: ResolvedOptions): readonly number[] {
+  return [...erasure.overdueAfterMs, erasure.giveUpAfterMs].toSorted((one, other) => one - other);
+}
+
+const sessions = [
+  provide(SessionRegistry, [], ({ storage, storageKeys }) => new SessionRegistry(storage, storageKeys)),
+  provide(EndRecorder, [FallbackQueue], ({ options, hashKey, emit }, logouts) => {
+    return new EndRecorder(logouts, hashKey, emit, options.logout);
+  }),
+  provide(SessionEndDetector, [EndRecorder, SessionRegistry], ({ options, emit }, recorder, registry) => {
+    const { policy, expiry } = options.session;
+    const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
+    const sweepMs = expiry === false ? undefined : expiry.sweepMs;
+    const indexing = isIndexed ? { registry, lastOnly: policy === 'last', sweepMs } : undefined;
+    return new SessionEndDetector(recorder, { ...options.session, indexing }, emit);
+  }),
+];
+
+/** What a host injects. */
+const api = [
+  construct(DebateSpaceService, UsersApi, EndRecorder, LogoutRoute),
+  provide(DebateSpaceErasures, [ErasureStorage, ErasureCalls], ({ shutdown, emit }, storage, calls) => {
+    return new DebateSpaceErasures(storage, calls, shutdown.signal, emit);
+  }),
+  provide(DebateSpaceEvents, [], ({ events }) => new DebateSpaceEvents(events)),
+  provide(DebateSpaceOutbox, [LogoutQueue, LogoutDelivery], ({ options, storage }, queue, delivery) => {
+    const { breaker, queue: logouts } = delivery;
+    const { warnings = [] } = storage;
+    return new DebateSpaceOutbox({ queue, logouts, engine: options.storage, warnings, breaker });
+  }),
+  construct(DebateSpaceHealth, DebateSpaceOutbox, ErasureStorage, ServicePause),
+];
+
+/** The providers of one application, beside its `Application`. */
+export const providers = [
+  ...service,
+  ...logouts,
+  ...erasures,
+  ...sessions,
+  ...api,
+  provide(JobRunner, [LogoutDelivery, ErasureExecution], ({ emit }, logouts, erasures) => {
+    const runner = new JobRunner(emit);
+    runner.add(logouts); // first
+    runner.add(erasures);
+    return runner;
+  }),
+  construct(
+    Shutdown,
+    ...([Application, EndRecorder, SessionEndDetector, JobRunner, FallbackQueue] as const),
+    ...([DebateSpaceOutbox, ErasureStorage, Transport, SessionRegistry] as const),
+  ),
+  construct(
+    DebateSpaceLifecycle,
+    ...([Application, SessionEndDetector, JobRunner, Shutdown, LogoutTokenSigner] as const),
+    ...([HttpAdapterHost, ModulesContainer] as const),
+  ),
+];

@@ -1,0 +1,91 @@
+import type { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
+import { Containment } from '../async/containment.js';
+import { withTimeout } from '../async/with-timeout.js';
+import type { ErasureStorage } from '../erasure/erasure-storage.js';
+import type { JobRunner } from '../jobs/job-runner.js';
+import type { FallbackQueue } from '../logout/fallback-queue.js';
+import type { Transport } from '../service/transport.js';
+import type { SessionRegistry } from '../session-end/expiry/session-registry.js';
+import type { SessionEndDetector } from '../session-end/session-end-detector.js';
+import type { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import type { Application } from './application.js';
+
+const DRAIN_MS = 5_000;
+/** So much is left for it when the verdicts have taken the rest. */
+const MIN_DRAIN_MS = 1_000;
+
+/** The order in which an application shuts down, from the sessions down to the storage. */
+export class Shutdown {
+  readonly #containment: Containment;
+  #done: Promise<void> | undefined;
+
+  constructor(
+    private readonly application: Application,
+    private readonly recorder: EndRecorder,
+    private readonly detector: SessionEndDetector,
+    private readonly runner: JobRunner,
+    private readonly logouts: FallbackQueue,
+    private readonly outbox: DebateSpaceOutbox,
+    private readonly erasures: ErasureStorage,
+    private readonly transport: Transport,
+    private readonly registry: SessionRegistry,
+  ) {
+    this.#containment = new Containment(application.emit);
+  }
+
+  /** Decides what is open, delivers what is pending – for five seconds at most –, and closes everything. Never rejects. */
+  run(): Promise<void> {
+    this.#done ??= this.#run();
+    return this.#done;
+  }
+
+  async #run(): Promise<void> {
+    const deadline = performance.now() + DRAIN_MS;
+    const { options, shutdown, events } = this.application;
+    await this.#step(() => {
+      this.recorder.close();
+    });
+    await this.#step(() => this.detector.close());
+    const drainMs = Math.max(MIN_DRAIN_MS, deadline - performance.now());
+    if (options.worker) await this.#step(() => this.runner.drain(drainMs), drainMs + MIN_DRAIN_MS);
+    shutdown.abort();
+    await this.#step(() => this.runner.idle(DRAIN_MS));
+    await this.#step(() => this.logouts.flush());
+    await this.#step(() => this.#reportUnfinished());
+    await this.#step(() => {
+      this.transport.close();
+    });
+    await this.#step(() => this.registry.idle(), MIN_DRAIN_MS);
+    await this.#step(() => this.logouts.close()); // and the storage
+    events.complete();
+  }
+
+  /** A step that fails or does not answer must not keep the next ones from running. */
+  async #step(work: () => unknown, limitMs = DRAIN_MS): Promise<void> {
+    const awaited = async (): Promise<void> => {
+      await work();
+    };
+    const done = this.#containment.run<Promise<void>>('shutdown', awaited, undefined);
+    await withTimeout(done, limitMs, undefined);
+  }
+
+  async #reportUnfinished(): Promise<void> {
+    const { options, emit } = this.application;
+    const { unpersistedCount } = this.logouts;
+    const { durable } = options.storage;
+    const stats = options.worker ? await ifKnown(this.outbox.stats()) : undefined;
+    const pending = Math.max(stats?.pending ?? 0, unpersistedCount);
+    if (pending > 0) emit({ type: 'shutdown-incomplete', pending, lost: !durable || unpersistedCount > 0 });
+    const count = durable ? 0 : ((await ifKnown(this.erasures.count())) ?? 0);
+    if (count > 0) emit({ type: 'erasures-dropped', count });
+  }
+}
+
+/** As far as the storage can say. */
+async function ifKnown<T>(answer: Promise<T>): Promise<T | undefined> {
+  return withTimeout(
+    answer.catch(() => undefined),
+    MIN_DRAIN_MS,
+    undefined,
+  );
+}

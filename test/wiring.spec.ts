@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { DynamicModule } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import {
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceHealth,
+  DebateSpaceModule,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  getDebateSpaceToken,
+  type DebateSpaceEvent,
+} from 'nestjs-debate-space';
+import * as internal from 'nestjs-debate-space/internal';
+import { keys } from './support/service.js';
+
+const {
+  Application,
+  EndRecorder,
+  FallbackQueue,
+  JobRunner,
+  LogoutRoute,
+  SessionEndDetector,
+  SessionRegistry,
+  Shutdown,
+  Transport,
+} = internal;
+
+const moduleOf = (applicationName: string, name?: string): DynamicModule =>
+  DebateSpaceModule.forRoot({ ...keys, applicationName, authUrl: 'http://127.0.0.1:9', name });
+
+/** The classes that are tokens. */
+const classesOf = ({ providers = [] }: DynamicModule) =>
+  providers.flatMap((provider) => {
+    const token = 'provide' in provider ? provider.provide : provider;
+    return typeof token === 'function' ? [token] : [];
+  });
+
+const opened: TestingModule[] = [];
+afterEach(async () => {
+  jest.restoreAllMocks();
+  for (const testing of opened.splice(0)) await testing.close();
+});
+
+async function start(...imports: DynamicModule[]): Promise<TestingModule> {
+  const testing = await Test.createTestingModule({ imports }).compile();
+  opened.push(testing);
+  return testing.init();
+}
+
+/** Stands for anything: each member of it, and what each member returns, is itself. */
+const stub: unknown = new Proxy(() => undefined, {
+  get: (_target, key) => (key === 'then' ? undefined : key === Symbol.toPrimitive ? () => 0 : stub),
+  apply: () => stub,
+});
+
+describe('a test of a host', () => {
+  const tokens = classesOf(moduleOf('demo')).map((token) => ({ token, name: token.name }));
+  it.each(tokens)('replaces $name', async ({ token }) => {
+    const testing = await Test.createTestingModule({ imports: [moduleOf('demo')] })
+      .overrideProvider(token)
+      .useValue(stub)
+      .compile();
+    expect(testing.get<unknown>(token, { strict: false })).toBe(stub);
+  });
+
+  it('finds the internal classes in nestjs-debate-space/internal, and the others in nestjs-debate-space', () => {
+    const injected = [
+      DebateSpaceService,
+      DebateSpaceErasures,
+      DebateSpaceEvents,
+      DebateSpaceOutbox,
+      DebateSpaceHealth,
+    ];
+    const known = new Set<unknown>([...injected, ...Object.values(internal)]);
+    expect(classesOf(moduleOf('demo')).filter((token) => !known.has(token))).toEqual([]);
+  });
+
+  it('sends logouts to a route of its own, also those of named applications', async () => {
+    const send = jest.fn(() => Promise.resolve({ status: 200 }));
+    const testing = await Test.createTestingModule({
+      imports: [moduleOf('demo'), moduleOf('youth', 'youth')],
+    })
+      .overrideProvider(LogoutRoute)
+      .useValue({ url: 'of a test', send })
+      .compile();
+    await testing.init();
+    for (const name of [undefined, 'youth'])
+      await testing.get(getDebateSpaceToken(name, DebateSpaceService)).logoutUser('alice');
+    await testing.close(); // delivers what waits
+    expect(send).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('named applications side by side', () => {
+  const names = [undefined, 'city', 'youth'];
+  const modules = () => [moduleOf('demo'), moduleOf('city', 'city'), moduleOf('youth', 'youth')];
+  const urlsIn = (testing: TestingModule) =>
+    names.map((name) => testing.get(getDebateSpaceToken(name, DebateSpaceService)).backchannelLogoutUrl);
+  const urls = ['demo', 'city', 'youth'].map((name) => `http://127.0.0.1:9/auth/logout/${name}`);
+
+  it('share no instance, whichever order they are imported in', async () => {
+    for (const imports of [modules(), modules().toReversed()]) {
+      const testing = await start(...imports);
+      expect(urlsIn(testing)).toEqual(urls);
+      for (const token of [Application, Transport, JobRunner, Shutdown]) {
+        const instances = testing.get<unknown>(token, { strict: false, each: true });
+        expect(new Set(instances).size).toBe(3);
+      }
+    }
+  });
+
+  it('are found as before when a bundler gives all classes one name', async () => {
+    const classes = [...new Set(modules().flatMap(classesOf))];
+    const before = classes.map((token) => [token, token.name] as const);
+    const tokens = () => classes.map((token) => getDebateSpaceToken('city', token));
+    const tokensBefore = tokens();
+    for (const token of classes) Object.defineProperty(token, 'name', { value: 'a', configurable: true });
+    try {
+      expect(tokens()).toEqual(tokensBefore);
+      expect(urlsIn(await start(...modules()))).toEqual(urls);
+    } finally {
+      for (const [token, value] of before)
+        Object.defineProperty(token, 'name', { value, configurable: true });
+    }
+  });
+});
+
+describe('the shutdown', () => {
+  const parts = [
+    [EndRecorder, 'close'],
+    [SessionEndDetector, 'close'],
+    [JobRunner, 'drain'],
+    [JobRunner, 'idle'],
+    [FallbackQueue, 'flush'],
+    [Transport, 'close'],
+    [SessionRegistry, 'idle'],
+    [FallbackQueue, 'close'],
+  ] as const;
+
+  /** Spies on the steps. @returns what tells the order in which they were taken */
+  function watch(): () => string[] {
+    const steps: string[] = [];
+    for (const [part, method] of parts) {
+      const prototype = part.prototype as unknown as Record<string, (...args: unknown[]) => unknown>;
+      const original = prototype[method];
+      jest.spyOn(prototype, method).mockImplementation(function (this: unknown, ...args) {
+        steps.push(`${part.name}.${method}`);
+        return original?.apply(this, args);
+      });
+    }
+    return () => steps;
+  }
+  const order = parts.map(([part, method]) => `${part.name}.${method}`);
+
+  it('goes from the sessions down to the storage', async () => {
+    const testing = await start(moduleOf('demo'));
+    const { signal } = testing.get(Application, { strict: false }).shutdown;
+    const steps = watch();
+    let stepsBefore: string[] = [];
+    signal.addEventListener('abort', () => (stepsBefore = [...steps()]));
+    await testing.close();
+    expect(steps()).toEqual(order);
+    expect(stepsBefore.at(-1)).toBe('JobRunner.drain');
+  });
+
+  const failing = parts.map(([part, method]) => ({ part, method, step: `${part.name}.${method}` }));
+  it.each(failing)('goes on when $step fails', async ({ part, method, step }) => {
+    const testing = await start(moduleOf('demo'));
+    const events: DebateSpaceEvent[] = [];
+    testing.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+    const steps = watch();
+    const prototype = part.prototype as unknown as Record<string, () => unknown>;
+    const spy = jest.spyOn(prototype, method).mockImplementation(() => {
+      throw new RangeError();
+    });
+    await testing.close();
+    expect(spy).toHaveBeenCalled();
+    expect(events).toContainEqual({ type: 'fault', where: 'shutdown', error: 'RangeError' });
+    expect(steps()).toEqual(order.filter((each) => each !== step));
+  });
+});
