@@ -13,17 +13,17 @@ export interface DebateSpaceErasureOptions {
   concurrency?: number | undefined;
   /**
    * Ages at which an unfinished erasure emits `erasure-overdue`, in milliseconds.
-   * @defaultValue ``
+   * @defaultValue `[ 604_800_000, 1_814_400_000 ]` (7 days, 21 days)
    */
   overdueAfterMs?: readonly number[] | undefined;
   /**
    * Age at which an erasure that still fails is parked until somebody retries it, in milliseconds.
-   * @defaultValue ``
+   * @defaultValue `2_419_200_000` (28 days)
    */
   giveUpAfterMs?: number | undefined;
   /**
    * How long the receipts of a finished reference are kept, in milliseconds.
-   * @defaultValue ``
+   * @defaultValue `94_608_000_000` (3 years)
    */
   receiptRetentionMs?: number | undefined;
 }

@@ -37,7 +37,7 @@ export interface DebateSpaceSessionOptions {
   /**
    * Finds the user in a session (docs/getting-started.md#which-user). One that throws names nobody, and a `fault` event
    * reports it.
-   * @defaultValue the first of `session.passport.user`, `session.passport` (@fastify/passport), `session.user`,
+   * @defaultValue the first of `session.passport.user`, `session.passport` (`@fastify/passport`), `session.user`,
    * `session.userId`, `session.uid` that is a string, a number, or an object with `uid`, `id`, `sub`, `userId` or `_id`
    */
   uid?: SessionUid | undefined;
@@ -47,7 +47,8 @@ export interface DebateSpaceSessionOptions {
    */
   store?: SessionStore | readonly SessionStore[] | undefined;
   /**
-   * Sessions that live in a cookie: cookie-session, iron-session, @fastify/secure-session, a JWT (docs/cookie-sessions.md).
+   * Sessions that live in a cookie: cookie-session, iron-session, `@fastify/secure-session`, a JWT
+   * (docs/cookie-sessions.md).
    * @defaultValue `[]`
    */
   cookies?: readonly SessionCookie[] | undefined;
