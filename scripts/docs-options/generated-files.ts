@@ -31,7 +31,7 @@ function withDefaults(properties: readonly OptionProperty[]): string {
     if (node.questionToken && !tag) throw new Error(`the comment of the option ${path} has no @defaultValue`);
     if (value === undefined || !tag) continue;
     const { end } = tag.tagName;
-    text = `${text.slice(0, end)} ${value}${text.slice(text.indexOf('\n', end))}`;
+    text = text.slice(0, end) + text.slice(end).replace(/^.*?(?=\s*(?:\*\/|\n))/, () => ` ${value}`);
   }
   return text;
 }

@@ -3,6 +3,6 @@
  *
  * @internal
  */
-export { optionHints } from './options/option-hints.js';
+export { optionHints } from './options/option-problem.js';
 export { proxyAuthorization, proxyFor } from './service/proxy.js';
 export { uidProblem } from './uid.js';

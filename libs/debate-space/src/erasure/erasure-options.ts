@@ -6,10 +6,7 @@ export interface DebateSpaceErasureOptions {
    * @defaultValue none
    */
   beforeErase?: BeforeErase | undefined;
-  /**
-   * How many erasures this process may have under way at the same time.
-   * @defaultValue `4`
-   */
+  /** How many erasures this process may have under way at the same time. @defaultValue `4` */
   concurrency?: number | undefined;
   /**
    * Ages at which an unfinished erasure emits `erasure-overdue`, in milliseconds.
@@ -22,8 +19,7 @@ export interface DebateSpaceErasureOptions {
    */
   giveUpAfterMs?: number | undefined;
   /**
-   * How long the receipts of a finished reference are kept, in milliseconds.
-   * @defaultValue `94_608_000_000` (3 years)
+   * How long the receipts of a finished reference are kept, in milliseconds. @defaultValue `94_608_000_000` (3 years)
    */
   receiptRetentionMs?: number | undefined;
 }

@@ -11,28 +11,17 @@ export type LogoutClaims = (
 export interface DebateSpaceLogoutOptions {
   /**
    * `'direct'`: each end of a session is sent to the service. `'oidc'`: no session is watched and nothing is sent
-   * automatically, because the identity provider notifies the service (section 4.5).
-   * @defaultValue `'direct'`
+   * automatically, because the identity provider notifies the service (section 4.5). @defaultValue `'direct'`
    */
   mode?: 'direct' | 'oidc' | undefined;
-  /**
-   * JWT algorithm.
-   * @defaultValue `'HS256'`
-   */
+  /** JWT algorithm. @defaultValue `'HS256'` */
   algorithm?: 'HS256' | 'HS384' | 'HS512' | undefined;
-  /**
-   * `iss`.
-   * @defaultValue the application name
-   */
+  /** `iss`. @defaultValue the application name */
   issuer?: string | undefined;
-  /**
-   * `aud`.
-   * @defaultValue the API key
-   */
+  /** `aud`. @defaultValue the API key */
   audience?: string | readonly string[] | undefined;
   /**
-   * Time from `iat` to `exp`, in whole seconds, 1 to 120 (Back-Channel Logout 1.0, section 2.4).
-   * @defaultValue `120`
+   * Time from `iat` to `exp`, in whole seconds, 1 to 120 (Back-Channel Logout 1.0, section 2.4). @defaultValue `120`
    */
   lifetimeSeconds?: number | undefined;
   /**
@@ -40,15 +29,9 @@ export interface DebateSpaceLogoutOptions {
    * @defaultValue none
    */
   claims?: LogoutClaims | undefined;
-  /**
-   * How many logouts may be under way at the same time.
-   * @defaultValue `8`
-   */
+  /** How many logouts may be under way at the same time. @defaultValue `8` */
   concurrency?: number | undefined;
-  /**
-   * How long delivery of a logout is tried before it is parked, in milliseconds.
-   * @defaultValue `86_400_000` (1 day)
-   */
+  /** How long delivery of a logout is tried before it is parked, in milliseconds. @defaultValue `86_400_000` (1 day) */
   giveUpAfterMs?: number | undefined;
   /**
    * What happens to a logout that still waits when the user logs in again. `'deliver'`: it is sent, and may close the newer
@@ -58,8 +41,7 @@ export interface DebateSpaceLogoutOptions {
   onRelogin?: 'deliver' | 'drop' | undefined;
   /**
    * How long a logout of the host may wait until the storage has it, in milliseconds. Then the session ends anyway, the
-   * logout continues from memory, and a `storage-degraded` event reports it.
-   * @defaultValue `250`
+   * logout continues from memory, and a `storage-degraded` event reports it. @defaultValue `250`
    */
   storageTimeoutMs?: number | undefined;
   /**

@@ -23,15 +23,9 @@ export interface DebateSpaceModuleOptions {
    * @defaultValue the environment's `DEBATE_SPACE_AUTH_URL`
    */
   authUrl?: string | undefined;
-  /**
-   * {base_url}, the base address of the API.
-   * @defaultValue `${authUrl}/api/v1`
-   */
+  /** {base_url}, the base address of the API. @defaultValue `${authUrl}/api/v1` */
   baseUrl?: string | undefined;
-  /**
-   * How the secret key becomes the signing key: its UTF-8 bytes, or Base64 decoded.
-   * @defaultValue `'utf8'`
-   */
+  /** How the secret key becomes the signing key: its UTF-8 bytes, or Base64 decoded. @defaultValue `'utf8'` */
   secretKeyEncoding?: 'utf8' | 'base64' | undefined;
   /**
    * Encrypts the uids in the storage (AES-256-GCM) and hashes them (HMAC-SHA-256): at least 16 characters without a comma,
@@ -45,14 +39,12 @@ export interface DebateSpaceModuleOptions {
   logout?: DebateSpaceLogoutOptions | undefined;
   /**
    * Where logouts wait for delivery, and erasures until they are done (docs/choosing-a-storage.md). A crash or a restart
-   * empties `memoryStorage()`.
-   * @defaultValue `memoryStorage()`
+   * empties `memoryStorage()`. @defaultValue `memoryStorage()`
    */
   storage?: StorageEngine | undefined;
   /**
    * Whether this process delivers and erases what waits in the storage. `false` for one that only stores – a script, the
-   * web part of an app whose worker does the rest –, with a storage that both share.
-   * @defaultValue `true`
+   * web part of an app whose worker does the rest –, with a storage that both share. @defaultValue `true`
    */
   worker?: boolean | undefined;
   erasure?: DebateSpaceErasureOptions | undefined;

@@ -1,24 +1,20 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
+import { DebateSpaceOptionsError } from '../errors.js';
 import { ERASURE_FAMILIES } from '../erasure/erasure-records.js';
 import { keyedHash } from '../secrets/keyed-hash.js';
-import { hintOf } from '../options/option-hints.js';
+import { optionProblem } from '../options/option-problem.js';
 import { QUEUE_FAMILIES } from '../logout/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 
 const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'];
-const UNDELIVERED: OptionProblem = {
-  option: 'worker',
-  problem: 'is false, and nobody would ever deliver what is in memory',
-  hint: 'give a storage that a delivering process shares',
-};
-const KEYLESS: OptionProblem = {
-  option: 'storageKey',
-  problem: 'is missing: this storage keeps uids, encrypted under it',
-  hint: hintOf('storageKey'),
-};
+const UNDELIVERED = optionProblem(
+  'worker',
+  'is false, and nobody would ever deliver what is in memory',
+  'give a storage that a delivering process shares',
+);
+const KEYLESS = optionProblem('storageKey', 'is missing: this storage keeps uids, encrypted under it');
 
 export interface OpenStorage {
   readonly storage: DebateSpaceStorage;

@@ -57,11 +57,11 @@ const storage = z.custom<StorageEngine>(
 
 const storageKey = text
   .min(16, 'must have at least 16 characters')
-  .refine((key) => !key.includes(','), 'must not have commas');
+  .refine((key) => !key.includes(','), 'must not have commas: several keys are strings in an array');
 
 /**
  * What each option must be, and its default. What it is for stands in the types of the options, and the hints of what is
- * refused in options/option-hints.ts.
+ * refused in options/option-problem.ts.
  */
 export const optionsSchema = z.strictObject({
   apiKey: text,

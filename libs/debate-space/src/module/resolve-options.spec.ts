@@ -85,7 +85,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   ],
   [
     { storageKey: `${'x'.repeat(16)},${'y'.repeat(16)}` },
-    'storageKey must not have commas (found a string of 33 characters); hint: make one with: openssl rand -base64 32; several keys are strings in an array',
+    'storageKey must not have commas: several keys are strings in an array (found a string of 33 characters); hint: make one with: openssl rand -base64 32',
   ],
   [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
   [

@@ -1,12 +1,12 @@
 import { AskedKey } from '../secrets/asked-key.js';
 import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
 import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
-import { hintOf } from '../options/option-hints.js';
+import { optionProblem } from '../options/option-problem.js';
 import { schemaProblems } from './schema-problems.js';
 import { Secret, type KeySource } from '../secrets/secret.js';
 import { secretKeyProblem } from '../secrets/secret-key-problem.js';
 import { storageKeyProblems } from '../options/storage-key-problems.js';
-import { apiPathProblem, serviceUrl, serviceUrlProblem } from '../options/service-url.js';
+import { serviceUrl, serviceUrlProblem } from '../options/service-url.js';
 
 const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
 
@@ -48,12 +48,10 @@ export function resolveOptions(
 
 function urlProblems({ authUrl, baseUrl, http }: Readonly<Record<string, unknown>>): OptionProblem[] {
   const insecure = (http as { allowInsecureHttp?: unknown } | undefined)?.allowInsecureHttp === true;
-  return Object.entries({ authUrl, baseUrl }).flatMap(([option, url]) => {
-    if (typeof url !== 'string') return []; // absent, or named by the schema already
-    const problem =
-      serviceUrlProblem(url, insecure) ?? (option === 'authUrl' ? apiPathProblem(url) : undefined);
-    return problem ? [{ option, hint: hintOf(option), ...problem }] : [];
-  });
+  const check = (option: 'authUrl' | 'baseUrl', url: unknown) =>
+    // Anything else is absent, or named by the schema.
+    typeof url === 'string' ? (serviceUrlProblem(option, url, insecure) ?? []) : [];
+  return [check('authUrl', authUrl), check('baseUrl', baseUrl)].flat();
 }
 
 function expiryProblems({ session }: Readonly<Record<string, unknown>>): OptionProblem[] {
@@ -61,21 +59,18 @@ function expiryProblems({ session }: Readonly<Record<string, unknown>>): OptionP
   const isOn = expiry === true || (typeof expiry === 'object' && expiry !== null);
   if (!isOn || store !== undefined) return [];
   const problem = 'needs session.store: an instance that has just started must know where to look';
-  return [{ option: 'session.expiry', problem, hint: 'give the store of the app as session.store' }];
+  return [optionProblem('session.expiry', problem, 'give the store of the app as session.store')];
 }
 
 function secretKeyProblems(options: Readonly<Record<string, unknown>>): OptionProblem[] {
   const { secretKey: key, secretKeyEncoding } = options;
-  if (typeof key !== 'string' || key.trim() === '') return []; // named by the schema already
+  if (typeof key !== 'string' || key.trim() === '') return []; // named by the schema
   const problem = secretKeyEncoding === 'base64' ? secretKeyProblem(key, 'base64') : undefined;
+  const shared = 'has the value of secretKey, and would be sent, logged or left behind by a rotation';
   const places = placesOf(key, { ...options, secretKey: undefined });
   return [
-    ...(problem === undefined ? [] : [{ option: 'secretKey', problem, hint: hintOf('secretKey') }]),
-    ...places.map((option) => ({
-      option,
-      problem: 'has the value of secretKey, and would be sent, logged or left behind by a rotation',
-      hint: 'give it its own',
-    })),
+    ...(problem === undefined ? [] : [optionProblem('secretKey', problem)]),
+    ...places.map((option) => optionProblem(option, shared, 'give it its own')),
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { OptionProblem } from '../errors.js';
-import { hintOf } from '../options/option-hints.js';
+import { optionProblem } from '../options/option-problem.js';
 
 const MAX_SHOWN = 12;
 
@@ -14,19 +14,17 @@ export function schemaProblems(
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map((name) => unknownOption(issue.path, name, keys));
     const option = issue.path.join('.') || 'options';
-    const problem = `${issue.message} (found ${found(issue.input, keys.includes(issue.input))})`;
-    return [{ option, problem, hint: hintOf(option) }];
+    const value = found(issue.input, keys.includes(issue.input));
+    return [optionProblem(option, `${issue.message} (found ${value})`)];
   });
 }
 
 function unknownOption(path: readonly PropertyKey[], name: string, keys: readonly unknown[]): OptionProblem {
   const isKey = keys.some((key) => typeof key === 'string' && key !== '' && name.includes(key));
   const option = [...path, isKey ? '(a key as a name)' : name].join('.');
-  if (option === 'name' || option === 'isGlobal') {
-    const hint = 'put it beside useFactory, useClass or useExisting';
-    return { option, problem: 'is not for the factory to give', hint };
-  }
-  return { option, problem: 'is no such option', hint: hintOf(option) };
+  if (option !== 'name' && option !== 'isGlobal') return optionProblem(option, 'is no such option');
+  const hint = 'put it beside useFactory, useClass or useExisting';
+  return optionProblem(option, 'is not for the factory to give', hint);
 }
 
 /** Never a text that could be a key standing in the wrong place. */

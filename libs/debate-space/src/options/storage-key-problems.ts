@@ -1,17 +1,18 @@
 import type { OptionProblem } from '../errors.js';
 import type { Secret } from '../secrets/secret.js';
+import { optionProblem } from './option-problem.js';
 
 const OWN = 'give it its own';
 
 /** The secret key may come from a function: the app asks for it at boot, and looks then. */
-export const IS_SECRET_KEY: OptionProblem = {
-  option: 'storageKey',
-  problem: 'has the value of secretKey, and would stop the storage with its rotation',
-  hint: OWN,
-};
+export const IS_SECRET_KEY = optionProblem(
+  'storageKey',
+  'has the value of secretKey, and would stop the storage with its rotation',
+  OWN,
+);
 
 /**
- * What is wrong with these storage keys beside their form, which the schema checks.
+ * What is wrong with these storage keys beside their form, which the schema checks. Never shows a key.
  * @param given the option `storageKey` as it was given
  */
 export function storageKeyProblems(given: unknown, apiKey: unknown): readonly OptionProblem[] {
@@ -19,14 +20,12 @@ export function storageKeyProblems(given: unknown, apiKey: unknown): readonly Op
   return keys.flatMap((key, n) => {
     if (typeof key !== 'string' || key === '') return []; // named by the schema
     const option = Array.isArray(given) ? `storageKey.${n}` : 'storageKey';
-    if (key === apiKey) {
-      const problem =
-        'has the value of apiKey, which is the client_id of the service and stands in every token';
-      return [{ option, problem, hint: OWN }];
-    }
+    const isApiKey =
+      'has the value of apiKey, which is the client_id of the service and stands in every token';
+    if (key === apiKey) return [optionProblem(option, isApiKey, OWN)];
     const first = keys.indexOf(key);
-    const problem = `has the value of storageKey.${first}`;
-    return first < n ? [{ option, problem, hint: 'leave out one of them' }] : [];
+    if (first === n) return [];
+    return [optionProblem(option, `has the value of storageKey.${first}`, 'leave out one of them')];
   });
 }
 

@@ -1,32 +1,22 @@
 import type { HttpAdapter } from './transport.js';
 
 export interface DebateSpaceHttpOptions {
-  /**
-   * For one request, from connecting to the last byte of the answer, in milliseconds.
-   * @defaultValue `10_000`
-   */
+  /** For one request, from connecting to the last byte of the answer, in milliseconds. @defaultValue `10_000` */
   timeoutMs?: number | undefined;
   /**
    * For one call with all its attempts and with the wait for its slot of the rate limit, in milliseconds. A call whose slot
    * cannot come in time is refused immediately, with a `RateLimitedError`. For what waits for its slots instead – `users()`
-   * and the erasures – only the requests count.
-   * @defaultValue `30_000`
+   * and the erasures – only the requests count. @defaultValue `30_000`
    */
   totalTimeoutMs?: number | undefined;
-  /**
-   * How many requests one call may make.
-   * @defaultValue `4`
-   */
+  /** How many requests one call may make. @defaultValue `4` */
   maxAttempts?: number | undefined;
   /**
    * How many requests may reach {base_url} in any window of `perMs` milliseconds. `false` removes the limit.
    * @defaultValue `{ requests: 100, perMs: 60_000 }`
    */
   rateLimit?: { readonly requests: number; readonly perMs: number } | false | undefined;
-  /**
-   * Permits `http:` addresses that are not loopback. Keys and tokens then travel readable.
-   * @defaultValue `false`
-   */
+  /** Permits `http:` addresses that are not loopback. Keys and tokens then travel readable. @defaultValue `false` */
   allowInsecureHttp?: boolean | undefined;
   /**
    * The axios adapter that sends the requests. `'http'` goes through `node:http`, where nock, msw and agents see the
@@ -40,8 +30,7 @@ export interface DebateSpaceHttpOptions {
 export interface DebateSpaceUsersOptions {
   /**
    * How the user list is authorized (section 4.4): `'bearer'`, a Bearer token of scope `public`; `'apiKey'`, the `api_key`
-   * query parameter, which ends up in access logs.
-   * @defaultValue `'bearer'`
+   * query parameter, which ends up in access logs. @defaultValue `'bearer'`
    */
   listAuth?: 'bearer' | 'apiKey' | undefined;
 }
