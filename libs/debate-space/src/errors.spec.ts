@@ -34,6 +34,14 @@ describe('the errors', () => {
     expect(error.stack).toMatch(/: deleteUser: what happened\n/);
   });
 
+  it('find the option in a sentence that begins with it', () => {
+    const { problems } = new errors.DebateSpaceOptionsError(['secretKey cannot be had', 'name: twice']);
+    expect(problems).toMatchObject([
+      { option: 'secretKey', problem: 'cannot be had' },
+      { option: 'name', problem: 'twice' },
+    ]);
+  });
+
   it('list every problem of the options', () => {
     const problems = [
       { option: 'apiKey', problem: 'is missing', hint: 'copy it' },

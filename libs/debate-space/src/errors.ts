@@ -61,11 +61,13 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
 
   declare readonly problems: readonly OptionProblem[];
 
-  /** @param problems a sentence where no option is at fault alone */
+  /** @param problems a sentence begins with the option */
   constructor(problems: readonly (OptionProblem | string)[]) {
-    const all = problems.map((one) =>
-      typeof one === 'string' ? { option: 'options', problem: one, hint: 'see docs/options.md' } : one,
-    );
+    const all = problems.map((one) => {
+      if (typeof one !== 'string') return one;
+      const [, option = 'options', problem = one] = /^(\w+):? (.*)$/s.exec(one) ?? [];
+      return { option, problem, hint: 'see docs/options.md' };
+    });
     const lines = all.map(({ option, problem, hint }) => `\n  - ${option} ${problem}; hint: ${hint}`);
     super(`Invalid DebateSpaceModule options:${lines.join('')}`);
     // Not enumerable: the message has them all, and loggers would print them twice.
