@@ -185,6 +185,12 @@ describe('doctor', () => {
       'DEBATE_SPACE_APPLICATION_NAME is not set',
       'DEBATE_SPACE_RATE_LIMIT must be off, or requests/time such as 100/60s',
     ]);
+    expect(results).toContainEqual({
+      check: 'values',
+      ok: false,
+      detail: 'DEBATE_SPACE_API_KEY is not set',
+      hint: 'copy it from the administration panel, Configuration > General',
+    });
     expect(results).toContainEqual(expect.objectContaining({ check: 'secret-length', ok: false }));
     expect(results).toContainEqual(expect.objectContaining({ check: 'reachability', ok: true }));
     expect(results).toContainEqual(expect.objectContaining({ check: 'keys', ok: null }));
@@ -196,7 +202,8 @@ describe('doctor', () => {
       address: expect.stringContaining('DEBATE_SPACE_AUTH_URL is not a URL'),
     });
     expect(await faults({ DEBATE_SPACE_AUTH_URL: service.baseUrl })).toMatchObject({
-      address: expect.stringContaining('leave out /api/v1'),
+      address:
+        'DEBATE_SPACE_AUTH_URL ends like the address of the API; it is the host root → leave out /api/v1, or give that address as DEBATE_SPACE_BASE_URL',
     });
     expect(await faults({ DEBATE_SPACE_BASE_URL: `${service.url}/api/v2` })).toEqual({
       'scope-public': expect.stringContaining('DEBATE_SPACE_BASE_URL'),

@@ -99,7 +99,7 @@ describe('npx debate-space, as a process', () => {
       DEBATE_SPACE_AUTH_URL: 'http://example.org',
     });
     expect(code).toBe(3);
-    expect(err).toContain('DEBATE_SPACE_API_KEY is not set; copy it from the administration panel');
+    expect(err).toContain('DEBATE_SPACE_API_KEY is not set; hint: copy it from the administration panel');
     expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_CLI_CONFIGURATION' } });
     const http = await run(['users', 'list'], { DEBATE_SPACE_AUTH_URL: 'http://example.org' });
     expect(http).toMatchObject({

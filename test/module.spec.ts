@@ -138,7 +138,7 @@ describe('DebateSpaceModule', () => {
       (error: unknown) => error as DebateSpaceOptionsError,
     )) as DebateSpaceOptionsError;
     for (const option of ['apiKey', 'secretKey', 'applicationName', 'authUrl', 'logout.lifetimeSeconds']) {
-      expect(problems.filter((problem) => problem.startsWith(option))).toHaveLength(1);
+      expect(problems.filter((problem) => problem.option === option)).toHaveLength(1);
     }
   });
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { optionsSchema } from '../libs/debate-space/src/module/options-schema.js';
 import { fencesOf, pageOf, pages } from './support/docs-snippets.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -110,16 +109,6 @@ describe('the pages of docs/', () => {
     const index = pageOf('docs/README.md');
     const missing = pages.filter((page) => page.startsWith('docs/') && !index.includes(`(${page.slice(5)}`));
     expect(missing).toEqual(['docs/README.md']);
-  });
-
-  it('docs/options.md names every option, and no other', () => {
-    const groups = Object.entries(optionsSchema.shape).flatMap(([name, schema]) => {
-      const inner = 'unwrap' in schema ? schema.unwrap() : schema;
-      return 'shape' in inner ? Object.keys(inner.shape).map((key) => `${name}.${key}`) : [name];
-    });
-    const [table = ''] = pageOf('docs/options.md').split('\n## ');
-    const named = [...table.matchAll(/^\| `([\w.]+)`/gm)].map(([, name]) => name);
-    expect(named.toSorted()).toEqual(groups.toSorted());
   });
 
   it('docs/glossary.md has at most twenty words', () => {

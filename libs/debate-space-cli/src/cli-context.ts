@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { OptionProblem } from 'nestjs-debate-space';
 import type { CliIo } from './cli-io.js';
 import { readEnvironment } from './environment.js';
 import { Failure } from './failure.js';
@@ -25,7 +26,9 @@ export async function commandContext(command: Command, cli: CliContext): Promise
 }
 
 /** Ends a command that cannot go on with what it is configured with. */
-export function refuse(problems: readonly string[]): never {
-  const list = problems.map((problem) => `  - ${problem}`).join('\n');
+export function refuse(problems: readonly OptionProblem[]): never {
+  const list = problems
+    .map(({ option, problem, hint }) => `  - ${option} ${problem}; hint: ${hint}`)
+    .join('\n');
   throw new Failure('configuration', `Invalid configuration:\n${list}\n\`debate-space doctor\` checks more.`);
 }

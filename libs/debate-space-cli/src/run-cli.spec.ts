@@ -80,8 +80,8 @@ describe('the configuration', () => {
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);
     for (const problem of [
-      'DEBATE_SPACE_APPLICATION_NAME is not set; it is the last part of the logout route',
-      'DEBATE_SPACE_AUTH_URL is not set; it is the host root',
+      'DEBATE_SPACE_APPLICATION_NAME is not set; hint: it is the last part of the logout route',
+      'DEBATE_SPACE_AUTH_URL is not set; hint: it is the host root',
       'DEBATE_SPACE_SECRET_KEY_ENCODING must be utf8 or base64',
       'DEBATE_SPACE_STORAGE must be memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
       'DEBATE_SPACE_LIST_AUTH must be bearer or apiKey',
@@ -99,7 +99,7 @@ describe('the configuration', () => {
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);
     expect(err).toContain('DEBATE_SPACE_AUTH_URL has the scheme http:');
-    expect(err).toContain('set DEBATE_SPACE_ALLOW_INSECURE_HTTP');
+    expect(err).toContain('only DEBATE_SPACE_ALLOW_INSECURE_HTTP permits it');
     expect(err).toContain('DEBATE_SPACE_STORAGE_KEY must have at least 16 characters');
   });
 

@@ -18,7 +18,11 @@ describe('the settings', () => {
     (text) => {
       const { rateLimit, problems } = settings({ DEBATE_SPACE_RATE_LIMIT: text });
       expect(rateLimit).toBeUndefined();
-      expect(problems).toContain('DEBATE_SPACE_RATE_LIMIT must be off, or requests/time such as 100/60s');
+      expect(problems).toContainEqual({
+        option: 'DEBATE_SPACE_RATE_LIMIT',
+        problem: 'must be off, or requests/time such as 100/60s',
+        hint: expect.any(String),
+      });
     },
   );
 
@@ -43,7 +47,10 @@ describe('the settings', () => {
     'do not understand the storage %s',
     (text) => {
       expect(settings({ DEBATE_SPACE_STORAGE: text }).problems).toContainEqual(
-        expect.stringContaining('DEBATE_SPACE_STORAGE must be'),
+        expect.objectContaining({
+          option: 'DEBATE_SPACE_STORAGE',
+          problem: expect.stringMatching(/^must be/),
+        }),
       );
     },
   );
@@ -54,7 +61,7 @@ describe('the settings', () => {
     ['lmdb:storage', false],
     ['memory', false],
   ])('of the storage %s: a missing storage key is a problem: %p', (text, isMissed) => {
-    const keyless = expect.stringContaining('DEBATE_SPACE_STORAGE_KEY is not set');
+    const keyless = expect.objectContaining({ option: 'DEBATE_SPACE_STORAGE_KEY', problem: 'is not set' });
     const missed = (more: Record<string, string>) =>
       settings({ DEBATE_SPACE_STORAGE: text, ...more }).problems;
     const expected = isMissed ? expect.arrayContaining([keyless]) : expect.not.arrayContaining([keyless]);

@@ -1,4 +1,5 @@
-import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import type { DebateSpaceModuleOptions, OptionProblem } from 'nestjs-debate-space';
+import { optionHints } from 'nestjs-debate-space/internal';
 import type { Environment } from './environment.js';
 import { needsKey, storageSetting, type StorageSetting } from './storage-setting.js';
 import { variables } from './variables.js';
@@ -16,23 +17,18 @@ export interface Settings {
   readonly rateLimit: NonNullable<DebateSpaceModuleOptions['http']>['rateLimit'];
   readonly listAuth: NonNullable<DebateSpaceModuleOptions['users']>['listAuth'];
   readonly allowInsecureHttp: boolean;
-  /** One sentence for each variable that is missing or cannot be understood. */
-  readonly problems: readonly string[];
+  /** Of the variables that are missing or cannot be understood. */
+  readonly problems: readonly OptionProblem[];
 }
 
-const PANEL = 'copy it from the administration panel, Configuration > General';
-const REQUIRED = [
-  ['apiKey', PANEL],
-  ['secretKey', PANEL],
-  ['applicationName', 'it is the last part of the logout route, {auth_url}/auth/logout/{application_name}'],
-  ['authUrl', 'it is the host root of the service, such as https://debate.example.org'],
-] as const;
-const KEYLESS = `${variables.storageKey} is not set; give the option storageKey of your app: it encrypts what is in Redis or Postgres`;
+const REQUIRED = ['apiKey', 'secretKey', 'applicationName', 'authUrl'] as const;
+const FIX = 'fix it in the environment or in .env';
+const KEYLESS = 'give the option storageKey of your app: it encrypts what is in Redis or Postgres';
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
 
 /** @param folder what relative paths start from */
 export function readSettings(environment: Environment, folder: string): Settings {
-  const problems: string[] = [];
+  const problems: OptionProblem[] = [];
   const told = <T>(
     setting: keyof typeof variables,
     understood: (text: string) => T | undefined,
@@ -40,12 +36,15 @@ export function readSettings(environment: Environment, folder: string): Settings
   ) => {
     const text = environment[variables[setting]];
     const value = text === undefined ? undefined : understood(text);
-    if (text !== undefined && value === undefined) problems.push(`${variables[setting]} must be ${must}`);
+    if (text !== undefined && value === undefined)
+      problems.push({ option: variables[setting], problem: `must be ${must}`, hint: FIX });
     return value;
   };
-  for (const [setting, hint] of REQUIRED) {
-    if (environment[variables[setting]] === undefined)
-      problems.push(`${variables[setting]} is not set; ${hint}`);
+  const missing = (setting: keyof typeof variables, hint: string) => {
+    problems.push({ option: variables[setting], problem: 'is not set', hint });
+  };
+  for (const setting of REQUIRED) {
+    if (environment[variables[setting]] === undefined) missing(setting, optionHints[setting]);
   }
   const names = {
     prefix: environment[variables.storagePrefix],
@@ -57,7 +56,7 @@ export function readSettings(environment: Environment, folder: string): Settings
     'memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
   ) ?? { engine: 'memory' };
   const storageKey = severalKeys(environment[variables.storageKey]);
-  if (needsKey(storage) && storageKey === undefined) problems.push(KEYLESS);
+  if (needsKey(storage) && storageKey === undefined) missing('storageKey', KEYLESS);
   return {
     apiKey: environment[variables.apiKey],
     secretKey: environment[variables.secretKey],

@@ -1,3 +1,5 @@
+import type { OptionProblem } from 'nestjs-debate-space';
+
 /** What the command line is configured with, and the variable that says it. */
 export const variables = {
   apiKey: 'DEBATE_SPACE_API_KEY',
@@ -23,6 +25,10 @@ const byOption: Readonly<Record<string, string>> = {
 };
 
 /** A problem as the plugin words it, with the variables in place of its options. */
-export function inVariables(problem: string): string {
-  return problem.replaceAll(/(?:http\.|users\.)?\b[a-z]\w+\b/g, (word) => byOption[word] ?? word);
+export function inVariables({ option, problem, hint }: OptionProblem): OptionProblem {
+  return { option: renamed(option), problem: renamed(problem), hint: renamed(hint) };
+}
+
+function renamed(text: string): string {
+  return text.replaceAll(/(?:http\.|users\.)?\b[a-z]\w+\b/g, (word) => byOption[word] ?? word);
 }

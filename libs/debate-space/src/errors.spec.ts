@@ -35,9 +35,13 @@ describe('the errors', () => {
   });
 
   it('list every problem of the options', () => {
-    const error = new errors.DebateSpaceOptionsError(['one', 'two']);
+    const problems = [
+      { option: 'apiKey', problem: 'is missing', hint: 'copy it' },
+      { option: 'http.timeoutMs', problem: 'must be a number', hint: 'leave it out' },
+    ];
+    const error = new errors.DebateSpaceOptionsError(problems);
     expect(error).toBeInstanceOf(errors.DebateSpaceError);
-    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_OPTIONS', problems: ['one', 'two'] });
-    expect(error.message).toContain('\n  - one\n  - two');
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_OPTIONS', problems });
+    expect(error.message).toContain('\n  - apiKey is missing; hint: copy it\n  - http.timeoutMs must');
   });
 });

@@ -46,15 +46,24 @@ export abstract class DebateSpaceError extends Error {
   }
 }
 
+/** One problem of the options. No part shows a secret. */
+export interface OptionProblem {
+  /** Its path, such as `http.timeoutMs`. */
+  readonly option: string;
+  /** The rest of the sentence, with what was found. */
+  readonly problem: string;
+  readonly hint: string;
+}
+
 /** The options of `forRoot` or `forRootAsync` are missing or malformed. Stops the boot; lists every problem. */
 export class DebateSpaceOptionsError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_OPTIONS';
 
-  /** One sentence each: the option, what was found (never a secret) and the hint. */
-  declare readonly problems: readonly string[];
+  declare readonly problems: readonly OptionProblem[];
 
-  constructor(problems: readonly string[]) {
-    super(`Invalid DebateSpaceModule options:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+  constructor(problems: readonly OptionProblem[]) {
+    const lines = problems.map(({ option, problem, hint }) => `\n  - ${option} ${problem}; hint: ${hint}`);
+    super(`Invalid DebateSpaceModule options:${lines.join('')}`);
     // Not enumerable: the message has them all, and loggers would print them twice.
     Object.defineProperty(this, 'problems', { value: problems });
   }

@@ -95,5 +95,6 @@ export {
   type DebateSpaceErrorCode,
   type DebateSpaceOperation,
   type DebateSpaceOutcome,
+  type OptionProblem,
   type RequestErrorDetails,
 } from './errors.js';

@@ -18,6 +18,7 @@ export { LogoutTokenSigner } from './logout/logout-token-signer.js';
 export { Application } from './module/application.js';
 export { DebateSpaceLifecycle } from './module/debate-space.lifecycle.js';
 export { Shutdown } from './module/shutdown.js';
+export { optionHints } from './options/option-problem.js';
 export { AccessTokens } from './service/access-tokens.js';
 export { LogoutRoute } from './service/logout-route.js';
 export { proxyAuthorization, proxyFor } from './service/proxy.js';

@@ -1,3 +1,5 @@
+import type { OptionProblem } from 'nestjs-debate-space';
+
 /** What one check found. */
 export interface CheckResult {
   /** Its name; stable. */
@@ -19,6 +21,10 @@ export function fault(check: string, detail: string, hint: string): CheckResult 
 
 export function unchecked(check: string, why: string): CheckResult {
   return { check, ok: null, detail: `not checked: ${why}` };
+}
+
+export function faultOfOption(check: string, { option, problem, hint }: OptionProblem): CheckResult {
+  return fault(check, `${option} ${problem}`, hint);
 }
 
 /** A sentence of the form `what is wrong; how to fix it`, or `What is wrong. hint: how to fix it`. */

@@ -1,10 +1,10 @@
-import { DebateSpaceOptionsError, memoryStorage } from 'nestjs-debate-space';
+import { DebateSpaceOptionsError, memoryStorage, type OptionProblem } from 'nestjs-debate-space';
 import { bootPlugin } from '../plugin-app.js';
 import type { Settings } from '../settings.js';
 import { inVariables } from '../variables.js';
 
 /** What the plugin itself would refuse at boot. Nothing is sent: a storage in memory is empty. */
-export async function optionProblems(settings: Settings): Promise<readonly string[]> {
+export async function optionProblems(settings: Settings): Promise<readonly OptionProblem[]> {
   try {
     const app = await bootPlugin(settings, memoryStorage(), true, false);
     await app.close();

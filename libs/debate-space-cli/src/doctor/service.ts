@@ -1,5 +1,5 @@
 import type { Settings } from '../settings.js';
-import { ofAddresses, serviceAddress } from './address.js';
+import { isOfAddress, serviceAddress } from './address.js';
 import { checkApplicationName, logoutRoute } from './application-name.js';
 import { unchecked, type CheckResult } from './check.js';
 import { checkClock, checkConnection } from './connection.js';
@@ -37,7 +37,7 @@ export async function* checkService(
       [apiKey === undefined || secretKey === undefined, 'API key or secret key is not set'],
       ['code' in probed, 'there is no connection'],
       // Keys go only where the plugin would send them.
-      [ofAddresses(await optionProblems(settings))[0].length > 0, 'the keys would travel readable'],
+      [(await optionProblems(settings)).some(isOfAddress), 'the keys would travel readable'],
     ] as const;
     const [, reason] = whyNot.find(([applies]) => applies) ?? [];
     if (reason === undefined) yield* checkKeys(probe, address, settings);

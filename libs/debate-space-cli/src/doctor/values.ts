@@ -1,6 +1,7 @@
+import type { OptionProblem } from 'nestjs-debate-space';
 import type { Settings } from '../settings.js';
 import { variables } from '../variables.js';
-import { fault, faultOf, fine, unchecked, type CheckResult } from './check.js';
+import { fault, faultOfOption, fine, unchecked, type CheckResult } from './check.js';
 
 const MIN_BYTES = 32; // of HS256: RFC 7518, section 3.2
 const LOOKS_BASE64 = /^(?=.*[+/=A-Z])(?:[A-Za-z0-9+/]{4}){8,}(?:[A-Za-z0-9+/]{2,3}={0,2})?$/;
@@ -10,10 +11,10 @@ const ONLY_A_LOGOUT = 'only a logout that the service takes proves how it reads 
 /** What is set at all, and whether the plugin would take it. @param refused what the plugin says of them */
 export function* checkValues(
   { problems, storage }: Settings,
-  refused: readonly string[],
+  refused: readonly OptionProblem[],
 ): Generator<CheckResult> {
   const wrong = [...problems, ...refused];
-  for (const problem of wrong) yield faultOf('values', problem);
+  for (const problem of wrong) yield faultOfOption('values', problem);
   if (wrong.length === 0) {
     yield fine(
       'values',

@@ -1,14 +1,25 @@
 import type { BeforeErase } from './erasure.js';
 
 export interface DebateSpaceErasureOptions {
-  /** Asked before each erasure; may veto it. Default: none. */
+  /**
+   * Called before each attempt to erase; may veto it: `({ uid, mode, reference, requestedBy }) => { veto: reason }`.
+   * @defaultValue none
+   */
   beforeErase?: BeforeErase | undefined;
-  /** How many erasures this process may have under way at the same time. Default: 4. */
+  /** How many erasures this process may have under way at the same time. @defaultValue `4` */
   concurrency?: number | undefined;
-  /** After how long a reference that is not finished is reported as `erasure-overdue`, in milliseconds. Default: 7 and 21 days. */
+  /**
+   * Ages at which an unfinished erasure emits `erasure-overdue`, in milliseconds.
+   * @defaultValue `[ 604_800_000, 1_814_400_000 ]` (7 days, 21 days)
+   */
   overdueAfterMs?: readonly number[] | undefined;
-  /** After how long an erasure that still fails is given up until somebody retries it, in milliseconds. Default: 28 days. */
+  /**
+   * Age at which an erasure that still fails is parked until somebody retries it, in milliseconds.
+   * @defaultValue `2_419_200_000` (28 days)
+   */
   giveUpAfterMs?: number | undefined;
-  /** For how long the receipts of a finished reference are kept, in milliseconds. Default: three years of 365 days. */
+  /**
+   * How long the receipts of a finished reference are kept, in milliseconds. @defaultValue `94_608_000_000` (3 years)
+   */
   receiptRetentionMs?: number | undefined;
 }

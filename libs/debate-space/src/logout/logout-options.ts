@@ -10,38 +10,43 @@ export type LogoutClaims = (
 
 export interface DebateSpaceLogoutOptions {
   /**
-   * `direct` (default): each end of a session is sent to the service. `oidc`: nothing is sent automatically, because the
-   * identity provider notifies the service (section 4.5).
+   * `'direct'`: each end of a session is sent to the service. `'oidc'`: no session is watched and nothing is sent
+   * automatically, because the identity provider notifies the service (section 4.5). @defaultValue `'direct'`
    */
   mode?: 'direct' | 'oidc' | undefined;
-  /** JWT algorithm. Default: `HS256`. */
+  /** JWT algorithm. @defaultValue `'HS256'` */
   algorithm?: 'HS256' | 'HS384' | 'HS512' | undefined;
-  /** `iss`. Default: the application name. */
+  /** `iss`. @defaultValue the application name */
   issuer?: string | undefined;
-  /** `aud`. Default: the API key. */
+  /** `aud`. @defaultValue the API key */
   audience?: string | readonly string[] | undefined;
-  /** Time from `iat` to `exp`, in whole seconds, 1 to 120 (Back-Channel Logout 1.0, section 2.4). Default: 120. */
+  /**
+   * Time from `iat` to `exp`, in whole seconds, 1 to 120 (Back-Channel Logout 1.0, section 2.4). @defaultValue `120`
+   */
   lifetimeSeconds?: number | undefined;
-  /** Additional claims for each token. They cannot replace a claim of the specification, nor bring a `nonce`. */
+  /**
+   * Additional claims for each token. They cannot replace a claim of the specification, nor bring a `nonce`.
+   * @defaultValue none
+   */
   claims?: LogoutClaims | undefined;
-  /** How many logouts may be under way at the same time. Default: 8. */
+  /** How many logouts may be under way at the same time. @defaultValue `8` */
   concurrency?: number | undefined;
-  /** How long delivery of a logout is tried before it is parked, in milliseconds. Default: 24 hours. */
+  /** How long delivery of a logout is tried before it is parked, in milliseconds. @defaultValue `86_400_000` (1 day) */
   giveUpAfterMs?: number | undefined;
   /**
-   * What happens to a logout that still waits when the user logs in again. `deliver` (default): it is sent, and may close
-   * the newer debate session – the safe side. `drop`: it is not; a debate session that the user left open elsewhere then
-   * stays open.
+   * What happens to a logout that still waits when the user logs in again. `'deliver'`: it is sent, and may close the newer
+   * debate session – the safe side. `'drop'`: it is not; a debate session that the user left open elsewhere then stays open.
+   * @defaultValue `'deliver'`
    */
   onRelogin?: 'deliver' | 'drop' | undefined;
   /**
-   * How long a logout of the host may wait until the outbox has noted it, in milliseconds. Default: 250. Then the session
-   * ends anyway, the logout goes on from memory, and `storage-degraded` says so.
+   * How long a logout of the host may wait until the storage has it, in milliseconds. Then the session ends anyway, the
+   * logout continues from memory, and a `storage-degraded` event reports it. @defaultValue `250`
    */
   storageTimeoutMs?: number | undefined;
   /**
-   * How long it is kept what became of a logout, under a keyed hash of the uid, in milliseconds. Default: 7 days. 0
-   * keeps nothing.
+   * How long the history of a logout is kept, under a keyed hash of the uid, in milliseconds. 0 keeps nothing.
+   * @defaultValue `604_800_000` (7 days)
    */
   historyRetentionMs?: number | undefined;
 }

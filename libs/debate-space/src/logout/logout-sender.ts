@@ -1,4 +1,4 @@
-import { KeyProblem } from '../secrets/asked-key.js';
+import { SecretKeyError } from '../secrets/secret-key-provider.js';
 import type { Emit } from '../events.js';
 import type { LogoutTokenSigner } from './logout-token-signer.js';
 import type { LogoutRoute } from '../service/logout-route.js';
@@ -26,7 +26,7 @@ export class LogoutSender {
       token = await withTimeout(this.signer.sign(entry), this.timeoutMs, undefined);
     } catch (error) {
       // A function of the host's; it may do better next time.
-      return failure(error instanceof KeyProblem ? 'secretKey failed' : 'logout.claims failed');
+      return failure(error instanceof SecretKeyError ? 'secretKey failed' : 'logout.claims failed');
     }
     if (token === undefined) return failure('logout.claims did not answer');
     try {

@@ -1,12 +1,12 @@
 import { randomUUID, webcrypto } from 'node:crypto';
 import { SignJWT } from 'jose';
 import type { LogoutClaims } from './logout-options.js';
-import type { KeySource, Secret } from '../secrets/secret.js';
+import type { SecretSource, Secret } from '../secrets/secret.js';
 
 const BACKCHANNEL_LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 export interface LogoutTokenOptions {
-  readonly secretKey: KeySource;
+  readonly secretKey: SecretSource;
   readonly secretKeyEncoding: 'utf8' | 'base64';
   readonly algorithm: 'HS256' | 'HS384' | 'HS512';
   readonly issuer: string;

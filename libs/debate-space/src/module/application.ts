@@ -5,8 +5,9 @@ import { Containment } from '../async/containment.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
 import { IS_SECRET_KEY, isStorageKey } from '../options/storage-key-problems.js';
-import { KeyProblem } from '../secrets/asked-key.js';
-import type { KeySource, Secret } from '../secrets/secret.js';
+import { optionProblem } from '../options/option-problem.js';
+import { SecretKeyError } from '../secrets/secret-key-provider.js';
+import type { SecretSource, Secret } from '../secrets/secret.js';
 import { uidCipher, type UidCipher } from '../secrets/uid-cipher.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import { namespaceOf, openStorage } from './open-storage.js';
@@ -50,12 +51,12 @@ export class Application {
   }
 }
 
-async function firstKey(source: KeySource): Promise<Secret> {
+async function firstKey(source: SecretSource): Promise<Secret> {
   try {
     return await source.current();
   } catch (error) {
     throw new DebateSpaceOptionsError([
-      error instanceof KeyProblem ? error.message : 'secretKey cannot be had',
+      optionProblem('secretKey', error instanceof SecretKeyError ? error.problem : 'cannot be had'),
     ]);
   }
 }

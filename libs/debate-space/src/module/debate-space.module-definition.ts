@@ -1,3 +1,4 @@
+import { optionProblem } from '../options/option-problem.js';
 import { ConfigurableModuleBuilder, Logger, type Abstract, type Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { EXPORTED, getDebateSpaceToken } from '../api/debate-space.tokens.js';
@@ -69,6 +70,10 @@ function assertOnlyOne(modules: ModulesContainer, label: string, name: string | 
   if (labeled.length < 2) return;
   const which = name === undefined ? 'without a name' : `of the name '${name}'`;
   throw new DebateSpaceOptionsError([
-    `name: DebateSpaceModule is imported twice ${which}; give each application its own, or import one module`,
+    optionProblem(
+      'name',
+      `is given twice: DebateSpaceModule is imported twice ${which}`,
+      'give each application its own, or import one module',
+    ),
   ]);
 }

@@ -231,7 +231,7 @@ describe('a process that does not deliver', () => {
   it('needs a storage that outlives it', async () => {
     await expect(open(memoryStorage(), { worker: false })).rejects.toMatchObject({
       code: 'ERR_DEBATE_SPACE_OPTIONS',
-      message: expect.stringMatching(/worker: .*give a storage that a delivering process shares/),
+      message: expect.stringMatching(/worker is false.*give a storage that a delivering process shares/),
     });
     await expect(open(new KeylessStorage(), { worker: false, storageKey })).resolves.toBeDefined();
   });

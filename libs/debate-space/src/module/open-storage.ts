@@ -2,16 +2,19 @@ import { createHash, randomUUID } from 'node:crypto';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { ERASURE_FAMILIES } from '../erasure/erasure-records.js';
 import { keyedHash } from '../secrets/keyed-hash.js';
+import { optionProblem } from '../options/option-problem.js';
 import { QUEUE_FAMILIES } from '../logout/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 
 const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'];
-const UNDELIVERED =
-  'worker: with false nobody would ever deliver what is in memory; give a storage that a delivering process shares';
-const KEYLESS =
-  'storageKey is missing: this storage keeps uids, encrypted under it; make one with: openssl rand -base64 32';
+const UNDELIVERED = optionProblem(
+  'worker',
+  'is false, and nobody would ever deliver what is in memory',
+  'give a storage that a delivering process shares',
+);
+const KEYLESS = optionProblem('storageKey', 'is missing: this storage keeps uids, encrypted under it');
 
 export interface OpenStorage {
   readonly storage: DebateSpaceStorage;

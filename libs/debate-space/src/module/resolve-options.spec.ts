@@ -13,12 +13,13 @@ const required = {
 
 const storageKeys = ['a key for what is kept', 'the key before it'];
 
-/** The problems with these options added to the required ones. */
+/** The problems with these options added to the required ones, as the lines of the error. */
 function problems(options: Record<string, unknown>, environment: NodeJS.ProcessEnv = {}): readonly string[] {
   try {
     resolveOptions({ ...required, ...options }, environment);
   } catch (error) {
-    if (error instanceof DebateSpaceOptionsError) return error.problems;
+    if (error instanceof DebateSpaceOptionsError)
+      return error.problems.map(({ option, problem, hint }) => `${option} ${problem}; hint: ${hint}`);
     throw error;
   }
   return [];
@@ -27,27 +28,39 @@ function problems(options: Record<string, unknown>, environment: NodeJS.ProcessE
 const REFUSED: readonly [Record<string, unknown>, string][] = [
   [
     { apiKey: undefined },
-    'apiKey must be a string; copy it from the administration panel, Configuration > General (found nothing)',
+    'apiKey must be a string (found nothing); hint: copy it from the administration panel, Configuration > General',
   ],
   [{ apiKey: '' }, 'apiKey must not be empty'],
   [{ apiKey: ' key ' }, 'apiKey must not be empty or have blanks around it'],
-  [{ secretKey: undefined }, 'secretKey must be a string; copy it from the administration panel'],
+  [
+    { secretKey: undefined },
+    'secretKey must be a string (found nothing); hint: copy it from the administration panel',
+  ],
   [{ secretKey: 42 }, 'secretKey must be a string'],
   [{ secretKey: 'key\n' }, 'secretKey must not be empty or have blanks around it'],
   [
     { applicationName: undefined },
-    'applicationName must be a string; it is the last part of the logout route',
+    'applicationName must be a string (found nothing); hint: it is the last part of the logout route',
   ],
   [{ applicationName: '  ' }, 'applicationName must not be empty'],
   [{ applicationName: '..' }, 'applicationName must not be a dot segment'],
   [{ applicationName: '\ud83d' }, 'lone surrogates'],
-  [{ authUrl: 7 }, 'authUrl must be a URL; set it'],
-  [{ authUrl: '' }, 'authUrl is not a URL; write it with its scheme'],
-  [{ authUrl: 'debate.example' }, 'authUrl is not a URL; write it with its scheme'],
+  [{ authUrl: 7 }, 'authUrl must be a URL (found 7); hint: it is the host root of the service'],
+  [{ authUrl: '' }, 'authUrl is not a URL; hint: write it with its scheme'],
+  [{ authUrl: 'debate.example' }, 'authUrl is not a URL; hint: write it with its scheme'],
   [{ authUrl: 'ftp://debate.example' }, 'authUrl must have the scheme https:'],
-  [{ authUrl: 'http://debate.example' }, 'authUrl has the scheme http: and must have https:'],
-  [{ authUrl: 'http://127.example.org' }, 'authUrl has the scheme http: and must have https:'],
-  [{ authUrl: 'http://0.0.0.0' }, 'authUrl has the scheme http: and must have https:'],
+  [
+    { authUrl: 'http://debate.example' },
+    'authUrl has the scheme http:, and only http.allowInsecureHttp permits it; hint: write it with https:',
+  ],
+  [
+    { authUrl: 'http://127.example.org' },
+    'authUrl has the scheme http:, and only http.allowInsecureHttp permits it; hint: write it with https:',
+  ],
+  [
+    { authUrl: 'http://0.0.0.0' },
+    'authUrl has the scheme http:, and only http.allowInsecureHttp permits it; hint: write it with https:',
+  ],
   [{ authUrl: 'https://debate.example/?a=b' }, 'authUrl must end with its path'],
   [{ authUrl: 'https://debate.example/#a' }, 'authUrl must end with its path'],
   [{ authUrl: 'https://me:pass@debate.example' }, 'authUrl must not hold a user name or a password'],
@@ -56,47 +69,50 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ secretKeyEncoding: 'hex' }, "secretKeyEncoding must be 'utf8' or 'base64' (found 'hex')"],
   [
     { secretKeyEncoding: 'base64', secretKey: 'no Base64' },
-    "secretKey is not Base64; leave out secretKeyEncoding: 'base64'",
+    "secretKey is not Base64, and secretKeyEncoding is 'base64'; hint: copy it from the administration panel",
   ],
   [
     { storageKey: 'fifteen-letters' },
-    'storageKey must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15',
+    'storageKey must have at least 16 characters (found a string of 15 characters); hint: make one with: openssl rand -base64 32',
   ],
   [
     { storageKey: '' },
-    'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32',
+    'storageKey must not be empty or have blanks around it (found an empty string); hint: make one with: openssl rand -base64 32',
   ],
   [
     { storageKey: 16 },
-    'storageKey must be a string, or strings in an array; make one with: openssl rand -base64 32 (found a value of type number)',
+    'storageKey must be a string, or strings in an array (found a value of type number); hint: make one with: openssl rand -base64 32',
   ],
   [
     { storageKey: `${'x'.repeat(16)},${'y'.repeat(16)}` },
-    'storageKey must not have commas; several keys are strings in an array (found a string of 33',
+    'storageKey must not have commas: several keys are strings in an array (found a string of 33 characters); hint: make one with: openssl rand -base64 32',
   ],
   [{ storageKey: required.secretKey }, 'storageKey has the value of secretKey'],
   [
     { storageKey: required.apiKey },
     'storageKey has the value of apiKey, which is the client_id of the service and stands in every token',
   ],
-  [{ storageKey: [] }, 'storageKey must have at least one key; make one with: openssl rand -base64 32'],
+  [
+    { storageKey: [] },
+    'storageKey must have at least one key (found an array); hint: make one with: openssl rand -base64 32',
+  ],
   [
     { storageKey: [storageKeys[0], 'fifteen-letters'] },
-    'storageKey.1 must have at least 16 characters; make one with: openssl rand -base64 32 (found a string of 15',
+    'storageKey.1 must have at least 16 characters (found a string of 15 characters); hint: make one with: openssl rand -base64 32',
   ],
   [
     { storageKey: [storageKeys[0], ''] },
-    'storageKey must not be empty or have blanks around it; make one with: openssl rand -base64 32',
+    'storageKey must not be empty or have blanks around it (found an array); hint: make one with: openssl rand -base64 32',
   ],
   [
     { storageKey: [storageKeys[0], undefined] },
-    'storageKey must be a string, or strings in an array; make one',
+    'storageKey must be a string, or strings in an array (found an array); hint: make one',
   ],
   [{ storageKey: [...storageKeys, required.apiKey] }, 'storageKey.2 has the value of apiKey'],
   [{ storageKey: [...storageKeys, required.secretKey] }, 'storageKey.2 has the value of secretKey'],
   [
     { storageKey: [...storageKeys, storageKeys[0]] },
-    'storageKey.2 has the value of storageKey.0; leave out one of them',
+    'storageKey.2 has the value of storageKey.0; hint: leave out one of them',
   ],
   [{ session: 'none' }, 'session '],
   [{ session: { uid: 'user.id' } }, "session.uid must be a function (found 'user.id')"],
@@ -111,7 +127,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ session: { policy: 'first' } }, "session.policy must be 'any' or 'last' (found 'first')"],
   [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
   [{ session: { expiry: true } }, 'session.expiry needs session.store'],
-  [{ session: { index: {} } }, 'session.index: no such option'],
+  [{ session: { index: {} } }, 'session.index is no such option'],
   [
     { session: { graceMs: -1 } },
     'session.graceMs must be a whole number of milliseconds from 0 to 2147483647 (found -1)',
@@ -124,7 +140,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ logout: { algorithm: 'none' } }, "logout.algorithm must be 'HS256', 'HS384' or 'HS512'"],
   [
     { logout: { issuer: '' } },
-    'logout.issuer must not be empty or have blanks around it; leave it out for the application name',
+    'logout.issuer must not be empty or have blanks around it (found an empty string); hint: leave it out for the application name',
   ],
   [{ logout: { audience: [] } }, 'logout.audience must be a string, or strings in an array'],
   [{ logout: { audience: '' } }, 'logout.audience must be a string, or strings in an array'],
@@ -155,13 +171,11 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ http: { rateLimit: { requests: 1, perSecond: 1 } } }, 'http.rateLimit'],
   [{ http: { allowInsecureHttp: 'yes' } }, "http.allowInsecureHttp must be true or false (found 'yes')"],
   [{ users: { listAuth: 'basic' } }, "users.listAuth must be 'bearer' or 'apiKey' (found 'basic')"],
-  [{ apikey: 'x' }, 'apikey: no such option; see docs/options.md'],
-  [
-    { name: 'youth', isGlobal: true },
-    'name, isGlobal: not for the factory to give; put it beside useFactory',
-  ],
-  [{ session: null }, 'session must be an object; see docs/options.md (found null)'],
-  [{ http: 'fast' }, "http must be an object; see docs/options.md (found 'fast')"],
+  [{ apikey: 'x' }, 'apikey is no such option; hint: see docs/options.md'],
+  [{ name: 'youth' }, 'name is not for the factory to give; hint: put it beside useFactory'],
+  [{ isGlobal: true }, 'isGlobal is not for the factory to give; hint: put it beside useFactory'],
+  [{ session: null }, 'session must be an object (found null); hint: see docs/options.md'],
+  [{ http: 'fast' }, "http must be an object (found 'fast'); hint: see docs/options.md"],
   [{ applicationName: ' demo' }, 'applicationName must not be empty or have blanks around it'],
   [{ applicationName: 'a\0b' }, 'applicationName must not have control characters or lone surrogates'],
   [{ secretKey: '\ud800' }, 'secretKey must not have control characters or lone surrogates'],
@@ -170,8 +184,8 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ apiKey: required.secretKey }, 'apiKey has the value of secretKey'],
   [{ logout: { issuer: required.secretKey } }, 'logout.issuer has the value of secretKey'],
   [{ logout: { audience: ['a', required.secretKey] } }, 'logout.audience.1 has the value of secretKey'],
-  [{ [required.secretKey]: 1 }, '(a key as a name): no such option'],
-  [{ http: { timeout: 5, retries: 2 } }, 'http.timeout, http.retries: no such option'],
+  [{ [required.secretKey]: 1 }, '(a key as a name) is no such option'],
+  [{ http: { timeout: 5 } }, 'http.timeout is no such option'],
 ];
 
 describe('the options', () => {
@@ -374,6 +388,25 @@ describe('the options', () => {
     ];
     for (const start of starts) expect(found.filter((problem) => problem.startsWith(start))).toHaveLength(1);
     expect(found).toHaveLength(starts.length);
+  });
+
+  it('are refused with one problem for each unknown option', () => {
+    const found = problems({ name: 'youth', more: 1, http: { timeout: 5, retries: 2 } });
+    expect(found.map((line) => line.split(' ')[0])).toEqual(['http.timeout', 'http.retries', 'name', 'more']);
+  });
+
+  it('are refused with problems that name the option, what is wrong with it, and the hint', () => {
+    expect(() => resolveOptions({ ...required, apiKey: undefined }, {})).toThrow(
+      expect.objectContaining({
+        problems: [
+          {
+            option: 'apiKey',
+            problem: 'must be a string (found nothing)',
+            hint: 'copy it from the administration panel, Configuration > General',
+          },
+        ],
+      }),
+    );
   });
 
   it.each([undefined, null, 'options', 42, []])('name what is required when they are %j', (given) => {

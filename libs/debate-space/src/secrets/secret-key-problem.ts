@@ -6,7 +6,7 @@ export function secretKeyProblem(key: string, encoding: 'utf8' | 'base64'): stri
   if (!key.isWellFormed() || /\p{Cc}/u.test(key))
     return 'must not have control characters or lone surrogates';
   if (encoding === 'base64' && !BASE64.test(key)) {
-    return "is not Base64; leave out secretKeyEncoding: 'base64', or copy the whole key";
+    return "is not Base64, and secretKeyEncoding is 'base64'";
   }
   return undefined;
 }

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 
 /** Where a key comes from, asked whenever it is needed. */
-export interface KeySource {
+export interface SecretSource {
   current(): Promise<Secret>;
 }
 
 /** A value that cannot be printed: `util.inspect`, `String()` and `JSON.stringify` all show `[secret]`. */
-export class Secret implements KeySource {
+export class Secret implements SecretSource {
   readonly #value: string;
 
   constructor(value: string) {

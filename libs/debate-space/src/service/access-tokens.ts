@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { KeyProblem } from '../secrets/asked-key.js';
+import { SecretKeyError } from '../secrets/secret-key-provider.js';
 import { AuthenticationError, UnexpectedResponseError } from '../errors.js';
 import { orAborted } from '../async/linked-signal.js';
-import type { KeySource, Secret } from '../secrets/secret.js';
+import type { SecretSource, Secret } from '../secrets/secret.js';
 import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from './answer.js';
 import { retry, type RetryPolicy } from './retry.js';
 import type { HttpReply, Transport } from './transport.js';
@@ -105,7 +105,7 @@ const tokenBody = z.object({
 export interface TokenRouteOptions {
   readonly authUrl: string;
   readonly apiKey: Secret;
-  readonly secretKey: KeySource;
+  readonly secretKey: SecretSource;
 }
 
 /**
@@ -133,11 +133,11 @@ export async function fetchToken(
   });
 }
 
-async function currentKey(secretKey: KeySource): Promise<Secret> {
+async function currentKey(secretKey: SecretSource): Promise<Secret> {
   try {
     return await secretKey.current();
   } catch (error) {
-    const message = error instanceof KeyProblem ? error.message : 'secretKey cannot be had';
+    const message = error instanceof SecretKeyError ? error.message : 'secretKey cannot be had';
     const details = { operation: 'token', outcome: 'not-sent', retryable: true, attempts: 0 } as const;
     throw new AuthenticationError(message, details);
   }

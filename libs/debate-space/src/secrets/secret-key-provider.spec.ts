@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { AskedKey } from './asked-key.js';
+import { SecretKeyProvider } from './secret-key-provider.js';
 
 describe('a secret key that a function knows', () => {
   it('is asked each time', async () => {
     const keys = ['first', 'second'];
-    const key = new AskedKey(() => Promise.resolve(keys.shift()), 'utf8');
+    const key = new SecretKeyProvider(() => Promise.resolve(keys.shift()), 'utf8');
     expect((await key.current()).reveal()).toBe('first');
     expect((await key.current()).reveal()).toBe('second');
   });
@@ -28,15 +28,17 @@ describe('a secret key that a function knows', () => {
     ['returns a line', () => 'planted-secret\n', 'secretKey must not be empty or have blanks around it'],
     ['returns control characters', () => 'planted\0secret', 'secretKey must not have control characters'],
   ])('is refused when the function %s, and never shown', async (_what, ask, message) => {
-    const error: unknown = await new AskedKey(ask, 'utf8').current().catch((reason: unknown) => reason);
+    const error: unknown = await new SecretKeyProvider(ask, 'utf8')
+      .current()
+      .catch((reason: unknown) => reason);
     expect(inspect(error, { depth: Infinity, showHidden: true })).toContain(message);
     expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain('planted-secret');
   });
 
   it('is refused when it is to be Base64 and is not', async () => {
-    await expect(new AskedKey(() => 'no Base64', 'base64').current()).rejects.toThrow(
+    await expect(new SecretKeyProvider(() => 'no Base64', 'base64').current()).rejects.toThrow(
       'secretKey is not Base64',
     );
-    expect((await new AskedKey(() => 'c2VjcmV0', 'base64').current()).reveal()).toBe('c2VjcmV0');
+    expect((await new SecretKeyProvider(() => 'c2VjcmV0', 'base64').current()).reveal()).toBe('c2VjcmV0');
   });
 });
