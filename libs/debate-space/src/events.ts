@@ -33,26 +33,26 @@ export type SetupWarningCode =
   | 'clear-not-listed'
   | 'store-not-watchable';
 
-interface LogoutEvent {
+export interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */
   readonly id: string;
   /** Personal data: not for logs or metrics. */
   readonly uid: string;
 }
 
-interface AttemptEvent extends LogoutEvent {
+export interface AttemptEvent extends LogoutEvent {
   /** How many attempts there were, this one included. */
   readonly attempts: number;
   /** How long this attempt took, in milliseconds. */
   readonly tookMs: number;
 }
 
-interface ErasureEvent {
+export interface ErasureEvent {
   readonly reference: string;
   readonly mode: ErasureMode;
 }
 
-interface UserErasureEvent extends ErasureEvent {
+export interface UserErasureEvent extends ErasureEvent {
   /** Keyed hash of the uid, as in the receipt. */
   readonly uidHash: string;
 }

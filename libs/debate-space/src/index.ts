@@ -32,7 +32,15 @@ export type {
   RequestedErasure,
 } from './erasure/erasure.js';
 export { DebateSpaceEvents } from './api/debate-space-events.js';
-export type { DebateSpaceEvent, EndReason } from './events.js';
+export type {
+  AttemptEvent,
+  DebateSpaceEvent,
+  EndReason,
+  ErasureEvent,
+  LogoutEvent,
+  SetupWarningCode,
+  UserErasureEvent,
+} from './events.js';
 export {
   EndsDebateSession,
   SessionEndInterceptor,

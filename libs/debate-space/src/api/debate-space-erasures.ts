@@ -106,7 +106,7 @@ export class DebateSpaceErasures {
    * call continues from there, `cancel` gives it up. Users that the reference has already are skipped, so calling it again
    * is safe; once the list is complete, others need a reference of their own.
    *
-   * With a `transaction` as in {@link request}: when it rejects, the host must roll back. Two such transactions that have
+   * With a `transaction` as in {@link DebateSpaceErasures.request}: when it rejects, the host must roll back. Two such transactions that have
    * users in common may deadlock; the host then repeats one of them (40P01).
    *
    * @param source uids, read as they are needed, and never held. Text has to be parsed first: docs/lists-of-users.md

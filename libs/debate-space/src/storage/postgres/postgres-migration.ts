@@ -8,7 +8,7 @@ import { postgresTable } from './postgres-table.js';
  * migration, and grant the role of the app `USAGE` on the schema and `SELECT, INSERT, UPDATE, DELETE` on the table.
  *
  * @param options.table as given to `postgresStorage`
- * @throws {@link StorageError} when the name is not usable
+ * @throws `StorageError` when the name is not usable
  *
  * @example
  * await queryRunner.query(postgresMigration({ table: 'app.debate_space' }));
