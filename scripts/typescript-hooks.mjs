@@ -1,38 +1,32 @@
-// Resolves and compiles for typescript.mjs, as jest.config.js has it for the tests.
+// Finds and compiles the TypeScript of this workspace for typescript.mjs.
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
-const root = new URL('../../', import.meta.url);
+const root = new URL('../', import.meta.url);
 const cache = new URL('node_modules/.cache/typescript-hooks/', root);
 const settings = ['tsconfig.json', 'node_modules/typescript/package.json'].map(textIn).join('');
 mkdirSync(cache, { recursive: true });
 
 export function resolve(specifier, context, next) {
-  const [, part = 'index'] = /^nestjs-debate-space(?:\/([\w-]+))?$/.exec(specifier) ?? [];
-  if (specifier.startsWith('nestjs-debate-space')) {
-    return { url: new URL(`libs/debate-space/src/${part}.ts`, root).href, shortCircuit: true };
-  }
-  if (specifier === 'debate-space-simulator') {
-    const url = new URL('libs/debate-space-simulator/src/index.ts', root).href;
-    return { url, shortCircuit: true };
-  }
-  if (/^\.{1,2}\/.*\.js$/.test(specifier)) {
-    const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
+  // `.mjs`: the benchmarks, which are JavaScript, import TypeScript of test-crash.
+  if (/^\.{1,2}\/.*\.m?js$/.test(specifier) && !context.parentURL.includes('/node_modules/')) {
+    const source = new URL(specifier.replace(/\.m?js$/, '.ts'), context.parentURL);
     if (existsSync(source)) return { url: source.href, shortCircuit: true };
   }
   return next(specifier, context);
 }
 
-/** The tests start dozens of processes: what one has compiled the next ones read, and need not load the compiler. */
+/** Dozens of processes are started: what one has compiled the next ones read, and need not load the compiler. */
 export function load(url, context, next) {
-  if (!url.endsWith('.ts')) return next(url, context);
-  const source = readFileSync(new URL(url), 'utf8');
-  const hash = createHash('sha256').update(settings).update(url).update(source).digest('hex');
+  const [file] = url.split('?');
+  if (!file.endsWith('.ts')) return next(url, context);
+  const source = readFileSync(new URL(file), 'utf8');
+  const hash = createHash('sha256').update(settings).update(file).update(source).digest('hex');
   const compiled = new URL(`${hash}.js`, cache);
-  if (!existsSync(compiled)) keep(compiled, compile(fileURLToPath(url), source));
+  if (!existsSync(compiled)) keep(compiled, compile(fileURLToPath(file), source));
   return { format: 'module', source: readFileSync(compiled, 'utf8'), shortCircuit: true };
 }
 
