@@ -1,71 +1,18 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fillTheDisk } from './disk-full.js';
-import {
-  hurry,
-  killAtRandom,
-  killServerAtRandom,
-  setRightAndReplay,
-  shutDownAtRandom,
-  storm,
-} from './disturbances.js';
+import { hurry, killAtRandom, setRightAndReplay, shutDownAtRandom, storm } from './disturbances.js';
 import { openLater } from './file-format.js';
-import type { LogoutTrial } from './logout-trial.js';
+import { postgres, redis } from './logout-places.js';
 import { smallDisk, temporaryFolder } from './places.js';
-import { PostgresServer } from './postgres.js';
-import { RedisServer } from './redis.js';
+import { DAY_MS, hurried, impatient, ofDurable, ofKilledServer, patient } from './scenario-kinds.js';
 import type { LogoutScenario } from './scenario.js';
-import type { ServerProcess } from './server-process.js';
 
-const DAY_MS = 24 * 60 * 60_000;
 /** So many times as fast, two hours are half a minute. */
 const OUTAGE_SPEED = 240;
 const STORM_SPEED = 20;
 const SLOW_SPEED = 5;
 const LEASE_MS = 30_000;
-
-/**
- * An app waits for the storage for as long as it takes: what is proven is that an entry that was noted is not lost. An end
- * that goes on from memory, because this machine is busy with something else, a kill may lose.
- */
-const patient = { http: { timeoutMs: 1_000 }, logout: { storageTimeoutMs: 20_000 } };
-/** As patient when time passes faster. Nothing of this is a promise about time. */
-const hurried = (speed: number) => ({
-  http: { timeoutMs: 1_000 * speed },
-  logout: { storageTimeoutMs: 20_000 * speed, giveUpAfterMs: 7 * DAY_MS },
-});
-const impatient = { http: { timeoutMs: 1_000 } };
-
-const folder = (): string => temporaryFolder();
-const onServer = async (trial: LogoutTrial, server: ServerProcess): Promise<string> => {
-  trial.server = server;
-  await server.start();
-  return server.url;
-};
-const redis = (appendfsync: 'always' | 'everysec') => (trial: LogoutTrial) =>
-  onServer(trial, new RedisServer(appendfsync));
-const postgres = (trial: LogoutTrial) => onServer(trial, new PostgresServer());
-
-/** So many logouts of one app may be under way when it is killed: the default of `logout.concurrency`. */
-const UNDER_WAY = 8;
-/** Leases last 30 s; the other 5 s are for the start of an app, the poll of the runner and a busy machine. */
-const TAKEN_UP_WITHIN_SECONDS = 30 + 5;
-const ofDurable = {
-  repeatsPerKill: UNDER_WAY,
-  takenUpWithinSeconds: TAKEN_UP_WITHIN_SECONDS,
-  options: patient,
-  size: { kills: 12, endings: 600 },
-  full: { kills: 100, endings: 5_000 },
-  disturb: killAtRandom,
-};
-const ofKilledServer = {
-  apps: 2,
-  takenUpWithinSeconds: TAKEN_UP_WITHIN_SECONDS,
-  options: impatient,
-  size: { kills: 4, endings: 500 },
-  full: { kills: 20, endings: 5_000 },
-  disturb: killServerAtRandom,
-};
 
 /** Those that take longest first. */
 export const logoutScenarios: readonly LogoutScenario[] = [
@@ -76,7 +23,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     place: async (trial) => {
       hurry(trial, OUTAGE_SPEED);
       await trial.service.goDown();
-      return folder();
+      return temporaryFolder();
     },
     options: hurried(OUTAGE_SPEED),
     size: { kills: 2, endings: 300 },
@@ -91,7 +38,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     name: 'shutdown',
     what: 'lmdb; SIGTERM instead of SIGKILL, with a service so slow that five seconds do not suffice',
     engine: 'lmdb',
-    place: folder,
+    place: temporaryFolder,
     options: patient,
     size: { kills: 3, endings: 1_200 },
     full: { kills: 10, endings: 5_000 },
@@ -105,7 +52,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     name: 'lmdb',
     what: 'lmdb; one app, killed at random',
     engine: 'lmdb',
-    place: folder,
+    place: temporaryFolder,
     ...ofDurable,
   },
   {
@@ -113,7 +60,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     what: 'lmdb; two apps on one folder, both killed at random',
     engine: 'lmdb',
     apps: 2,
-    place: folder,
+    place: temporaryFolder,
     ...ofDurable,
   },
   {
@@ -138,7 +85,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     engine,
     apps: 4,
     onlyFull: true,
-    place: { lmdb: folder, redis: redis('everysec'), postgres }[engine],
+    place: { lmdb: temporaryFolder, redis: redis('everysec'), postgres }[engine],
     ...ofDurable,
   })),
   {
@@ -167,7 +114,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     name: 'clock-jumps',
     what: 'lmdb; the clock of the app, and of the service with it, a day ahead, a day behind or right after each kill',
     engine: 'lmdb',
-    place: folder,
+    place: temporaryFolder,
     options: patient,
     size: { kills: 6, endings: 300 },
     full: { kills: 40, endings: 2_000 },
@@ -205,7 +152,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     engine: 'lmdb',
     place: (trial) => {
       hurry(trial, STORM_SPEED);
-      return folder();
+      return temporaryFolder();
     },
     options: hurried(STORM_SPEED),
     size: { kills: 4, endings: 400 },
@@ -226,7 +173,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     place: (trial) => {
       hurry(trial, SLOW_SPEED);
       trial.service.faults.add({ operation: 'logout', kind: 'latency', ms: (1.4 * LEASE_MS) / SLOW_SPEED });
-      return folder();
+      return temporaryFolder();
     },
     repeatsPerKill: 0,
     losesAnswers: true,
