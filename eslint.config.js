@@ -49,6 +49,8 @@ export default tseslint.config(
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
   },
+  // Compiled where their libraries are, by `npm run check:recipes`.
+  { files: ['scripts/check-recipes/*.ts'], ...tseslint.configs.disableTypeChecked },
   ...ROOMS.slice(1).map((room, n) => downwardImports([`${library}/${room}/**/*.ts`], ROOMS.slice(0, n + 1))),
   downwardImports([`${library}/{errors,events,uid}.ts`], ROOMS),
   {

@@ -13,7 +13,7 @@ const references = ['docs/cli.md', 'docs/troubleshooting.md'];
 /** Every language of a snippet, and the test that reads it. */
 const readers: Record<string, string> = {
   ts: 'readme.spec.ts compiles it',
-  typescript: 'scripts/check-recipes.mjs compiles and runs it',
+  typescript: 'scripts/check-recipes.ts compiles and runs it',
   sh: 'docs-commands.spec.ts',
   text: 'docs-troubleshooting.spec.ts',
   json: 'nest-add.spec.ts',
@@ -25,7 +25,7 @@ const readers: Record<string, string> = {
 /**
  * The code that a page fences as `ts`, each under the name of a file: the one in its first line, so that it can import
  * its neighbors, or a number. What it fences as `typescript` needs a package that cannot live in this workspace:
- * scripts/check-recipes.mjs compiles and runs that.
+ * scripts/check-recipes.ts compiles and runs that.
  */
 function snippets(page: string): (readonly [path: string, code: string])[] {
   const name = page.replaceAll(/\W/g, '-');

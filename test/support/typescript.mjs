@@ -1,4 +1,5 @@
-// For `node --import`: runs the TypeScript sources of this workspace in a process of their own, without a build.
+// For `node --import`: like scripts/typescript.mjs, with the sources of the packages instead of what is built of them.
 import { register } from 'node:module';
+import '../../scripts/typescript.mjs';
 
-register('./typescript-hooks.mjs', import.meta.url);
+register('./package-sources.mjs', import.meta.url);

@@ -1,0 +1,56 @@
+// What stands in a tarball, and whether its manifest fits it.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { manifestOf, type Manifest } from '../manifest.js';
+import { root, runAsync, type Packed } from '../packed.js';
+
+const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env|\.png/;
+const MAX_KIB = 250;
+
+export async function checkContents(
+  { name, files, version, size, tarball }: Packed,
+  needed: readonly string[],
+): Promise<void> {
+  const paths = files.map(({ path }) => path);
+  for (const wanted of ['README.md', 'LICENSE', 'CHANGELOG.md', ...needed]) {
+    if (!paths.includes(wanted)) throw new Error(`${name}: the package has no ${wanted}`);
+  }
+  const stray = paths.filter((path) => NOT_FOR_USERS.test(path));
+  if (stray.length > 0) throw new Error(`${name}: the package has ${stray.join(', ')}`);
+  const pkgDir = join(root, 'node_modules', name);
+  const manifest = manifestOf(pkgDir);
+  checkSubpaths(manifest);
+  checkRepository(manifest);
+  await lint(name, pkgDir);
+  const hasTypes = paths.some((path) => path.endsWith('.d.ts'));
+  if (hasTypes) await runAsync('npx', ['attw', tarball, '--profile', 'esm-only'], root);
+  const kib = Math.round(size / 1024);
+  if (kib > MAX_KIB) throw new Error(`${name}: the package has ${kib} KiB, and may have ${MAX_KIB}`);
+  console.log(`✓ ${name}@${version}: ${paths.length} files, ${kib} KiB; publint and attw find nothing`);
+}
+
+/** TypeScript with `"module": "commonjs"` does not read `exports`: it finds the types of a subpath in `typesVersions`. */
+function checkSubpaths({ name, exports = {}, typesVersions = {} }: Manifest): void {
+  const subpaths = Object.entries(exports).filter(([path, { types }]) => path !== '.' && types !== undefined);
+  const types = Object.fromEntries(subpaths.map(([path, target]) => [path.slice(2), [target.types]]));
+  assert.deepEqual(typesVersions['*'] ?? {}, types, `${name}: exports and typesVersions differ`);
+}
+
+/** The owner of the repository stands in the root's manifest; the others repeat it. */
+function checkRepository({ name, repository, homepage, bugs }: Manifest): void {
+  const found = { repository: { type: repository?.type, url: repository?.url }, homepage, bugs };
+  const { repository: expected, homepage: home, bugs: issues } = manifestOf(root);
+  assert.deepEqual(
+    found,
+    { repository: expected, homepage: home, bugs: issues },
+    `${name}: another repository`,
+  );
+}
+
+async function lint(name: string, pkgDir: string): Promise<void> {
+  const { messages, pkg } = await publint({ pkgDir, strict: true });
+  if (messages.length === 0) return;
+  throw new Error(`publint, ${name}:\n${messages.map((message) => formatMessage(message, pkg)).join('\n')}`);
+}

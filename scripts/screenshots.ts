@@ -1,0 +1,58 @@
+// Takes the pictures of the README: the sample app in a real Chromium, in the middle of things.
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium, type Page } from 'playwright-core';
+import { createApp } from '../sample-app/src/create-app.js';
+import { startSimulatedService } from '../sample-app/src/simulated-service.js';
+
+const pictures = fileURLToPath(new URL('../docs/pictures/', import.meta.url));
+const leavers = fileURLToPath(new URL('../sample-app/public/demo-data/leavers.csv', import.meta.url));
+const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+
+mkdirSync(pictures, { recursive: true });
+const folder = mkdtempSync(join(tmpdir(), 'screenshots-'));
+process.env.DEBATE_SPACE_STORAGE = `lmdb:${folder}`;
+const simulator = await startSimulatedService(0, 120);
+simulator.faults.add({ operation: 'delete', kind: 'latency', ms: 2_500 }); // about as many a minute as a real one allows
+const app = await createApp({ logger: false, forceCloseConnections: true });
+await app.listen(0, '127.0.0.1');
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+try {
+  await myData(await loggedIn('ada'));
+  await bulkErasure(await loggedIn('admin'));
+} finally {
+  await browser.close();
+  await app.close();
+  await simulator.stop();
+  rmSync(folder, { recursive: true });
+}
+
+async function loggedIn(uid: string): Promise<Page> {
+  const viewport = { width: 1280, height: 800 };
+  const page = await browser.newPage({ baseURL: await app.getUrl(), viewport, colorScheme: 'light' });
+  await page.goto('/login');
+  await page.getByLabel('User name').fill(uid);
+  await page.getByLabel('Password').fill('demo');
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByText('● Signed in').first().waitFor();
+  return page;
+}
+
+async function myData(page: Page): Promise<void> {
+  await page.goto('/me');
+  await page.getByText('● Signed in').first().waitFor();
+  await page.screenshot({ path: join(pictures, 'my-data.png'), fullPage: true });
+}
+
+async function bulkErasure(page: Page): Promise<void> {
+  await page.goto('/admin/erasures');
+  await page.getByLabel('File with the users').setInputFiles(leavers);
+  await page.getByLabel('Delete: the users go').check();
+  await page.getByLabel('Reference').fill('leavers-2026');
+  await page.getByLabel('To confirm').fill('delete');
+  await page.getByRole('button', { name: 'Erase them all for good' }).click();
+  await page.locator('[data-show="counts.settled"]').filter({ hasText: /^4\d$/ }).waitFor();
+  await page.screenshot({ path: join(pictures, 'bulk-erasure.png') });
+}

@@ -1,0 +1,103 @@
+// One app process: Nest, express-session and the plugin, as a host has them. Its parent watches it, and kills it.
+import 'reflect-metadata';
+import { Controller, HttpCode, Module, Post, Req, UnauthorizedException } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import session from 'express-session';
+import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceOutbox } from 'nestjs-debate-space';
+import { storageOptions } from './engines.js';
+import { withFault } from './injected-faults.js';
+import { losingAnswers } from './lost-answers.js';
+import { tellParent, type AppEvent, type AppSettings, type FromParent } from './messages.js';
+import { ParentStore } from './session-store.js';
+import type { WaitingStates } from './settled.js';
+
+const TOLD_OF: readonly AppEvent['type'][] = [
+  'storage-degraded',
+  'storage-recovered',
+  'logout-parked',
+  'shutdown-incomplete',
+  'fault',
+];
+const WAITING = ['held', 'pending', 'parked'];
+
+process.on('disconnect', () => process.exit()); // an app without its parent
+const settings = JSON.parse(process.argv[2] ?? '') as AppSettings;
+
+interface SessionRequest {
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly session: { user?: string | undefined; destroy(callback: (error?: Error) => void): void };
+}
+
+@Controller()
+class HostController {
+  @Post('login')
+  @HttpCode(200)
+  login(@Req() request: SessionRequest): void {
+    request.session.user = request.headers['x-user'];
+  }
+
+  @Post('logout')
+  @HttpCode(200)
+  async logout(@Req() request: SessionRequest): Promise<string> {
+    const { user } = request.session;
+    if (user === undefined) throw new UnauthorizedException();
+    await new Promise<void>((resolve, reject) => {
+      request.session.destroy((error) => {
+        if (error) reject(error);
+        else resolve();
+      });
+    });
+    // By the clock of the app; the timers of `node:timers/promises` do not follow it.
+    await new Promise((resolve) => setTimeout(resolve, settings.answerMs ?? 0));
+    return user;
+  }
+}
+
+const { storage, ...key } = await storageOptions(settings);
+const plugin = DebateSpaceModule.forRoot({
+  ...settings.options,
+  ...key,
+  storage: withFault(settings.fault, settings.losesAnswers ? losingAnswers(storage) : storage),
+});
+
+@Module({ imports: [plugin], controllers: [HostController] })
+class HostModule {}
+
+const app = await NestFactory.create(HostModule, { logger: false, forceCloseConnections: true });
+const secret = 'only for crashes, and long enough for it';
+app.use(session({ secret, resave: false, saveUninitialized: false, store: new ParentStore() }));
+app.enableShutdownHooks();
+app.get(DebateSpaceEvents).events$.subscribe((event) => {
+  if (TOLD_OF.includes(event.type)) tellParent({ event });
+});
+
+process.on('message', (message) => {
+  void answer(message as FromParent);
+});
+
+async function answer(message: FromParent): Promise<void> {
+  if (!('question' in message)) return;
+  const { question, uids = [], retry } = message;
+  const logouts = app.get(DebateSpaceOutbox);
+  const answering: Promise<unknown> = retry ? retryAll(logouts) : waitingOf(logouts, uids);
+  tellParent({ question, answer: await answering.catch(() => undefined) });
+}
+
+/** Where the logouts of these users stand: of those that wait no more, nothing. */
+async function waitingOf(logouts: DebateSpaceOutbox, uids: readonly string[]): Promise<WaitingStates> {
+  const waiting: Record<string, string> = {};
+  for (const uid of uids) {
+    const { state } = (await logouts.history(uid)).find((logout) => WAITING.includes(logout.state)) ?? {};
+    if (state !== undefined) waiting[uid] = state;
+  }
+  return waiting;
+}
+
+async function retryAll(logouts: DebateSpaceOutbox): Promise<number> {
+  const parked = await logouts.parked({ limit: 1000 });
+  for (const { id } of parked) await logouts.retry(id);
+  return parked.length;
+}
+
+await app.listen(0, '127.0.0.1');
+tellParent({ ready: await app.getUrl() });

@@ -1,0 +1,104 @@
+import { once } from 'node:events';
+import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Host } from './host.js';
+import type { Ledger } from './ledger.js';
+import type { Random } from './random.js';
+
+const ANSWER_WITHIN_MS = 20_000;
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly body: string;
+  readonly cookie: string | undefined;
+}
+
+/** Browsers that log in and out again, each time as somebody else; one in eight stays logged in. */
+export class Load {
+  readonly #hosts: readonly Host[];
+  readonly #ledger: Ledger;
+  readonly #random: Random;
+  readonly #pauseMs: number;
+  readonly #count: number;
+  readonly #agent = new Agent({ keepAlive: true });
+  #running = false;
+  #browsers: Promise<void>[] = [];
+  #users = 0;
+
+  /** @param scenario `pauseMs` between the steps of a browser, on average, and how many `browsers` */
+  constructor(
+    hosts: readonly Host[],
+    ledger: Ledger,
+    random: Random,
+    { pauseMs = 20, browsers = 12 }: { readonly pauseMs?: number; readonly browsers?: number },
+  ) {
+    this.#hosts = hosts;
+    this.#ledger = ledger;
+    this.#random = random;
+    this.#pauseMs = pauseMs;
+    this.#count = browsers;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.#browsers = Array.from({ length: this.#count }, () => this.#browse());
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    await Promise.all(this.#browsers);
+    this.#agent.destroy();
+  }
+
+  async #browse(): Promise<void> {
+    while (this.#running) {
+      await sleep(this.#random.from(0, 2 * this.#pauseMs));
+      this.#users += 1;
+      const uid = `user-${this.#users}`;
+      const login = await this.#post('/login', { 'x-user': uid });
+      if (login?.status !== 200 || this.#random.next() < 1 / 8) continue;
+      await this.#logout(uid, login.cookie);
+    }
+  }
+
+  async #logout(uid: string, cookie: string | undefined): Promise<void> {
+    const started = performance.now();
+    const answer = await this.#post('/logout', { cookie }, () => {
+      this.#ledger.ask(uid);
+    });
+    if (answer?.status === 200 && answer.body === uid)
+      this.#ledger.acknowledge(uid, performance.now() - started);
+    else if (answer) this.#ledger.refused += 1;
+  }
+
+  /** At one of the apps that listen. @returns `undefined` when no whole answer came */
+  async #post(
+    path: string,
+    headers: OutgoingHttpHeaders,
+    sent = (): void => undefined,
+  ): Promise<Answer | undefined> {
+    const url = this.#random.oneOf(this.#hosts.flatMap((host) => host.url ?? []));
+    if (url === undefined) return undefined;
+    sent();
+    const call = request(url + path, {
+      method: 'POST',
+      agent: this.#agent,
+      headers,
+      timeout: ANSWER_WITHIN_MS,
+    });
+    call.on('timeout', () => call.destroy());
+    try {
+      const [response] = (await once(call.end(), 'response')) as [IncomingMessage];
+      let body = '';
+      for await (const chunk of response) body += String(chunk); // throws when the connection is cut
+      return {
+        status: response.statusCode,
+        body,
+        cookie: response.headers['set-cookie']?.[0]?.split(';')[0],
+      };
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,189 @@
+// Plays every row of the table of endings (test/support/ending-stacks.ts) on every stack under NestJS 10, 11 and 12 and
+// Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
+// to that NestJS. By default each NestJS and each Node.js has at least one column.
+// Options: `--storage` memory (default), lmdb, redis or postgres; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
+// these alone; `--full` for each NestJS on each Node.js.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import ts from 'typescript';
+import { manifestOf } from './manifest.js';
+import { NODE_MAJORS, nodeBinary, RUNNING_MAJOR } from './node-binaries.js';
+import { install, packages, packInto, root, run } from './packed.js';
+import { PostgresServer } from './test-crash/postgres.js';
+import { RedisServer } from './test-crash/redis.js';
+import type { ServerProcess } from './test-crash/server-process.js';
+import type { Cell, Column } from './test-matrix/cell.js';
+import { report } from './test-matrix/report.js';
+
+const { values } = parseArgs({
+  options: {
+    storage: { type: 'string', default: 'memory' },
+    nest: { type: 'string' },
+    node: { type: 'string' },
+    full: { type: 'boolean' },
+  },
+});
+/** The package of each one's client, and its server. */
+const storages: Readonly<
+  Record<string, { readonly client?: string; readonly server?: () => ServerProcess }>
+> = {
+  memory: {},
+  lmdb: { client: 'lmdb' },
+  redis: { client: 'redis', server: () => new RedisServer('always') },
+  postgres: { client: 'pg', server: () => new PostgresServer() },
+};
+const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
+  (name) => `@nestjs/${name}`,
+);
+const { devDependencies = {} } = manifestOf(root);
+const fastify4 = {
+  '@fastify/cookie': '^9',
+  '@fastify/passport': '^2',
+  '@fastify/secure-session': '^7',
+  '@fastify/session': '^10', // leaves the old session alive in `regenerate`
+};
+const fastify5 = Object.fromEntries(Object.keys(fastify4).map((name) => [name, devDependencies[name]]));
+interface Host {
+  readonly nest: string;
+  readonly type: 'commonjs' | 'module';
+  readonly fastify: Readonly<Record<string, string | undefined>>;
+  /** Those that it runs on unless all are wanted. */
+  readonly nodes: readonly string[];
+}
+
+const hosts: readonly Host[] = [
+  { nest: '10', type: 'commonjs', fastify: fastify4, nodes: ['20'] },
+  { nest: '11', type: 'commonjs', fastify: fastify5, nodes: ['22'] },
+  { nest: '12', type: 'module', fastify: fastify5, nodes: ['24', '26'] },
+];
+const others = [
+  '@codegenie/serverless-express',
+  '@fastify/aws-lambda',
+  'bson',
+  'cookie-session',
+  'express-session',
+  'express-ws',
+  'iron-session',
+  'keygrip',
+  'passport',
+  'reflect-metadata',
+  'rxjs',
+  'socket.io',
+  'socket.io-client',
+  'tough-cookie',
+  'ws',
+];
+const RUN_TIMEOUT_MS = 900_000;
+
+const chosenHosts = hosts.filter(({ nest }) => (values.nest ?? nest) === nest);
+const chosenStorage = storages[values.storage];
+const isNode = values.node === undefined || NODE_MAJORS.includes(values.node);
+if (chosenHosts.length === 0 || chosenStorage === undefined || !isNode) {
+  console.error(`--nest is one of ${hosts.map(({ nest }) => nest).join(', ')}`);
+  console.error(`--node is one of ${NODE_MAJORS.join(', ')}`);
+  console.error(`--storage is one of ${Object.keys(storages).join(', ')}`);
+  process.exit(1);
+}
+const { client, server } = chosenStorage;
+const clients = client === undefined ? [] : [client];
+
+const runningServer = server?.();
+await runningServer?.start();
+const folder = mkdtempSync(join(tmpdir(), 'debate-space-matrix-'));
+try {
+  console.log(`storage: ${runningServer?.version ?? values.storage}`);
+  const tarballs = packInto(folder).map(({ tarball }) => tarball);
+  const columns: Column[] = [];
+  for (const host of chosenHosts) {
+    const place = installHost(host, tarballs);
+    transpile(place, host.type, 'scripts/test-matrix/run-cells.ts');
+    for (const node of nodesOf(host)) {
+      const binary = nodeBinary(node, folder);
+      const { cells, trouble } = await play(place, binary);
+      console.log(`NestJS ${host.nest}, Node.js ${node}: ${cells.length} cells played`);
+      const version = run(binary, ['--version']).trim();
+      const versions = new Map([['node', version], ...versionsIn(place, host)]);
+      columns.push({ nest: host.nest, node, versions, cells, trouble });
+    }
+  }
+  const { text, failed } = report(columns);
+  console.log(`\n${text}`);
+  if (failed > 0) process.exitCode = 1;
+} finally {
+  await runningServer?.kill();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** One that is chosen alone runs on the Node.js that runs this, unless another is chosen as well. */
+function nodesOf({ nodes }: Host): readonly string[] {
+  if (values.full) return NODE_MAJORS;
+  if (values.node !== undefined) return [values.node];
+  return values.nest === undefined ? nodes : [RUNNING_MAJOR];
+}
+
+function installHost({ nest, type, fastify }: Host, tarballs: readonly string[]): string {
+  const place = join(folder, `nest-${nest}`);
+  mkdirSync(place);
+  const dependencies = Object.fromEntries<string | undefined>([
+    ...nestPackages.map((name) => [name, `^${nest}`] as const),
+    ...[...others, ...clients].map((name) => [name, devDependencies[name]] as const),
+    ...Object.entries(fastify),
+  ]);
+  const manifest = { name: 'host', private: true, type, dependencies };
+  writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
+  install(place, tarballs);
+  return place;
+}
+
+/** A file and what it imports of ours. Types are checked in the workspace; a host of this kind loads this format. */
+function transpile(place: string, type: Host['type'], file: string, done = new Set<string>()): void {
+  if (done.has(file)) return;
+  done.add(file);
+  const compilerOptions = {
+    module: type === 'module' ? ts.ModuleKind.ESNext : ts.ModuleKind.CommonJS,
+    target: ts.ScriptTarget.ES2023,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    esModuleInterop: true,
+  };
+  const { outputText } = ts.transpileModule(readFileSync(join(root, file), 'utf8'), { compilerOptions });
+  const target = join(place, file.replace(/\.ts$/, '.js'));
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, outputText);
+  for (const [, path] of outputText.matchAll(/(?:from |require\()["'](\..+)\.js["']/g))
+    transpile(place, type, `${join(dirname(file), String(path))}.ts`, done);
+}
+
+/** Every result that came, and what brought the run down if something did. */
+async function play(place: string, execPath: string): Promise<Pick<Column, 'cells' | 'trouble'>> {
+  const cells: Cell[] = [];
+  const where = runningServer?.url ?? join(mkdtempSync(join(place, 'storage-')), `${values.storage}-`);
+  const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), [values.storage, where], {
+    cwd: place,
+    execPath,
+    execArgv: ['--disable-warning=ExperimentalWarning'], // Node 20 says it of the ESM packages that it requires
+    timeout: RUN_TIMEOUT_MS,
+  });
+  child.on('message', (cell) => cells.push(cell as Cell));
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  const over = `the run was over after ${cells.length} cells (${signal ?? String(code)})`;
+  return { cells, trouble: code === 0 && cells.length > 0 ? undefined : over };
+}
+
+function versionsIn(place: string, { fastify }: Host): (readonly [name: string, version: string])[] {
+  const names = [
+    ...packages,
+    ...nestPackages,
+    'express',
+    'fastify',
+    ...Object.keys(fastify),
+    ...others,
+    ...clients,
+    'jose',
+  ];
+  return names.map((name) => [name, manifestOf(join(place, 'node_modules', name)).version]);
+}
