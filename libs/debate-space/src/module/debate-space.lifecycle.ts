@@ -15,6 +15,9 @@ import {
   type AttachedPlatform,
 } from '../session-end/platforms/attach-platform.js';
 
+/** How often the log says how many more logouts and erasures were parked. */
+const LOG_FLUSH_MS = 60_000;
+
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #runtime: DebateSpaceRuntime;
@@ -42,10 +45,22 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     this.#containment = new Containment((event) => {
       log.write(event);
     });
-    runtime.events.events$.subscribe((event) => {
+    const flush = (): void => {
       this.#containment.run('logger', () => {
-        log.write(event);
+        log.flush();
       });
+    };
+    const timer = setInterval(flush, LOG_FLUSH_MS).unref();
+    runtime.events.events$.subscribe({
+      next: (event) => {
+        this.#containment.run('logger', () => {
+          log.write(event);
+        });
+      },
+      complete: () => {
+        clearInterval(timer);
+        flush();
+      },
     });
     this.#attach();
   }
