@@ -18,7 +18,7 @@ import { FallbackQueue } from '../logout/fallback-queue.js';
 import { LogoutDelivery } from '../logout/logout-delivery.js';
 import { LogoutQueue } from '../logout/logout-queue.js';
 import { LogoutSender } from '../logout/logout-sender.js';
-import { tryAcquireSlot } from '../service/shared-slots.js';
+import { slotWaitMs, tryAcquireSlot } from '../service/shared-slots.js';
 import { namespaceOf, openStorage } from './open-storage.js';
 import { AccessTokens, fetchToken } from '../service/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from '../service/logout-route.js';
@@ -110,8 +110,13 @@ export class DebateSpaceRuntime {
     const transport = new Transport(timeoutMs, http.adapter, pause);
     const tokens = new AccessTokens((scope) => fetchToken(transport, options, http, scope, closing));
     // What outlives a process may be shared by several.
-    const shared = engine.durable ? tryAcquireSlot.bind(undefined, storage) : undefined;
-    const limiter = new RateLimiter(http.rateLimit, shared);
+    const limiter = engine.durable
+      ? new RateLimiter(
+          http.rateLimit,
+          tryAcquireSlot.bind(undefined, storage),
+          slotWaitMs.bind(undefined, storage),
+        )
+      : new RateLimiter(http.rateLimit);
     const client = new ServiceClient({ transport, tokens, closing, limiter, policy: http });
     const api = new UsersApi(client, baseUrl, users.listAuth === 'apiKey' ? apiKey : undefined);
 
@@ -137,6 +142,7 @@ export class DebateSpaceRuntime {
       uids,
       options,
       users: api,
+      limiter,
       closing,
       logouts,
       sender,

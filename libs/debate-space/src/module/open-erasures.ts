@@ -5,6 +5,7 @@ import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import type { FallbackQueue } from '../logout/fallback-queue.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
+import type { RateLimiter } from '../service/rate-limiter.js';
 import type { ServicePause } from '../service/service-pause.js';
 import type { UsersApi } from '../service/users-api.js';
 import type { ResolvedOptions } from './resolve-options.js';
@@ -23,6 +24,7 @@ export interface ErasuresAround {
   readonly uids: UidCipher;
   readonly options: ResolvedOptions;
   readonly users: UsersApi;
+  readonly limiter: RateLimiter;
   /** Aborted when the app shuts down. */
   readonly closing: AbortSignal;
   readonly logouts: FallbackQueue;
@@ -63,5 +65,5 @@ export function openErasures(around: ErasuresAround): OpenErasures {
       emit({ type: 'erasures-in-memory' });
     });
   }
-  return { erasures: new DebateSpaceErasures(storage, calls, closing, emit), storage };
+  return { erasures: new DebateSpaceErasures(storage, calls, around.limiter, closing, emit), storage };
 }
