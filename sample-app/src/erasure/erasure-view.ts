@@ -71,13 +71,16 @@ export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: s
   };
 }
 
-function sentence({ complete, state, canceled, vetoed }: ErasureStatus, trouble: string | undefined): string {
+function sentence(
+  { complete, state, canceled, vetoed, finishedAt }: ErasureStatus,
+  trouble: string | undefined,
+): string {
   if (!complete) return CUT_OFF;
   if (trouble !== undefined && TRYING.includes(state))
     return `The debate space does not erase at the moment (${trouble}). The app tries again automatically.`;
   const notErased = [
     ...(canceled > 0 ? [`${users(canceled)} not erased.`] : []),
-    ...(vetoed > 0 ? [`${users(vetoed)} not erased: the app vetoed it.`] : []),
+    ...(vetoed > 0 && finishedAt ? [`${users(vetoed)} not erased: the app vetoed it.`] : []),
   ];
   return [SENTENCES[state], ...notErased].join(' ');
 }
