@@ -15,13 +15,14 @@ mkdirSync(pictures, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), 'screenshots-'));
 process.env.DEBATE_SPACE_STORAGE = `lmdb:${folder}`;
 const simulator = await startSimulatedService(0, 120);
-simulator.faults.add({ operation: 'delete', kind: 'latency', ms: 2_500 }); // about as many a minute as a real one allows
+simulator.faults.add({ kind: 'latency', ms: 400 }); // as with `npm start`
 const app = await createApp({ logger: false, forceCloseConnections: true });
 await app.listen(0, '127.0.0.1');
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
   await myData(await loggedIn('ada'));
   await bulkErasure(await loggedIn('admin'));
+  await faults(await browser.newPage({ viewport: { width: 960, height: 600 }, colorScheme: 'light' }));
 } finally {
   await browser.close();
   await app.close();
@@ -53,6 +54,13 @@ async function bulkErasure(page: Page): Promise<void> {
   await page.getByLabel('Reference').fill('leavers-2026');
   await page.getByLabel('To confirm').fill('delete');
   await page.getByRole('button', { name: 'Erase them all for good' }).click();
-  await page.locator('[data-show="counts.settled"]').filter({ hasText: /^4\d$/ }).waitFor();
-  await page.screenshot({ path: join(pictures, 'bulk-erasure.png') });
+  await page.getByText('Waiting for the rate limit').waitFor({ timeout: 120_000 });
+  await page.screenshot({ path: join(pictures, 'bulk-erasure.png'), fullPage: true });
+}
+
+async function faults(page: Page): Promise<void> {
+  await page.goto(`${simulator.url}/`);
+  await page.getByText('signed in to the debate').waitFor();
+  await page.getByLabel('Down').check();
+  await page.screenshot({ path: join(pictures, 'faults.png') });
 }

@@ -148,6 +148,7 @@ function loggedOf(all: readonly DebateSpaceEvent[]): string[] {
   const recorder = new Recorder();
   const log = new EventLog(recorder);
   for (const event of all) log.write(event);
+  log.flush();
   return recorder.warnings;
 }
 

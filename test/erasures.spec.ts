@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Module, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Readable } from 'node:stream';
-import { filter, firstValueFrom, lastValueFrom, share, take, toArray, type Observable } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, map, share, take, toArray, type Observable } from 'rxjs';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceErasures,
@@ -439,6 +439,31 @@ for (const kind of storageKinds) {
       const sums = seen.map(({ done, notFound, waiting }) => done + notFound + waiting);
       expect(new Set(sums)).toEqual(new Set([40]));
     });
+
+    it('estimates the time left within a factor of two under the rate limit, on every instance', async () => {
+      const options = { http: { rateLimit: { requests: 10, perMs: 3_000 } } };
+      const one = await start(options);
+      const other = kind.name === 'memory' ? one : await start({ ...options, worker: false });
+      register(uidsOf(20));
+      service.faults.add({ kind: 'latency', ms: 50, operation: 'delete' });
+      await erasuresOf(one).requestMany(uidsOf(20), { mode: 'delete', reference: 'slowly' });
+      const begun = performance.now();
+      const looks = erasuresOf(other)
+        .progress('slowly')
+        .pipe(map((progress) => ({ ...progress, at: performance.now() })));
+      const seen = await firstValueFrom(looks.pipe(toArray()));
+      const end = performance.now();
+
+      const waits = seen.filter(({ waitMs }) => waitMs !== undefined);
+      expect(waits.length).toBeGreaterThan(2); // a sign of life in each second
+      expect(seen.every(({ perMinute }) => perMinute <= 8 * 20)).toBe(true);
+      const secondHalf = seen.filter(({ at }) => at - begun > (end - begun) / 2);
+      const wrong = secondHalf.filter(({ at, msLeft = 0 }) => {
+        const left = end - at;
+        return msLeft > 2 * left + 500 || msLeft < left / 2 - 500;
+      });
+      expect(wrong.map(({ at, msLeft }) => ({ msLeft, left: end - at }))).toEqual([]);
+    }, 40_000);
 
     it('says what a list would come to, and touches nobody', async () => {
       const none: BeforeErase = () => {

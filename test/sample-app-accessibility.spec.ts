@@ -69,7 +69,7 @@ chromium.describe('every page of the sample app', () => {
     await page.getByLabel('User name').fill('ada');
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('do not go together').waitFor();
+    await page.getByText('Wrong user name or password').waitFor();
     expect([...found, ...(await findings(page))]).toEqual([]);
   });
 

@@ -100,11 +100,11 @@ chromium.describe('the sample app in a browser', () => {
     await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
     await mark(page);
     expect(await textOf(page, 'sentence')).not.toBe('Done.');
-    expect(await page.getByText('Keyed hash').isVisible()).toBe(false);
+    expect(await page.getByText('Done at').isVisible()).toBe(false);
 
     await host.sim.comeBack();
     await page.getByText('Done.', { exact: true }).waitFor();
-    await page.getByText('Keyed hash').waitFor();
+    await page.getByText('Done at').waitFor();
     expect(await textOf(page, 'receipt.outcome')).toBe('erased (answer 200)');
     expect(await page.evaluate(MARKED)).toBe(true);
     expect(host.sim.users.wasDeleted('ada')).toBe(true);
@@ -112,6 +112,8 @@ chromium.describe('the sample app in a browser', () => {
     const stranger = await host.visitor();
     await stranger.goto(page.url());
     expect(await textOf(stranger, 'receipt.outcome')).toBe('erased (answer 200)');
+    for await (const { uidHash } of host.app.get(DebateSpaceErasures).receiptsOf('ada'))
+      expect(await stranger.content()).not.toContain(uidHash);
     expect(await stranger.locator('#here').innerText()).not.toMatch(/\bada\b/i);
   });
 
@@ -141,18 +143,18 @@ chromium.describe('the sample app in a browser', () => {
     await page.getByRole('button', { name: 'Erase them all for good' }).click();
     await page.getByRole('progressbar').waitFor();
     await mark(page);
-    const settled = page.locator('[data-show="counts.settled"]');
+    const finished = page.locator('[data-show="counts.finished"]');
     const bar = page.getByRole('progressbar');
-    await settled.filter({ hasText: /^([5-9]|[1-4]\d)$/ }).waitFor();
+    await finished.filter({ hasText: /^([5-9]|[1-4]\d)$/ }).waitFor();
     expect(Number(await bar.getAttribute('value'))).toBeGreaterThan(4);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Paused.').waitFor();
     expect((await host.app.get(DebateSpaceErasures).status('leavers 2026/1')).state).toBe('paused');
     expect(host.sim.users.count).toBeGreaterThan(4);
     await page.getByRole('button', { name: 'Resume' }).click();
-    await settled.filter({ hasText: /^[345]\d$/ }).waitFor();
+    await finished.filter({ hasText: /^[345]\d$/ }).waitFor();
     await page.getByText('Done.', { exact: true }).waitFor();
-    expect(await settled.innerText()).toBe('60');
+    expect(await finished.innerText()).toBe('60');
     expect(await bar.getAttribute('value')).toBe('60');
     expect(await page.getByRole('button', { name: 'Pause' }).isVisible()).toBe(false);
     expect(await page.evaluate(MARKED)).toBe(true);

@@ -26,6 +26,7 @@ import { filter, firstValueFrom, lastValueFrom, switchMap, timer } from 'rxjs';
 import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
 import { UploadedLists } from '../sample-app/src/admin/uploaded-lists.js';
 import type { Browser } from '../sample-app/src/demo/browser.js';
+import { Sessions } from '../sample-app/src/session/sessions.js';
 import { DEMO_PASSWORD } from '../sample-app/src/login/demo-users.js';
 import { debateSpaceProblem } from '../sample-app/src/problems/debate-space-problem.js';
 import { RunningSampleApp } from './support/running-sample-app.js';
@@ -74,11 +75,13 @@ describe('logging in and out', () => {
     expect(sim.debate.isSignedIn('ada')).toBe(true);
   });
 
-  it('brings the form back after a wrong password', async () => {
+  it('brings the form back after a wrong password, with the user name', async () => {
     const ada = visitor();
     const response = await ada.logIn('ada', 'wrong');
     expect(response.status).toBe(401);
-    expect(await response.text()).toContain('This user name and password do not go together.');
+    const page = await response.text();
+    expect(page).toContain('Wrong user name or password.');
+    expect(page).toContain('name="username" value="ada"');
     expect(sim.debate.signedIn()).toEqual([]);
   });
 
@@ -101,6 +104,37 @@ describe('who may do what', () => {
       expect(sim.received.count).toBe(0);
     },
   );
+
+  it.each(['/logout', '/me/delete', '/admin/outbox/x/retry'])(
+    'leads a user whose session has expired from the form %s to the login',
+    async (path) => {
+      const ada = await loggedIn('ada');
+      await app.get(Sessions).endAllOf('ada');
+      const response = await ada.submitWithoutToken(path, { _csrf: 'of the expired session' });
+      expect(response.status).toBe(401);
+      const page = await response.text();
+      expect(page).toContain('You have been logged out. Log in again.');
+      expect(page).toContain('<form method="post" action="/login">');
+    },
+  );
+
+  it('leads a user whose session has expired from the form with a file to the login', async () => {
+    const admin = await loggedIn('admin');
+    await app.get(Sessions).endAllOf('admin');
+    const response = await admin.upload('/admin/erasures', { mode: 'delete' }, new File(['uid'], 'x.csv'));
+    expect(await response.text()).toContain('You have been logged out. Log in again.');
+  });
+
+  it('brings a login form back that was open for too long', async () => {
+    const response = await visitor().submitWithoutToken('/login', {
+      username: 'ada',
+      password: DEMO_PASSWORD,
+    });
+    expect(response.status).toBe(403);
+    const page = await response.text();
+    expect(page).toContain('This page was open for too long. Log in again.');
+    expect(page).toContain('value="ada"');
+  });
 
   it('leads anyone who is not logged in to the login', async () => {
     const response = await visitor().request('/');
@@ -236,7 +270,9 @@ describe('erasure', () => {
   it('is kept while the debate space is down, and carried out when it is back', async () => {
     await sim.goDown();
     const [ada, receipt] = await erased('ada', 'anonymize');
-    expect(await ada.open(receipt)).toMatch(/is told as soon as it can be|goes on automatically/);
+    expect(await ada.open(receipt)).toMatch(
+      /as soon as it can be|goes on automatically|tries again automatically/,
+    );
     await sim.comeBack();
     await over(receipt);
     expect(sim.users.has('ada')).toBe(false);
@@ -262,7 +298,7 @@ describe('erasure', () => {
     const [admin, receipt] = await erased('admin', 'delete');
     await over(receipt);
     const page = await admin.open(receipt);
-    expect(page).toContain('Over, and not erased.');
+    expect(page).toContain('Finished, and not erased.');
     expect(page).toContain('not erased (administrators are not erased)');
     expect(sim.users.has('admin')).toBe(true);
   });
@@ -292,6 +328,7 @@ describe('the erasure of many', () => {
     const receipts = await (await admin.request(erasurePath('leavers', 'receipts'))).text();
     expect(receipts.trim().split('\n')).toHaveLength(2);
     expect(receipts).not.toMatch(/\b(ada|ben)\b/);
+    expect(receipts).toContain('"requestedBy":"administrator admin"');
   });
 
   it('counts first, and does nothing', async () => {
@@ -316,6 +353,41 @@ describe('the erasure of many', () => {
     const page = await (await admin.upload('/admin/erasures/dry-run', fields, list)).text();
     expect(page).toContain('Entries that cannot be a user: 2, counted without');
     expect(page).toContain('Entries not registered there: 3, counted without');
+  });
+
+  it('takes the confirmation in British spelling', async () => {
+    const admin = await loggedIn('admin');
+    const fields = { ...leavers, mode: 'anonymize', confirmation: ['anonymi', 'se'].join('') };
+    expect((await admin.upload('/admin/erasures', fields, list)).status).toBe(303);
+  });
+
+  it('brings the form back filled in, with the name of the file', async () => {
+    const admin = await loggedIn('admin');
+    const fields = { ...leavers, column: 'id', confirmation: 'wrong' };
+    const page = await (await admin.upload('/admin/erasures', fields, list)).text();
+    expect(page).toContain('Choose <code>leavers.csv</code> again');
+    for (const value of ['id', 'leavers', 'wrong']) expect(page).toContain(`value="${value}"`);
+    expect(page).toContain('value="delete" required checked');
+  });
+
+  it('names no state of the library in the list', async () => {
+    const admin = await loggedIn('admin');
+    await sim.goDown();
+    await admin.upload('/admin/erasures', leavers, list);
+    await admin.submit(erasurePath('leavers', 'cancel'));
+    const page = await admin.open('/admin/erasures');
+    expect(page).toMatch(/<td>canceled<\/td><td class="number">0 of 2</);
+  });
+
+  it('says what is so after a cancellation: the bar is not full, and how many users are not erased', async () => {
+    const admin = await loggedIn('admin');
+    await sim.goDown();
+    await admin.upload('/admin/erasures', leavers, list);
+    await admin.submit(erasurePath('leavers', 'pause'));
+    await admin.submit(erasurePath('leavers', 'cancel'));
+    const page = await admin.open(erasurePath('leavers'));
+    expect(page).toContain('Canceled. 2 users are not erased.');
+    expect(page).toContain('<progress id="bar" max="2" value="0"');
   });
 
   it('takes one user name a line', async () => {
@@ -449,6 +521,21 @@ describe('the outbox', () => {
     await sim.received.waitFor(({ accepted }) => accepted);
     expect(sim.received.logouts).toEqual(['ada']);
     expect(await admin.open('/admin/outbox')).toContain('It is sent again.');
+  });
+
+  it('names no state or reason of the library', async () => {
+    const page = await (await parked()).open('/admin/outbox');
+    expect(page).toMatch(/The user was removed from the session at .* after 1 attempt, the last one: 403/);
+    expect(page).not.toContain('user-removed');
+  });
+
+  it('sends all that is parked again', async () => {
+    await parked();
+    const admin = await parked();
+    expect((await admin.submit('/admin/outbox/retry')).status).toBe(303);
+    expect(await admin.open('/admin/outbox')).toContain('2 are sent again.');
+    await sim.received.waitFor('logout', { count: 4 });
+    expect(sim.received.logouts).toEqual(['ada', 'ada']);
   });
 
   it('gives up what is parked', async () => {

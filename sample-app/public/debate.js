@@ -2,7 +2,7 @@
 // The live view of the debate space, on the right.
 
 const LOG_LENGTH = 6;
-const MOST_USERS = 8;
+const MAX_USERS = 8;
 let events;
 let state;
 
@@ -30,8 +30,11 @@ export function showUsers() {
   if (!state) return;
   const { users, signedIn } = state;
   const you = document.getElementById('here').dataset.uid;
-  const items = users.slice(0, MOST_USERS).map((user) => userItem(user, you));
-  if (users.length > MOST_USERS) items.push(element('li', 'quiet', `and ${users.length - MOST_USERS} more`));
+  // You first, then those who are signed in, then the others as they have registered.
+  const rank = ({ uid }) => (uid === null ? 2 : uid === you ? 0 : signedIn.includes(uid) ? 1 : 2);
+  const ranked = users.toSorted((one, other) => rank(one) - rank(other));
+  const items = ranked.slice(0, MAX_USERS).map((user) => userItem(user, you));
+  if (users.length > MAX_USERS) items.push(element('li', 'quiet', `and ${users.length - MAX_USERS} more`));
   document.getElementById('debate-users').replaceChildren(...items);
   document.getElementById('debate-summary').textContent =
     signedIn.length === 0 ? 'Nobody is signed in.' : `Signed in: ${signedIn.length}`;
@@ -50,6 +53,11 @@ function userItem(user, you) {
 }
 
 function logChanges(before, after) {
+  const now = new Map(after.users.map((user) => [user.id, user]));
+  for (const user of before.users) {
+    if (!now.has(user.id)) logged(`${nameOf(user)} was deleted.`);
+    else if (user.uid !== null && now.get(user.id).uid === null) logged(`${nameOf(user)} was anonymized.`);
+  }
   const name = (uid) => nameOf([...after.users, ...before.users].find((user) => user.uid === uid) ?? { uid });
   for (const uid of after.signedIn) if (!before.signedIn.includes(uid)) logged(`${name(uid)} has joined.`);
   for (const uid of before.signedIn) if (!after.signedIn.includes(uid)) logged(`${name(uid)} has left.`);

@@ -15,6 +15,7 @@ function enliven() {
 
 /** Puts what another page has in the place of this one's. The view of the debate space goes on. */
 function showPage(page, url) {
+  const chosen = here().querySelector('input[type=file]')?.files;
   for (const part of ['header', '#here']) {
     document.querySelector(part).replaceWith(document.adoptNode(page.querySelector(part)));
   }
@@ -22,6 +23,9 @@ function showPage(page, url) {
   const otherDebate = page.getElementById('debate');
   if (debate && !otherDebate) debate.remove();
   if (!debate && otherDebate) document.querySelector('main').append(document.adoptNode(otherDebate));
+  // A form that comes back has the file that was chosen.
+  const input = here().querySelector('input[type=file]');
+  if (input && chosen && url === window.location.href) input.files = chosen;
   document.title = page.title;
   history.replaceState(null, '', url);
   (here().querySelector('[autofocus]') ?? here()).focus();

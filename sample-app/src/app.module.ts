@@ -11,6 +11,7 @@ import { OutboxController } from './admin/outbox.controller.js';
 import { RunningErasureController } from './admin/running-erasure.controller.js';
 import { UploadedLists } from './admin/uploaded-lists.js';
 import { SingleSignOnStandIn } from './debate/single-sign-on-stand-in.js';
+import { ErasureTroubles } from './erasure/erasure-troubles.js';
 import { keepAdministrators } from './erasure/keep-administrators.js';
 import { MeController } from './erasure/me.controller.js';
 import { ReceiptController } from './erasure/receipt.controller.js';
@@ -68,6 +69,7 @@ import { UserListController } from './users/user-list.controller.js';
     OutboxController,
   ],
   providers: [
+    ErasureTroubles,
     LocalStrategy,
     Sessions,
     SessionSerializer,

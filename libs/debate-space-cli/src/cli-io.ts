@@ -7,7 +7,7 @@ export interface CliIo {
   readonly folder: string;
   readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly isTTY?: boolean };
-  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
   /** Aborted by Ctrl-C, and when the process is asked to end. */
   readonly interrupted: AbortSignal;
 }

@@ -30,7 +30,9 @@ export async function confirm(
       lines.question(`Type "${words}" to go on: `, { signal: interrupted }),
       gone,
     ]);
-    if (typed.trim() !== words) throw new Failure('failed', 'That was not typed: nothing was done.');
+    // British spelling, too
+    if (typed.trim().replace(/ise(?= )/, 'ize') !== words)
+      throw new Failure('failed', 'That was not typed: nothing was done.');
   } catch (error) {
     if (interrupted.aborted) throw new Failure('unfinished', '\nInterrupted: nothing was done.');
     throw error;

@@ -1,6 +1,26 @@
 import type { ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
 import { date, shown, table } from './text.js';
 
+const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
+  waiting: 'waiting',
+  running: 'begun', // whether a process works on it at the moment is not stored
+  paused: 'paused',
+  overdue: 'overdue',
+  done: 'finished',
+  canceled: 'canceled',
+};
+const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
+  erased: 'erased',
+  'not-found': 'not found',
+  vetoed: 'vetoed',
+  canceled: 'canceled',
+};
+
+/** How many users the work has ended for: nobody is left out by a cancellation or a failure. */
+export function finishedOf({ done, notFound, vetoed }: ErasureStatus): number {
+  return done + notFound + vetoed;
+}
+
 /** A reference with all its counts. */
 export function statusText(status: ErasureStatus): string {
   const { reference, mode, requestedBy, state, complete, askedAt, finishedAt } = status;
@@ -8,7 +28,12 @@ export function statusText(status: ErasureStatus): string {
     ['reference', shown(reference)],
     ['mode', mode],
     ['requested by', requestedBy === undefined ? undefined : shown(requestedBy)],
-    ['state', complete ? state : `${state}; the list was not read to its end, nothing is carried out before`],
+    [
+      'state',
+      complete
+        ? STATES[state]
+        : `${STATES[state]}; the list was not read to its end, nothing is carried out before`,
+    ],
     ['asked', date(askedAt)],
     ['finished', finishedAt && date(finishedAt)],
     ['total', status.total],
@@ -23,17 +48,11 @@ export function statusText(status: ErasureStatus): string {
 }
 
 /** One line of a list. */
-export function statusLine({
-  reference,
-  mode,
-  state,
-  askedAt,
-  total,
-  waiting,
-  failed,
-}: ErasureStatus): string {
-  const counts = `${total - waiting} of ${total}${failed > 0 ? `, ${failed} failed` : ''}`;
-  return [date(askedAt), mode.padEnd(9), state.padEnd(9), counts, shown(reference)].join('  ');
+export function statusLine(status: ErasureStatus): string {
+  const { reference, mode, state, askedAt, total, failed, canceled } = status;
+  const rest = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
+  const counts = `${finishedOf(status)} of ${total}${rest}`;
+  return [date(askedAt), mode.padEnd(9), STATES[state].padEnd(9), counts, shown(reference)].join('  ');
 }
 
 /** One line of a list; with nothing personal in it. */
@@ -42,7 +61,7 @@ export function receiptLine(receipt: ErasureReceipt): string {
   const parts = [
     date(doneAt),
     mode.padEnd(9),
-    outcome.padEnd(12),
+    OUTCOMES[outcome].padEnd(12),
     String(status ?? '–').padEnd(3),
     `${attempts}×`,
   ];

@@ -42,6 +42,13 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'ERR_DEBATE_SPACE_CLI_FAILED';
 }
 
+const messageByCode: Partial<Record<DebateSpaceErrorCode, string>> = {
+  ERR_DEBATE_SPACE_UNKNOWN_ERASURE: 'There is no erasure of this reference; see: debate-space erasures list',
+};
+
+/** In words of the command line where the plugin names a method of its own. */
 export function messageOf(error: unknown): string {
+  const own = messageByCode[codeOf(error) as DebateSpaceErrorCode];
+  if (own !== undefined) return own;
   return error instanceof Error ? error.message : String(error);
 }

@@ -8,6 +8,7 @@ import {
 import { fromEvent, takeUntil } from 'rxjs';
 import { progressDisplay } from './progress-display.js';
 import type { CommandContext } from './cli-context.js';
+import { finishedOf } from './erasure-text.js';
 import { duration } from './text.js';
 
 /** Shows the progress of a reference until its work ends, or until the command is interrupted. @returns how it stands then */
@@ -36,7 +37,7 @@ export async function followErasure(
         .pipe(takeUntil(fromEvent(interrupted, 'abort')))
         .subscribe({
           next: (progress) => {
-            display.show(progress.total - progress.waiting, progress.total, detailOf(progress));
+            display.show(finishedOf(progress), progress.total, detailOf(progress));
           },
           error: reject,
           complete: resolve,
@@ -50,9 +51,12 @@ export async function followErasure(
   return erasures.status(reference);
 }
 
-function detailOf({ perMinute, msLeft, failed }: ErasureProgress): string {
-  const parts = [`${Math.round(perMinute)} a minute`];
+function detailOf({ perMinute, msLeft, waitMs, failed, canceled }: ErasureProgress): string {
+  const parts: string[] = [];
+  if (waitMs !== undefined) parts.push(`waiting for the rate limit, continues in ${duration(waitMs)}`);
+  else parts.push(`${perMinute} a minute`);
   if (msLeft !== undefined && msLeft > 0) parts.push(`${duration(msLeft)} left`);
   if (failed > 0) parts.push(`${failed} failed`);
+  if (canceled > 0) parts.push(`${canceled} canceled`);
   return ` | ${parts.join(' | ')}`;
 }

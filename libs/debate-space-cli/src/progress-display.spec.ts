@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { PassThrough } from 'node:stream';
 import { progressDisplay } from './progress-display.js';
 
-const displayed = (isTTY: boolean) => {
-  const stderr = Object.assign(new PassThrough(), { isTTY });
+const displayed = (isTTY: boolean, columns = 80) => {
+  const stderr = Object.assign(new PassThrough(), { isTTY, columns });
   const display = progressDisplay({ stderr });
   return { display, text: () => String(stderr.read() ?? '') };
 };
@@ -14,6 +14,18 @@ describe('the progress', () => {
     display.show(1, 4, ' | 12 a minute');
     display.end();
     expect(text()).toMatch(/█+░+ 25 % \| 1 of 4 \| 12 a minute/);
+  });
+
+  it.each([
+    [100, 40],
+    [50, 21],
+    [30, 5],
+  ])('has on a terminal of %d columns a bar of %d', (columns, size) => {
+    const { display, text } = displayed(true, columns);
+    display.show(1, 4, ' | 12 a minute');
+    display.end();
+    const [bar = ''] = /[█░]+/.exec(text()) ?? [];
+    expect(bar).toHaveLength(size);
   });
 
   it('is a line for each tenth elsewhere', () => {

@@ -1,4 +1,4 @@
-import { MultiBar, Presets } from 'cli-progress';
+import { Format, MultiBar, Presets, type GenericFormatter } from 'cli-progress';
 import type { CliIo } from './cli-io.js';
 
 /** Shows how far long work has come. */
@@ -11,6 +11,8 @@ export interface ProgressDisplay {
 }
 
 const LINE_EVERY_MS = 30_000;
+const DEFAULT_COLUMNS = 80;
+const [MIN_BAR_SIZE, MAX_BAR_SIZE] = [5, 40];
 
 /** A bar on a terminal; elsewhere a line for every tenth of the work, and at least every half a minute. */
 export function progressDisplay({ stderr }: Pick<CliIo, 'stderr'>): ProgressDisplay {
@@ -18,9 +20,15 @@ export function progressDisplay({ stderr }: Pick<CliIo, 'stderr'>): ProgressDisp
 }
 
 function bar(stderr: CliIo['stderr']): ProgressDisplay {
-  const format = '{bar} {percentage} % | {value} of {total}{detail}';
+  // The figures stay readable on a narrow terminal: the bar is what becomes narrow.
+  const format: GenericFormatter = (options, { progress, value, total }, { detail }: { detail: string }) => {
+    const figures = ` ${Math.floor(progress * 100)} % | ${value} of ${total}${detail}`;
+    const room = (stderr.columns ?? DEFAULT_COLUMNS) - figures.length - 1;
+    const barsize = Math.min(MAX_BAR_SIZE, Math.max(MIN_BAR_SIZE, room));
+    return Format.BarFormat(progress, { ...options, barsize }) + figures;
+  };
   const bars = new MultiBar(
-    { stream: stderr, format, hideCursor: true, gracefulExit: false, fps: 5 },
+    { stream: stderr, format, barsize: MAX_BAR_SIZE, hideCursor: true, gracefulExit: false, fps: 5 },
     Presets.shades_classic,
   );
   const only = bars.create(0, 0, { detail: '' });

@@ -1,3 +1,4 @@
+import { DemoModeSwitch } from './demo/demo-mode.js';
 import { EventStream } from './demo/event-stream.js';
 import { Faults } from './faults/faults.js';
 import { ReceivedRequests } from './received/received-requests.js';
@@ -50,9 +51,11 @@ export class DebateSpaceSimulator {
     this.users = new SimulatedUsers(this.#clock);
     this.debate = new DebateSessions(this.users);
     this.#tokens = new AccessTokens(this.#clock, settings.tokenLifetimeSeconds, settings.reissueTokens);
-    this.#events = new EventStream(this.users, this.debate);
+    const demo = new DemoModeSwitch(this.faults);
+    this.#events = new EventStream(demo, this.users, this.debate);
     const app = serviceApp(settings, {
       clock: this.#clock,
+      demo,
       users: this.users,
       debate: this.debate,
       tokens: this.#tokens,

@@ -7,6 +7,8 @@ export interface BulkErasureForm {
   readonly reference: string;
   readonly column: string;
   readonly confirmation: string;
+  /** Of the list that came with it: a page cannot keep the file itself. */
+  readonly fileName?: string;
 }
 
 /** What is wrong with it, by field. */
@@ -19,7 +21,7 @@ export class BulkErasureRefused extends Error {
   }
 }
 
-export function bulkErasureForm(body: unknown): BulkErasureForm {
+export function bulkErasureForm(body: unknown, list?: UploadedList): BulkErasureForm {
   const fields = (body ?? {}) as Partial<Record<keyof BulkErasureForm, unknown>>;
   const text = (value: unknown): string => (typeof value === 'string' ? value.trim() : '');
   return {
@@ -27,6 +29,7 @@ export function bulkErasureForm(body: unknown): BulkErasureForm {
     reference: text(fields.reference),
     column: text(fields.column) || 'uid',
     confirmation: text(fields.confirmation),
+    ...(list && { fileName: list.originalname }),
   };
 }
 
@@ -35,7 +38,7 @@ export function confirmed(form: BulkErasureForm): BulkErasureForm & { readonly m
   const { mode, reference, confirmation } = form;
   const mistakes: BulkErasureMistakes = {};
   if (mode === undefined) mistakes.mode = 'Choose what is to be done.';
-  else if (confirmation !== mode) mistakes.confirmation = `To confirm, type: ${mode}`;
+  else if (confirmation.replace(/ise$/, 'ize') !== mode) mistakes.confirmation = `To confirm, type: ${mode}`;
   if (reference === '') mistakes.reference = 'Give it a reference.';
   if (mode === undefined || Object.keys(mistakes).length > 0) throw new BulkErasureRefused(mistakes);
   return { ...form, mode };

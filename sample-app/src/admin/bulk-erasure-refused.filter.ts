@@ -10,6 +10,7 @@ import { prefersPages } from '../problems/prefers-pages.js';
 import { sendProblem } from '../problems/problem.js';
 import { bulkErasureForm, BulkErasureRefused, type BulkErasureMistakes } from './bulk-erasure-form.js';
 import { bulkErasurePage } from './bulk-erasure-page.js';
+import type { UploadedList } from './uploaded-lists.js';
 
 type Refusal = BulkErasureRefused | InvalidArgumentError | InvalidUidError | ErasureError;
 
@@ -19,11 +20,14 @@ export class BulkErasureRefusedFilter implements ExceptionFilter<Refusal> {
   constructor(private readonly erasures: DebateSpaceErasures) {}
 
   async catch(error: Refusal, host: ArgumentsHost): Promise<void> {
-    const request = host.switchToHttp().getRequest<Request>();
+    const request = host.switchToHttp().getRequest<Request & { file?: UploadedList }>();
     const response = host.switchToHttp().getResponse<Response>();
     const mistakes = mistakesOf(error);
     if (prefersPages(request)) {
-      const page = await bulkErasurePage(this.erasures, { form: bulkErasureForm(request.body), mistakes });
+      const page = await bulkErasurePage(this.erasures, {
+        form: bulkErasureForm(request.body, request.file),
+        mistakes,
+      });
       response.status(422).render('admin/erasures', page);
     } else {
       sendProblem(request, response, { status: 422, detail: Object.values(mistakes).join(' ') });

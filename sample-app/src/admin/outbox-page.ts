@@ -1,5 +1,17 @@
-import type { OutboxStats, ParkedLogout } from 'nestjs-debate-space';
+import type { EndReason, OutboxStats, ParkedLogout } from 'nestjs-debate-space';
 import { inWords, moment } from '../pages/in-words.js';
+
+const REASONS: Readonly<Record<EndReason, string>> = {
+  destroyed: 'The session ended',
+  'user-removed': 'The user was removed from the session',
+  'user-replaced': 'Another user took over the session',
+  cleared: 'All sessions were cleared',
+  abandoned: 'The browser left the session',
+  expired: 'The session expired',
+  explicit: 'The app ended the session',
+  requested: 'The app requested the logout',
+  erasure: 'The user was to be erased',
+};
 
 /** What `views/admin/outbox.eta` shows. */
 export interface OutboxPage {
@@ -35,7 +47,7 @@ export function outboxPage(
       path: `/admin/outbox/${encodeURIComponent(id)}`,
       uid: uid === '' ? 'unreadable' : uid,
       what: 'Logout',
-      facts: `Session ${reason} at ${moment(endedAt)}; parked at ${moment(parkedAt)} after ${attempts} attempts, the last one: ${cause}.`,
+      facts: `${REASONS[reason]} at ${moment(endedAt)}. Parked at ${moment(parkedAt)} after ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}, the last one: ${cause}.`,
       hint,
     })),
   };

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post, Redirect, Render, Req, UseGuards } from '@nestjs/common';
 import type { Request } from 'express';
-import { DebateSpaceOutbox } from 'nestjs-debate-space';
+import { DebateSpaceOutbox, type ParkedLogout } from 'nestjs-debate-space';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
 import { takeNotice } from '../session/notice.js';
@@ -19,6 +19,19 @@ export class OutboxController {
     return outboxPage(stats, parked, takeNotice(request));
   }
 
+  @Post('retry')
+  @Redirect('/admin/outbox', 303)
+  async retryAll(@Req() { session }: Request): Promise<void> {
+    const ids: string[] = [];
+    let page: readonly ParkedLogout[];
+    do {
+      page = await this.outbox.parked({ limit: PAGE, skip: ids.length });
+      ids.push(...page.map(({ id }) => id));
+    } while (page.length === PAGE);
+    for (const id of ids) await this.outbox.retry(id);
+    session.notice = ids.length === 1 ? 'One is sent again.' : `${ids.length} are sent again.`;
+  }
+
   @Post(':id/retry')
   @Redirect('/admin/outbox', 303)
   async retry(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
@@ -32,4 +45,5 @@ export class OutboxController {
   }
 }
 
+const PAGE = 1_000;
 const GONE = 'It is no longer parked: somebody else was here before you.';

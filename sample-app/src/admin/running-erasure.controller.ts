@@ -13,8 +13,9 @@ import {
   type MessageEvent,
 } from '@nestjs/common';
 import type { Request } from 'express';
-import { DebateSpaceErasures } from 'nestjs-debate-space';
+import { DebateSpaceErasures, type ErasureStatus } from 'nestjs-debate-space';
 import { endWith, map, takeUntil, type Observable } from 'rxjs';
+import { ErasureTroubles } from '../erasure/erasure-troubles.js';
 import { erasureView, type ErasureView } from '../erasure/erasure-view.js';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
@@ -35,12 +36,13 @@ export class RunningErasureController {
   constructor(
     private readonly erasures: DebateSpaceErasures,
     private readonly sessions: Sessions,
+    private readonly troubles: ErasureTroubles,
   ) {}
 
   @Get()
   @Render('admin/erasure')
   async page(@Query('reference', ReferencePipe) reference: string): Promise<RunningErasurePage> {
-    const erasure = erasureView(await this.erasures.status(reference));
+    const erasure = this.#view(await this.erasures.status(reference));
     return { path: (part) => erasurePath(reference, part), erasure };
   }
 
@@ -52,7 +54,7 @@ export class RunningErasureController {
   ): Promise<Observable<MessageEvent>> {
     await this.erasures.status(reference); // an unknown one is a 404: the stream would fail behind its 200
     return this.erasures.progress(reference).pipe(
-      map((progress) => ({ data: erasureView(progress) })),
+      map((progress) => ({ data: this.#view(progress) })),
       takeUntil(this.sessions.whenEnded(sessionID)),
       endWith({ type: 'end', data: '' }),
     );
@@ -94,6 +96,10 @@ export class RunningErasureController {
       type: 'application/x-ndjson',
       disposition: 'attachment; filename="receipts.ndjson"',
     });
+  }
+
+  #view(status: ErasureStatus): ErasureView {
+    return erasureView(status, this.troubles.of(status.reference));
   }
 }
 

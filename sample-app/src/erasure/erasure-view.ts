@@ -5,16 +5,18 @@ import { count, inWords, moment } from '../pages/in-words.js';
 export interface ErasureView {
   readonly reference: string;
   readonly state: ErasureStatus['state'];
+  /** The same for people. */
+  readonly stateText: string;
   readonly what: string;
   readonly requestedBy: string;
   readonly askedAt: string;
   readonly sentence: string;
   /** For the progress bar. */
   readonly total: number;
-  readonly settled: number;
+  readonly finished: number;
   /** Changes with each quarter, for those who hear the page. */
   readonly announcement: string;
-  readonly counts: Readonly<Record<(typeof COUNTED)[number] | 'settled' | 'total', string>>;
+  readonly counts: Readonly<Record<(typeof COUNTED)[number] | 'finished' | 'total', string>>;
   readonly pace: string;
 }
 
@@ -26,38 +28,73 @@ const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   paused: 'Paused. Nothing is sent until somebody resumes it.',
   overdue: 'This takes longer than it should. It is still being tried.',
   done: 'Done.',
-  canceled: 'Canceled. What had not begun is not erased.',
+  canceled: 'Canceled.',
 };
+
+const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
+  waiting: 'not begun',
+  running: 'under way',
+  paused: 'paused',
+  overdue: 'overdue',
+  done: 'finished',
+  canceled: 'canceled',
+};
+/** States in which the app tries to go on. */
+const TRYING: readonly ErasureStatus['state'][] = ['waiting', 'running', 'overdue'];
 
 const CUT_OFF =
   'The list was not read to its end, and nothing is erased yet. Upload it again under the same reference.';
 
-export function erasureView(status: ErasureStatus | ErasureProgress): ErasureView {
-  const { reference, state, mode, requestedBy, askedAt, complete, total, waiting } = status;
-  const settled = total - waiting;
+/** @param trouble why the last attempts failed, such as `ECONNREFUSED` */
+export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: string): ErasureView {
+  const { reference, state, mode, requestedBy, askedAt, total } = status;
+  const finished = status.done + status.notFound + status.vetoed; // what is canceled or failed is not
   const counts = COUNTED.map((name) => [name, count(status[name])] as const);
-  const quarters = total === 0 ? 0 : Math.floor((4 * settled) / total);
+  const quarters = total === 0 ? 0 : Math.floor((4 * finished) / total);
   return {
     reference,
     state,
     what: mode === 'anonymize' ? 'Anonymize' : 'Delete',
     requestedBy: requestedBy ?? 'not known',
     askedAt: moment(askedAt),
-    sentence: complete ? SENTENCES[state] : CUT_OFF,
+    stateText: STATES[state],
+    sentence: sentence(status, trouble),
     total,
-    settled,
+    finished,
     announcement: `${quarters * 25} percent`,
     counts: {
       ...(Object.fromEntries(counts) as Record<(typeof COUNTED)[number], string>),
-      settled: count(settled),
+      finished: count(finished),
       total: count(total),
     },
-    pace: 'perMinute' in status && state === 'running' ? pace(status) : '',
+    pace: 'perMinute' in status && TRYING.includes(state) && trouble === undefined ? pace(status) : '',
   };
 }
 
-function pace({ perMinute, msLeft }: ErasureProgress): string {
-  if (perMinute === 0) return '';
-  const left = msLeft === undefined ? '' : `, about ${inWords(msLeft)} left`;
-  return `${count(Math.round(perMinute))} a minute${left}`;
+function sentence(
+  { complete, state, canceled, vetoed, finishedAt }: ErasureStatus,
+  trouble: string | undefined,
+): string {
+  if (!complete) return CUT_OFF;
+  if (trouble !== undefined && TRYING.includes(state))
+    return `The debate space does not erase at the moment (${trouble}). The app tries again automatically.`;
+  const notErased = [
+    ...(canceled > 0 ? [`${users(canceled)} not erased.`] : []),
+    ...(vetoed > 0 && finishedAt ? [`${users(vetoed)} not erased: the app vetoed it.`] : []),
+  ];
+  return [SENTENCES[state], ...notErased].join(' ');
+}
+
+function users(number: number): string {
+  return number === 1 ? '1 user is' : `${count(number)} users are`;
+}
+
+function pace({ perMinute, msLeft, waitMs }: ErasureProgress): string {
+  const parts = [
+    ...(waitMs === undefined ? [] : [`waiting for the rate limit, continues in ${inWords(waitMs)}`]),
+    ...(perMinute === 0 ? [] : [`${count(perMinute)} a minute`]),
+    ...(msLeft === undefined ? [] : [`about ${inWords(msLeft)} left`]),
+  ];
+  const text = parts.join('; ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

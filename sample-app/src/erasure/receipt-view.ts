@@ -2,14 +2,16 @@ import type { ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
 import { moment } from '../pages/in-words.js';
 import { erasureView, type ErasureView } from './erasure-view.js';
 
-/** What `views/receipt.eta` shows: one erasure of one user, and its receipt when it is finished. Nothing personal. */
+/**
+ * What `views/receipt.eta` shows: one erasure of one user, and its receipt when it is finished. Nothing personal, and no
+ * keyed hash: with it, anyone could link the receipts of a user.
+ */
 export interface ReceiptView extends ErasureView {
   readonly receipt?: {
     readonly doneAt: string;
     readonly outcome: string;
     readonly attempts: string;
     readonly loggedOut: string;
-    readonly uidHash: string;
   };
 }
 
@@ -20,20 +22,23 @@ const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
   canceled: 'given up; it may have been erased all the same',
 };
 
-export function receiptView(status: ErasureStatus, receipt: ErasureReceipt | undefined): ReceiptView {
-  const view = erasureView(status);
+export function receiptView(
+  status: ErasureStatus,
+  receipt: ErasureReceipt | undefined,
+  trouble?: string,
+): ReceiptView {
+  const view = erasureView(status, trouble);
   if (receipt === undefined) return view;
-  const { doneAt, outcome, reason, status: answer, attempts, loggedOut, uidHash } = receipt;
+  const { doneAt, outcome, reason, status: answer, attempts, loggedOut } = receipt;
   const details = [reason, answer === undefined ? undefined : `answer ${answer}`].filter(Boolean).join('; ');
   return {
     ...view,
-    sentence: outcome === 'vetoed' ? 'Over, and not erased.' : view.sentence,
+    sentence: outcome === 'vetoed' ? 'Finished, and not erased.' : view.sentence,
     receipt: {
       doneAt: moment(doneAt),
       outcome: details === '' ? OUTCOMES[outcome] : `${OUTCOMES[outcome]} (${details})`,
       attempts: String(attempts),
       loggedOut: loggedOut ? 'yes' : 'no',
-      uidHash,
     },
   };
 }

@@ -13,6 +13,7 @@ import type { Request } from 'express';
 import { DebateSpaceErasures, type ErasureStatus } from 'nestjs-debate-space';
 import { concatMap, endWith, map, type Observable } from 'rxjs';
 import { takeNotice } from '../session/notice.js';
+import { ErasureTroubles } from './erasure-troubles.js';
 import { receiptView, type ReceiptView } from './receipt-view.js';
 
 /** References of users are random, so that nobody guesses one. Those of administrators are not, and not shown here. */
@@ -21,7 +22,10 @@ const RANDOM = new ParseUUIDPipe({ version: '4', errorHttpStatusCode: HttpStatus
 /** Shows without a login what became of an erasure: the user who requested it is logged out. */
 @Controller('receipts/:reference')
 export class ReceiptController {
-  constructor(private readonly erasures: DebateSpaceErasures) {}
+  constructor(
+    private readonly erasures: DebateSpaceErasures,
+    private readonly troubles: ErasureTroubles,
+  ) {}
 
   @Get()
   @Render('receipt')
@@ -44,7 +48,8 @@ export class ReceiptController {
   }
 
   async #view(status: ErasureStatus): Promise<ReceiptView> {
-    for await (const receipt of this.erasures.receipts(status.reference)) return receiptView(status, receipt);
-    return receiptView(status, undefined);
+    const { reference } = status;
+    for await (const receipt of this.erasures.receipts(reference)) return receiptView(status, receipt);
+    return receiptView(status, undefined, this.troubles.of(reference));
   }
 }

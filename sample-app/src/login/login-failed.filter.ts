@@ -1,15 +1,24 @@
-import { Catch, UnauthorizedException, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import {
+  Catch,
+  ForbiddenException,
+  UnauthorizedException,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { refuseLogin } from './refuse-login.js';
 
-/** A wrong password brings the form back. */
-@Catch(UnauthorizedException)
+/** A wrong password, and a form that was open for too long, bring the form back. */
+@Catch(UnauthorizedException, ForbiddenException)
 export class LoginFailedFilter implements ExceptionFilter {
-  catch(_exception: UnauthorizedException, host: ArgumentsHost): void {
+  catch(exception: UnauthorizedException | ForbiddenException, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    refuseLogin(http.getRequest<Request>(), http.getResponse<Response>(), {
-      status: 401,
-      detail: 'This user name and password do not go together.',
-    });
+    refuseLogin(
+      http.getRequest<Request>(),
+      http.getResponse<Response>(),
+      exception instanceof ForbiddenException
+        ? { status: 403, detail: 'This page was open for too long. Log in again.' }
+        : { status: 401, detail: 'Wrong user name or password.' },
+    );
   }
 }

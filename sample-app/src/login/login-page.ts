@@ -8,8 +8,16 @@ export interface LoginPage {
   readonly notice: string | undefined;
   /** Why the last try failed. */
   readonly failure: string | undefined;
+  /** As it was typed in the last try. */
+  readonly username: string;
 }
 
 export function loginPage(request: Request, failure?: string): LoginPage {
-  return { csrfToken: csrf.generateToken(request), notice: takeNotice(request), failure };
+  const { username } = (request.body ?? {}) as { username?: unknown };
+  return {
+    csrfToken: csrf.generateToken(request),
+    notice: takeNotice(request),
+    failure,
+    username: typeof username === 'string' ? username : '',
+  };
 }

@@ -4,7 +4,7 @@ import { sendProblem } from '../problems/problem.js';
 import { loginPage } from './login-page.js';
 
 interface Refusal {
-  readonly status: 401 | 429;
+  readonly status: 401 | 403 | 429;
   readonly detail: string;
   readonly retryAfterSeconds?: number;
 }

@@ -1,6 +1,13 @@
-import { ForbiddenException, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import {
+  ForbiddenException,
+  Injectable,
+  UnauthorizedException,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
+import { LOGGED_OUT } from '../login/authenticated.guard.js';
 import { csrf } from './csrf.js';
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
@@ -21,8 +28,9 @@ export class CsrfGuard implements CanActivate {
   }
 }
 
-/** @throws {ForbiddenException} */
+/** @throws {ForbiddenException} @throws {UnauthorizedException} when the session of the form has expired */
 export function assertCsrfToken(request: Request): void {
   if (csrf.isRequestValid(request)) return;
+  if (request.isUnauthenticated() && request.path !== '/login') throw new UnauthorizedException(LOGGED_OUT);
   throw new ForbiddenException('This form is no longer valid. Load the page again and repeat.');
 }

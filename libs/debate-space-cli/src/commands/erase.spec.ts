@@ -137,6 +137,16 @@ describe('erase', () => {
     expect(uids()).toHaveLength(3);
   });
 
+  it('takes the mode and the confirmation in British spelling', async () => {
+    const british = ['anonymi', 'se'].join('');
+    const { code } = await run(`erase ada --mode ${british}`, { env, typed: `${british} 1` });
+    expect([code, service.users.has('ada')]).toEqual([0, false]);
+    expect(await run('erase ben --mode erase', { env })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('Allowed choices are anonymize, delete.'),
+    });
+  });
+
   it('says what it will do, and does it when the verb and the number are typed', async () => {
     const { code, err } = await run('erase ada nobody --mode delete', { env, typed: 'delete 2' });
     expect(err).toContain(

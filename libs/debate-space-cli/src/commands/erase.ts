@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DebateSpaceErasures, type ErasureMode, type ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
 import { dryRunOf, dryRunText, type DryRun } from '../dry-run.js';
@@ -27,6 +27,7 @@ interface EraseOptions {
   readonly yes?: boolean;
 }
 
+const MODES: readonly ErasureMode[] = ['anonymize', 'delete'];
 const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
 
 /** Anonymizes or deletes users, for good. */
@@ -37,7 +38,8 @@ export function addErase(program: Command, cli: CliContext): void {
     .argument('[uid...]', 'under which the users were registered')
     .addOption(
       new Option('--mode <mode>', 'what is to be done')
-        .choices(['anonymize', 'delete'])
+        .choices(MODES)
+        .argParser(modeOf)
         .makeOptionMandatory(),
     )
     .option('--file <file>', 'a list of uids instead: .csv, .ndjson or .txt, one a line; - is stdin')
@@ -123,7 +125,7 @@ async function erase(
     throw error;
   }
   if (wait && !executeHere && settings.storage.engine !== 'memory') {
-    output.note('Noted. Your app carries it out; this only watches. If none is running: --execute-here.');
+    output.note('Queued. Your app carries it out; this only watches. If none is running: --execute-here.');
   }
   if (wait) status = await followErasure(app, reference, { io, output });
   output.answer(status, statusText(status));
@@ -157,4 +159,11 @@ function consequenceOf(
     ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.'
     : '';
   return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
+}
+
+/** Takes British spelling as well. */
+function modeOf(text: string): ErasureMode {
+  const mode = MODES.find((each) => each === text.replace(/ise$/, 'ize'));
+  if (mode) return mode;
+  throw new InvalidArgumentError(`Allowed choices are ${MODES.join(', ')}.`);
 }

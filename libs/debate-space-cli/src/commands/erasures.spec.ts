@@ -50,6 +50,19 @@ for (const storage of sharedStorages) {
         expect(service.received.all).toEqual([]);
       });
 
+      it('is not said to run when it has begun and no process works on it', async () => {
+        await service.goDown();
+        const working = start(
+          'erase ada ben --mode delete --reference case-1 --execute-here --yes', // fails
+          { env },
+        );
+        await working.told('not done at the first attempt');
+        working.interrupt();
+        await working.code;
+        const { out } = await run('erasures status case-1', { env });
+        expect(out).toMatch(/^state +(begun|waiting)$/m);
+      });
+
       it('is not carried out by a command that is not confirmed', async () => {
         expect(await run('erase cleo --mode delete', { env, typed: 'no' })).toMatchObject({ code: 1 });
         expect(await answer('erasures status case-1')).toMatchObject({ waiting: 2 });
@@ -84,6 +97,7 @@ for (const storage of sharedStorages) {
         expect(code).toBe(0);
         expect(err).toContain('2 users of case-1 would not be erased');
         expect(await answer('erasures status case-1')).toMatchObject({ state: 'canceled', canceled: 2 });
+        expect((await run('erasures list', { env })).out).toMatch(/canceled +0 of 2, 2 canceled +case-1$/m);
       });
 
       it('can be canceled by a script', async () => {
@@ -152,6 +166,7 @@ for (const storage of sharedStorages) {
         await watching.told('0 of 2');
         await run('erasures cancel case-1 --yes', { env });
         expect([await erasing.code, await watching.code]).toEqual([8, 8]);
+        expect(watching.err()).not.toContain('2 of 2');
         expect(erasing.err()).toContain('Not erased: 2 users canceled.');
       });
 
@@ -209,6 +224,8 @@ for (const storage of sharedStorages) {
       const { code, out } = await run('erasures status case-9 --json', { env });
       expect(code).toBe(1);
       expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' } });
+      expect(out).toContain('see: debate-space erasures list');
+      expect(out).not.toContain('DebateSpaceErasures');
     });
   });
 }

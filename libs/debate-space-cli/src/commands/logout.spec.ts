@@ -25,6 +25,14 @@ describe('logout', () => {
     expect(service.received.logouts).toEqual(['ada']);
   });
 
+  it('does not claim that the user is known', async () => {
+    const { code, out } = await run('logout nobody', { env });
+    expect([code, out]).toEqual([
+      0,
+      'The service accepted the logout. It does not say whether it knows the user.\n',
+    ]);
+  });
+
   it('names the cause and the hint when the service refuses', async () => {
     const { code, err } = await run('logout ada', {
       env: { ...env, DEBATE_SPACE_APPLICATION_NAME: 'other' },
@@ -72,9 +80,12 @@ for (const storage of sharedStorages) {
       const watching = start('logout ada', { env });
       await watching.told('this only watches');
       expect(service.received.all).toEqual([]);
+      expect(await run('logout nobody --no-wait', { env })).toMatchObject({
+        out: 'Queued; your app sends it.\n',
+      });
       expect(await run('logout ada --execute-here', { env })).toMatchObject({ code: 0 });
       expect(await watching.code).toBe(0);
-      expect(service.received.logouts).toEqual(['ada', 'ada']);
+      expect(service.received.logouts.toSorted()).toEqual(['ada', 'ada', 'nobody']);
     });
 
     it('keeps it for the app when it is interrupted', async () => {

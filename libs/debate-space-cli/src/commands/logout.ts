@@ -11,6 +11,8 @@ interface LogoutOptions {
   readonly executeHere?: boolean;
 }
 
+/** The answer to a logout is the same for a user who is unknown, or not signed in. */
+const ACCEPTED = 'The service accepted the logout. It does not say whether it knows the user.';
 const LOOK_AGAIN_MS = 200;
 
 /** Logs one user out of the debate space. */
@@ -32,11 +34,11 @@ export function addLogout(program: Command, cli: CliContext): void {
           (await outbox.history(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
         if (wait && !executeHere && context.settings.storage.engine !== 'memory') {
           context.output.note(
-            'Noted. Your app sends it; this only watches. If none is running: --execute-here.',
+            'Queued. Your app sends it; this only watches. If none is running: --execute-here.',
           );
         }
         const logout = wait ? await settled(look, context) : await look();
-        context.output.answer(logout, wait ? 'The user is logged out.' : 'Noted; your app sends it.');
+        context.output.answer(logout, wait ? ACCEPTED : 'Queued; your app sends it.');
       });
     });
   addExamples(command, 'logout 4711', 'logout 4711 --no-wait');

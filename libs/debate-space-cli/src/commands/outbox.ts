@@ -11,6 +11,7 @@ import { Failure } from '../failure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
 import { whole } from '../numbers.js';
 import { withApp } from '../plugin-app.js';
+import { reasonText } from '../reason-text.js';
 import { counted, date, duration, shown, table } from '../text.js';
 
 const PAGE = 1000;
@@ -157,18 +158,18 @@ function statsText({ engine, held, pending, parked, oldestPendingMs }: OutboxSta
 }
 
 function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint }: ParkedLogout): string {
-  const what = `${id}  uid ${shown(uid)}, ${reason}, ended ${date(endedAt)}, parked ${date(parkedAt)}`;
+  const what = `${id}  uid ${shown(uid)}, ${reasonText[reason]}, ended ${date(endedAt)}, parked ${date(parkedAt)}`;
   return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${hint}`;
 }
 
 function logoutText(logout: ExplainedLogout): string {
   const { id, state, reason, endedAt, attempts, cause, hint, dueAt, finishedAt } = logout;
   const more = [
-    `${reason} at ${date(endedAt)}`,
+    `${reasonText[reason]} at ${date(endedAt)}`,
     counted(attempts, 'attempt'),
     cause,
     dueAt && `due ${date(dueAt)}`,
-    finishedAt && `over ${date(finishedAt)}`,
+    finishedAt && `finished ${date(finishedAt)}`,
     hint,
   ];
   return `${id}  ${state}: ${more.filter(Boolean).join(', ')}`;

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { DEMO_MODES, isDemoMode, type DemoMode } from '../demo/demo-mode.js';
 import type { NewUser } from '../state/simulated-user.js';
 import type { SimulatorOptions } from '../simulator-options.js';
 
@@ -8,10 +9,20 @@ export class UsageError extends Error {
 }
 
 export type Command =
-  { action: 'help' } | { action: 'version' } | { action: 'start'; options: SimulatorOptions };
+  | { action: 'help' }
+  | { action: 'version' }
+  | { action: 'mode'; mode: DemoMode; host: string; port: number }
+  | { action: 'start'; options: SimulatorOptions };
 
 export const USAGE = `Usage: debate-space-simulator [flags]
+       debate-space-simulator MODE [--port N] [--host ADDRESS]   switches the one that runs there
 
+Modes:
+${Object.entries(DEMO_MODES)
+  .map(([mode, words]) => `  ${mode.padEnd(23)}  ${words}`)
+  .join('\n')}
+
+Flags:
   --port N                 port to listen on, 0 for any (default 4010; env SIMULATOR_PORT)
   --host ADDRESS           address to listen on (default 127.0.0.1)
   --api-key KEY            API key (env DEBATE_SPACE_API_KEY)
@@ -28,13 +39,15 @@ export const USAGE = `Usage: debate-space-simulator [flags]
  * @throws UsageError saying which flag or variable is wrong
  */
 export function parseCommandLine(args: string[], env: NodeJS.ProcessEnv): Command {
-  const flags = parsedFlags(args);
+  const { flags, mode } = parsedArgs(args);
   if (flags.help) return { action: 'help' };
   if (flags.version) return { action: 'version' };
   const [portName, port] =
     flags.port === undefined ? ['SIMULATOR_PORT', env.SIMULATOR_PORT] : ['--port', flags.port];
+  const number = integer(portName, present(port) ?? '4010', 65_535);
+  if (mode !== undefined) return { action: 'mode', mode, host: flags.host ?? '127.0.0.1', port: number };
   const options: SimulatorOptions = {
-    port: integer(portName, present(port) ?? '4010', 65_535),
+    port: number,
     host: flags.host,
     apiKey: flags['api-key'] ?? present(env.DEBATE_SPACE_API_KEY),
     secretKey: flags['secret-key'] ?? present(env.DEBATE_SPACE_SECRET_KEY),
@@ -45,10 +58,11 @@ export function parseCommandLine(args: string[], env: NodeJS.ProcessEnv): Comman
   return { action: 'start', options };
 }
 
-function parsedFlags(args: string[]) {
+function parsedArgs(args: string[]) {
   try {
-    const { values } = parseArgs({
+    const { values, positionals } = parseArgs({
       args,
+      allowPositionals: true,
       options: {
         port: { type: 'string' },
         host: { type: 'string' },
@@ -61,8 +75,12 @@ function parsedFlags(args: string[]) {
         version: { type: 'boolean', short: 'v' },
       },
     });
-    return values;
+    const [mode, ...others] = positionals;
+    if (others.length > 0 || (mode !== undefined && !isDemoMode(mode)))
+      throw new UsageError(`${positionals.join(' ')} is no mode.`);
+    return { flags: values, mode };
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }

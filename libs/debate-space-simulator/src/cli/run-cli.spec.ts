@@ -70,4 +70,16 @@ describe('the command', () => {
     expect(await version.exitCode).toBe(0);
     expect(version.written.out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
+
+  it('switches the mode of the simulator that runs', async () => {
+    const sim = await start();
+    const { port } = new URL(sim.url);
+    const { written, exitCode } = run(['down', '--port', port]);
+    expect([await exitCode, written.out]).toEqual([0, expect.stringContaining('Down: ')]);
+    expect(await (await fetch(`${sim.url}/simulator/state`)).json()).toMatchObject({ mode: 'down' });
+    await sim.stop();
+    const gone = run(['normal', '--port', port]);
+    expect(await gone.exitCode).toBe(1);
+    expect(gone.written.err).toContain(`No simulator answers at ${sim.url}. Start it`);
+  });
 });

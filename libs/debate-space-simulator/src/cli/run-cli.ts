@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { DebateSpaceSimulator } from '../debate-space-simulator.js';
+import { DEMO_MODES } from '../demo/demo-mode.js';
 import { DEMO_CREDENTIALS, type SimulatorOptions } from '../simulator-options.js';
 import { parseCommandLine, USAGE, UsageError, type Command } from './command-line.js';
 
@@ -12,7 +13,7 @@ export interface CliSurroundings {
   readonly stopRequested: Promise<void>;
 }
 
-/** Runs the command line. Returns the exit code: 0, 1 when it cannot start, 2 for a wrong command line. */
+/** Runs the command line. Returns the exit code: 0, 1 when it cannot start or none runs, 2 for a wrong command line. */
 export async function runCli(args: string[], surroundings: CliSurroundings): Promise<number> {
   let command: Command;
   try {
@@ -24,8 +25,29 @@ export async function runCli(args: string[], surroundings: CliSurroundings): Pro
   }
   if (command.action === 'help') surroundings.out(USAGE);
   else if (command.action === 'version') surroundings.out(`${await version()}\n`);
+  else if (command.action === 'mode') return switchMode(command, surroundings);
   else return serve(command.options, surroundings);
   return 0;
+}
+
+async function switchMode(
+  { mode, host, port }: Extract<Command, { action: 'mode' }>,
+  { out, err }: CliSurroundings,
+): Promise<number> {
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  try {
+    const response = await fetch(`${url}/simulator/mode`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ mode }),
+    });
+    if (!response.ok) throw new Error(String(response.status));
+    out(`${url}: ${DEMO_MODES[mode]}.\n`);
+    return 0;
+  } catch {
+    err(`No simulator answers at ${url}. Start it, or name its port: --port N.\n`);
+    return 1;
+  }
 }
 
 async function serve(
@@ -66,6 +88,7 @@ function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): str
   application name  ${simulator.applicationName}
   API key           ${options.apiKey === undefined ? DEMO_CREDENTIALS.apiKey : given}
   secret key        ${options.secretKey === undefined ? `${DEMO_CREDENTIALS.secretKey} (for demos only)` : given}
+Faults: on the page, or in another shell: debate-space-simulator down --port ${new URL(simulator.url).port}
 Stop with Ctrl+C.
 `;
 }

@@ -24,7 +24,17 @@ class FakeElement {
 
 /** Runs the page's script and hands out its list, its summary and its connection. */
 function runPage() {
-  const elements = { users: new FakeElement(), summary: new FakeElement() };
+  const radios = ['normal', 'down'].map((value) => ({ value, checked: false }));
+  const listeners: { change?: (event: { target: { value: string } }) => void } = {};
+  const modes = {
+    querySelectorAll: () => radios,
+    addEventListener: (name: 'change', listener: (typeof listeners)['change']) => {
+      listeners[name] = listener;
+    },
+  };
+  const elements = { users: new FakeElement(), summary: new FakeElement(), modes };
+  const sent: unknown[] = [];
+  const fetch = (...request: unknown[]) => sent.push(request);
   const document = {
     getElementById: (id: keyof typeof elements) => elements[id],
     createElement: () => new FakeElement(),
@@ -34,20 +44,22 @@ function runPage() {
   const EventSource = function () {
     return connection;
   };
-  runInNewContext(PAGE_SCRIPT, { document, EventSource });
+  runInNewContext(PAGE_SCRIPT, { document, EventSource, fetch });
   const show = (state: DebateState) => connection.onmessage?.({ data: JSON.stringify(state) });
-  return { ...elements, show, fail: () => connection.onerror?.() };
+  const choose = (value: string) => listeners.change?.({ target: { value } });
+  return { ...elements, radios, sent, choose, show, fail: () => connection.onerror?.() };
 }
 
 describe('the script of the page', () => {
   it('lists the users, as text, with who is in the debate', () => {
     const page = runPage();
     page.show({
+      mode: 'down',
       signedIn: ['u-1'],
       users: [
-        { uid: 'u-1', name: '<b>F</b>', contributions: 1 },
-        { uid: 'u-2', name: null, contributions: 0 },
-        { uid: null, name: null, contributions: 3 },
+        { id: 1, uid: 'u-1', name: '<b>F</b>', contributions: 1 },
+        { id: 2, uid: 'u-2', name: null, contributions: 0 },
+        { id: 3, uid: null, name: null, contributions: 3 },
       ],
     });
     expect(page.users.children.map(({ texts }) => texts)).toEqual([
@@ -56,6 +68,13 @@ describe('the script of the page', () => {
       ['Anonymized user', '3 contributions', '○ Not signed in'],
     ]);
     expect(page.summary.textContent).toBe('1 of 3 signed in to the debate');
+    expect(page.radios.map(({ checked }) => checked)).toEqual([false, true]);
+  });
+
+  it('switches the mode', () => {
+    const page = runPage();
+    page.choose('slow');
+    expect(page.sent).toMatchObject([['/simulator/mode', { method: 'POST', body: '{"mode":"slow"}' }]]);
   });
 
   it('says so when the connection is lost', () => {

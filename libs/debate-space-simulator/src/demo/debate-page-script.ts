@@ -2,6 +2,7 @@
 export const PAGE_SCRIPT = `
 const list = document.getElementById('users');
 const summary = document.getElementById('summary');
+const modes = document.getElementById('modes');
 
 function element(name, className, text) {
   const node = document.createElement(name);
@@ -21,10 +22,16 @@ function item(user, present) {
 }
 
 function show(state) {
+  for (const radio of modes.querySelectorAll('input')) radio.checked = radio.value === state.mode;
   const present = new Set(state.signedIn);
   list.replaceChildren(...state.users.map((user) => item(user, present.has(user.uid))));
   summary.textContent = present.size + ' of ' + state.users.length + ' signed in to the debate';
 }
+
+modes.addEventListener('change', ({ target }) => {
+  const body = JSON.stringify({ mode: target.value });
+  fetch('/simulator/mode', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+});
 
 const events = new EventSource('/simulator/events');
 events.onmessage = (message) => show(JSON.parse(message.data));

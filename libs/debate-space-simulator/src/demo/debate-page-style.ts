@@ -7,6 +7,9 @@ main { max-width: 40rem; margin: 0 auto; padding: 1.5rem 1rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.125rem; margin: 1.5rem 0 .5rem; }
 .note { margin: .25rem 0 1rem; opacity: .75; }
+fieldset { margin: 1rem 0; padding: .25rem 1rem .75rem; border: 1px solid var(--line); border-radius: .375rem; }
+legend { font-weight: 600; }
+label { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; }
 #summary { font-weight: 600; }
 ul { list-style: none; margin: 0; padding: 0; border-top: 1px solid var(--line); }
 li { display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding: .75rem 0; border-bottom: 1px solid var(--line); }

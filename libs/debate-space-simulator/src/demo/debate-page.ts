@@ -1,5 +1,10 @@
+import { DEMO_MODES } from './demo-mode.js';
 import { PAGE_SCRIPT } from './debate-page-script.js';
 import { PAGE_STYLE } from './debate-page-style.js';
+
+const MODES = Object.entries(DEMO_MODES)
+  .map(([mode, words]) => `<label><input type="radio" name="mode" value="${mode}"> ${words}</label>`)
+  .join('\n');
 
 /** The page at `/`. @param nonce for the content security policy, Base64 */
 export function debatePage(applicationName: string, nonce: string): string {
@@ -18,6 +23,10 @@ export function debatePage(applicationName: string, nonce: string): string {
 <h1>${title}</h1>
 <p class="note">A simulator for tests and demos. Nothing here is kept.</p>
 <p id="summary" role="status">Connecting …</p>
+<fieldset id="modes">
+<legend>Faults to play with</legend>
+${MODES}
+</fieldset>
 <h2 id="users-title">Users</h2>
 <ul id="users" aria-labelledby="users-title"></ul>
 <noscript><p>This page needs JavaScript. <a href="/simulator/state">The state as JSON</a></p></noscript>

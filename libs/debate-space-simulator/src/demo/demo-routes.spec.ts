@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
 import { openEvents } from '../testing/event-reader.js';
 import { deleteUser, logOut, simulators } from '../testing/service-client.js';
 import { signedToken } from '../testing/signed-token.js';
@@ -38,16 +39,18 @@ describe('the event stream', () => {
     const events = await openEvents(`${sim.url}/simulator/events`);
     expect(events.response.headers.get('access-control-allow-origin')).toBe('*');
     expect(events.response.headers.get('content-type')).toContain('text/event-stream');
-    const users = [{ uid: 'u-1', name: 'F L', contributions: 2 }];
-    expect(await events.next()).toEqual({ signedIn: [], users });
+    const mode = 'normal';
+    const users = [{ id: 1, uid: 'u-1', name: 'F L', contributions: 2 }];
+    expect(await events.next()).toEqual({ mode, signedIn: [], users });
     sim.debate.signIn('u-1');
-    expect(await events.next()).toEqual({ signedIn: ['u-1'], users });
+    expect(await events.next()).toEqual({ mode, signedIn: ['u-1'], users });
     await logOut(sim, signedToken());
-    expect(await events.next()).toEqual({ signedIn: [], users });
+    expect(await events.next()).toEqual({ mode, signedIn: [], users });
     sim.users.anonymize('u-1');
     expect(await events.next()).toEqual({
+      mode,
       signedIn: [],
-      users: [{ uid: null, name: null, contributions: 2 }],
+      users: [{ id: 1, uid: null, name: null, contributions: 2 }],
     });
     await events.close();
   });
@@ -60,8 +63,9 @@ describe('the demo sign-in', () => {
     expect(sim.users.get('u-1')).toMatchObject({ first_name: 'F', email: 'e@example.org' });
     const state = await fetch(`${sim.url}/simulator/state`);
     expect(await state.json()).toEqual({
+      mode: 'normal',
       signedIn: ['u-1'],
-      users: [{ uid: 'u-1', name: 'F', contributions: 0 }],
+      users: [{ id: 1, uid: 'u-1', name: 'F', contributions: 0 }],
     });
   });
 
@@ -90,5 +94,62 @@ describe('the demo sign-in', () => {
   it('refuses what another site’s form could send', async () => {
     const sim = await start();
     expect((await signIn(sim.url, { uid: 'u-1' }, 'text/plain')).status).toBe(415);
+  });
+});
+
+describe('the mode', () => {
+  const setMode = (url: string, body: unknown, type = 'application/json') =>
+    fetch(`${url}/simulator/mode`, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body: JSON.stringify(body),
+    });
+
+  it('takes the service down, while the page goes on, and brings it back', async () => {
+    const sim = await start();
+    expect((await setMode(sim.url, { mode: 'down' })).status).toBe(200);
+    await expect(logOut(sim, signedToken())).rejects.toThrow('fetch failed');
+    expect((await fetch(sim.url)).status).toBe(200);
+    expect(await (await fetch(`${sim.url}/simulator/state`)).json()).toMatchObject({ mode: 'down' });
+    expect((await signIn(sim.url, { uid: 'u-1' })).status).toBe(503);
+    await setMode(sim.url, { mode: 'normal' });
+    expect((await logOut(sim, signedToken())).status).toBe(200);
+  });
+
+  it('refuses logouts and nothing else, before other faults and in place of the last mode', async () => {
+    const sim = await start({ users: [{ uid: 'u-1' }] });
+    sim.faults.add({ kind: 'latency', ms: 10 });
+    await setMode(sim.url, { mode: 'slow' });
+    await setMode(sim.url, { mode: 'refuse-logouts' });
+    expect((await logOut(sim, signedToken())).status).toBe(403);
+    expect((await deleteUser(sim, 'u-1')).status).toBe(200);
+  });
+
+  it('slows the service down', async () => {
+    const sim = await start();
+    await setMode(sim.url, { mode: 'slow' });
+    const answer = logOut(sim, signedToken());
+    await sim.received.waitFor('logout');
+    await expect(Promise.race([answer, delay(200, 'not yet')])).resolves.toBe('not yet');
+    await answer;
+  });
+
+  it('is announced to the pages that are open', async () => {
+    const sim = await start();
+    const events = await openEvents(`${sim.url}/simulator/events`);
+    await events.next();
+    await setMode(sim.url, { mode: 'down' });
+    expect(await events.next()).toMatchObject({ mode: 'down' });
+    await events.close();
+  });
+
+  it.each([
+    ['an unknown mode', { mode: 'toString' }, 'application/json', 400],
+    ['a body without a mode', [], 'application/json', 400],
+    ['what another site’s form could send', { mode: 'down' }, 'text/plain', 415],
+  ])('refuses %s', async (_what, body, type, status) => {
+    const sim = await start();
+    expect((await setMode(sim.url, body, type)).status).toBe(status);
+    expect((await logOut(sim, signedToken())).status).toBe(200);
   });
 });

@@ -10,6 +10,7 @@ import type { DebateSessions } from '../state/debate-sessions.js';
 import type { SimulatedUsers } from '../state/simulated-users.js';
 import { DeletedUidError } from '../state/uid-errors.js';
 import { debatePage } from './debate-page.js';
+import { modeRequest, type DemoModeSwitch } from './demo-mode.js';
 import { debateState } from './debate-state.js';
 import type { EventStream } from './event-stream.js';
 import { signInRequest } from './sign-in-request.js';
@@ -17,6 +18,7 @@ import { signInRequest } from './sign-in-request.js';
 /** The page and what it needs. None of it is part of the interface, is recorded or meets a fault. */
 export function demoRoutes(
   applicationName: string,
+  demo: DemoModeSwitch,
   users: SimulatedUsers,
   debate: DebateSessions,
   events: EventStream,
@@ -39,26 +41,38 @@ export function demoRoutes(
     events.connect(response);
   });
   router.get('/simulator/state', async (_request, response) => {
-    await sendAnswer(response, jsonAnswer(200, debateState(users, debate), { 'cache-control': 'no-store' }));
+    await sendAnswer(
+      response,
+      jsonAnswer(200, debateState(demo.mode, users, debate), { 'cache-control': 'no-store' }),
+    );
   });
-  router.post('/simulator/sign-in', async (request, response) => {
-    try {
-      await sendAnswer(response, await signIn(request, debate));
-    } catch (error) {
-      // Nobody is left to answer an incomplete request.
-      if (!(error instanceof IncompleteRequest)) throw error;
-    }
+  const post = (path: string, act: (body: string) => void): void => {
+    router.post(path, async (request, response) => {
+      try {
+        await sendAnswer(response, await answerTo(request, act));
+      } catch (error) {
+        // Nobody is left to answer an incomplete request.
+        if (!(error instanceof IncompleteRequest)) throw error;
+      }
+    });
+  };
+  post('/simulator/mode', (body) => {
+    demo.set(modeRequest(body));
+  });
+  post('/simulator/sign-in', (body) => {
+    if (demo.mode === 'down') throw Refusal.of(503, 'The service is down');
+    const { uid, ...profile } = signInRequest(body);
+    debate.signIn(uid, profile);
   });
   return router;
 }
 
-async function signIn(request: IncomingMessage, debate: DebateSessions): Promise<Answer> {
+async function answerTo(request: IncomingMessage, act: (body: string) => void): Promise<Answer> {
   try {
     if (!hasMediaType(request.headers['content-type'], JSON_MEDIA_TYPE)) {
       throw Refusal.of(415, `Content-Type must be ${JSON_MEDIA_TYPE}`);
     }
-    const { uid, ...profile } = signInRequest(await readBody(request));
-    debate.signIn(uid, profile);
+    act(await readBody(request));
     return jsonAnswer(200, { success: true });
   } catch (error) {
     if (error instanceof Refusal) return error.answer;

@@ -1,20 +1,24 @@
 import type { ServerResponse } from 'node:http';
 import type { DebateSessions } from '../state/debate-sessions.js';
 import type { SimulatedUsers } from '../state/simulated-users.js';
+import type { DemoModeSwitch } from './demo-mode.js';
 import { debateState } from './debate-state.js';
 
 /** Server-sent events: the full state immediately and after each change. Not part of the interface. */
 export class EventStream {
+  readonly #demo: DemoModeSwitch;
   readonly #users: SimulatedUsers;
   readonly #debate: DebateSessions;
   readonly #viewers = new Set<ServerResponse>();
 
-  constructor(users: SimulatedUsers, debate: DebateSessions) {
+  constructor(demo: DemoModeSwitch, users: SimulatedUsers, debate: DebateSessions) {
+    this.#demo = demo;
     this.#users = users;
     this.#debate = debate;
     const send = (): void => {
       for (const viewer of this.#viewers) viewer.write(this.#message());
     };
+    demo.on('change', send);
     users.on('change', send);
     debate.on('change', send);
   }
@@ -33,6 +37,6 @@ export class EventStream {
   }
 
   #message(): string {
-    return `data: ${JSON.stringify(debateState(this.#users, this.#debate))}\n\n`;
+    return `data: ${JSON.stringify(debateState(this.#demo.mode, this.#users, this.#debate))}\n\n`;
   }
 }

@@ -9,6 +9,7 @@ interface Entry {
 /** The faults in force. A request meets one at most: the oldest that fits. */
 export class Faults {
   readonly #entries = new Set<Entry>();
+  #first: FaultRule | undefined;
 
   /** Puts a fault in force. The function returned takes it back; calling it again does nothing. */
   add(rule: FaultRule): () => void {
@@ -19,19 +20,29 @@ export class Faults {
     };
   }
 
+  /** Puts a fault before all others, in place of the last one set here, until it is set again. Undefined: none. */
+  setFirst(rule: FaultRule | undefined): void {
+    this.#first = rule;
+  }
+
+  /** Takes back all that were added. */
   clear(): void {
     this.#entries.clear();
   }
 
   /** The fault for a request, which uses it up by one. Called by the server. */
   take(operation: Operation): Fault | undefined {
+    if (this.#first && meets(this.#first, operation)) return this.#first;
     for (const entry of this.#entries) {
-      const wanted = entry.rule.operation ?? 'any';
-      if (entry.left <= 0 || (wanted !== 'any' && wanted !== operation)) continue;
+      if (entry.left <= 0 || !meets(entry.rule, operation)) continue;
       entry.left -= 1;
       if (entry.left <= 0) this.#entries.delete(entry);
       return entry.rule;
     }
     return undefined;
   }
+}
+
+function meets({ operation = 'any' }: FaultRule, requested: Operation): boolean {
+  return operation === 'any' || operation === requested;
 }

@@ -1,5 +1,6 @@
 import * as expressModule from 'express';
 import type { ErrorRequestHandler, Express } from 'express';
+import type { DemoModeSwitch } from '../demo/demo-mode.js';
 import { demoRoutes } from '../demo/demo-routes.js';
 import type { EventStream } from '../demo/event-stream.js';
 import { LogoutTokenVerifier } from '../logout-token/logout-token-verifier.js';
@@ -27,6 +28,7 @@ const express =
 /** The parts of a simulator its routes work on. */
 export interface ServiceParts extends RouteSurroundings {
   readonly clock: ServiceClock;
+  readonly demo: DemoModeSwitch;
   readonly users: SimulatedUsers;
   readonly debate: DebateSessions;
   readonly tokens: AccessTokens;
@@ -37,7 +39,7 @@ export interface ServiceParts extends RouteSurroundings {
 
 /** The routes of sections 4.1 to 4.5, and the page with the demo routes. */
 export function serviceApp(settings: SimulatorSettings, parts: ServiceParts): Express {
-  const { users, debate, tokens, clock, events, baseUrl } = parts;
+  const { demo, users, debate, tokens, clock, events, baseUrl } = parts;
   const window = new SlidingWindow(settings.rateLimit);
   const authorization = new ClientAuthorization(settings.apiKey, tokens, window);
   const verifier = new LogoutTokenVerifier(settings, clock);
@@ -53,7 +55,7 @@ export function serviceApp(settings: SimulatorSettings, parts: ServiceParts): Ex
     response.setHeader('date', new Date(clock.nowMs()).toUTCString());
     next();
   });
-  app.use(demoRoutes(settings.applicationName, users, debate, events));
+  app.use(demoRoutes(settings.applicationName, demo, users, debate, events));
   app.post('/oauth/token', route('token', obtainToken(settings, tokens)));
   app.post('/api/v1/users/:uid/anonymize', route('anonymize', anonymizeUser(authorization, users)));
   app.delete('/api/v1/users/:uid', route('delete', deleteUser(authorization, users)));

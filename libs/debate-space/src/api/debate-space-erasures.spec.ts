@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Readable } from 'node:stream';
 import { Clocks, erasureProcess } from '../../../../test/support/erasure-process.js';
 import { openMemory } from '../../../../test/support/outbox-engines.js';
+import { RateLimiter } from '../service/rate-limiter.js';
 import { DebateSpaceErasures } from './debate-space-erasures.js';
 import { StorageError } from '../errors.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
@@ -15,7 +16,13 @@ describe('a request whose outcome is unknown', () => {
     const process = erasureProcess(storage, new Clocks());
     const calls = { allUsers: () => Readable.from([]) };
     const closing = new AbortController().signal;
-    erasures = new DebateSpaceErasures(process.storage, calls, closing, () => undefined);
+    erasures = new DebateSpaceErasures(
+      process.storage,
+      calls,
+      new RateLimiter(false),
+      closing,
+      () => undefined,
+    );
   });
   afterEach(() => {
     jest.restoreAllMocks();

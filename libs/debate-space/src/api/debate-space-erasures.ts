@@ -5,7 +5,7 @@ import { StorageError } from '../errors.js';
 import type { ErasureCalls } from '../erasure/erasure-calls.js';
 import { finishedEvent } from '../erasure/erasure-change.js';
 import { ErasureControl } from '../erasure/erasure-control.js';
-import { watchProgress } from '../erasure/erasure-progress.js';
+import { watchProgress, type JobPace } from '../erasure/erasure-progress.js';
 import { batchRequest, ErasureRequests } from '../erasure/erasure-requests.js';
 import type { ErasureStorage } from '../erasure/erasure-storage.js';
 import type {
@@ -44,6 +44,7 @@ export class DebateSpaceErasures {
   readonly #storage: ErasureStorage;
   readonly #control: ErasureControl;
   readonly #calls: Pick<ErasureCalls, 'allUsers'>;
+  readonly #pace: JobPace;
   readonly #closing: AbortSignal;
   readonly #emit: Emit;
 
@@ -51,12 +52,14 @@ export class DebateSpaceErasures {
   constructor(
     storage: ErasureStorage,
     calls: Pick<ErasureCalls, 'allUsers'>,
+    pace: JobPace,
     closing: AbortSignal,
     emit: Emit,
   ) {
     this.#storage = storage;
     this.#control = new ErasureControl(storage);
     this.#calls = calls;
+    this.#pace = pace;
     this.#closing = closing;
     this.#emit = emit;
   }
@@ -157,11 +160,12 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * The progress, immediately and whenever it changes, whichever instance does the work; a paused reference is waited for.
+   * The progress, immediately, about every second and whenever it changes, whichever instance does the work; a paused
+   * reference is waited for.
    * Completes with the work – when all users are finished or parked – or with the app.
    */
   progress(reference: string): Observable<ErasureProgress> {
-    return watchProgress(this.#storage, reference, this.#closing);
+    return watchProgress(this.#storage, reference, this.#pace, this.#closing);
   }
 
   /**

@@ -57,10 +57,12 @@ export interface RequestedErasure extends ErasureStatus {
 
 /** How far the work is. */
 export interface ErasureProgress extends ErasureStatus {
-  /** Users a minute, over the last minute at most; 0 while nothing was done. */
+  /** Users a minute, over the last minute at most in which users were erased, and no more than `http.rateLimit` permits. */
   readonly perMinute: number;
-  /** Until the end at this rate, in milliseconds; absent while there is no rate. */
+  /** Until the end at this rate and under the rate limit, in milliseconds; absent while neither is known. */
   readonly msLeft?: number;
+  /** Until the rate limit, or a pause that the service requested, lets the next user through; absent while it does. */
+  readonly waitMs?: number;
 }
 
 /** What is kept of an erasure that is finished: nothing personal. */

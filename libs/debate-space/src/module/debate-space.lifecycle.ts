@@ -14,6 +14,9 @@ import { bootWarnings } from './boot-warnings.js';
 import { EventLog } from './event-log.js';
 import type { Shutdown } from './shutdown.js';
 
+/** How often the log says how many more logouts and erasures were parked. */
+const LOG_FLUSH_MS = 60_000;
+
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #containment: Containment;
@@ -30,10 +33,22 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   ) {
     const log = new EventLog(application.logger);
     this.#containment = new Containment(log.write.bind(log));
-    application.events.subscribe((event) => {
+    const flush = (): void => {
       this.#containment.run('logger', () => {
-        log.write(event);
+        log.flush();
       });
+    };
+    const timer = setInterval(flush, LOG_FLUSH_MS).unref();
+    application.events.subscribe({
+      next: (event) => {
+        this.#containment.run('logger', () => {
+          log.write(event);
+        });
+      },
+      complete: () => {
+        clearInterval(timer);
+        flush();
+      },
     });
     this.#attach();
   }

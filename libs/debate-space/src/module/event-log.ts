@@ -15,7 +15,8 @@ const PAUSE_LINE_EVERY_MS = 5 * 60_000;
  */
 export class EventLog {
   readonly #logged = new Set<string>();
-  readonly #parkedFor = new Map<string, number>();
+  /** Those that are parked since the last {@link flush}, by reason. */
+  readonly #parkedFor = new Map<string, { more: number; last: string }>();
   #nextPauseLineAt = 0;
 
   constructor(private readonly logger: LoggerService) {}
@@ -31,7 +32,7 @@ export class EventLog {
   readonly #lines: Lines = {
     'session-store-found': ({ store }) => ['log', `session store found: ${store}`],
     'logout-parked': ({ id, attempts, cause, hint }) =>
-      this.#parked('logout', id, `after attempt ${attempts} (${cause}): ${hint}`),
+      this.#parked(`logout ${id}`, `after attempt ${attempts} (${cause}): ${hint}`),
     'service-down': ({ cause }) => [
       'warn',
       `the service does not take logouts (${cause}); they wait in the outbox`,
@@ -60,7 +61,7 @@ export class EventLog {
       `erasure ${reference} is overdue: ${waiting} not done after ${days} days`,
     ],
     'erasure-parked': ({ reference, cause, hint }) =>
-      this.#parked('erasure', `of ${reference}`, `(${cause}): ${hint}; then retry it`),
+      this.#parked(`erasure of ${reference}`, `(${cause}): ${hint}; then retry it`),
     'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
       `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${canceled} canceled`,
@@ -81,13 +82,19 @@ export class EventLog {
       ),
   };
 
-  /** A wrong secret parks every logout: of those for the same reason, the 1st, 10th, 100th … is logged. */
-  #parked(kind: 'logout' | 'erasure', which: string, why: string): Line | undefined {
-    const count = (this.#parkedFor.get(why) ?? 0) + 1;
-    if (this.#parkedFor.size < MAX_REMEMBERED || this.#parkedFor.has(why)) this.#parkedFor.set(why, count);
-    if (!/^10*$/.test(String(count))) return undefined;
-    if (count === 1) return ['error', `${kind} ${which} is parked ${why}`];
-    return ['error', `${count} ${kind}s are parked, the last ${which}, ${why}`];
+  /** Writes how many were parked beside those that have a line. */
+  flush(): void {
+    const parked = [...this.#parkedFor];
+    this.#parkedFor.clear();
+    for (const [why, { more, last }] of parked)
+      if (more > 0) this.logger.error(`${more} more parked, the last: ${last} ${why}`);
+  }
+
+  /** A wrong secret parks every logout: of those for the same reason, the first is logged, the others with `flush`. */
+  #parked(which: string, why: string): Line | undefined {
+    const { more } = this.#parkedFor.get(why) ?? { more: -1 };
+    this.#parkedFor.set(why, { more: more + 1, last: which });
+    return more < 0 ? ['error', `${which} is parked ${why}`] : undefined;
   }
 
   #pauseRequested(status: number, pauseMs: number): Line | undefined {

@@ -22,7 +22,7 @@ import { backchannelLogoutUrl, LogoutRoute } from '../service/logout-route.js';
 import { RateLimiter } from '../service/rate-limiter.js';
 import { ServiceClient } from '../service/service-client.js';
 import { ServicePause } from '../service/service-pause.js';
-import { tryAcquireSlot } from '../service/shared-slots.js';
+import { slotWaitMs, tryAcquireSlot } from '../service/shared-slots.js';
 import { Transport } from '../service/transport.js';
 import { UsersApi } from '../service/users-api.js';
 import { SessionRegistry } from '../session-end/expiry/session-registry.js';
@@ -44,8 +44,13 @@ const service = [
   }),
   provide(RateLimiter, [], ({ options, storage }) => {
     // What outlives a process may be shared by several.
-    const shared = options.storage.durable ? tryAcquireSlot.bind(undefined, storage) : undefined;
-    return new RateLimiter(options.http.rateLimit, shared);
+    const { rateLimit } = options.http;
+    if (!options.storage.durable) return new RateLimiter(rateLimit);
+    return new RateLimiter(
+      rateLimit,
+      tryAcquireSlot.bind(undefined, storage),
+      slotWaitMs.bind(undefined, storage),
+    );
   }),
   provide(
     ServiceClient,
@@ -144,9 +149,12 @@ const sessions = [
 /** What a host injects. */
 const api = [
   construct(DebateSpaceService, UsersApi, EndRecorder, LogoutRoute),
-  provide(DebateSpaceErasures, [ErasureStorage, ErasureCalls], ({ shutdown, emit }, storage, calls) => {
-    return new DebateSpaceErasures(storage, calls, shutdown.signal, emit);
-  }),
+  provide(
+    DebateSpaceErasures,
+    [ErasureStorage, ErasureCalls, RateLimiter],
+    ({ shutdown, emit }, storage, calls, limiter) =>
+      new DebateSpaceErasures(storage, calls, limiter, shutdown.signal, emit),
+  ),
   provide(DebateSpaceEvents, [], ({ events }) => new DebateSpaceEvents(events)),
   provide(DebateSpaceOutbox, [LogoutQueue, LogoutDelivery], ({ options, storage }, queue, delivery) => {
     const { breaker, queue: logouts } = delivery;

@@ -26,6 +26,9 @@ export interface NoSlot {
  */
 export type TryAcquire = (requests: number, perMs: number) => Promise<number>;
 
+/** @returns milliseconds until the request after `ahead` others could have a slot of all instances */
+export type SlotWaitMs = (ahead: number, requests: number, perMs: number) => Promise<number>;
+
 interface Waiting {
   readonly settle: (slot: Slot | NoSlot) => void;
   readonly isJob: boolean;
@@ -68,8 +71,12 @@ export class RateLimiter {
   /** Until then, the limit of this process alone counts. */
   #aloneUntil = 0;
 
-  /** @param tryAcquire of a storage that several instances share */
-  constructor(limit: RateLimit | false, tryAcquire?: TryAcquire) {
+  /** @param tryAcquire of a storage that several instances share, as is `slotWaitMs` */
+  constructor(
+    limit: RateLimit | false,
+    tryAcquire?: TryAcquire,
+    private readonly slotWaitMs?: SlotWaitMs,
+  ) {
     this.#limit = limit === false ? undefined : limit;
     this.#reserved = limit === false ? 0 : Math.floor(limit.requests * RESERVED);
     this.#tryAcquire = tryAcquire;
@@ -109,6 +116,29 @@ export class RateLimiter {
   pause(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
     this.#grant();
+  }
+
+  /** How many jobs a minute the limit permits. */
+  get jobsPerMinute(): number {
+    return this.#limit ? ((this.#limit.requests - this.#reserved) * 60_000) / this.#limit.perMs : Infinity;
+  }
+
+  /**
+   * For how long the limit, or a pause that the service requested, holds up the last of so many jobs, in milliseconds.
+   * Those under way in this process are the first of them.
+   */
+  async jobWaitMs(jobs: number): Promise<number> {
+    const now = performance.now();
+    const ahead = jobs - this.#underWay - 1;
+    if (ahead < 0) return 0;
+    const pauseMs = Math.max(0, this.#pausedUntil - now);
+    if (!this.#limit) return pauseMs;
+    const { requests, perMs } = this.#limit;
+    const permitted = requests - this.#reserved;
+    const ownAt = this.#freeAt(this.#reserved + (ahead % permitted), now);
+    const ownMs = ownAt - now + Math.floor(ahead / permitted) * (perMs + MARGIN_MS);
+    const sharedMs = (await this.slotWaitMs?.(ahead, permitted, perMs + ON_ITS_WAY_MS)) ?? 0;
+    return Math.max(pauseMs, ownMs, sharedMs);
   }
 
   #newSlot(): Slot {

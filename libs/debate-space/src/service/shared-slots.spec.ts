@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { SharedStorage } from '../../../../test/support/shared-storage.js';
-import { tryAcquireSlot } from './shared-slots.js';
+import { slotWaitMs, tryAcquireSlot } from './shared-slots.js';
 
 const YEARS = 4 * 365 * 86_400_000;
 
@@ -27,5 +27,16 @@ describe('the rate limit that processes share', () => {
     storage.time -= YEARS;
     expect(await tryAcquireSlot(storage, 1, 1_000)).toBe(0);
     expect(await tryAcquireSlot(storage, 1, 1_000)).toBe(1_000);
+  });
+
+  it('says when the requests after the next ones have their slots, and takes none', async () => {
+    const storage = new SharedStorage();
+    const waitsMs = () => Promise.all([0, 1, 2, 3].map((ahead) => slotWaitMs(storage, ahead, 2, 1_000)));
+    expect(await waitsMs()).toEqual([0, 0, 1_000, 1_000]);
+    await tryAcquireSlot(storage, 2, 1_000);
+    storage.time += 400;
+    await tryAcquireSlot(storage, 2, 1_000);
+    expect(await waitsMs()).toEqual([600, 1_000, 1_600, 2_000]);
+    expect(await waitsMs()).toEqual([600, 1_000, 1_600, 2_000]);
   });
 });

@@ -1,6 +1,7 @@
 import type { DebateSpaceStorage } from '../storage/storage.js';
 
 const [FROM, TO] = ['rate:', 'rate:~'];
+const numberOf = (key = numbered(0)): number => Number(key.slice(FROM.length));
 const numbered = (n: number): string => `${FROM}${String(Math.max(0, n)).padStart(15, '0')}`;
 
 /**
@@ -19,8 +20,8 @@ export async function tryAcquireSlot(
       storage.range(FROM, TO, { limit: 1, reverse: true }),
       storage.range(FROM, TO, { limit: 2 }),
     ]);
-    const [newest = numbered(0)] = last[0] ?? [];
-    const next = Number(newest.slice(FROM.length)) + 1;
+    const [newest] = last[0] ?? [];
+    const next = numberOf(newest) + 1;
     const [before] = await storage.get([numbered(next - requests)]);
     const waitMs = Number(before ?? -Infinity) + perMs - now;
     // More than a window: that row was written when the clock was ahead.
@@ -31,4 +32,17 @@ export async function tryAcquireSlot(
     changes.set(numbered(next), String(now));
     if (await storage.commit(new Map([[numbered(next), undefined]]), changes)) return 0;
   }
+}
+
+/** Takes no slot. @returns milliseconds until the request after `ahead` others could have one, if nobody else asks */
+export async function slotWaitMs(
+  storage: DebateSpaceStorage,
+  ahead: number,
+  requests: number,
+  perMs: number,
+): Promise<number> {
+  const [[newest] = []] = await storage.range(FROM, TO, { limit: 1, reverse: true });
+  const [before] = await storage.get([numbered(numberOf(newest) + 1 + (ahead % requests) - requests)]);
+  const waitMs = Math.max(0, Number(before ?? -Infinity) + perMs - storage.now());
+  return waitMs + Math.floor(ahead / requests) * perMs;
 }
