@@ -61,7 +61,7 @@ chromium.describe('the faults to play with', () => {
     await ben.locator('summary', { hasText: 'Delete me' }).click();
     await ben.getByLabel('To confirm').last().fill('ben');
     await ben.getByRole('button', { name: 'Delete me and my contributions' }).click();
-    await sentence(ben).filter({ hasText: 'does not erase at the moment' }).waitFor();
+    await sentence(ben).filter({ hasText: 'the debate space cannot be reached' }).waitFor();
 
     await choose('Answers as usual');
     await ben.getByText('Done.', { exact: true }).waitFor();
@@ -99,7 +99,7 @@ chromium.describe('the faults to play with', () => {
     const admin = await host.loggedIn('admin');
     await choose('Down');
     await erase(admin, 'leavers', ['member-001', 'member-002', 'member-003']);
-    await sentence(admin).filter({ hasText: 'does not erase at the moment' }).waitFor();
+    await sentence(admin).filter({ hasText: 'the debate space cannot be reached' }).waitFor();
     await admin.getByRole('button', { name: 'Pause' }).click();
     await sentence(admin).filter({ hasText: 'Paused.' }).waitFor();
     await admin.getByRole('button', { name: 'Cancel what has not begun' }).click();
@@ -180,8 +180,11 @@ describe('the progress of an erasure', () => {
   });
 
   it('names the cause during an outage, and no pace', () => {
-    const { sentence, pace } = erasureView(progress, 'ECONNRESET');
-    expect([sentence, pace]).toEqual([expect.stringContaining('(ECONNRESET). The app tries again'), '']);
+    const { sentence, pace } = erasureView(progress, 'the debate space cannot be reached');
+    expect([sentence, pace]).toEqual([
+      'Not possible at the moment: the debate space cannot be reached. The app tries again automatically.',
+      '',
+    ]);
   });
 
   it('is not full when users are canceled', () => {

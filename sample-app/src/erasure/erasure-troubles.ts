@@ -19,8 +19,19 @@ export class ErasureTroubles {
     });
   }
 
-  /** The cause, such as `503` or `ECONNREFUSED`. */
+  /** In words. The rate limit is no trouble: the progress says how long it takes. */
   of(reference: string): string | undefined {
-    return this.#outage ?? this.#causes.get(reference);
+    const cause = this.#outage ?? this.#causes.get(reference);
+    return cause === undefined || cause === 'no slot of the rate limit' ? undefined : inPlainWords(cause);
   }
+}
+
+/** @param cause docs/troubleshooting.md has them all */
+function inPlainWords(cause: string): string {
+  if (cause === 'beforeErase failed') return 'this app could not check whether the user may be erased';
+  if (cause === 'unreadable') return 'the record of this erasure cannot be read';
+  const [status] = /\d{3}$/.exec(cause) ?? [];
+  return status === undefined
+    ? 'the debate space cannot be reached'
+    : `the debate space answers with status ${status}`;
 }

@@ -45,7 +45,7 @@ const TRYING: readonly ErasureStatus['state'][] = ['waiting', 'running', 'overdu
 const CUT_OFF =
   'The list was not read to its end, and nothing is erased yet. Upload it again under the same reference.';
 
-/** @param trouble why the last attempts failed, such as `ECONNREFUSED` */
+/** @param trouble why the last attempts failed, in words */
 export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: string): ErasureView {
   const { reference, state, mode, requestedBy, askedAt, total } = status;
   const finished = status.done + status.notFound + status.vetoed; // what is canceled or failed is not
@@ -77,7 +77,7 @@ function sentence(
 ): string {
   if (!complete) return CUT_OFF;
   if (trouble !== undefined && TRYING.includes(state))
-    return `The debate space does not erase at the moment (${trouble}). The app tries again automatically.`;
+    return `Not possible at the moment: ${trouble}. The app tries again automatically.`;
   const notErased = [
     ...(canceled > 0 ? [`${users(canceled)} not erased.`] : []),
     ...(vetoed > 0 && finishedAt ? [`${users(vetoed)} not erased: the app vetoed it.`] : []),
