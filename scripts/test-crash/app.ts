@@ -3,11 +3,23 @@ import 'reflect-metadata';
 import { Controller, HttpCode, Module, Post, Req, UnauthorizedException } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import session from 'express-session';
-import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceOutbox } from 'nestjs-debate-space';
+import {
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceModule,
+  DebateSpaceOutbox,
+} from 'nestjs-debate-space';
 import { storageOptions } from './engines.js';
 import { withFault } from './injected-faults.js';
 import { losingAnswers } from './lost-answers.js';
-import { tellParent, type AppEvent, type AppSettings, type FromParent } from './messages.js';
+import {
+  tellParent,
+  type AppEvent,
+  type AppSettings,
+  type FromParent,
+  type Measured,
+  type Question,
+} from './messages.js';
 import { ParentStore } from './session-store.js';
 import type { WaitingStates } from './settled.js';
 
@@ -77,10 +89,21 @@ process.on('message', (message) => {
 
 async function answer(message: FromParent): Promise<void> {
   if (!('question' in message)) return;
-  const { question, uids = [], retry } = message;
+  const { question, ...what } = message;
+  tellParent({ question, answer: await answerTo(what).catch(() => undefined) });
+}
+
+async function answerTo({ uids = [], retry, erase, measure }: Question): Promise<unknown> {
   const logouts = app.get(DebateSpaceOutbox);
-  const answering: Promise<unknown> = retry ? retryAll(logouts) : waitingOf(logouts, uids);
-  tellParent({ question, answer: await answering.catch(() => undefined) });
+  if (measure) return measured();
+  if (erase) return app.get(DebateSpaceErasures).requestMany(erase, { mode: 'delete', reference: erase.join(' ') });
+  return retry ? retryAll(logouts) : waitingOf(logouts, uids);
+}
+
+function measured(): Measured {
+  globalThis.gc?.();
+  const heapMb = Number((process.memoryUsage().heapUsed / 1024 / 1024).toFixed(2));
+  return { heapMb, handles: process.getActiveResourcesInfo().length };
 }
 
 /** Where the logouts of these users stand: of those that wait no more, nothing. */

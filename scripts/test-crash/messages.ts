@@ -27,11 +27,23 @@ export type AppEvent =
   | { readonly type: 'requested' | 'rolled-back' }
   | { readonly type: 'died'; readonly cause: string };
 
-/** Of an app: `uids`: where their logouts stand; `account`: what is proven of these users; neither of them: how it stands. */
+/**
+ * Of an app: `uids`: where their logouts stand; `account`: what is proven of these users; `erase`: request it; `measure`: what
+ * the process needs; none of them: how it stands.
+ */
 export interface Question {
   readonly uids?: readonly string[];
   readonly retry?: boolean;
   readonly account?: readonly string[];
+  readonly erase?: readonly string[];
+  readonly measure?: boolean;
+}
+
+/** What an app process needs, after a garbage collection. */
+export interface Measured {
+  readonly heapMb: number;
+  /** Timers, sockets and the like that are open. */
+  readonly handles: number;
 }
 
 export type NumberedQuestion = Question & { readonly question: number };

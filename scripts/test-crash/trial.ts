@@ -11,8 +11,6 @@ import type { Semaphore } from './semaphore.js';
 import type { Sessions } from './session-store.js';
 import type { Columns, Row } from './table.js';
 
-const MAX_MS = 20 * 60_000;
-
 /** The settings of an app, before it is known which program it is. */
 export type TrialSettings = Omit<AppSettings, 'program'>;
 
@@ -41,6 +39,8 @@ export abstract class Trial<
   /** By this machine's clock, in ms; `undefined` before the first kill. */
   lastKillAt: number | undefined;
   readonly notes: string[] = [];
+  /** After how long it is given up. */
+  protected maxMs = 20 * 60_000;
   /** What broke the rules besides the account. */
   readonly trouble: string[] = [];
   /** For the next start of an app. */
@@ -86,7 +86,7 @@ export abstract class Trial<
       this.hosts = Array.from({ length: scenario.apps ?? 1 }, () => this.newHost(settings));
       await Promise.race([
         this.#failed,
-        sleep(MAX_MS, undefined, { ref: false }).then(tooLong),
+        sleep(this.maxMs, undefined, { ref: false }).then(() => tooLong(this.maxMs)),
         this.play(inTurn),
       ]);
       const result = this.result(await Promise.race([this.#failed, this.settled()]));
@@ -144,6 +144,6 @@ export abstract class Trial<
   }
 }
 
-function tooLong(): never {
-  throw new Error(`not over within ${MAX_MS / 60_000} minutes`);
+function tooLong(ms: number): never {
+  throw new Error(`not over within ${ms / 60_000} minutes`);
 }
