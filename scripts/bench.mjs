@@ -17,6 +17,8 @@ const { values, positionals } = parseArgs({
     pending: { type: 'string', default: '1000000' },
     users: { type: 'string', default: '1000000' },
     backlog: { type: 'string', default: '20000' },
+    profile: { type: 'boolean', default: false },
+    guard: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -32,4 +34,6 @@ await run({
   pending: Number(values.pending),
   users: Number(values.users),
   backlog: Number(values.backlog),
+  profile: values.profile,
+  guard: values.guard,
 });
