@@ -9,6 +9,7 @@ const suites = {
   logout: () => import('./bench/logout.mjs'),
   outbox: () => import('./bench/outbox.mjs'),
   users: () => import('./bench/users.mjs'),
+  start: () => import('./bench/start.mjs'),
 };
 const { values, positionals } = parseArgs({
   options: {
