@@ -9,6 +9,7 @@ const suites = {
   logout: () => import('./bench/logout.mjs'),
   outbox: () => import('./bench/outbox.mjs'),
   users: () => import('./bench/users.mjs'),
+  start: () => import('./bench/start.mjs'),
 };
 const { values, positionals } = parseArgs({
   options: {
@@ -17,6 +18,8 @@ const { values, positionals } = parseArgs({
     pending: { type: 'string', default: '1000000' },
     users: { type: 'string', default: '1000000' },
     backlog: { type: 'string', default: '20000' },
+    profile: { type: 'boolean', default: false },
+    guard: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -32,4 +35,6 @@ await run({
   pending: Number(values.pending),
   users: Number(values.users),
   backlog: Number(values.backlog),
+  profile: values.profile,
+  guard: values.guard,
 });

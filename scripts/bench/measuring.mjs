@@ -22,9 +22,9 @@ export function median(values) {
 }
 
 /** Ratios as `median   (lowest to highest)`. */
-export function spread(ratios) {
+export function spread(ratios, digits = 3) {
   const [middle, low, high] = [median(ratios), Math.min(...ratios), Math.max(...ratios)];
-  return `${middle.toFixed(3)}   (${low.toFixed(3)} to ${high.toFixed(3)})`;
+  return `${middle.toFixed(digits)}   (${low.toFixed(digits)} to ${high.toFixed(digits)})`;
 }
 
 /** The value that such a share of all lies at or below; 0.5 and 0.99 are p50 and p99. */

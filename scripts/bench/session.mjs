@@ -1,93 +1,125 @@
-// npm run bench -- session: what the plugin costs requests that end nothing, and what it adds to a logout. A pair of
-// equals beside each comparison tells how much is the machine's.
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
+// npm run bench -- session: what the plugin costs requests that end nothing, in CPU time of the host's process and in
+// requests/s. A second process without the plugin, the control, tells how much is the machine's. `--profile` prints the
+// share of the plugin's own frames, `--guard` fails when it is too large.
 import { performance } from 'node:perf_hooks';
-import autocannon from 'autocannon';
+import { Pool } from 'undici';
 import { inTurn, median, spread } from './measuring.mjs';
+import { ask, kill, start } from './outbox-places.mjs';
 
-const ROUND_SECONDS = 1; // autocannon's smallest unit
+const REQUESTS = 5_000; // of a round
+const WARM_UP = 20_000;
 const CONNECTIONS = 8;
-const LOGOUTS = 100;
-const host = new URL('./host.mjs', import.meta.url);
+const MAX_OWN_PERCENT = 4;
 
 const platforms = [
   { platform: 'express', stack: 'Express, express-session, MemoryStore' },
   { platform: 'fastify', stack: 'Fastify, @fastify/session, its own store' },
 ];
 const scenarios = [
-  { name: 'GET a trivial route, anonymous', unit: 'requests/s', measure: (url) => rate(url) },
-  {
-    name: 'GET a trivial route, logged in',
-    unit: 'requests/s',
-    measure: async (url, state) => rate(url, (state.cookie ??= await logIn(url))),
-  },
-  { name: 'a logout', unit: 'µs', measure: (url) => logoutTime(url) },
+  { scenario: 'anonymous', cookieFor: async () => undefined },
+  { scenario: 'logged in', cookieFor: logIn },
 ];
-const comparisons = [
-  { name: 'with ÷ without', kinds: ['with', 'without'] },
-  { name: 'without ÷ without (control)', kinds: ['without', 'without'] },
-];
+const KINDS = ['with', 'without', 'without'];
 
-export default async function session({ pairs, rounds }) {
-  console.log(`${pairs} process pairs each, ${rounds} rounds for each process of a pair, in turn`);
+export default async function session(options) {
+  const { pairs, rounds, profile, guard } = options;
+  if (!profile && !guard)
+    console.log(`${pairs} times fresh processes, ${rounds} rounds of ${REQUESTS} requests each, in turn`);
   for (const { platform, stack } of platforms) {
     console.log(`\n${stack}`);
-    for (const scenario of scenarios) await report(platform, scenario, pairs, rounds);
-  }
-}
-
-async function report(platform, { name, unit, measure }, pairs, rounds) {
-  console.log(`  ${name}`);
-  for (const { name: comparison, kinds } of comparisons) {
-    const [ratios, values] = [[], [[], []]];
-    for (let pair = 0; pair < pairs; pair += 1) {
-      const measured = await comparePair(platform, kinds, measure, rounds, pair % 2 === 1);
-      ratios.push(measured[0] / measured[1]);
-      for (const [index, value] of measured.entries()) values[index].push(value);
+    for (const { scenario, cookieFor } of scenarios) {
+      if (profile || guard) await reportProfile(platform, scenario, cookieFor, guard);
+      else await report(platform, scenario, cookieFor, options);
     }
-    const medians = values.map((each) => Math.round(median(each))).join(' and ');
-    console.log(`    ${comparison.padEnd(28)} ${spread(ratios)}   ${medians} ${unit}`);
+  }
+  process.exit();
+}
+
+async function report(platform, scenario, cookieFor, { pairs, rounds }) {
+  const passes = [];
+  for (let pass = 0; pass < pairs; pass += 1) {
+    const hosts = await Promise.all(KINDS.map((kind) => start('./host.mjs', [kind, platform])));
+    passes.push(await onePass(hosts, cookieFor, rounds, pass % 2 === 1));
+    for (const { child } of hosts) await kill(child);
+  }
+  const lines = [
+    ['requests/s ÷ without', (one, none) => one.rate / none.rate, 3],
+    ['CPU µs a request, more than without', (one, none) => one.cpu - none.cpu, 2],
+  ];
+  console.log(`  GET a trivial route, ${scenario}`);
+  for (const [text, value, digits] of lines) {
+    const of = (index) =>
+      spread(
+        passes.map((pass) => value(pass[index], pass[1])),
+        digits,
+      );
+    console.log(`    ${text.padEnd(36)} ${of(0)}   control ${of(2)}`);
+  }
+  const middle = (index, key) => median(passes.map((pass) => pass[index][key]));
+  console.log(`    CPU µs a request: ${middle(0, 'cpu').toFixed(1)}, without ${middle(1, 'cpu').toFixed(1)}`);
+  console.log(`    requests/s: ${Math.round(middle(0, 'rate'))}, without ${Math.round(middle(1, 'rate'))}`);
+}
+
+/** For each host: the medians of its rounds. */
+async function onePass(hosts, cookieFor, rounds, turned) {
+  const cpus = hosts.map(() => []);
+  const subjects = [];
+  for (const [index, { url, child }] of hosts.entries()) {
+    const cookie = await cookieFor(url);
+    await load(url, cookie, WARM_UP); // the rounds measure what is compiled
+    subjects.push(async () => {
+      const before = await ask(child, 'cpu');
+      const rate = await load(url, cookie);
+      cpus[index].push(((await ask(child, 'cpu')) - before) / REQUESTS);
+      return rate;
+    });
+  }
+  const rates = await inTurn(subjects, rounds, turned);
+  return rates.map((rate, index) => ({ rate, cpu: median(cpus[index].slice(1)) })); // the first is for warming up
+}
+
+async function reportProfile(platform, scenario, cookieFor, guard) {
+  const { child, url } = await start('./host.mjs', ['with', platform]);
+  const cookie = await cookieFor(url);
+  await load(url, cookie, guard ? REQUESTS : WARM_UP);
+  const before = await ask(child, 'cpu');
+  await ask(child, 'profile');
+  const requests = (guard ? 2 : 5) * REQUESTS;
+  await load(url, cookie, requests);
+  const { own, ownAndCalled, samples, functions } = await ask(child, 'profiled');
+  const cpu = ((await ask(child, 'cpu')) - before) / requests;
+  await kill(child);
+  console.log(
+    `  ${scenario}: own frames ${own.toFixed(2)} % of ${samples} samples, about ${((cpu * own) / 100).toFixed(2)} µs a request; ` +
+      `with what they call of Node.js ${ownAndCalled.toFixed(2)} %`,
+  );
+  if (!guard)
+    for (const [name, share] of functions) console.log(`    ${share.toFixed(2).padStart(5)} %  ${name}`);
+  if (guard && own >= MAX_OWN_PERCENT) {
+    console.error(
+      `hint: \`npm run bench -- session --profile\` shows what takes ${MAX_OWN_PERCENT} % of a request or more`,
+    );
+    process.exit(1);
   }
 }
 
-async function comparePair(platform, kinds, measure, rounds, turned) {
-  const processes = await Promise.all(kinds.map((kind) => start(kind, platform)));
-  const subjects = processes.map(({ url }) => {
-    const state = {};
-    return () => measure(url, state);
-  });
-  const measured = await inTurn(subjects, rounds, turned);
-  for (const { child } of processes) child.kill();
-  return measured;
-}
-
-async function start(kind, platform) {
-  const child = fork(host, [kind, platform]);
-  const [{ url }] = await once(child, 'message');
-  return { child, url };
-}
-
-async function rate(url, cookie) {
+/** @returns requests/s */
+async function load(url, cookie, amount = REQUESTS) {
+  const pool = new Pool(url, { connections: CONNECTIONS });
   const headers = cookie === undefined ? {} : { cookie };
-  const load = { url: `${url}/hello`, headers, connections: CONNECTIONS, duration: ROUND_SECONDS };
-  const result = await autocannon(load);
-  const failed = result.non2xx + result.errors;
-  if (failed > 0) throw new Error(`${failed} requests to ${url} failed`);
-  return result.requests.total / ((result.finish - result.start) / 1000);
-}
-
-/** How long a logout takes, from the request to the end of the answer, one after another. */
-async function logoutTime(url) {
-  const times = [];
-  for (let count = 0; count < LOGOUTS; count += 1) {
-    const cookie = await logIn(url);
-    const begun = performance.now();
-    const response = await fetch(`${url}/logout`, { method: 'POST', headers: { cookie } });
-    await response.text();
-    times.push((performance.now() - begun) * 1000);
-  }
-  return median(times);
+  let left = amount;
+  const browser = async () => {
+    while (left-- > 0) {
+      const { statusCode, body } = await pool.request({ path: '/hello', method: 'GET', headers });
+      await body.dump();
+      if (statusCode !== 200) throw new Error(`${url} answered with ${statusCode}`);
+    }
+  };
+  const begun = performance.now();
+  await Promise.all(Array.from({ length: CONNECTIONS }, browser));
+  const rate = amount / ((performance.now() - begun) / 1000);
+  await pool.close();
+  return rate;
 }
 
 async function logIn(url) {

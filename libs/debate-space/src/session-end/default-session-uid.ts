@@ -8,11 +8,13 @@ import { isPromise } from '../async/is-promise.js';
  */
 export function defaultSessionUid(session: SessionRecord): string | undefined {
   const passport = session.passport as { user?: unknown } | null | undefined;
-  for (const candidate of [passport?.user, passport, session.user, session.userId, session.uid]) {
-    const uid = uidOf(candidate);
-    if (uid !== undefined) return uid;
-  }
-  return undefined;
+  return (
+    uidOf(passport?.user) ??
+    uidOf(passport) ??
+    uidOf(session.user) ??
+    uidOf(session.userId) ??
+    uidOf(session.uid)
+  );
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isObject } from '../is-object.js';
-import { sessionRequest } from '../verdict/session-request.js';
+import { observe, observed } from '../verdict/session-request.js';
 import type { PlatformListener } from './platform-listener.js';
 
 const LISTENERS = Symbol('listeners for session stores');
@@ -8,7 +8,7 @@ const PLAIN = { writable: true, enumerable: true, configurable: true };
 
 /** As much of an Express app as is needed here. */
 interface ExpressApp {
-  handle: (request: IncomingMessage, response: ServerResponse, ...rest: unknown[]) => unknown;
+  handle: (request: IncomingMessage, response: ServerResponse, next?: unknown) => unknown;
   /** The prototype of this one app's requests. */
   readonly request: { [LISTENERS]?: Set<PlatformListener> };
 }
@@ -20,14 +20,17 @@ interface ExpressApp {
  */
 export function onExpressRequest(app: ExpressApp, listener: PlatformListener): () => void {
   const original = app.handle;
-  const handle: ExpressApp['handle'] = function (this: unknown, request, response, ...rest) {
+  const handle: ExpressApp['handle'] = function (this: unknown, request, response, next) {
     listener.containment.run('express request', () => {
+      const seen = observe(request, response);
+      // A browser that is logged in has a cookie. To listen now costs less than when Express has prepared the response.
+      if (listener.hasStores && request.headers.cookie !== undefined) seen.listen();
       listener.requested(request, response, request);
       // The session middleware of a parent app has run before, so that no setter of this app saw the store.
       const { sessionStore } = request as { sessionStore?: unknown };
-      if (isObject(sessionStore)) listener.loadedByParent(sessionStore, sessionRequest(request));
+      if (isObject(sessionStore)) listener.loadedByParent(sessionStore, seen);
     });
-    return original.call(this, request, response, ...rest);
+    return original.call(this, request, response, next);
   };
   app.handle = handle;
   return () => {
@@ -38,18 +41,15 @@ export function onExpressRequest(app: ExpressApp, listener: PlatformListener): (
 /**
  * Reports the session stores of an Express app at the moment express-session brings them along: it sets
  * `request.sessionStore` before it reads the session. A setter on the prototype of the app's requests sees it – wherever
- * the middleware is mounted, without a middleware of ours, from the first request on.
+ * the middleware is mounted, without a middleware of ours, from the first request on. It stays for an app's life:
+ * requests that are under way have their store by it.
  * @returns how to stop
  */
 export function onExpressSessionStore(app: ExpressApp, listener: PlatformListener): () => void {
-  const { request: prototype } = app;
-  const listeners = (prototype[LISTENERS] ??= defineSetter(prototype));
+  const listeners = (app.request[LISTENERS] ??= defineSetter(app.request));
   listeners.add(listener);
   return () => {
     listeners.delete(listener);
-    if (listeners.size > 0) return;
-    Reflect.deleteProperty(prototype, 'sessionStore');
-    Reflect.deleteProperty(prototype, LISTENERS);
   };
 }
 
@@ -57,9 +57,14 @@ function defineSetter(prototype: object): Set<PlatformListener> {
   const listeners = new Set<PlatformListener>();
   Object.defineProperty(prototype, 'sessionStore', {
     configurable: true,
+    get(this: object) {
+      return observed(this)?.store;
+    },
     set(this: object, value: unknown) {
-      // From here on a plain property of this request, as without us.
-      Object.defineProperty(this, 'sessionStore', { ...PLAIN, value });
+      const request = observed(this);
+      // A property of each request costs a microsecond. One that did not come through the app has a property all the same.
+      if (request?.native === this) request.store = value;
+      else Object.defineProperty(this, 'sessionStore', { ...PLAIN, value });
       if (!isObject(value)) return;
       for (const listener of listeners)
         listener.containment.run('request.sessionStore', () => listener.found(value));

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { SessionRequest } from '../verdict/session-request.js';
+import { listOf, SessionRequest, type Header } from '../verdict/session-request.js';
 import type { PlatformListener } from './platform-listener.js';
 
 const LISTENERS = Symbol('listeners for sessions');
@@ -29,7 +29,7 @@ interface FastifyRequest {
 
 interface FastifyReply {
   readonly raw: ServerResponse;
-  getHeader(name: string): unknown;
+  getHeader(name: string): Header;
 }
 
 /**
@@ -125,6 +125,7 @@ class FastifySessionRequest extends SessionRequest {
 
   /** Until they leave, Fastify keeps them itself. */
   override get setCookies(): readonly string[] {
-    return [...super.setCookies, ...[this.#reply.getHeader('set-cookie') ?? []].flat().map(String)];
+    const [sent, kept] = [super.setCookies, listOf(this.#reply.getHeader('set-cookie'))];
+    return sent.length === 0 ? kept : [...sent, ...kept];
   }
 }

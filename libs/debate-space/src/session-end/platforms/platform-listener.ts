@@ -18,6 +18,11 @@ export class PlatformListener {
     this.#detector = detector;
   }
 
+  /** Whether a session store is watched. */
+  get hasStores(): boolean {
+    return this.#detector.stores.size > 0;
+  }
+
   /** Each request, before hooks and plugins that are registered later. */
   requested(raw: IncomingMessage, response: ServerResponse, native: object): void {
     const { cookies, stores } = this.#detector;

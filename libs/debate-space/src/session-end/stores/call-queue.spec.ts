@@ -4,7 +4,7 @@ import { originalProcess } from '../../../../../test/support/original-process.js
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { CallQueue } from './call-queue.js';
-import type { StoreMethod } from './patch-store.js';
+import type { PassOn, StoreMethod } from './patch-store.js';
 
 type Callback = (error?: unknown) => void;
 
@@ -18,16 +18,21 @@ function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   return { passed, open };
 }
 
+const passOn =
+  (method: StoreMethod): PassOn =>
+  (self, args) =>
+    Reflect.apply(method, self, args);
+
 class Calls {
   readonly events: DebateSpaceEvent[] = [];
   readonly #calls = new CallQueue(new Containment((event) => this.events.push(event)), 250);
 
   call(method: StoreMethod, args: unknown[], sid: string | undefined, before: () => unknown): unknown {
-    return this.#calls.call('store', method, {}, args, { sid, before });
+    return this.#calls.call('store', passOn(method), {}, args, { sid, before });
   }
 
   pass(method: StoreMethod, args: unknown[], sid: string | undefined): unknown {
-    return this.#calls.call('store', method, {}, args, { sid });
+    return this.#calls.call('store', passOn(method), {}, args, { sid });
   }
 }
 

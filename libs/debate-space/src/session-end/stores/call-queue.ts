@@ -3,7 +3,7 @@ import type { Containment } from '../../async/containment.js';
 import { isPromise } from '../../async/is-promise.js';
 import type { StoreOutcome } from '../verdict/decide-end.js';
 import { observeCall } from './observe-call.js';
-import type { StoreMethod } from './patch-store.js';
+import type { PassOn } from './patch-store.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
@@ -57,7 +57,7 @@ export class CallQueue {
    */
   call(
     where: string,
-    method: StoreMethod,
+    next: PassOn,
     self: unknown,
     args: readonly unknown[],
     { sid, before, ended }: StoreCall,
@@ -67,12 +67,12 @@ export class CallQueue {
     const isFree = ahead.length === 0;
     const ready = isFree && before ? this.#containment.run<unknown>(where, before, undefined) : undefined;
     if (isFree && (isNested || !isPromise(ready))) {
-      if (!ended) return Reflect.apply(method, self, args);
-      return observeCall(method, self, args, this.#contained(where, ended), false);
+      if (!ended) return next(self, args);
+      return observeCall(next, self, args, this.#contained(where, ended), false);
     }
     const prepare = (): unknown =>
       isFree ? ready : before && this.#containment.run<unknown>(where, before, undefined);
-    const make = (): unknown => observeCall(method, self, args, this.#contained(where, ended), true);
+    const make = (): unknown => observeCall(next, self, args, this.#contained(where, ended), true);
     return this.#enqueue(where, sid, ahead, prepare, make);
   }
 

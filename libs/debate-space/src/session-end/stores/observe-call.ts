@@ -1,6 +1,6 @@
 import { isPromise } from '../../async/is-promise.js';
 import type { StoreOutcome } from '../verdict/decide-end.js';
-import type { StoreMethod } from './patch-store.js';
+import type { PassOn } from './patch-store.js';
 
 /**
  * Calls a store's own method as the caller would have, and reports how the call ended. The caller's callback is called
@@ -11,7 +11,7 @@ import type { StoreMethod } from './patch-store.js';
  * there is one that has not been called
  */
 export function observeCall(
-  method: StoreMethod,
+  next: PassOn,
   self: unknown,
   args: readonly unknown[],
   ended: (outcome: StoreOutcome) => void,
@@ -28,7 +28,7 @@ export function observeCall(
     };
   let returned: unknown;
   try {
-    returned = Reflect.apply(method, self, heard ? [...args.slice(0, -1), heard] : args);
+    returned = next(self, heard ? [...args.slice(0, -1), heard] : args);
   } catch (error) {
     ended('failed');
     if (!isLate || typeof callback !== 'function' || calledBack) throw error;

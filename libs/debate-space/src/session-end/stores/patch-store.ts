@@ -6,16 +6,19 @@ const READS = ['get', 'all', 'length', 'ids'] as const;
  * Methods that end a session, or whose order with those is the host's. One that a store gets only after it is watched
  * stays unwatched: a method that is not there yet must not look as if it were.
  */
-const METHODS = ['createSession', 'regenerate', ...READS, ...WRITES] as const;
+export const METHODS = ['createSession', 'regenerate', ...READS, ...WRITES] as const;
 
 export type StoreMethodName = (typeof METHODS)[number];
 
 export type StoreMethod = (this: unknown, ...args: unknown[]) => unknown;
 
-/** Stands in front of a store's methods: gets the method behind it, and the `this` and arguments of the caller. */
+/** A call that is passed on, with the `this` and the arguments of the caller: of fixed arity, because each request makes some. */
+export type PassOn = (self: unknown, args: readonly unknown[]) => unknown;
+
+/** Stands in front of a store's methods: gets what is behind it, and the `this` and arguments of the caller. */
 export type StoreLayer = (
   name: StoreMethodName,
-  next: StoreMethod,
+  next: PassOn,
   self: unknown,
   args: readonly unknown[],
 ) => unknown;
@@ -41,7 +44,7 @@ interface Patch {
   /** The store's own method of a name as it is now: others may patch the store or its class later. */
   readonly original: (name: string) => unknown;
   /** The originals behind all layers: put together when a layer comes or goes, not on each call. */
-  readonly composed: Map<StoreMethodName, StoreMethod>;
+  readonly composed: Map<StoreMethodName, PassOn>;
   readonly undo: () => void;
 }
 
@@ -79,13 +82,11 @@ function patchOf(store: object): Patch | undefined {
 
 function compose({ layers, original, composed }: Patch): void {
   for (const name of composed.keys()) {
-    const own: StoreMethod = function (...args) {
-      return Reflect.apply(original(name) as StoreMethod, this, args);
-    };
-    const behind = (next: StoreMethod, layer: StoreLayer): StoreMethod =>
-      function (...args) {
-        return layer(name, next, this, args);
-      };
+    const own: PassOn = (self, args) => Reflect.apply(original(name) as StoreMethod, self, args);
+    const behind =
+      (next: PassOn, layer: StoreLayer): PassOn =>
+      (self, args) =>
+        layer(name, next, self, args);
     composed.set(name, [...layers].reduce(behind, own));
   }
 }
@@ -121,12 +122,12 @@ function install(store: object): Patch {
         // A store that is derived from this one has sessions of its own. A method of the instance may be a function of a
         // closure, and need no `this`.
         const isOfStore = this === store || (before !== undefined && !isObject(this));
-        const behind = (isOfStore ? composed.get(name) : undefined) ?? (original(name) as StoreMethod);
-        return Reflect.apply(behind, this, args);
+        const behind = isOfStore ? composed.get(name) : undefined;
+        return behind ? behind(this, args) : Reflect.apply(original(name) as StoreMethod, this, args);
       };
       for (const key of ['name', 'length'])
         Object.defineProperty(value, key, { value: Reflect.get(method, key), configurable: true });
-      composed.set(name, value); // until there is a layer
+      composed.set(name, (self, args) => Reflect.apply(original(name) as StoreMethod, self, args)); // until there is a layer
       part = `method ${name}`;
       const enumerable = enumerables.has(name);
       Object.defineProperty(before ? store : between, name, { ...REPLACEABLE, value, enumerable });

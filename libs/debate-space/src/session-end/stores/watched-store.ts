@@ -7,12 +7,16 @@ import { EndTracker, type Parties } from '../verdict/end-tracker.js';
 import { hasExpired } from '../expiry/session-expiry.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
-import { patchStore, type StoreMethod, type StoreMethodName } from './patch-store.js';
+import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-store.js';
 import { SessionReader } from './session-reader.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
 
 const ON_ALL_SESSIONS: StoreCall = { sid: undefined };
+const WHERE = Object.fromEntries(METHODS.map((name) => [name, `store.${name}`])) as Record<
+  StoreMethodName,
+  string
+>;
 
 /**
  * Observes every call of one store instance that can end a session (session-endings.md, rules 1 to 3). What may be an end
@@ -59,8 +63,8 @@ export class WatchedStore {
     registryWriter?.loaded(sessionID, uid, session as SessionRecord);
   }
 
-  #called(name: StoreMethodName, next: StoreMethod, self: unknown, args: readonly unknown[]): unknown {
-    const where = `store.${name}`;
+  #called(name: StoreMethodName, next: PassOn, self: unknown, args: readonly unknown[]): unknown {
+    const where = WHERE[name];
     const { containment } = this.#context;
     if (name !== 'createSession' && name !== 'regenerate') {
       const call = containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
@@ -70,7 +74,7 @@ export class WatchedStore {
     const request = containment.run(where, () => sessionRequest(args[0]), undefined);
     if (name === 'regenerate') this.#regenerating = request;
     try {
-      return Reflect.apply(next, self, args);
+      return next(self, args);
     } finally {
       if (name === 'regenerate') this.#regenerating = undefined;
       else if (request)

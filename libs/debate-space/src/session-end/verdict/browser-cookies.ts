@@ -52,15 +52,20 @@ export function sessionLeftBy(
   return left;
 }
 
+/** The same, of one request. */
+export function sessionLeftByOne(request: SessionRequest, before: string): string | undefined {
+  const left = leftByOne(request, before);
+  return left === NOT_CHANGED ? before : left;
+}
+
 function leftByOne(
   request: SessionRequest,
   before: string | undefined,
 ): string | undefined | typeof NOT_CHANGED {
-  const { sessionID } = request;
-  if (before === undefined) return sessionID;
-  if (!request.isAnswered) return NOT_CHANGED;
+  if (before === undefined) return request.sessionID;
   const { setCookies } = request;
-  if (setCookies.length === 0) return NOT_CHANGED;
+  if (setCookies.length === 0 || !request.isAnswered) return NOT_CHANGED;
+  const { sessionID } = request;
   // As on every request of rolling sessions.
   if (sessionID === before && setCookies.every((header) => setsCookieWith(before, header))) return before;
   const sent = cookiesSent(request.cookieHeader);

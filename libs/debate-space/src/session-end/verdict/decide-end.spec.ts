@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Containment } from '../../async/containment.js';
 import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
-import type { SessionRequest } from './session-request.js';
+import type { CloseListener, SessionRequest } from './session-request.js';
 
 /** A request whose response the test closes. */
 class Leaving {
@@ -22,8 +22,10 @@ class Leaving {
   get isClosed(): boolean {
     return this.isFinished;
   }
-  onClose(_: Containment, listener: () => void): boolean {
-    this.#listener = listener;
+  onClose(listener: CloseListener): boolean {
+    this.#listener = () => {
+      listener.closed();
+    };
     return true;
   }
   close(): void {

@@ -151,9 +151,10 @@ async function waitForResponseClose(request: SessionRequest, context: DecisionCo
       shutdownSignal.removeEventListener('abort', done);
       resolve();
     };
-    request.onClose(containment, () => {
+    const closed = (): void => {
       if (request.isFinished) done();
-    });
+    };
+    request.onClose({ containment, closed });
     shutdownSignal.addEventListener('abort', done, { once: true });
   });
 }

@@ -34,10 +34,11 @@ async function request(): Promise<{
 async function closings(seen: SessionRequest, act: () => void): Promise<number> {
   let closed = 0;
   const first = new Promise<void>((resolve) => {
-    seen.onClose(new Containment(() => undefined), () => {
+    const listener = (): void => {
       closed += 1;
       resolve();
-    });
+    };
+    seen.onClose({ containment: new Containment(() => undefined), closed: listener });
   });
   act();
   await first;
@@ -55,9 +56,10 @@ describe('a request over a connection that is no socket', () => {
   it('is closed once when its response has finished and the client leaves', async () => {
     const { seen, response, leave } = await request();
     let closed = 0;
-    seen.onClose(new Containment(() => undefined), () => {
+    const listener = (): void => {
       closed += 1;
-    });
+    };
+    seen.onClose({ containment: new Containment(() => undefined), closed: listener });
     response.end('done');
     await once(response, 'finish');
     const { closedAt } = seen;

@@ -26,6 +26,12 @@ interface NativeRequest {
   readonly session?: unknown;
 }
 
+/** Hears of the end of a request. */
+export interface CloseListener {
+  readonly containment: Containment;
+  closed(): void;
+}
+
 /** A request as far as its session goes. */
 export class SessionRequest {
   /** The platform's own request. */
@@ -37,11 +43,13 @@ export class SessionRequest {
    * connection, and no cookie of it reaches the browser.
    */
   readonly isUpgrade: boolean;
+  /** What the session library gave an Express request as its `sessionStore`. */
+  store: unknown;
   /** Whether the client left before the head of a response, with its cookies, could. */
   #unanswered = false;
   /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
   closedAt = -Infinity;
-  #closeListeners: (() => void)[] | undefined;
+  #listeners: CloseListener[] | undefined;
   readonly #connection: Socket | null | undefined;
   /** Without one, as on serverless platforms and with `inject`, a response that has finished may never be closed. */
   readonly #hasConnection: boolean;
@@ -49,9 +57,10 @@ export class SessionRequest {
   constructor(native: NativeRequest, response: ServerResponse) {
     this.native = native;
     this.res = response;
-    this.isUpgrade = native.headers?.upgrade !== undefined && response.socket === null;
+    const { socket } = response;
+    this.isUpgrade = socket === null && native.headers?.upgrade !== undefined;
     this.#connection = this.isUpgrade ? native.socket : undefined;
-    this.#hasConnection = !response.socket || response.socket instanceof Socket;
+    this.#hasConnection = !socket || socket instanceof Socket;
   }
 
   /** The id of the session that the request has now; another one after `regenerate`. */
@@ -68,35 +77,40 @@ export class SessionRequest {
   }
 
   /**
-   * Calls the listener once when the response is closed, or the connection of an upgrade. However many listeners there
-   * are, the host's response has one of ours.
+   * Tells the listener once when the response is closed, or the connection of an upgrade.
    * @returns whether it will: not when it is closed already
    */
-  onClose(containment: Containment, listener: () => void): boolean {
-    if (this.isClosed) {
-      if (!this.#closeListeners) this.#noteClosed();
-      return false;
+  onClose(listener: CloseListener): boolean {
+    const isOpen = this.closedAt === -Infinity;
+    if (!this.#listeners || !isOpen) {
+      if (this.isClosed) {
+        if (isOpen) this.#noteClosed();
+        return false;
+      }
+      this.listen();
     }
-    const contained = (): void => {
-      containment.run('response close', listener);
-    };
-    if (this.#closeListeners) {
-      this.#closeListeners.push(contained);
-      return true;
-    }
-    this.#closeListeners = [contained];
+    this.#listeners?.push(listener);
+    return true;
+  }
+
+  /** Listens for the end of the request: once, however many want to know. */
+  listen(): void {
+    if (this.#listeners) return;
+    this.#listeners = [];
     const closed = (): void => {
-      const listeners = this.#closeListeners?.splice(0) ?? [];
-      if (listeners.length === 0) return; // finished before
-      containment.run('response close', () => {
+      const listeners = this.#listeners ?? [];
+      this.#listeners = undefined; // the second of the two events has none
+      listeners[0]?.containment.run('response close', () => {
         this.#noteClosed();
       });
-      for (const each of listeners) each();
+      for (const listener of listeners)
+        listener.containment.run('response close', () => {
+          listener.closed();
+        });
     };
     const emitter: EventEmitter = this.#connection ?? this.res;
-    emitter.once('close', closed);
-    if (!this.#hasConnection) emitter.once('finish', closed);
-    return true;
+    emitter.on('close', closed);
+    if (!this.#hasConnection) emitter.on('finish', closed);
   }
 
   get isClosed(): boolean {
@@ -126,7 +140,7 @@ export class SessionRequest {
 
   /** The `Set-Cookie` headers of the response. */
   get setCookies(): readonly string[] {
-    return [this.res.getHeader('set-cookie') ?? []].flat().map(String);
+    return listOf(this.res.getHeader('set-cookie'));
   }
 
   #noteClosed(): void {
@@ -135,13 +149,27 @@ export class SessionRequest {
   }
 }
 
+/** The request, if the plugin has seen it. */
+export function observed(native: NativeRequest): SessionRequest | undefined {
+  return native[OBSERVED];
+}
+
 /** The request, if it is one with a response – and not the stand-in that `store.load` makes. */
 export function sessionRequest(value: unknown): SessionRequest | undefined {
   if (!isObject(value)) return undefined;
   const native: NativeRequest = value;
+  const known = native[OBSERVED];
+  if (known) return known;
   const { res } = native;
-  if (native[OBSERVED] || typeof res?.once !== 'function') return native[OBSERVED];
-  return (native[OBSERVED] = new SessionRequest(native, res));
+  return typeof res?.once === 'function' ? observe(native, res) : undefined;
+}
+
+/**
+ * To be called as soon as there is a request: a property that is added or read after Express has given the request a
+ * prototype of its own costs half a microsecond (measured).
+ */
+export function observe(native: NativeRequest, response: ServerResponse): SessionRequest {
+  return (native[OBSERVED] ??= new SessionRequest(native, response));
 }
 
 /** Notes whose session it is, where the session library does not. */
@@ -154,10 +182,20 @@ export function ownerOf(session: Owned | null | undefined): SessionRequest | und
   return sessionRequest(session?.req) ?? session?.[OWNER];
 }
 
+const NONE: readonly string[] = [];
+
+export type Header = number | string | readonly string[] | undefined;
+
+/** A header that may be there several times. */
+export function listOf(header: Header): readonly string[] {
+  if (header === undefined) return NONE;
+  return typeof header === 'object' ? header.map(String) : [String(header)];
+}
+
 /** Also of HTTP/2, whose responses have no `closed`. */
 export function isClosed(response: object): boolean {
-  const { closed, stream } = response as { closed?: boolean; stream?: { destroyed?: boolean } };
-  return closed ?? stream?.destroyed ?? false;
+  const either = response as { closed?: boolean; stream?: { destroyed?: boolean } };
+  return either.closed ?? either.stream?.destroyed ?? false;
 }
 
 /** Of the URL that the browser requested; Express shortens `url` for what is mounted under a path. */

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { EventEmitter } from 'node:events';
+import { Containment } from '../../async/containment.js';
+import { ActiveRequests } from './active-requests.js';
+import { sessionRequest, type SessionRequest } from './session-request.js';
+
+class Response extends EventEmitter {
+  readonly socket = undefined;
+  readonly headersSent = true;
+  closed = false;
+
+  constructor(readonly setCookies: string[] = []) {
+    super();
+  }
+
+  getHeader(): string[] {
+    return this.setCookies;
+  }
+  close(): void {
+    this.closed = true;
+    this.emit('close');
+  }
+}
+
+function requestOf(sessionID: string, response: Response): SessionRequest {
+  const request = sessionRequest({ sessionID, res: response, headers: { cookie: `sid=${sessionID}` } });
+  if (!request) throw new TypeError('a request has a response');
+  return request;
+}
+
+function activeRequests(): { active: ActiveRequests; abandoned: string[] } {
+  const abandoned: string[] = [];
+  const active = new ActiveRequests(new Containment(() => undefined), (sid) => abandoned.push(sid));
+  return { active, abandoned };
+}
+
+describe('the user of a session', () => {
+  it('is known until the last response of its requests is closed, and again with its next request', () => {
+    const { active, abandoned } = activeRequests();
+    const [first, second, third] = [new Response(), new Response(), new Response()];
+    active.link('s1', 'alice', requestOf('s1', first));
+    active.link('s1', 'alice', requestOf('s1', second));
+    first.close();
+    expect(active.uidOf('s1')).toBe('alice');
+    expect(active.requestsOf('s1')).toHaveLength(1);
+    second.close();
+    expect(active.uidOf('s1')).toBeUndefined();
+    expect(active.all()).toEqual([]);
+    active.link('s1', 'bob', requestOf('s1', third));
+    expect(active.all()).toEqual([['s1', 'bob']]);
+    expect(third.listenerCount('close')).toBe(1);
+    expect(abandoned).toEqual([]);
+  });
+
+  it('is known while a request is open, though thousands of other sessions come and go', () => {
+    const { active } = activeRequests();
+    active.link('open', 'alice', requestOf('open', new Response()));
+    for (let n = 0; n < 5_000; n += 1) {
+      const response = new Response();
+      active.link(`s${n}`, 'bob', requestOf(`s${n}`, response));
+      response.close();
+    }
+    expect(active.all()).toEqual([['open', 'alice']]);
+    expect(active.requestsOf('open')).toHaveLength(1);
+  });
+
+  it('is reported as abandoned when the response leaves the browser without the session', () => {
+    const { active, abandoned } = activeRequests();
+    const response = new Response(['sid=; Max-Age=0']);
+    active.link('s1', 'alice', requestOf('s1', response));
+    response.close();
+    expect(abandoned).toEqual(['s1']);
+  });
+});
