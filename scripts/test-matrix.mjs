@@ -56,6 +56,7 @@ const others = [
   'express-session',
   'express-ws',
   'iron-session',
+  'jose',
   'keygrip',
   'passport',
   'reflect-metadata',
@@ -171,7 +172,6 @@ function versionsIn(place, { fastify }) {
     ...Object.keys(fastify),
     ...others,
     ...clients,
-    'jose',
   ];
   const version = (name) =>
     JSON.parse(readFileSync(join(place, 'node_modules', name, 'package.json'), 'utf8')).version;
