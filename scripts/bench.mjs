@@ -9,6 +9,7 @@ const suites = {
   logout: () => import('./bench/logout.mjs'),
   outbox: () => import('./bench/outbox.mjs'),
   users: () => import('./bench/users.mjs'),
+  scale: () => import('./bench/scale.mjs'),
 };
 const { values, positionals } = parseArgs({
   options: {
@@ -17,6 +18,10 @@ const { values, positionals } = parseArgs({
     pending: { type: 'string', default: '1000000' },
     users: { type: 'string', default: '1000000' },
     backlog: { type: 'string', default: '20000' },
+    size: { type: 'string', default: '1000000' },
+    parts: { type: 'string', default: 'waiting,users,processes' },
+    engines: { type: 'string', default: 'memory,lmdb,redis,postgres' },
+    simulate: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -32,4 +37,8 @@ await run({
   pending: Number(values.pending),
   users: Number(values.users),
   backlog: Number(values.backlog),
+  size: Number(values.size),
+  parts: values.parts.split(','),
+  engines: values.engines.split(','),
+  isSimulated: values.simulate,
 });
