@@ -60,4 +60,4 @@ const { done } = await erasures.status(reference);
 if (done !== count) throw new Error(`${done} of ${count} are done`);
 process.send({ requestedPerSecond, donePerSecond, heapMb: (Math.max(most, heapUsed()) - before) / 1e6 });
 await app.close();
-process.disconnect();
+process.exit(); // a client of Redis or Postgres may still be connected

@@ -64,7 +64,7 @@ export const LOGOUT_FAULTS = {
     return isMade;
   },
   /**
-   * A claim does not look whether another process was faster, and takes so long that one is: processes leave each other's
+   * A claim does not look whether another process was faster, and is slow, so that one is: processes leave each other's
    * logouts alone for a second.
    */
   'claim-unchecked': (storage) => async (checks, changes) => {

@@ -13,7 +13,7 @@ const MAX_BATCH = 256;
 const MAX_ROUNDS = 32;
 const MAX_WIDTH = 16;
 const NARROWING = 0.9;
-/** For so long a process that makes logouts due itself leaves those of the others to them. */
+/** For this time a process that makes logouts due itself leaves those of the others to them. */
 const YOUNG_MS = 1_000;
 
 /**
