@@ -102,6 +102,17 @@ describe('the job runner', () => {
     expect(queue.renewed.at(-1)).toEqual([2, 3, 4]);
   });
 
+  it('looks once for all that one turn brings, and not again when a job ends and nothing is due', async () => {
+    const [queue, other] = [add('a', 4, 4), add('b', 4, 4)];
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    const looks = [queue, other].map((each) => jest.spyOn(each, 'claim'));
+    for (const job of [1, 2, 3]) queue.add(job);
+    for (let n = 0; n < 3; n += 1) await finishNext();
+    expect(begun).toEqual(['a 1', 'a 2', 'a 3']);
+    expect(looks.map(({ mock }) => mock.calls.length)).toEqual([1, 0]);
+  });
+
   it('renews nothing when it has nothing in hand', async () => {
     const queue = add('a', 2, 4);
     runner.start();
