@@ -13,8 +13,10 @@ const MAX_BATCH = 256;
 const MAX_ROUNDS = 32;
 const MAX_WIDTH = 16;
 const NARROWING = 0.9;
-/** For this time a process that makes logouts due itself leaves those of the others to them. */
+/** For this time a process that makes logouts due itself leaves those of the others to them, when they compete. */
 const YOUNG_MS = 1_000;
+/** For this time after a conflict others count as competing. */
+const COMPETING_MS = 10_000;
 
 /**
  * Takes what is due: each batch is one commit, which moves the due rows to the end of the lease. Processes that wanted the
@@ -23,6 +25,7 @@ const YOUNG_MS = 1_000;
 export class LogoutClaims {
   /** What this process has made due within {@link YOUNG_MS}, and when; the earliest first. */
   readonly #own = new Map<string, number>();
+  #lastConflictAt = -Infinity;
   /** After a conflict a batch is chosen from so many times the rows, so that processes take different ones. */
   #width = 1;
 
@@ -53,12 +56,14 @@ export class LogoutClaims {
     return [];
   }
 
-  /** All, or without what other processes have made due a moment ago. */
+  /** Without what other processes have made due a moment ago, or all when nothing else is due and they do not compete. */
   #forThisProcess(rows: readonly StorageRow[]): readonly StorageRow[] {
     this.#forgetOld();
     if (this.#own.size === 0) return rows;
     const young = this.records.storage.now() - YOUNG_MS;
-    return rows.filter(([key]) => dueAtOf(key) < young || this.#own.has(idOf(key)));
+    const first = rows.filter(([key]) => dueAtOf(key) < young || this.#own.has(idOf(key)));
+    const isCompeting = performance.now() - this.#lastConflictAt < COMPETING_MS;
+    return first.length > 0 || isCompeting ? first : rows;
   }
 
   #forgetOld(): void {
@@ -96,6 +101,8 @@ export class LogoutClaims {
         claimed.push({ job, own: { id, state: 'pending', stored, text, due } });
       } else for (const parked of this.records.parked(id, text, UNREADABLE_HINT)) changes.set(...parked);
     }
-    return (await this.records.storage.commit(checks, changes)) ? claimed : undefined;
+    if (await this.records.storage.commit(checks, changes)) return claimed;
+    this.#lastConflictAt = performance.now();
+    return undefined;
   }
 }

@@ -186,9 +186,18 @@ describe('the logout queue', () => {
       expect(limits.at(-1)).toBe(2);
     });
 
-    it('leave to another process for a second what it has made due, while this one has logouts of its own', async () => {
+    /** Two processes of which the first has lost a claim to the other. */
+    async function competing(): Promise<{ storage: SharedStorage; one: LogoutQueue; other: LogoutQueue }> {
       const storage = new SharedStorage();
       const [one, other] = [start(storage), start(storage)];
+      pend(one, ['lost']);
+      storage.beforeCommit = () => claim(other, 1);
+      expect(await claim(one)).toEqual([]);
+      return { storage, one, other };
+    }
+
+    it('leave to a competing process for a second what it has made due, and take their own', async () => {
+      const { storage, one, other } = await competing();
       pend(other, ['theirs']);
       pend(one, ['mine']);
       expect(await claim(one)).toEqual(['mine']);
@@ -197,13 +206,21 @@ describe('the logout queue', () => {
       expect(await claim(one)).toEqual(['theirs']);
     });
 
-    it('find their own behind many of another process', async () => {
-      const storage = new SharedStorage();
-      const [one, other] = [start(storage), start(storage)];
+    it('find their own behind many of a competing process', async () => {
+      const { one, other } = await competing();
       pend(other, numbered(20));
       pend(one, ['mine']);
-      expect(await claim(one, 4)).toEqual(['mine']);
+      expect(await claim(one, 1)).toEqual(['mine']);
       expect(await claim(one, 4)).toEqual([]);
+    });
+
+    it('take what another process has made due after their own, when it does not compete', async () => {
+      const storage = new SharedStorage();
+      const [one, other] = [start(storage), start(storage)];
+      pend(other, ['theirs']);
+      pend(one, ['mine']);
+      expect(await claim(one)).toEqual(['mine']);
+      expect(await claim(one)).toEqual(['theirs']);
     });
 
     it('begin at the front again, whatever was taken behind it', async () => {
