@@ -96,7 +96,8 @@ async function answer(message: FromParent): Promise<void> {
 async function answerTo({ uids = [], retry, erase, measure }: Question): Promise<unknown> {
   const logouts = app.get(DebateSpaceOutbox);
   if (measure) return measured();
-  if (erase) return app.get(DebateSpaceErasures).requestMany(erase, { mode: 'delete', reference: erase.join(' ') });
+  if (erase)
+    return app.get(DebateSpaceErasures).requestMany(erase, { mode: 'delete', reference: erase.join(' ') });
   return retry ? retryAll(logouts) : waitingOf(logouts, uids);
 }
 
