@@ -15,7 +15,7 @@ import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Containment } from '../libs/debate-space/src/async/containment.js';
 import { attachPlatform } from '../libs/debate-space/src/session-end/platforms/attach-platform.js';
-import type { SessionEndDetector } from '../libs/debate-space/src/session-end/session-end-detector.js';
+import type { SessionEndDetector } from '../libs/debate-space/src/session-end/platforms/session-end-detector.js';
 import { SetupWarnings } from '../libs/debate-space/src/session-end/setup-warnings.js';
 import { Browser } from './support/browser.js';
 import { expressCookieLogins, fastifyCookieLogins } from './support/cookie-logins.js';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { orAborted } from '../../async/linked-signal.js';
 import { timeoutOrThrow, withTimeout } from '../../async/with-timeout.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from './detector-context.js';
 import { sessionLeftBy } from './browser-cookies.js';
 import type { SessionRequest } from './session-request.js';
 

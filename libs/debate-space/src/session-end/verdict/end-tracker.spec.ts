@@ -6,7 +6,7 @@ import type { DebateSpaceEvent } from '../../events.js';
 import { Secret } from '../../secrets/secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { ObservedCall } from './decide-end.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from './detector-context.js';
 import { EndTracker } from './end-tracker.js';
 import { PendingTasks } from '../pending-tasks.js';
 

@@ -1,9 +1,8 @@
-import type { Containment } from '../async/containment.js';
-import type { SessionUid } from './session-options.js';
-import type { EndRecorder } from './verdict/end-recorder.js';
-import type { PendingTasks } from './pending-tasks.js';
-import type { RegistryWriter } from './expiry/registry-writer.js';
-import type { SetupWarnings } from './setup-warnings.js';
+import type { Containment } from '../../async/containment.js';
+import type { SessionUid } from '../session-options.js';
+import type { EndRecorder } from './end-recorder.js';
+import type { PendingTasks } from '../pending-tasks.js';
+import type { SetupWarnings } from '../setup-warnings.js';
 
 /** What everything that watches the sessions of one application shares. */
 export interface DetectorContext {
@@ -18,5 +17,12 @@ export interface DetectorContext {
   /** Aborted when the app shuts down: nothing is waited for any more. */
   readonly shutdownSignal: AbortSignal;
   /** For options that need to know every live session. */
-  readonly registryWriter: RegistryWriter | undefined;
+  readonly registryWriter: EndedSessions | undefined;
+}
+
+/** The live sessions of all users: here only those that end. */
+interface EndedSessions {
+  /** @returns whether the end of this session is to be reported */
+  ended(sid: string, uid: string): Promise<boolean>;
+  forget(sid: string, uid: string): Promise<unknown>;
 }

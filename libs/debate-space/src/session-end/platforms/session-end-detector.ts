@@ -1,20 +1,20 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Containment } from '../async/containment.js';
-import type { Emit } from '../events.js';
-import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from './session-options.js';
-import { withTimeout } from '../async/with-timeout.js';
-import { CookieSessions } from './cookies/cookie-sessions.js';
-import { defaultSessionUid } from './default-session-uid.js';
-import type { DetectorContext } from './detector-context.js';
-import type { EndRecorder } from './verdict/end-recorder.js';
-import { sweepExpired } from './expiry/expiry-sweep.js';
-import { UnwatchableStoreError } from './stores/patch-store.js';
-import { PendingTasks } from './pending-tasks.js';
-import { RegistryWriter, type SessionIndexing } from './expiry/registry-writer.js';
-import type { UserSession } from './expiry/session-registry.js';
-import { SetupWarnings } from './setup-warnings.js';
-import { WatchedStore } from './stores/watched-store.js';
+import { Containment } from '../../async/containment.js';
+import type { Emit } from '../../events.js';
+import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../session-options.js';
+import { withTimeout } from '../../async/with-timeout.js';
+import { CookieSessions } from '../cookies/cookie-sessions.js';
+import { defaultSessionUid } from '../default-session-uid.js';
+import type { DetectorContext } from '../verdict/detector-context.js';
+import type { EndRecorder } from '../verdict/end-recorder.js';
+import { sweepExpired } from '../expiry/expiry-sweep.js';
+import { UnwatchableStoreError } from '../stores/patch-store.js';
+import { PendingTasks } from '../pending-tasks.js';
+import { RegistryWriter, type SessionIndexing } from '../expiry/registry-writer.js';
+import type { UserSession } from '../expiry/session-registry.js';
+import { SetupWarnings } from '../setup-warnings.js';
+import { WatchedStore } from '../stores/watched-store.js';
 
 export interface DetectorOptions {
   readonly uid: SessionUid;
@@ -37,7 +37,7 @@ export class SessionEndDetector {
   readonly cookies: CookieSessions;
   /** The stores of the host's options; none: every store that the requests bring along is watched. */
   readonly givenStores: readonly SessionStore[];
-  readonly #context: DetectorContext;
+  readonly #context: DetectorContext & { readonly registryWriter: RegistryWriter | undefined };
   readonly #indexing: SessionIndexing | undefined;
   readonly #emit: Emit;
   readonly #stores = new Map<object, WatchedStore>();

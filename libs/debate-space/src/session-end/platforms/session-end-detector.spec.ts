@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { DebateSpaceEvent } from '../events.js';
-import { Secret } from '../secrets/secret.js';
-import { defaultSessionUid } from './default-session-uid.js';
-import { EndRecorder } from './verdict/end-recorder.js';
+import type { DebateSpaceEvent } from '../../events.js';
+import { Secret } from '../../secrets/secret.js';
+import { defaultSessionUid } from '../default-session-uid.js';
+import { EndRecorder } from '../verdict/end-recorder.js';
 import { SessionEndDetector } from './session-end-detector.js';
 
 let events: DebateSpaceEvent[];
