@@ -10,13 +10,13 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { postgresMigration } from 'nestjs-debate-space/postgres';
 import pg from 'pg';
 import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
-import { freePort } from './support/free-port.js';
-import { programOf } from './support/program.js';
-import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { startProxy, type ProxyServer } from './support/proxy.js';
-import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { selfSigned } from './support/self-signed.js';
-import { startService } from './support/service.js';
+import { freePort } from 'debate-space-fixtures/free-port.js';
+import { programOf } from 'debate-space-fixtures/program.js';
+import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
+import { startProxy, type ProxyServer } from 'debate-space-fixtures/proxy.js';
+import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { selfSigned } from 'debate-space-fixtures/self-signed.js';
+import { startService } from 'debate-space-fixtures/service.js';
 
 interface Result {
   readonly check: string;

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { DebateSpaceSessionOptions } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, logIn, type Act } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost, logIn, type Act } from 'debate-space-fixtures/session-host.js';
 
 /** A store whose answer to a read can be held back. */
 class SlowReads extends session.MemoryStore {

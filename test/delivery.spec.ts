@@ -9,11 +9,11 @@ import {
   type DebateSpaceModuleOptions,
   type StorageValues,
 } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { keys, startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
-import { storageWith } from './support/storage-with.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { keys, startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 let service: DebateSpaceSimulator;
 let host: SessionHost | undefined;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { endingCells } from './support/ending-stacks.js';
-import { startService } from './support/service.js';
+import { endingCells } from 'debate-space-fixtures/ending-stacks.js';
+import { startService } from 'debate-space-fixtures/service.js';
 
 let service: DebateSpaceSimulator;
 beforeAll(async () => {

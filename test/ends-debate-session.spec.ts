@@ -19,9 +19,9 @@ import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, EndsDebateSession, SessionEndInterceptor } from 'nestjs-debate-space';
 import { lastValueFrom, of, timeout, type Observable } from 'rxjs';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { storageWith } from './support/storage-with.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 /** Gives the handler no time at all. */
 class Impatient implements NestInterceptor {

@@ -17,9 +17,9 @@ import {
   type ErasureReceipt,
   type StorageEngine,
 } from 'nestjs-debate-space';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { storageKinds, type StoragePlaces } from './support/storage-engines.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 

@@ -8,11 +8,11 @@ import {
   type SessionUid,
 } from 'nestjs-debate-space';
 import { firstValueFrom, filter } from 'rxjs';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type Act } from './support/session-host.js';
-import { storageWith } from './support/storage-with.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 const destroy: Act = async (request, response) => {
   await new Promise((resolve) => request.session.destroy(resolve));

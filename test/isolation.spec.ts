@@ -7,9 +7,9 @@ import {
   getDebateSpaceToken,
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type Act } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
 
 const destroy: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
 

@@ -10,10 +10,10 @@ import {
   DebateSpaceService,
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { keptPlaces, type KeptPlace } from './support/kept-places.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 const [A, B] = ['storage key A of a test', 'storage key B of a test'];
 /** A stop while the service is down takes five seconds. */

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, type DebateSpaceEvent } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost, type Act } from './support/session-host.js';
-import { called, jobs, onlySid } from './support/session-jobs.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { logIn, SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
+import { called, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
 
 const LONGER_THAN_A_LEASE_MS = 35_000;
 const LESS_THAN_A_LEASE_MS = 20_000;

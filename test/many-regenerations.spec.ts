@@ -6,11 +6,11 @@ import type { Request } from 'express';
 import session from 'express-session';
 import type { FastifyRequest } from 'fastify';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import * as fastifyAccount from './support/fastify-account.js';
-import { warningsDuring } from './support/process-warnings.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import * as fastifyAccount from 'debate-space-fixtures/fastify-account.js';
+import { warningsDuring } from 'debate-space-fixtures/process-warnings.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 /** One more than Node's limit of listeners. */
 const TIMES = 11;

@@ -3,11 +3,11 @@ import { RedisStore } from 'connect-redis';
 import type { Request } from 'express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { redisClient, redisServer, startRedis } from './support/redis.js';
-import { seeded } from './support/seeded.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { seeded } from 'debate-space-fixtures/seeded.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 const SESSIONS = 10_000;
 /** Requests under way at the same time. */

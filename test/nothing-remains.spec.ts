@@ -15,9 +15,9 @@ import {
   type DebateSpaceModuleOptions,
   type ErasureReceipt,
 } from 'nestjs-debate-space';
-import { keptPlaces, type KeptPlace } from './support/kept-places.js';
-import { startService, using } from './support/service.js';
-import { tracesOf } from './support/traces.js';
+import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { tracesOf } from 'debate-space-fixtures/traces.js';
 
 /** A part of everything personal here, with characters that each encoding writes in its own way. */
 const PERSONAL = ['uid-äö/7f3k"🦊', 'Žofie-5d8q', "O'Nachnäme-6h1v", 'post+2w9x@büro.example'] as const;

@@ -6,11 +6,11 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { settings } from './support/express-account.js';
-import { sessionsIn } from './support/fastify-account.js';
-import { RunningApps } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { settings } from 'debate-space-fixtures/express-account.js';
+import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { RunningApps } from 'debate-space-fixtures/running-apps.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 /** As it is on both platforms. */
 interface Request {

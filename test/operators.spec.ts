@@ -15,8 +15,8 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
-import { startService, using } from './support/service.js';
-import { storageWith } from './support/storage-with.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 @Controller()
 class HealthController {

@@ -5,11 +5,11 @@ import { RedisStore } from 'connect-redis';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type Act } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
 
 let redis: RunningRedis;
 let service: DebateSpaceSimulator;

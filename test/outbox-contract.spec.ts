@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
 import { StorageError } from '../libs/debate-space/src/errors.js';
-import { outboxContext } from './support/outbox-context.js';
-import { outboxKinds, type OutboxKind, type OutboxPlaces } from './support/outbox-engines.js';
+import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
+import { outboxKinds, type OutboxKind, type OutboxPlaces } from 'debate-space-fixtures/outbox-engines.js';
 
 const context = outboxContext();
 const LONG = 60_000;

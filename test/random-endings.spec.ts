@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request } from 'express';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { Browser } from './support/browser.js';
-import { seeded } from './support/seeded.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost, sessionStacks, type SessionStack } from './support/session-host.js';
-import { slowStore } from './support/slow-store.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { seeded } from 'debate-space-fixtures/seeded.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { logIn, SessionHost, sessionStacks, type SessionStack } from 'debate-space-fixtures/session-host.js';
+import { slowStore } from 'debate-space-fixtures/slow-store.js';
 
 const BROWSERS = 30;
 const STEPS = 15;

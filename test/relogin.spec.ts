@@ -3,14 +3,14 @@ import session from 'express-session';
 import { filter, firstValueFrom } from 'rxjs';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, type DebateSpaceEvent, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { cookieHosts } from './support/cookie-hosts.js';
-import type { EndingHost } from './support/endings.js';
-import { sessionsIn } from './support/fastify-account.js';
-import { FastifyHost } from './support/fastify-host.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, sessionStacks, type Act } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { cookieHosts } from 'debate-space-fixtures/cookie-hosts.js';
+import type { EndingHost } from 'debate-space-fixtures/endings.js';
+import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost, sessionStacks, type Act } from 'debate-space-fixtures/session-host.js';
 
 interface Stack {
   readonly name: string;

@@ -3,12 +3,12 @@ import type { Request } from 'express';
 import session from 'express-session';
 import type { FastifyRequest } from 'fastify';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { Browser } from './support/browser.js';
-import { sessionsIn } from './support/fastify-account.js';
-import { FastifyHost } from './support/fastify-host.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { Gate } from 'debate-space-fixtures/gate.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 /** What a request of the same browser does while a slow one has the session. */
 type Leave<R> = (request: R) => unknown;

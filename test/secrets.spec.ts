@@ -8,9 +8,9 @@ import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { filter, firstValueFrom } from 'rxjs';
 import { AccessTokens } from '../libs/debate-space/src/service/access-tokens.js';
 import { LogoutRoute } from '../libs/debate-space/src/service/logout-route.js';
-import { withRealRandom } from './support/real-random.js';
-import { startService } from './support/service.js';
-import { errorOf } from './support/service-clients.js';
+import { withRealRandom } from 'debate-space-fixtures/real-random.js';
+import { startService } from 'debate-space-fixtures/service.js';
+import { errorOf } from 'debate-space-fixtures/service-clients.js';
 
 // With characters that look different in a URL.
 const apiKey = 'planted/api+key=é 7f3a';

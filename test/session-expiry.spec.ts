@@ -12,13 +12,13 @@ import {
   type StorageEngine,
 } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
-import { Browser } from './support/browser.js';
-import { FallibleStore } from './support/fallible-store.js';
-import { redisClient, redisServer, startRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
-import { sharedStores } from './support/shared-stores.js';
-import { storageWith } from './support/storage-with.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { FallibleStore } from 'debate-space-fixtures/fallible-store.js';
+import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { sharedStores } from 'debate-space-fixtures/shared-stores.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 const storageKey = 'a storage key of a test';
 /** Long enough for a busy machine to come back in time, and short enough to be waited for. */

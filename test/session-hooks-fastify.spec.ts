@@ -1,4 +1,4 @@
-/** @jest-environment ./test/support/native-require.environment.js */
+/** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import session from 'express-session';
 import { Module } from '@nestjs/common';
@@ -7,11 +7,11 @@ import type { inject } from 'light-my-request';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Http2Browser } from './support/http2-browser.js';
-import { act, appOf, post, sessionsIn } from './support/fastify-account.js';
-import { RunningApps } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Http2Browser } from 'debate-space-fixtures/http2-browser.js';
+import { act, appOf, post, sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { RunningApps } from 'debate-space-fixtures/running-apps.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 declare const nativeRequire: NodeJS.Require;
 /** What app.inject() is made of; jest cannot load it. */

@@ -7,10 +7,17 @@ import session from 'express-session';
 import { fastify } from 'fastify';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { appOf, moduleOf, post, route, sessionsIn, type Plugin } from './support/fastify-account.js';
-import { RunningApps, starts, storeWith } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import {
+  appOf,
+  moduleOf,
+  post,
+  route,
+  sessionsIn,
+  type Plugin,
+} from 'debate-space-fixtures/fastify-account.js';
+import { RunningApps, starts, storeWith } from 'debate-space-fixtures/running-apps.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 interface Mounting {
   readonly name: string;

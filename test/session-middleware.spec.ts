@@ -6,7 +6,7 @@ import express, { Router, type RequestHandler } from 'express';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
 import {
   AccountController,
   appOf,
@@ -14,9 +14,9 @@ import {
   routes,
   settings,
   type Import,
-} from './support/express-account.js';
-import { RunningApps, starts, storeWith } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+} from 'debate-space-fixtures/express-account.js';
+import { RunningApps, starts, storeWith } from 'debate-space-fixtures/running-apps.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 interface Mounting {
   readonly name: string;

@@ -3,12 +3,12 @@ import type { Request } from 'express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { memoryStorage, StorageError, type StorageEngine } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
-import { Browser } from './support/browser.js';
-import { redisClient, redisServer, startRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost } from './support/session-host.js';
-import { sharedStores } from './support/shared-stores.js';
-import { storageWith } from './support/storage-with.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { logIn, SessionHost } from 'debate-space-fixtures/session-host.js';
+import { sharedStores } from 'debate-space-fixtures/shared-stores.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 const storageKey = 'a storage key of a test';
 

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { Request } from 'express';
 import session, { type Store } from 'express-session';
-import { Browser } from './support/browser.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost, type Act } from './support/session-host.js';
-import { called, jobs, onlySid } from './support/session-jobs.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { logIn, SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
+import { called, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
 
 /** Counts how often it is read. */
 class CountingStore extends session.MemoryStore {

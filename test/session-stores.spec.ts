@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { RequestSessions } from './support/request-sessions.js';
-import { accountOf, callers, later, sessionsIn, type Account, type Caller } from './support/store-account.js';
-import { storesInPostgres, storesInRedis } from './support/server-store-kinds.js';
-import { storesInMemory, type StoreKind } from './support/store-kinds.js';
-import { watching } from './support/watching.js';
+import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { RequestSessions } from 'debate-space-fixtures/request-sessions.js';
+import {
+  accountOf,
+  callers,
+  later,
+  sessionsIn,
+  type Account,
+  type Caller,
+} from 'debate-space-fixtures/store-account.js';
+import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
+import { storesInMemory, type StoreKind } from 'debate-space-fixtures/store-kinds.js';
+import { watching } from 'debate-space-fixtures/watching.js';
 
 /** Whether the users are known when the store is called, and how long the outbox takes to note an end. */
 const situations = [

@@ -17,11 +17,15 @@ import { Containment } from '../libs/debate-space/src/async/containment.js';
 import { attachPlatform } from '../libs/debate-space/src/session-end/platforms/attach-platform.js';
 import type { SessionEndDetector } from '../libs/debate-space/src/session-end/platforms/session-end-detector.js';
 import { SetupWarnings } from '../libs/debate-space/src/session-end/setup-warnings.js';
-import { Browser } from './support/browser.js';
-import { expressCookieLogins, fastifyCookieLogins } from './support/cookie-logins.js';
-import { FastifyHost } from './support/fastify-host.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type ExpressLogin, type SessionHostOptions } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import {
+  SessionHost,
+  type ExpressLogin,
+  type SessionHostOptions,
+} from 'debate-space-fixtures/session-host.js';
 
 type Warning = Extract<DebateSpaceEvent, { type: 'setup-warning' }>;
 

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
 import session, { type SessionData } from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { Browser } from './support/browser.js';
-import { startService, using } from './support/service.js';
-import { called } from './support/session-jobs.js';
-import { logIn, SessionHost } from './support/session-host.js';
-import { interleavings, Steps } from './support/steps.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { called } from 'debate-space-fixtures/session-jobs.js';
+import { logIn, SessionHost } from 'debate-space-fixtures/session-host.js';
+import { interleavings, Steps } from 'debate-space-fixtures/steps.js';
 
 type Taker = 'one' | 'other';
 type Step = () => Promise<void>;

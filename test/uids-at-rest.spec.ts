@@ -13,13 +13,13 @@ import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.j
 import { SessionRegistry } from '../libs/debate-space/src/session-end/expiry/session-registry.js';
 import { Containment } from '../libs/debate-space/src/async/containment.js';
 import { Secret } from '../libs/debate-space/src/secrets/secret.js';
-import { keptPlaces, type KeptPlace } from './support/kept-places.js';
+import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
 import { plainUidCipher } from '../libs/debate-space/src/secrets/uid-cipher.js';
-import { outboxContext } from './support/outbox-context.js';
-import { openOutbox } from './support/outbox-engines.js';
-import { keys, startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
-import { filesOf, formsOf, tracesOf } from './support/traces.js';
+import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
+import { openOutbox } from 'debate-space-fixtures/outbox-engines.js';
+import { keys, startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { filesOf, formsOf, tracesOf } from 'debate-space-fixtures/traces.js';
 
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };

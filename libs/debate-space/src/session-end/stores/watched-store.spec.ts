@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
 import { Secret } from '../../secrets/secret.js';

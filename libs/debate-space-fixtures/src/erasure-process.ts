@@ -1,15 +1,15 @@
 import { jest } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
-import type { DebateSpaceEvent } from '../../libs/debate-space/src/events.js';
-import { ErasureControl } from '../../libs/debate-space/src/erasure/erasure-control.js';
-import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-records.js';
-import { ErasureMaintenance } from '../../libs/debate-space/src/erasure/erasure-maintenance.js';
-import { ErasureQueue } from '../../libs/debate-space/src/erasure/erasure-queue.js';
-import { ErasureRequests } from '../../libs/debate-space/src/erasure/erasure-requests.js';
-import { ErasureStorage } from '../../libs/debate-space/src/erasure/erasure-storage.js';
-import { Secret } from '../../libs/debate-space/src/secrets/secret.js';
-import type { DebateSpaceStorage } from '../../libs/debate-space/src/storage/storage.js';
-import { uidCipher } from '../../libs/debate-space/src/secrets/uid-cipher.js';
+import type { DebateSpaceEvent } from '../../debate-space/src/events.js';
+import { ErasureControl } from '../../debate-space/src/erasure/erasure-control.js';
+import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/erasure-records.js';
+import { ErasureMaintenance } from '../../debate-space/src/erasure/erasure-maintenance.js';
+import { ErasureQueue } from '../../debate-space/src/erasure/erasure-queue.js';
+import { ErasureRequests } from '../../debate-space/src/erasure/erasure-requests.js';
+import { ErasureStorage } from '../../debate-space/src/erasure/erasure-storage.js';
+import { Secret } from '../../debate-space/src/secrets/secret.js';
+import type { DebateSpaceStorage } from '../../debate-space/src/storage/storage.js';
+import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';
 
 export const DAY_MS = 86_400_000;
 export const YEAR_MS = 365 * DAY_MS;

@@ -1,6 +1,6 @@
-import { AbortedError, NetworkError, TimeoutError } from '../../libs/debate-space/src/errors.js';
-import { Failure } from '../../libs/debate-space/src/service/answer.js';
-import type { HttpReply } from '../../libs/debate-space/src/service/transport.js';
+import { AbortedError, NetworkError, TimeoutError } from '../../debate-space/src/errors.js';
+import { Failure } from '../../debate-space/src/service/answer.js';
+import type { HttpReply } from '../../debate-space/src/service/transport.js';
 
 const KINDS = new Map<unknown, string>([
   [NetworkError, 'network'],

@@ -1,6 +1,6 @@
-import { uidCipher } from '../../libs/debate-space/src/secrets/uid-cipher.js';
-import type { LogoutContext } from '../../libs/debate-space/src/logout/logout.js';
-import { Secret } from '../../libs/debate-space/src/secrets/secret.js';
+import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';
+import type { LogoutContext } from '../../debate-space/src/logout/logout.js';
+import { Secret } from '../../debate-space/src/secrets/secret.js';
 
 /** What a queue is told about an application in a test: its uids are hashed and sealed as a real one's are. */
 export function outboxContext(

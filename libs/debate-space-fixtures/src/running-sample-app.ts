@@ -1,9 +1,9 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { createApp } from '../../sample-app/src/create-app.js';
-import { Browser } from '../../sample-app/src/demo/browser.js';
-import { DEMO_PASSWORD } from '../../sample-app/src/login/demo-users.js';
-import { startSimulatedService } from '../../sample-app/src/simulated-service.js';
+import { createApp } from '../../../sample-app/src/create-app.js';
+import { Browser } from '../../../sample-app/src/demo/browser.js';
+import { DEMO_PASSWORD } from '../../../sample-app/src/login/demo-users.js';
+import { startSimulatedService } from '../../../sample-app/src/simulated-service.js';
 import { neverCloseIdle } from './never-close-idle.js';
 import { chosenStorage, emptyStorage, type SampleAppStorage } from './sample-app-storages.js';
 import { keys } from './service.js';

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DebateSpaceEvent } from 'nestjs-debate-space';
-import { Secret } from '../../libs/debate-space/src/secrets/secret.js';
-import { defaultSessionUid } from '../../libs/debate-space/src/session-end/default-session-uid.js';
-import { EndRecorder } from '../../libs/debate-space/src/session-end/verdict/end-recorder.js';
-import { SessionEndDetector } from '../../libs/debate-space/src/session-end/platforms/session-end-detector.js';
+import { Secret } from '../../debate-space/src/secrets/secret.js';
+import { defaultSessionUid } from '../../debate-space/src/session-end/default-session-uid.js';
+import { EndRecorder } from '../../debate-space/src/session-end/verdict/end-recorder.js';
+import { SessionEndDetector } from '../../debate-space/src/session-end/platforms/session-end-detector.js';
 import { memoryQueue } from './outbox-engines.js';
 
 export interface Watching {

@@ -103,7 +103,7 @@ type Run = <T>(this: unknown, where: string, work: () => T, otherwise: T) => T;
 async function containment(): Promise<{ readonly names: Set<string>; breakAt: (name: string) => void }> {
   const names = new Set<string>();
   let broken: string | undefined;
-  const source = new URL('../../libs/debate-space/src/async/containment.ts', import.meta.url);
+  const source = new URL('../../debate-space/src/async/containment.ts', import.meta.url);
   if (existsSync(source)) {
     const { Containment } = (await import(source.href)) as { Containment: { prototype: { run: Run } } };
     const own = Containment.prototype.run;

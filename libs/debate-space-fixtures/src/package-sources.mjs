@@ -1,5 +1,5 @@
 // Resolves the packages of this workspace for typescript.mjs, as jest.config.js has it for the tests.
-const libs = new URL('../../libs/', import.meta.url);
+const libs = new URL('../../', import.meta.url);
 
 export function resolve(specifier, context, next) {
   const [, part = 'index'] = /^nestjs-debate-space(?:\/([\w-]+))?$/.exec(specifier) ?? [];

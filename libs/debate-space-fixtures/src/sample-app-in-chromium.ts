@@ -3,7 +3,7 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
 import { filter, firstValueFrom } from 'rxjs';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { DEMO_PASSWORD } from '../../sample-app/src/login/demo-users.js';
+import { DEMO_PASSWORD } from '../../../sample-app/src/login/demo-users.js';
 import { RunningSampleApp } from './running-sample-app.js';
 import type { SampleAppStorage } from './sample-app-storages.js';
 

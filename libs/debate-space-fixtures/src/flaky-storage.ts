@@ -3,7 +3,7 @@ import type {
   RangeOptions,
   StorageRow,
   StorageValues,
-} from '../../libs/debate-space/src/storage/storage.js';
+} from '../../debate-space/src/storage/storage.js';
 
 /** A storage elsewhere, which can be made to fail, to keep silent, or to lose its answers. */
 export class FlakyStorage implements DebateSpaceStorage {

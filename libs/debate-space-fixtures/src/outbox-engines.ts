@@ -1,13 +1,13 @@
-import { ERASURE_FAMILIES } from '../../libs/debate-space/src/erasure/erasure-records.js';
-import { LogoutQueue } from '../../libs/debate-space/src/logout/logout-queue.js';
-import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
-import type { LogoutContext } from '../../libs/debate-space/src/logout/logout.js';
-import { memoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
+import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/erasure-records.js';
+import { LogoutQueue } from '../../debate-space/src/logout/logout-queue.js';
+import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue-keys.js';
+import type { LogoutContext } from '../../debate-space/src/logout/logout.js';
+import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
 import type {
   DebateSpaceStorage,
   StorageContext,
   StorageEngine,
-} from '../../libs/debate-space/src/storage/storage.js';
+} from '../../debate-space/src/storage/storage.js';
 import { outboxContext } from './outbox-context.js';
 import { storageKinds, type StorageKind } from './storage-engines.js';
 

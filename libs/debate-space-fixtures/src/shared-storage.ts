@@ -1,11 +1,11 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { QUEUE_FAMILIES } from '../../libs/debate-space/src/logout/queue-keys.js';
-import { StorageError } from '../../libs/debate-space/src/errors.js';
+import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue-keys.js';
+import { StorageError } from '../../debate-space/src/errors.js';
 import type {
   DebateSpaceStorage,
   StorageRow,
   StorageValues,
-} from '../../libs/debate-space/src/storage/storage.js';
+} from '../../debate-space/src/storage/storage.js';
 import { openMemory } from './outbox-engines.js';
 
 export type Outcome = 'made' | 'not made';

@@ -4,13 +4,13 @@ import ts from 'typescript';
 
 /** The text of a page of the documentation, such as `docs/sessions.md`. */
 export function pageOf(path: string): string {
-  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+  return readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 }
 
 /** The README and all pages of `docs/`, by their paths. */
 export const pages: readonly string[] = [
   'README.md',
-  ...readdirSync(new URL('../../docs/', import.meta.url), { recursive: true, encoding: 'utf8' })
+  ...readdirSync(new URL('../../../docs/', import.meta.url), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
     .map((path) => `docs/${path}`)
     .toSorted(),
