@@ -10,7 +10,7 @@ import type { DetectorContext } from '../verdict/detector-context.js';
 import type { EndRecorder } from '../verdict/end-recorder.js';
 import { sweepExpired } from '../expiry/expiry-sweep.js';
 import { UnwatchableStoreError } from '../stores/patch-store.js';
-import { PendingTasks } from '../pending-tasks.js';
+import { PendingTasks } from '../../async/pending-tasks.js';
 import { RegistryWriter, type SessionIndexing } from '../expiry/registry-writer.js';
 import type { UserSession } from '../expiry/session-registry.js';
 import { SetupWarnings } from '../setup-warnings.js';

@@ -1,7 +1,7 @@
 import type { Containment } from '../../async/containment.js';
 import type { SessionUid } from '../session-options.js';
 import type { EndRecorder } from './end-recorder.js';
-import type { PendingTasks } from '../pending-tasks.js';
+import type { PendingTasks } from '../../async/pending-tasks.js';
 import type { SetupWarnings } from '../setup-warnings.js';
 
 /** What everything that watches the sessions of one application shares. */

@@ -8,7 +8,7 @@ import { EndRecorder } from './end-recorder.js';
 import { ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import { EndTracker } from './end-tracker.js';
-import { PendingTasks } from '../pending-tasks.js';
+import { PendingTasks } from '../../async/pending-tasks.js';
 
 function trackerOf(stored: ReadonlyMap<string, string>): {
   readonly ends: EndTracker;
