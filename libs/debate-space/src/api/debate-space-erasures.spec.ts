@@ -15,12 +15,12 @@ describe('a request whose outcome is unknown', () => {
     storage = openMemory();
     const process = erasureProcess(storage, new Clocks());
     const calls = { allUsers: () => Readable.from([]) };
-    const closing = new AbortController().signal;
+    const shutdownSignal = new AbortController().signal;
     erasures = new DebateSpaceErasures(
       process.storage,
       calls,
       new RateLimiter(false),
-      closing,
+      shutdownSignal,
       () => undefined,
     );
   });

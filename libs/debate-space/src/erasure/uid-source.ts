@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { invalidArgument } from '../errors.js';
-import { orAborted } from '../async/linked-signal.js';
+import { raceAbort } from '../async/combined-signal.js';
 import { uidProblem } from '../uid.js';
 import type { DebateSpaceUser } from '../service/user-list.js';
 
@@ -139,7 +139,7 @@ async function* untilAborted<T>(items: AsyncGenerator<T>, signal: AbortSignal): 
   try {
     for (;;) {
       signal.throwIfAborted();
-      const next = await orAborted(items.next(), signal);
+      const next = await raceAbort(items.next(), signal);
       if (next.done) return;
       yield next.value;
     }

@@ -56,8 +56,14 @@ const service = [
     ServiceClient,
     [Transport, AccessTokens, RateLimiter],
     (application, transport, tokens, limiter) => {
-      const closing = application.shutdown.signal;
-      return new ServiceClient({ transport, tokens, limiter, closing, policy: application.options.http });
+      const shutdownSignal = application.shutdown.signal;
+      return new ServiceClient({
+        transport,
+        tokens,
+        limiter,
+        shutdownSignal,
+        policy: application.options.http,
+      });
     },
   ),
   provide(UsersApi, [ServiceClient], ({ options: { users, baseUrl, apiKey } }, client) => {

@@ -2,20 +2,20 @@
  * Does work under one signal that is aborted with any of several, or by a timer. `AbortSignal.any` would do, but in
  * Node 20 it keeps memory for as long as the longest-lived of its sources lives – here, the app.
  */
-export async function withLinkedSignal<T>(
+export async function withCombinedSignal<T>(
   sources: readonly (AbortSignal | undefined)[],
   timeoutMs: number | undefined,
-  work: (linked: LinkedSignal) => Promise<T>,
+  work: (combined: CombinedSignal) => Promise<T>,
 ): Promise<T> {
-  const linked = new LinkedSignal(sources, timeoutMs);
+  const combined = new CombinedSignal(sources, timeoutMs);
   try {
-    return await work(linked);
+    return await work(combined);
   } finally {
-    linked.unlink();
+    combined.unlink();
   }
 }
 
-export class LinkedSignal {
+export class CombinedSignal {
   readonly #controller = new AbortController();
   readonly #sources: readonly AbortSignal[];
   readonly #abort = (): void => {
@@ -48,7 +48,7 @@ export class LinkedSignal {
 }
 
 /** Waits for the promise, or until the signal is aborted; the promise itself goes on. */
-export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function raceAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop: (() => void) | undefined;
   const aborted = new Promise<never>((_, reject) => {
     stop = () => {
