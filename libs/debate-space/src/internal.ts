@@ -30,4 +30,4 @@ export { UsersApi } from './service/users-api.js';
 export { SessionRegistry } from './session-end/expiry/session-registry.js';
 export { SessionEndDetector } from './session-end/platforms/session-end-detector.js';
 export { EndRecorder } from './session-end/verdict/end-recorder.js';
-export { uidProblem } from './uid.js';
+export { validateUid } from './uid.js';
