@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import session from 'express-session';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { logIn, type Act } from 'debate-space-fixtures/session-host.js';
 import { destroySession, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
@@ -45,7 +45,7 @@ const scene = scenario();
 
 describe('endings beside each other', () => {
   it('two logout clicks at the same time are one logout', async () => {
-    const bothIn = new Gate(2);
+    const bothIn = new Latch(2);
     const host = await scene.start({
       act: async (request) => {
         bothIn.open();
@@ -62,7 +62,7 @@ describe('endings beside each other', () => {
   });
 
   it('a logout is reported while another request of the same session streams on', async () => {
-    const streaming = new Gate();
+    const streaming = new Latch();
     const host = await scene.start({
       act: async (request, response) => {
         if (request.headers.accept !== 'text/event-stream') {
@@ -92,7 +92,7 @@ describe('endings beside each other', () => {
   });
 
   it('a slow re-authentication stays silent though other requests of the same session end meanwhile', async () => {
-    const [besideIn, regenerated, goOn] = [new Gate(), new Gate(), new Gate()];
+    const [besideIn, regenerated, goOn] = [new Latch(), new Latch(), new Latch()];
     const act: Act = async (request) => {
       if (request.query.beside) {
         besideIn.open();
@@ -173,7 +173,7 @@ describe('endings beside each other', () => {
 
 describe('endings by an administrator', () => {
   it('a job does not wait for an unanswered request of the session that it ends', async () => {
-    const [inHandler, answer] = [new Gate(), new Gate()];
+    const [inHandler, answer] = [new Latch(), new Latch()];
     const store = new session.MemoryStore();
     const host = await scene.start({
       store,

@@ -8,7 +8,7 @@ import {
 } from 'nestjs-debate-space';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { eventsOf, firstEvent } from 'debate-space-fixtures/events.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { keys } from 'debate-space-fixtures/service.js';
 import { SessionHost } from 'debate-space-fixtures/session-host.js';
@@ -194,7 +194,7 @@ describe('a logout on its way', () => {
 
   it('that the storage is still noting at the shutdown is noted before the storage closes', async () => {
     const calls: string[] = [];
-    const noted = new Gate();
+    const noted = new Latch();
     const storage = storageWith((memory) => ({
       commit: async (checks, changes) => {
         if (!isRetry(changes)) return memory.commit(checks, changes);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type SessionRecord, type SessionUid } from 'nestjs-debate-space';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { eventsOf, firstEvent } from 'debate-space-fixtures/events.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import { type Act, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
@@ -129,7 +129,7 @@ describe('the host comes first', () => {
   });
 
   it('a storage that takes its time is not waited for, and what it notes late is delivered', async () => {
-    const noted = new Gate();
+    const noted = new Latch();
     const storage = storageWith((memory) => ({
       commit: async (...args) => {
         await noted.passed;
@@ -147,7 +147,7 @@ describe('the host comes first', () => {
   });
 
   it('a shutdown waits for what the storage is noting', async () => {
-    const [releasing, released] = [new Gate(), new Gate()];
+    const [releasing, released] = [new Latch(), new Latch()];
     const storage = storageWith((memory) => ({
       commit: async (checks, changes) => {
         if ([...changes.keys()].some((key) => key.startsWith('pending:'))) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import session from 'express-session';
 import { DebateSpaceEvents, type DebateSpaceEvent } from 'nestjs-debate-space';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { logIn, type Act } from 'debate-space-fixtures/session-host.js';
 import { called, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
@@ -13,13 +13,13 @@ const LESS_THAN_A_LEASE_MS = 20_000;
 const scene = scenario();
 let events: DebateSpaceEvent['type'][];
 /** Opens when the handler waits, and lets it go on. */
-let [waiting, goOn]: [Gate, Gate] = [new Gate(), new Gate()];
+let [waiting, goOn]: [Latch, Latch] = [new Latch(), new Latch()];
 const store = (): session.MemoryStore => new session.MemoryStore();
 
 // The clock of the plugin's timers is the test's; the sockets of the host and of the service go by their own.
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask'] });
-  [waiting, goOn] = [new Gate(), new Gate()];
+  [waiting, goOn] = [new Latch(), new Latch()];
   events = [];
 });
 afterEach(async () => {

@@ -7,7 +7,7 @@ import type { EndingHost } from 'debate-space-fixtures/endings.js';
 import { firstEvent } from 'debate-space-fixtures/events.js';
 import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
 import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import { SessionHost, sessionStacks, type Act } from 'debate-space-fixtures/session-host.js';
@@ -137,7 +137,7 @@ describe('while the logout of a user still waits', () => {
   });
 
   it('a login before the end is proven is reported as superseding it', async () => {
-    const [left, answer] = [new Gate(), new Gate()];
+    const [left, answer] = [new Latch(), new Latch()];
     const act: Act = async (request) => {
       await destroySession(request);
       left.open();
@@ -163,7 +163,7 @@ describe('while the logout of a user still waits', () => {
   it.each(orders)(
     'a request that saves the ended session back $order cancels nothing',
     async ({ before }) => {
-      const [loaded, saveBack, left, answer] = [new Gate(), new Gate(), new Gate(), new Gate()];
+      const [loaded, saveBack, left, answer] = [new Latch(), new Latch(), new Latch(), new Latch()];
       const act: Act = async (request) => {
         if (request.query.slow !== undefined) {
           loaded.open();

@@ -6,7 +6,7 @@ import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
 import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import { SessionHost } from 'debate-space-fixtures/session-host.js';
@@ -140,7 +140,7 @@ describe('a session that one request ends and a slow one, which had loaded it, s
   it.each(cases)(
     'is reported once, and again when it ends again: $name, $leave, saved back $order',
     async ({ start, before, user }) => {
-      const [loaded, saveBack, left, answer] = [new Gate(), new Gate(), new Gate(), new Gate()];
+      const [loaded, saveBack, left, answer] = [new Latch(), new Latch(), new Latch(), new Latch()];
       const acting: Acting = async (slow, leave, change) => {
         if (slow) {
           loaded.open();

@@ -7,7 +7,7 @@ import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
 import { createClient } from 'redis';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { BsonStore } from 'debate-space-fixtures/watched-store/bson-store.js';
@@ -34,7 +34,7 @@ const kindOf = (name: string): ClearedStore => {
 async function clearWhileUsersAreThere({ open }: ClearedStore): Promise<readonly string[]> {
   const { store, close: closeStore } = await open();
   if (closeStore) scene.afterwards(closeStore);
-  const [waiting, done] = [new Gate(3), new Gate()];
+  const [waiting, done] = [new Latch(3), new Latch()];
   const warnings: string[] = [];
   const warn = (message: unknown): unknown => warnings.push(String(message));
   const nothing = (): void => undefined;
@@ -159,7 +159,7 @@ redisServer.describe('connect-redis', () => {
   /** Counts the commands about sessions that clients send from now on, without those that scripts run in the server. */
   async function monitor(redis: Redis): Promise<() => Promise<number>> {
     let count = 0;
-    const end = new Gate();
+    const end = new Latch();
     const watching = await redis.duplicate().connect();
     await watching.monitor((line) => {
       if (line.includes('"the end"')) end.open();
