@@ -279,8 +279,8 @@ describe('doctor', () => {
   ])('finds a storage in %s that cannot be reached, and does not show its password', async (name, scheme) => {
     const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
     const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: url });
-    const told = new RegExp(`${name} cannot be reached \\(ECONNREFUSED\\) → .*DEBATE_SPACE_STORAGE`);
-    expect(found).toEqual({ storage: expect.stringMatching(told) });
+    const problem = new RegExp(`${name} cannot be reached \\(ECONNREFUSED\\) → .*DEBATE_SPACE_STORAGE`);
+    expect(found).toEqual({ storage: expect.stringMatching(problem) });
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });
 

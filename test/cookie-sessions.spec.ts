@@ -4,7 +4,7 @@ import { DebateSpaceEvents, type DebateSpaceEvent, type SessionCookie } from 'ne
 import { Browser } from 'debate-space-fixtures/browser.js';
 import { cookieHosts, type CookieHost, type CookieHostOptions } from 'debate-space-fixtures/cookie-hosts.js';
 import type { EndingHost } from 'debate-space-fixtures/endings.js';
-import { Gate } from 'debate-space-fixtures/gate.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { startService, using } from 'debate-space-fixtures/service.js';
 import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
@@ -76,7 +76,7 @@ describe.each(cookieHosts)('$name', (kind) => {
   });
 
   it('two clicks at the same time with the same cookie are one logout', async () => {
-    const bothIn = new Gate(2);
+    const bothIn = new Latch(2);
     const before = async (): Promise<void> => {
       bothIn.open();
       await bothIn.passed;

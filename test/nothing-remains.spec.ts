@@ -51,7 +51,7 @@ class Story {
   readonly printed: string[] = [];
   readonly events: DebateSpaceEvent[] = [];
   readonly receipts: ErasureReceipt[] = [];
-  readonly told: unknown[] = [];
+  readonly reported: unknown[] = [];
   /** Whose logouts are parked in the end. */
   readonly parked: string[] = [];
   readonly errors: unknown[] = [];
@@ -208,11 +208,11 @@ class Story {
   async #tell(app: INestApplication): Promise<void> {
     const erasures = app.get(DebateSpaceErasures);
     for await (const status of erasures.list()) {
-      this.told.push(status, await erasures.status(status.reference));
+      this.reported.push(status, await erasures.status(status.reference));
       for await (const receipt of erasures.receipts(status.reference)) this.receipts.push(receipt);
     }
-    for await (const receipt of erasures.receiptsOf(uidOf('deleted'))) this.told.push(receipt);
-    this.told.push(await app.get(DebateSpaceOutbox).stats());
+    for await (const receipt of erasures.receiptsOf(uidOf('deleted'))) this.reported.push(receipt);
+    this.reported.push(await app.get(DebateSpaceOutbox).stats());
     for (const { uid } of await app.get(DebateSpaceOutbox).parked()) this.parked.push(uid);
   }
 }
@@ -305,7 +305,7 @@ for (const kind of keptPlaces) {
       const of = (wanted: string) => story.receipts.filter(({ outcome }) => outcome === wanted);
       expect(of('erased')).toHaveLength(listed.length + single.length - 2);
       expect(of('vetoed')).toMatchObject([{ reason: 'legal hold' }]);
-      expect(traces([...shown(story.receipts), ...shown(story.told)])).toEqual([]);
+      expect(traces([...shown(story.receipts), ...shown(story.reported)])).toEqual([]);
     });
 
     it('in errors', () => {

@@ -37,3 +37,14 @@ export class Browser {
     return (await this.fetch(path, { method: 'POST', body: new URLSearchParams(body) })).text();
   }
 }
+
+/** A browser in which a user has logged in. */
+export async function logInTo(
+  host: { url: string; fetch?: Fetch },
+  uid: string,
+  path = '/',
+): Promise<Browser> {
+  const browser = new Browser(host.url, host.fetch);
+  await browser.post(`${path}login`, { uid });
+  return browser;
+}

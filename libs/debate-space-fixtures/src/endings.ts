@@ -3,7 +3,7 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { filter, firstValueFrom, type Observable } from 'rxjs';
 import { Browser, type Fetch } from './browser.js';
-import { Gate } from './gate.js';
+import { Latch } from './latch.js';
 import { using } from './service.js';
 
 /** One row of the table: what a host does with its session, and whether that ends it. */
@@ -66,7 +66,7 @@ export interface EndingCell extends Pick<Ending<never>, 'name' | 'ends' | 'endsO
 export interface Observed {
   /** The truth: the same browser, asked again, no longer gets the user. */
   readonly loggedOut: boolean;
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
 export function cellsOf<Context>(stack: EndingStack<Context>): EndingCell[] {
@@ -85,7 +85,7 @@ async function observe<Context>(
   service: DebateSpaceSimulator,
   options?: Partial<DebateSpaceModuleOptions>,
 ): Promise<Observed> {
-  const [entered, left] = [new Gate(), new Gate()];
+  const [entered, left] = [new Latch(), new Latch()];
   const act = async (context: Context): Promise<void> => {
     entered.open();
     try {
@@ -125,7 +125,7 @@ async function observe<Context>(
   host.recover?.();
   const loggedOut = (await browser.get('/whoami')) !== 'alice';
   const withoutRequest = path === 'job' || host.reach !== undefined;
-  // What is missed is seen in what was told.
+  // What is missed is seen in what was reported.
   if (loggedOut && withoutRequest) await byVerdict(service, firstReport);
   else if (loggedOut) await service.received.waitFor('logout', { timeoutMs: 10_000 }).catch(() => undefined);
   disconnect();
@@ -133,7 +133,7 @@ async function observe<Context>(
   if (ending.aborts) (host.app.getHttpServer() as { closeAllConnections?(): void }).closeAllConnections?.();
   await host.stop(); // has every verdict fall, and delivers what there is
   const { nameOf = (uid: string): string => uid } = host;
-  return { loggedOut, told: service.received.logouts.map(nameOf) };
+  return { loggedOut, reported: service.received.logouts.map(nameOf) };
 }
 
 /**

@@ -40,6 +40,7 @@ export const storesInPostgres = (connectionString: () => string): readonly Store
     pool.on('connect', (client) => {
       client.on('error', () => undefined);
     });
+    pool.on('error', () => undefined); // which reports those of an idle client again
     const schemaName = `of ${randomUUID()}`;
     await pool.query(`CREATE SCHEMA "${schemaName}"`);
     const store = new PostgresStore({

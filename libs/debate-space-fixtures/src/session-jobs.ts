@@ -1,3 +1,4 @@
+import type { Request } from 'express';
 import type { SessionData, Store } from 'express-session';
 
 /** A call of a store that says by a callback how it ended. */
@@ -8,6 +9,10 @@ export const called = (work: (callback: (error?: unknown) => void) => void): Pro
       else resolve();
     });
   });
+
+/** What a handler does to log its user out. */
+export const destroySession = ({ session }: Request): Promise<void> =>
+  called((done) => session.destroy(done));
 
 /** The id of the only session that a store has. */
 export const onlySid = (store: Store): Promise<string> =>

@@ -77,14 +77,14 @@ async function outcomeOf(call: () => unknown, looks: boolean): Promise<Outcome> 
  * resolves to, and what it threw it tells the callback, or else it rejects.
  */
 export function later({ outcome, callbacks }: Account, { callback, looks }: Caller): Account {
-  const told = callbacks.map(({ this: self, args }) => ({ this: self, args }));
+  const calls = callbacks.map(({ this: self, args }) => ({ this: self, args }));
   if (outcome && 'threw' in outcome) {
-    if (callback) told.push({ this: 'undefined', args: [outcome.threw] });
-    if (!looks) return { callbacks: told };
-    return { outcome: callback ? { resolved: undefined } : { rejected: outcome.threw }, callbacks: told };
+    if (callback) calls.push({ this: 'undefined', args: [outcome.threw] });
+    if (!looks) return { callbacks: calls };
+    return { outcome: callback ? { resolved: undefined } : { rejected: outcome.threw }, callbacks: calls };
   }
-  if (!looks || !outcome) return { callbacks: told };
-  return { outcome: 'returned' in outcome ? { resolved: outcome.returned } : outcome, callbacks: told };
+  if (!looks || !outcome) return { callbacks: calls };
+  return { outcome: 'returned' in outcome ? { resolved: outcome.returned } : outcome, callbacks: calls };
 }
 
 /**

@@ -106,8 +106,8 @@ describe('the fallback queue', () => {
     { how: 'failed and works again', state: 'failing' as const },
     { how: 'answers late', state: 'silent' as const },
   ];
-  const cells = returns.flatMap((back) => steps.map((step) => ({ ...back, ...step })));
-  it.each(cells)(
+  const cases = returns.flatMap((back) => steps.map((step) => ({ ...back, ...step })));
+  it.each(cases)(
     'hands over to an engine that $how what $name, and nothing twice',
     async ({ state, step, left }) => {
       engine.state = state;

@@ -1,5 +1,5 @@
-/** Opens when it has been told so as often as it was made for. */
-export class Gate {
+/** Opens at the last of as many calls of `open()` as it was made for. */
+export class Latch {
   #left: number;
   #open: () => void = () => undefined;
   readonly passed = new Promise<void>((resolve) => {

@@ -2,8 +2,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { configuredFor, keys, run, start } from '../testing/command-line.js';
-import { connectAsApp, sharedStorages, type StorageServer } from '../testing/storages.js';
+import { configuredFor, keys, run, start } from '../libs/debate-space-cli/src/testing/command-line.js';
+import {
+  connectAsApp,
+  sharedStorages,
+  type StorageServer,
+} from '../libs/debate-space-cli/src/testing/storages.js';
 
 for (const storage of sharedStorages) {
   storage.describe(`the erasures in the storage ${storage.name}`, () => {
