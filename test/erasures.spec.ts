@@ -446,8 +446,8 @@ for (const kind of storageKinds) {
       const other = kind.name === 'memory' ? one : await start({ ...options, worker: false });
       register(uidsOf(20));
       service.faults.add({ kind: 'latency', ms: 50, operation: 'delete' });
-      await erasuresOf(one).requestMany(uidsOf(20), { mode: 'delete', reference: 'slowly' });
       const begun = performance.now();
+      await erasuresOf(one).requestMany(uidsOf(20), { mode: 'delete', reference: 'slowly' });
       const looks = erasuresOf(other)
         .progress('slowly')
         .pipe(map((progress) => ({ ...progress, at: performance.now() })));
@@ -457,12 +457,17 @@ for (const kind of storageKinds) {
       const waits = seen.filter(({ waitMs }) => waitMs !== undefined);
       expect(waits.length).toBeGreaterThan(2); // a sign of life in each second
       expect(seen.every(({ perMinute }) => perMinute <= 8 * 20)).toBe(true);
+      // A fifth of the limit is for other calls: of 20 users the last 4 are the third group of 8.
+      const permitted = begun + 2 * 3_000;
+      const early = seen.filter(({ at, msLeft = Infinity }) => at + msLeft < permitted - 100);
+      expect(early.map(({ at, msLeft }) => ({ at: at - begun, msLeft }))).toEqual([]);
+      // A busy machine delays an answer, and not most of them.
       const secondHalf = seen.filter(({ at }) => at - begun > (end - begun) / 2);
-      const wrong = secondHalf.filter(({ at, msLeft = 0 }) => {
+      const near = secondHalf.filter(({ at, msLeft = 0 }) => {
         const left = end - at;
-        return msLeft > 2 * left + 500 || msLeft < left / 2 - 500;
+        return msLeft <= 2 * left + 500 && msLeft >= left / 2 - 500;
       });
-      expect(wrong.map(({ at, msLeft }) => ({ msLeft, left: end - at }))).toEqual([]);
+      expect(near.length).toBeGreaterThan(secondHalf.length / 2);
     }, 40_000);
 
     it('says what a list would come to, and touches nobody', async () => {
