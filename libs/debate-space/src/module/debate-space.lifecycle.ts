@@ -17,8 +17,7 @@ import type { Shutdown } from './shutdown.js';
 
 /** How often the log says how many more logouts and erasures were parked. */
 const LOG_FLUSH_MS = 60_000;
-
-/** What signs and sends is loaded so long after the start, so that the first logout need not wait for it. */
+/** After so many ms what signs and sends is loaded: the start need not wait for it, nor the first logout. */
 const LOAD_MS = 1_000;
 
 /** Ties one application to the life of its Nest app. */
