@@ -19,6 +19,8 @@ const ROOMS = [
   'secrets',
   'async',
 ];
+/** Within `session-end/`; below them are the files of its root. */
+const SESSION_END_ROOMS = ['platforms', 'cookies', 'stores', 'expiry', 'verdict'];
 const library = 'libs/debate-space/src';
 
 function downwardImports(files, roomsAbove) {
@@ -53,6 +55,12 @@ export default tseslint.config(
   { files: ['scripts/check-recipes/*.ts'], ...tseslint.configs.disableTypeChecked },
   ...ROOMS.slice(1).map((room, n) => downwardImports([`${library}/${room}/**/*.ts`], ROOMS.slice(0, n + 1))),
   downwardImports([`${library}/{errors,events,uid}.ts`], ROOMS),
+  ...[...SESSION_END_ROOMS, '.'].map((room, n) =>
+    downwardImports(
+      [room === '.' ? `${library}/session-end/*.ts` : `${library}/session-end/${room}/**/*.ts`],
+      ['module', 'api', ...SESSION_END_ROOMS.slice(0, n)],
+    ),
+  ),
   {
     files: ['**/*.{mjs,cjs}', '**/*.js'],
     languageOptions: {

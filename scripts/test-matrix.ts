@@ -1,4 +1,4 @@
-// Plays every row of the table of endings (test/support/ending-stacks.ts) on every stack under NestJS 10, 11 and 12 and
+// Plays every row of the table of endings (ending-stacks.ts of the fixtures) on every stack under NestJS 10, 11 and 12 and
 // Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
 // to that NestJS. By default each NestJS and each Node.js has at least one column.
 // Options: `--storage` memory (default), lmdb, redis or postgres; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for

@@ -10,13 +10,13 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { postgresMigration } from 'nestjs-debate-space/postgres';
 import pg from 'pg';
 import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
-import { freePort } from './support/free-port.js';
-import { programOf } from './support/program.js';
-import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { startProxy, type ProxyServer } from './support/proxy.js';
-import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { selfSigned } from './support/self-signed.js';
-import { startService } from './support/service.js';
+import { freePort } from 'debate-space-fixtures/free-port.js';
+import { programOf } from 'debate-space-fixtures/program.js';
+import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
+import { startProxy, type ProxyServer } from 'debate-space-fixtures/proxy.js';
+import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { selfSigned } from 'debate-space-fixtures/self-signed.js';
+import { startService } from 'debate-space-fixtures/service.js';
 
 interface Result {
   readonly check: string;
@@ -279,8 +279,8 @@ describe('doctor', () => {
   ])('finds a storage in %s that cannot be reached, and does not show its password', async (name, scheme) => {
     const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
     const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: url });
-    const told = new RegExp(`${name} cannot be reached \\(ECONNREFUSED\\) → .*DEBATE_SPACE_STORAGE`);
-    expect(found).toEqual({ storage: expect.stringMatching(told) });
+    const problem = new RegExp(`${name} cannot be reached \\(ECONNREFUSED\\) → .*DEBATE_SPACE_STORAGE`);
+    expect(found).toEqual({ storage: expect.stringMatching(problem) });
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });
 

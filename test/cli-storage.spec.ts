@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
 import { sharedStorages, type StorageServer } from '../libs/debate-space-cli/src/testing/storages.js';
-import { freePort } from './support/free-port.js';
-import { redisServer, startRedis } from './support/redis.js';
-import { startService } from './support/service.js';
+import { freePort } from 'debate-space-fixtures/free-port.js';
+import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { startService } from 'debate-space-fixtures/service.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
@@ -29,7 +29,7 @@ async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[
   const program = [
     ...more,
     '--import',
-    fileOf('support/typescript.mjs'),
+    fileOf('../libs/debate-space-fixtures/src/typescript.mjs'),
     fileOf('../libs/debate-space-cli/src/cli.ts'),
   ];
   const child = spawn(process.execPath, [...program, ...args.split(' ')], {

@@ -11,12 +11,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, keys } from '../libs/debate-space-cli/src/testing/command-line.js';
-import { programOf } from './support/program.js';
-import { selfSigned } from './support/self-signed.js';
-import { startService } from './support/service.js';
+import { programOf } from 'debate-space-fixtures/program.js';
+import { selfSigned } from 'debate-space-fixtures/self-signed.js';
+import { startService } from 'debate-space-fixtures/service.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const program = ['--import', fileOf('support/typescript.mjs'), fileOf('../libs/debate-space-cli/src/cli.ts')];
+const program = [
+  '--import',
+  fileOf('../libs/debate-space-fixtures/src/typescript.mjs'),
+  fileOf('../libs/debate-space-cli/src/cli.ts'),
+];
 const openssl = programOf('openssl', 'OpenSSL');
 const script = programOf('script', 'util-linux');
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import ts from 'typescript';
-import { keys, startService } from './support/service.js';
+import { keys, startService } from 'debate-space-fixtures/service.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const sources = join(root, 'libs/debate-space/src');

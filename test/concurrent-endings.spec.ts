@@ -1,12 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import type { DebateSpaceSessionOptions } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, logIn, type Act } from './support/session-host.js';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { logIn, type Act } from 'debate-space-fixtures/session-host.js';
+import { destroySession, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
 
 /** A store whose answer to a read can be held back. */
 class SlowReads extends session.MemoryStore {
@@ -42,67 +41,38 @@ class SlowReads extends session.MemoryStore {
   }
 }
 
-let service: DebateSpaceSimulator;
-const hosts: SessionHost[] = [];
-
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  for (const host of hosts.splice(0)) await host.stop();
-  await service.stop();
-});
-
-async function startHost(
-  act: Act,
-  store = new session.MemoryStore(),
-  watched: DebateSpaceSessionOptions | false = {},
-): Promise<SessionHost> {
-  const debateSpace = watched && using(service, { session: watched });
-  const host = await SessionHost.start({ store, act, debateSpace: debateSpace || undefined });
-  hosts.push(host);
-  return host;
-}
-
-async function logInTo(host: SessionHost, uid: string): Promise<Browser> {
-  const browser = new Browser(host.url);
-  await browser.post('/login', { uid });
-  return browser;
-}
-
-/** Stops the host, which has every verdict fall and delivers what there is; then says who was logged out. */
-async function loggedOutBy(host: SessionHost): Promise<string[]> {
-  hosts.splice(hosts.indexOf(host), 1);
-  await host.stop();
-  return service.received.logouts.toSorted();
-}
+const scene = scenario();
 
 describe('endings beside each other', () => {
   it('two logout clicks at the same time are one logout', async () => {
-    const bothIn = new Gate(2);
-    const host = await startHost(async (request) => {
-      bothIn.open();
-      await bothIn.passed;
-      await new Promise((resolve) => request.session.destroy(resolve));
+    const bothIn = new Latch(2);
+    const host = await scene.start({
+      act: async (request) => {
+        bothIn.open();
+        await bothIn.passed;
+        await destroySession(request);
+      },
     });
     const browser = await logInTo(host, 'alice');
 
     await Promise.all([browser.post('/act'), browser.post('/act')]);
 
-    await service.received.waitFor('logout');
-    expect(await loggedOutBy(host)).toEqual(['alice']);
+    await scene.service.received.waitFor('logout');
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('a logout is reported while another request of the same session streams on', async () => {
-    const streaming = new Gate();
-    const host = await startHost(async (request, response) => {
-      if (request.headers.accept !== 'text/event-stream') {
-        await new Promise((resolve) => request.session.destroy(resolve));
-        return;
-      }
-      response.write('data: 1\n\n');
-      streaming.open();
-      await once(response, 'close');
+    const streaming = new Latch();
+    const host = await scene.start({
+      act: async (request, response) => {
+        if (request.headers.accept !== 'text/event-stream') {
+          await destroySession(request);
+          return;
+        }
+        response.write('data: 1\n\n');
+        streaming.open();
+        await once(response, 'close');
+      },
     });
     const browser = await logInTo(host, 'alice');
     const leaving = new AbortController();
@@ -115,14 +85,14 @@ describe('endings beside each other', () => {
 
     await browser.post('/act');
 
-    await service.received.waitFor('logout');
+    await scene.service.received.waitFor('logout');
     expect(await browser.get('/whoami')).toBe('nobody');
     leaving.abort();
-    expect(await loggedOutBy(host)).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('a slow re-authentication stays silent though other requests of the same session end meanwhile', async () => {
-    const [besideIn, regenerated, goOn] = [new Gate(), new Gate(), new Gate()];
+    const [besideIn, regenerated, goOn] = [new Latch(), new Latch(), new Latch()];
     const act: Act = async (request) => {
       if (request.query.beside) {
         besideIn.open();
@@ -135,7 +105,7 @@ describe('endings beside each other', () => {
       await goOn.passed;
       await logIn(request, 'alice');
     };
-    const host = await startHost(act, new session.MemoryStore(), { graceMs: 1 });
+    const host = await scene.start({ act }, { session: { graceMs: 1 } });
     const browser = await logInTo(host, 'alice');
 
     const renewed = browser.post('/act');
@@ -145,145 +115,130 @@ describe('endings beside each other', () => {
     await renewed;
 
     expect(await browser.get('/whoami')).toBe('alice');
-    expect(await loggedOutBy(host)).toEqual([]);
+    expect(await scene.logouts()).toEqual([]);
   });
 
   it('a second click that had loaded the session before the first one ended it is the same logout', async () => {
     const store = new SlowReads();
-    const host = await startHost(
-      (request) => new Promise((resolve) => request.session.destroy(resolve)),
-      store,
-    );
+    const host = await scene.start({ store, act: destroySession });
     const browser = await logInTo(host, 'alice');
 
     const answer = store.holdBackNextRead();
     const second = browser.post('/act');
     await answer.read;
     await browser.post('/act');
-    await service.received.waitFor('logout');
+    await scene.service.received.waitFor('logout');
     answer.goOn();
     await second;
 
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOutBy(host)).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('a job that puts another user into a live session, and a logout then, are the ends of both', async () => {
     const store = new session.MemoryStore();
-    const host = await startHost(async (request) => {
-      const stored = { cookie: request.session.cookie, user: { uid: 'bob' } };
-      await new Promise((resolve) => {
-        store.set(request.sessionID, stored, resolve);
-      });
-      await new Promise((resolve) => request.session.destroy(resolve));
-    }, store);
+    const host = await scene.start({
+      store,
+      act: async (request) => {
+        const stored = { cookie: request.session.cookie, user: { uid: 'bob' } };
+        await new Promise((resolve) => {
+          store.set(request.sessionID, stored, resolve);
+        });
+        await destroySession(request);
+      },
+    });
     const browser = await logInTo(host, 'alice');
     await browser.post('/act');
-    expect(await loggedOutBy(host)).toEqual(['alice', 'bob']);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
   });
 
   it('the same user logging in and out again is reported each time', async () => {
-    const host = await startHost((request) => new Promise((resolve) => request.session.destroy(resolve)));
+    const host = await scene.start({ act: destroySession });
     const browser = await logInTo(host, 'alice');
     for (let i = 0; i < 3; i += 1) {
       await browser.post('/login', { uid: 'alice' });
       await browser.post('/act');
     }
-    expect(await loggedOutBy(host)).toEqual(['alice', 'alice', 'alice']);
+    expect(await scene.logouts()).toEqual(['alice', 'alice', 'alice']);
   });
 
   it('one of two sessions of a user that ends is reported, and the other one lives on', async () => {
-    const host = await startHost((request) => new Promise((resolve) => request.session.destroy(resolve)));
+    const host = await scene.start({ act: destroySession });
     const [one, other] = [await logInTo(host, 'alice'), await logInTo(host, 'alice')];
     await one.post('/act');
     expect(await other.get('/whoami')).toBe('alice');
-    expect(await loggedOutBy(host)).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 });
 
 describe('endings by an administrator', () => {
   it('a job does not wait for an unanswered request of the session that it ends', async () => {
-    const [inHandler, answer] = [new Gate(), new Gate()];
+    const [inHandler, answer] = [new Latch(), new Latch()];
     const store = new session.MemoryStore();
-    const host = await startHost(async () => {
-      inHandler.open();
-      await answer.passed;
-    }, store);
+    const host = await scene.start({
+      store,
+      act: async () => {
+        inHandler.open();
+        await answer.passed;
+      },
+    });
     const browser = await logInTo(host, 'alice');
     const unanswered = browser.post('/act');
     await inHandler.passed;
-    const [sid = ''] = Object.keys(Reflect.get(store, 'sessions') as object);
+    const sid = await onlySid(store);
 
-    await new Promise((resolve) => {
-      store.destroy(sid, resolve);
-    });
+    await jobs.destroy(store, sid);
 
-    await service.received.waitFor('logout'); // before the request is answered
+    await scene.service.received.waitFor('logout'); // before the request is answered
     answer.open();
     await unanswered;
-    expect(await loggedOutBy(host)).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('store.destroy ends a session that this process never saw', async () => {
     const [store, store2] = [new session.MemoryStore(), new session.MemoryStore()];
     Object.assign(store2, { sessions: Reflect.get(store, 'sessions') as object }); // the same rows, another process's handle
-    const elsewhere = await startHost(() => undefined, store2, false);
-    const host = await startHost(() => undefined, store);
-    const browser = await logInTo(elsewhere, 'alice');
+    const other = await scene.start({ store: store2, debateSpace: [] });
+    const host = await scene.start({ store });
+    const browser = await logInTo(other, 'alice');
     // The watched app has learnt its store from somebody else's request.
     await logInTo(host, 'bob');
     const rows = Reflect.get(store, 'sessions') as Record<string, string>;
     const sid = Object.keys(rows).find((id) => rows[id]?.includes('alice')) ?? '';
 
-    await new Promise((resolve) => {
-      store.destroy(sid, resolve);
-    });
+    await jobs.destroy(store, sid);
 
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOutBy(host)).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('store.destroy of a session without a user is silent', async () => {
     const store = new session.MemoryStore();
-    const host = await startHost(() => undefined, store);
+    const host = await scene.start({ store });
     await logInTo(host, 'alice');
-    await new Promise((resolve) => {
-      store.destroy('no such session', resolve);
-    });
-    expect(await loggedOutBy(host)).toEqual([]);
+    await jobs.destroy(store, 'no such session');
+    expect(await scene.logouts()).toEqual([]);
   });
 
   it('store.clear ends every session that had a user', async () => {
     const store = new session.MemoryStore();
-    const host = await startHost(() => undefined, store);
+    const host = await scene.start({ store });
     const browsers = [await logInTo(host, 'alice'), await logInTo(host, 'bob')];
     await new Browser(host.url).get('/whoami');
 
-    await new Promise((resolve) => {
-      store.clear(resolve);
-    });
+    await jobs.clear(store);
 
     for (const browser of browsers) expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOutBy(host)).toEqual(['alice', 'bob']);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
   });
 
   it('a session whose user is taken out of it by the store alone is an end', async () => {
     const store = new session.MemoryStore();
-    const host = await startHost(() => undefined, store);
+    const host = await scene.start({ store });
     const browser = await logInTo(host, 'alice');
-    const [sid = ''] = Object.keys(Reflect.get(store, 'sessions') as object);
-    const stored = await new Promise<session.SessionData>((resolve, reject) => {
-      store.get(sid, (error, data) => {
-        if (data) resolve(data);
-        else reject(error as Error);
-      });
-    });
-    delete stored.user;
-    await new Promise((resolve) => {
-      store.set(sid, stored, resolve);
-    });
+    await jobs.removeUser(store, await onlySid(store));
 
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOutBy(host)).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 });

@@ -12,7 +12,7 @@ const REGISTRATIONS =
 /** Callbacks without a containment of their own, and why they cannot throw into the host. */
 const EXCEPTIONS = {
   'async/with-timeout.ts setTimeout': 'only settles a promise',
-  'async/linked-signal.ts setTimeout':
+  'async/combined-signal.ts setTimeout':
     'only aborts a signal; a listener of a signal that throws does not throw here',
   'session-end/stores/call-queue.ts setTimeout': 'start() rejects the promise of the call',
   'session-end/platforms/fastify.ts defineProperty': 'reportSession() contains each listener',

@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { ContainmentReport } from './support/containment-host.js';
-import { containmentStacks } from './support/containment-stacks.js';
-import { faultsOn } from './support/host-faults.js';
+import type { ContainmentReport } from 'debate-space-fixtures/containment-host.js';
+import { containmentStacks } from 'debate-space-fixtures/containment-stacks.js';
+import { faultsOn } from 'debate-space-fixtures/host-faults.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -15,11 +15,15 @@ interface Run {
 }
 
 async function play(stack: string): Promise<Run> {
-  const hooks = ['--no-warnings', '--import', './test/support/typescript.mjs'];
-  const child = spawn(process.execPath, [...hooks, 'test/support/containment-host.ts', stack], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const hooks = ['--no-warnings', '--import', './libs/debate-space-fixtures/src/typescript.mjs'];
+  const child = spawn(
+    process.execPath,
+    [...hooks, 'libs/debate-space-fixtures/src/containment-host.ts', stack],
+    {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const [printed, closed] = await Promise.all([text(child.stdout), once(child, 'close')]);
   return { code: closed[0] as unknown, report: JSON.parse(printed) as ContainmentReport };
 }

@@ -6,7 +6,7 @@ import express, { type Response } from 'express';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { startService, using } from './support/service.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 @Controller()
 class LogoutController {

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, type DebateSpaceEvent, type SessionCookie } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { cookieHosts, type CookieHost, type CookieHostOptions } from './support/cookie-hosts.js';
-import type { EndingHost } from './support/endings.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { cookieHosts, type CookieHost, type CookieHostOptions } from 'debate-space-fixtures/cookie-hosts.js';
+import type { EndingHost } from 'debate-space-fixtures/endings.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 let service: DebateSpaceSimulator;
 let host: EndingHost | undefined;
@@ -76,7 +76,7 @@ describe.each(cookieHosts)('$name', (kind) => {
   });
 
   it('two clicks at the same time with the same cookie are one logout', async () => {
-    const bothIn = new Gate(2);
+    const bothIn = new Latch(2);
     const before = async (): Promise<void> => {
       bothIn.open();
       await bothIn.passed;

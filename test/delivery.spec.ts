@@ -1,43 +1,31 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { describe, expect, it } from '@jest/globals';
 import {
-  DebateSpaceEvents,
   DebateSpaceService,
   InvalidUidError,
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
   type StorageValues,
 } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { keys, startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
-import { storageWith } from './support/storage-with.js';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { eventsOf, firstEvent } from 'debate-space-fixtures/events.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { keys } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
-let service: DebateSpaceSimulator;
-let host: SessionHost | undefined;
+const scene = scenario();
+let host: SessionHost;
 let events: DebateSpaceEvent[];
 let log: string[];
-beforeEach(async () => {
-  service = await startService();
-  [events, log] = [[], []];
-});
-afterEach(async () => {
-  await host?.stop();
-  host = undefined;
-  await service.stop();
-});
 
 async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<DebateSpaceService> {
+  log = [];
   const note = (line: unknown): unknown => log.push(String(line));
   const logger = { log: note, warn: note, error: note };
-  host = await SessionHost.start({
-    store: new session.MemoryStore(),
-    debateSpace: using(service, options),
-    logger,
-  });
-  host.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+  host = await scene.start({ logger }, options);
+  events = eventsOf(host.app);
   return host.app.get(DebateSpaceService);
 }
 
@@ -53,46 +41,42 @@ function types(): DebateSpaceEvent['type'][] {
 describe('a logout on its way', () => {
   it('arrives, signed, and the debate session is gone', async () => {
     const debateSpace = await start();
-    service.debate.signIn('alice');
+    scene.service.debate.signIn('alice');
     await debateSpace.logoutUser('alice');
-    const [request] = await service.received.waitFor('logout');
+    const [request] = await scene.service.received.waitFor('logout');
     expect(request).toMatchObject({ accepted: true, uid: 'alice' });
-    expect(service.debate.isSignedIn('alice')).toBe(false);
+    expect(scene.service.debate.isSignedIn('alice')).toBe(false);
   });
 
   it('is sent again after a failure, with a new jti and the same txn', async () => {
     const debateSpace = await start();
-    service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
     await debateSpace.logoutUser('alice');
-    const requests = await service.received.waitFor('logout', { count: 2, timeoutMs: 10_000 });
+    const requests = await scene.service.received.waitFor('logout', { count: 2, timeoutMs: 10_000 });
     const claims = requests.map((request) => request.claims);
     expect(claims[0]?.txn).toBe(claims[1]?.txn);
     expect(claims[0]?.jti).not.toBe(claims[1]?.jti);
-    await host?.stop();
+    await scene.stop();
     expect(types()).toEqual(['session-ended', 'logout-retrying', 'logout-delivered']);
   });
 
-  it('waits out a real outage', async () => {
+  it('waits until an outage of the service ends', async () => {
     const debateSpace = await start();
-    await service.goDown();
+    await scene.service.goDown();
     const uids = ['alice', 'bob', 'carol', 'dave', 'erin'];
-    const isDown = new Promise<void>((resolve) => {
-      host?.app.get(DebateSpaceEvents).events$.subscribe(({ type }) => {
-        if (type === 'service-down') resolve();
-      });
-    });
+    const isDown = firstEvent(host.app, 'service-down');
     for (const uid of uids) await debateSpace.logoutUser(uid);
     await isDown;
-    await service.comeBack();
-    await service.received.waitFor('logout', { count: 5, timeoutMs: 60_000 });
-    expect(service.received.logouts.toSorted()).toEqual(uids);
+    await scene.service.comeBack();
+    await scene.service.received.waitFor('logout', { count: 5, timeoutMs: 60_000 });
+    expect(scene.service.received.logouts.toSorted()).toEqual(uids);
     expect(log.filter((line) => line.includes('does not take logouts'))).toHaveLength(1);
   });
 
   it('is parked, with the hint in the log and no personal data, when the application name is wrong', async () => {
     const debateSpace = await start({ applicationName: 'another' });
     await debateSpace.logoutUser('alice');
-    await host?.stop();
+    await scene.stop();
     expect(types()).toEqual(['session-ended', 'logout-parked']);
     expect(log.join('\n')).toContain('check applicationName');
     expect(log.join('\n')).not.toContain('alice');
@@ -101,7 +85,7 @@ describe('a logout on its way', () => {
   it('is counted in the log when many are parked for the same reason', async () => {
     const debateSpace = await start({ applicationName: 'another' });
     for (let n = 0; n < 12; n += 1) await debateSpace.logoutUser(`user-${n}`);
-    await host?.stop();
+    await scene.stop();
     const lines = log.filter((line) => line.includes('parked'));
     expect(lines).toEqual([
       expect.stringMatching(/^logout \S+ is parked after attempt 1 \(404\): .*applicationName/),
@@ -114,14 +98,18 @@ describe('a logout on its way', () => {
   it('is tried three times in all, then parked, when the secret is wrong', async () => {
     const debateSpace = await start({ secretKey: 'another secret, as long as the right one is' });
     await debateSpace.logoutUser('alice');
-    await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
-    await host?.stop();
-    expect(service.received.of('logout').map(({ accepted }) => accepted)).toEqual([false, false, false]);
+    await scene.service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
+    await scene.stop();
+    expect(scene.service.received.of('logout').map(({ accepted }) => accepted)).toEqual([
+      false,
+      false,
+      false,
+    ]);
     expect(types().at(-1)).toBe('logout-parked');
     expect(log.join('\n')).toContain('secretKey');
   });
 
-  it('is signed with the key of the moment when a function knows it, and waits while that fails', async () => {
+  it('is signed with the current key of a secretKey function, and waits while the function fails', async () => {
     const [right, wrong] = [keys.secretKey, 'another secret, as long as the right one is'];
     const answers = [
       () => right,
@@ -132,9 +120,9 @@ describe('a logout on its way', () => {
     ];
     const debateSpace = await start({ secretKey: () => (answers.shift() ?? (() => right))() });
     await debateSpace.logoutUser('alice');
-    await service.received.waitFor('logout', { count: 2, timeoutMs: 20_000 });
-    await host?.stop();
-    expect(service.received.of('logout').map(({ accepted }) => accepted)).toEqual([false, true]);
+    await scene.service.received.waitFor('logout', { count: 2, timeoutMs: 20_000 });
+    await scene.stop();
+    expect(scene.service.received.of('logout').map(({ accepted }) => accepted)).toEqual([false, true]);
     expect(events).toMatchObject([
       { type: 'session-ended' },
       { type: 'logout-retrying', cause: '400' },
@@ -144,31 +132,11 @@ describe('a logout on its way', () => {
     expect(log.join('\n')).not.toContain(wrong);
   });
 
-  it('stops the boot when the function that knows the key fails', async () => {
-    const failing = start({ secretKey: () => Promise.reject(new TypeError('vault')) });
-    await expect(failing).rejects.toThrow('secretKey cannot be had: the function failed (TypeError)');
-  });
-
-  it('lets user operations fail with the cause, and nothing sent, while the key cannot be had', async () => {
-    let asked = 0;
-    const secretKey = (): string => {
-      if ((asked += 1) > 1) throw new TypeError('vault');
-      return keys.secretKey;
-    };
-    const debateSpace = await start({ secretKey });
-    await expect(debateSpace.anonymizeUser('alice')).rejects.toMatchObject({
-      code: 'ERR_DEBATE_SPACE_AUTHENTICATION',
-      outcome: 'not-sent',
-      message: expect.stringContaining('secretKey cannot be had'),
-    });
-    expect(service.received.all).toEqual([]);
-  });
-
   it('is delivered before the app has shut down', async () => {
     const debateSpace = await start();
     for (let i = 0; i < 200; i += 1) await debateSpace.logoutUser(`user-${i}`);
-    await host?.stop();
-    expect(new Set(service.received.logouts).size).toBe(200);
+    await scene.stop();
+    expect(new Set(scene.service.received.logouts).size).toBe(200);
   });
 
   const claims = {
@@ -183,8 +151,8 @@ describe('a logout on its way', () => {
       http: { timeoutMs: 500 },
     });
     for (const uid of ['b', 'c', 'd', 'alice']) await debateSpace.logoutUser(uid);
-    await service.received.waitFor('logout', { timeoutMs: 30_000 });
-    expect(service.received.logouts).toEqual(['alice']);
+    await scene.service.received.waitFor('logout', { timeoutMs: 30_000 });
+    expect(scene.service.received.logouts).toEqual(['alice']);
     expect(types()).not.toContain('service-down');
   });
 
@@ -192,11 +160,10 @@ describe('a logout on its way', () => {
     const away = (): Promise<never> => Promise.reject(new Error('away'));
     const storage = storageWith(() => ({ get: away, range: away, count: away, commit: away }));
     const debateSpace = await start({ storage });
-    await service.goDown();
+    await scene.service.goDown();
     await debateSpace.logoutUser('alice');
-    await service.comeBack();
-    await host?.stop();
-    expect(service.received.logouts).toEqual(['alice']);
+    await scene.service.comeBack();
+    expect(await scene.logouts()).toEqual(['alice']);
     expect(types()).toContain('storage-degraded');
     expect(types()).not.toContain('shutdown-incomplete');
   });
@@ -211,24 +178,23 @@ describe('a logout on its way', () => {
       },
     }));
     const debateSpace = await start({ storage });
-    await service.goDown();
+    await scene.service.goDown();
     await debateSpace.logoutUser('alice');
     isAway = false;
-    await host?.stop(); // or this test does not end either
+    await scene.stop(); // or this test does not end either
     expect(types()).toContain('storage-degraded');
   });
 
   it('is refused when the app has shut down', async () => {
     const debateSpace = await start();
-    await host?.stop();
-    host = undefined;
+    await scene.stop();
     const error = { code: 'ERR_DEBATE_SPACE_ABORTED', outcome: 'not-sent', retryable: true };
     await expect(debateSpace.logoutUser('alice')).rejects.toMatchObject(error);
   });
 
   it('that the storage is still noting at the shutdown is noted before the storage closes', async () => {
     const calls: string[] = [];
-    const noted = new Gate();
+    const noted = new Latch();
     const storage = storageWith((memory) => ({
       commit: async (checks, changes) => {
         if (!isRetry(changes)) return memory.commit(checks, changes);
@@ -240,10 +206,10 @@ describe('a logout on its way', () => {
       close: () => void calls.push('close'),
     }));
     const debateSpace = await start({ storage });
-    service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
     await debateSpace.logoutUser('alice');
-    await service.received.waitFor('logout');
-    const stopped = host?.stop();
+    await scene.service.received.waitFor('logout');
+    const stopped = scene.stop();
     setImmediate(() => {
       noted.open();
     });
@@ -263,19 +229,19 @@ describe('a logout on its way', () => {
       close: () => void calls.push('close'),
     }));
     const debateSpace = await start({ storage });
-    service.faults.add({ kind: 'latency', ms: 30_000, operation: 'logout' });
+    scene.service.faults.add({ kind: 'latency', ms: 30_000, operation: 'logout' });
     await debateSpace.logoutUser('alice');
-    await service.received.waitFor('logout');
-    await host?.stop();
+    await scene.service.received.waitFor('logout');
+    await scene.stop();
     expect(calls.slice(-2)).toEqual(['given back', 'close']); // as it was
     expect(types()).toEqual(['session-ended', 'shutdown-incomplete']);
   });
 
   it('is counted as lost in the log when a memory storage shuts down without delivering it', async () => {
     const debateSpace = await start();
-    await service.goDown();
+    await scene.service.goDown();
     await debateSpace.logoutUser('alice');
-    await host?.stop();
+    await scene.stop();
     expect(events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 1, lost: true });
     expect(log.join('\n')).toContain('1 logouts were not delivered');
   });
@@ -287,24 +253,41 @@ describe('a logout on its way', () => {
   });
 });
 
+describe('a secretKey function that fails', () => {
+  it('stops the boot', async () => {
+    const failing = start({ secretKey: () => Promise.reject(new TypeError('vault')) });
+    await expect(failing).rejects.toThrow('secretKey cannot be had: the function failed (TypeError)');
+  });
+
+  it('has user operations fail with the cause, and nothing sent', async () => {
+    let asked = 0;
+    const secretKey = (): string => {
+      if ((asked += 1) > 1) throw new TypeError('vault');
+      return keys.secretKey;
+    };
+    const debateSpace = await start({ secretKey });
+    await expect(debateSpace.anonymizeUser('alice')).rejects.toMatchObject({
+      code: 'ERR_DEBATE_SPACE_AUTHENTICATION',
+      outcome: 'not-sent',
+      message: expect.stringContaining('secretKey cannot be had'),
+    });
+    expect(scene.service.received.all).toEqual([]);
+  });
+});
+
 describe('the end of a session', () => {
   it.each(['a/../b', '..', 'a\\.\\b'])(
     'of a user with the uid %s is a fault, and the logout of the host goes on',
     async (uid) => {
-      host = await SessionHost.start({
-        store: new session.MemoryStore(),
-        act: (request) => new Promise((resolve) => request.session.destroy(resolve)),
-        debateSpace: using(service),
-      });
-      host.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
-      const browser = new Browser(host.url);
-      await browser.post('/login', { uid });
+      host = await scene.start({ act: destroySession });
+      events = eventsOf(host.app);
+      const browser = await logInTo(host, uid);
       expect((await browser.fetch('/act', { method: 'POST' })).ok).toBe(true);
-      await host.stop();
+      await scene.stop();
       expect(events.filter(({ type }) => type !== 'session-store-found')).toEqual([
         { type: 'fault', where: 'the uid has a dot segment', error: 'InvalidUidError' },
       ]);
-      expect(service.received.of('logout')).toEqual([]);
+      expect(scene.service.received.of('logout')).toEqual([]);
     },
   );
 });

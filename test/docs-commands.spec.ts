@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { Output } from '../libs/debate-space-cli/src/output.js';
 import { buildProgram } from '../libs/debate-space-cli/src/program.js';
-import { fencesOf, pageOf, pages } from './support/docs-snippets.js';
+import { fencesOf, pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
 
 const stream = new PassThrough();
 const io = { env: {}, folder: '/', stdin: stream, stdout: stream, stderr: stream };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { pageOf, pages } from './support/docs-snippets.js';
+import { pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const others = [

@@ -13,10 +13,10 @@ import * as nodeStream from 'node:stream';
 import { Readable } from 'node:stream';
 import * as nodeStreamPromises from 'node:stream/promises';
 import * as rxjs from 'rxjs';
-import { pageOf, runSnippet } from './support/docs-snippets.js';
-import { RunningApps } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
-import { errorOf } from './support/service-clients.js';
+import { pageOf, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
+import { RunningApps } from 'debate-space-fixtures/running-apps.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { errorOf } from 'debate-space-fixtures/service-clients.js';
 
 type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
 

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { optionsSchema } from '../libs/debate-space/src/module/options-schema.js';
 import { resolveOptions } from '../libs/debate-space/src/module/resolve-options.js';
 import { generatedFiles } from '../scripts/docs-options/generated-files.js';
-import { pageOf } from './support/docs-snippets.js';
+import { pageOf } from 'debate-space-fixtures/docs-snippets.js';
 
 const library = fileURLToPath(new URL('../libs/debate-space/', import.meta.url));
 

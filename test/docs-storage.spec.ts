@@ -10,11 +10,16 @@ import { redisStorage, type SendCommand } from 'nestjs-debate-space/redis';
 import * as contract from 'nestjs-debate-space/storage-contract';
 import type { Pool } from 'pg';
 import { createCluster } from 'redis';
-import { pageOf, runCode, runSnippet } from './support/docs-snippets.js';
-import { postgresPool, postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
+import { pageOf, runCode, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
+import {
+  postgresPool,
+  postgresServer,
+  startPostgres,
+  type RunningPostgres,
+} from 'debate-space-fixtures/postgres.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { startRedisCluster, type RunningRedisCluster } from 'debate-space-fixtures/redis-cluster.js';
 
 const page = pageOf('docs/choosing-a-storage.md');
 const transactionPage = pageOf('docs/erasures-in-your-transaction.md');

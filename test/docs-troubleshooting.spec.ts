@@ -13,9 +13,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { EventLog } from '../libs/debate-space/src/module/event-log.js';
-import { fencesOf, pageOf } from './support/docs-snippets.js';
-import { RunningApps } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+import { fencesOf, pageOf } from 'debate-space-fixtures/docs-snippets.js';
+import { RunningApps } from 'debate-space-fixtures/running-apps.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 const path = 'docs/troubleshooting.md';
 const page = pageOf(path);

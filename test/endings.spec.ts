@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { endingCells } from './support/ending-stacks.js';
-import { startService } from './support/service.js';
+import { endingCells } from 'debate-space-fixtures/ending-stacks.js';
+import { startService } from 'debate-space-fixtures/service.js';
 
 let service: DebateSpaceSimulator;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ describe('an end of a session is reported once and a look-alike is not', () => {
   it.each(cells)(
     '$stack: $name – $verdict',
     async ({ ends, observe }) => {
-      expect(await observe(service)).toEqual({ loggedOut: ends, told: ends ? ['alice'] : [] });
+      expect(await observe(service)).toEqual({ loggedOut: ends, reported: ends ? ['alice'] : [] });
     },
     60_000,
   ); // an end that is reported by its lease only takes half of it

@@ -12,7 +12,7 @@ import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { startService, using } from './support/service.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 type Header = Record<string, string>;
 interface Connection {

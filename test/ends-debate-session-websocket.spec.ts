@@ -17,7 +17,7 @@ import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
 import { once } from 'node:events';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
-import { startService, using } from './support/service.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 interface Client {
   user?: { sub: string } | undefined;

@@ -19,9 +19,9 @@ import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, EndsDebateSession, SessionEndInterceptor } from 'nestjs-debate-space';
 import { lastValueFrom, of, timeout, type Observable } from 'rxjs';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { storageWith } from './support/storage-with.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 /** Gives the handler no time at all. */
 class Impatient implements NestInterceptor {
@@ -29,7 +29,7 @@ class Impatient implements NestInterceptor {
     return next.handle().pipe(timeout({ each: 1 }));
   }
 }
-let ended = new Gate();
+let ended = new Latch();
 
 @Controller()
 class LogoutController {
@@ -153,7 +153,7 @@ describe('@EndsDebateSession()', () => {
   });
 
   it('counts a handler as successful that somebody in front did not wait for', async () => {
-    ended = new Gate();
+    ended = new Latch();
     const url = await start([DebateSpaceModule.forRoot(using(service))]);
     expect(await post(`${url}/logout-slow?as=alice`)).toBe(500);
     ended.open();

@@ -17,9 +17,9 @@ import {
   type ErasureReceipt,
   type StorageEngine,
 } from 'nestjs-debate-space';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { storageKinds, type StoragePlaces } from './support/storage-engines.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 
@@ -54,7 +54,7 @@ for (const kind of storageKinds) {
       return app;
     }
     const erasuresOf = (app: INestApplication): DebateSpaceErasures => app.get(DebateSpaceErasures);
-    function told<T extends DebateSpaceEvent['type']>(app: INestApplication, type: T, count = 1) {
+    function nextEvents<T extends DebateSpaceEvent['type']>(app: INestApplication, type: T, count = 1) {
       const { events$ } = app.get(DebateSpaceEvents);
       const those = events$ as Observable<Extract<DebateSpaceEvent, { type: T }>>;
       return firstValueFrom(
@@ -76,7 +76,7 @@ for (const kind of storageKinds) {
 
     it('logs the user out, then erases, and leaves a receipt without the uid', async () => {
       const app = await start();
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       const requested = await erasuresOf(app).request({
         uid: 'alice',
         mode: 'delete',
@@ -122,7 +122,7 @@ for (const kind of storageKinds) {
 
     it('shows for a given uid that it was erased, and when', async () => {
       const app = await start();
-      const finished = told(app, 'erasure-finished', 2);
+      const finished = nextEvents(app, 'erasure-finished', 2);
       await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'one' });
       await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'two' });
       await finished;
@@ -141,7 +141,7 @@ for (const kind of storageKinds) {
       expect(first.alreadyUnderWay).toBe(false);
       expect(second).toMatchObject({ alreadyUnderWay: true, reference: first.reference });
       expect(third).toMatchObject({ alreadyUnderWay: true, reference: 'of its own', total: 1 });
-      const finished = told(app, 'erasure-finished', 2);
+      const finished = nextEvents(app, 'erasure-finished', 2);
       await service.comeBack();
       await finished;
       expect(service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
@@ -150,7 +150,7 @@ for (const kind of storageKinds) {
 
     it('calls a user that the service does not know already gone', async () => {
       const app = await start();
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
       await finished;
       expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, notFound: 1 });
@@ -162,7 +162,7 @@ for (const kind of storageKinds) {
     it('calls it erased when an answer was lost, and the next one says 404', async () => {
       const app = await start();
       service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'lost' });
       await finished;
       expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([
@@ -174,8 +174,8 @@ for (const kind of storageKinds) {
       const app = await start();
       const page = { status: 404, contentType: 'text/html', body: '<html>not here</html>' };
       service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
-      const retrying = told(app, 'erasure-retrying');
-      const finished = told(app, 'erasure-finished');
+      const retrying = nextEvents(app, 'erasure-retrying');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
       expect(await retrying).toMatchObject([{ cause: '404', attempts: 1 }]);
       await finished;
@@ -184,7 +184,7 @@ for (const kind of storageKinds) {
 
     it('is not taken in by an address at which everything is a 404', async () => {
       const app = await start({ baseUrl: `${service.url}/api/v2` });
-      const heldUp = told(app, 'erasure-service-down');
+      const heldUp = nextEvents(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'nowhere' });
       expect(await heldUp).toMatchObject([{ cause: '404' }]);
       expect(await erasuresOf(app).status('nowhere')).toMatchObject({ waiting: 1, notFound: 0 });
@@ -194,11 +194,11 @@ for (const kind of storageKinds) {
     it('deletes first when a user is to be deleted and anonymized', async () => {
       const app = await start();
       await service.goDown();
-      const heldUp = told(app, 'erasure-service-down');
+      const heldUp = nextEvents(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'a' });
       await heldUp;
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'd' });
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await service.comeBack();
       expect(await finished).toMatchObject([{ reference: 'd', done: 1 }]);
       expect(service.received.of('anonymize')).toEqual([]);
@@ -207,7 +207,7 @@ for (const kind of storageKinds) {
     it('goes on with the operation when the service refuses the logout for good', async () => {
       const app = await start();
       service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'refused' });
       await finished;
       expect(await all(erasuresOf(app).receipts('refused'))).toMatchObject([
@@ -218,10 +218,10 @@ for (const kind of storageKinds) {
     it('forgets the logouts that still wait for the user', async () => {
       const app = await start();
       service.faults.add({ kind: 'status', status: 404, operation: 'logout', times: 1 });
-      const parked = told(app, 'logout-parked');
+      const parked = nextEvents(app, 'logout-parked');
       await app.get(DebateSpaceService).logoutUser('alice');
       await parked;
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       await finished;
       expect(await app.get(DebateSpaceOutbox).parked()).toEqual([]);
@@ -237,8 +237,8 @@ for (const kind of storageKinds) {
           },
         },
       });
-      const vetoed = told(app, 'erasure-vetoed');
-      const finished = told(app, 'erasure-finished', 2);
+      const vetoed = nextEvents(app, 'erasure-vetoed');
+      const finished = nextEvents(app, 'erasure-finished', 2);
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
       await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'w' });
       expect(await vetoed).toMatchObject([{ reference: 'v', reason: 'legal hold' }]);
@@ -266,8 +266,8 @@ for (const kind of storageKinds) {
             },
           },
         });
-        const retrying = told(app, 'erasure-retrying');
-        const finished = told(app, 'erasure-finished');
+        const retrying = nextEvents(app, 'erasure-retrying');
+        const finished = nextEvents(app, 'erasure-finished');
         await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'x' });
         expect(await retrying).toMatchObject([{ cause: 'beforeErase failed' }]);
         await finished;
@@ -276,12 +276,12 @@ for (const kind of storageKinds) {
     }
 
     it('takes many from an array, a stream and another iterable, each once', async () => {
-      const gate = new Gate(); // until all lists are read: a user who is erased before that is erased again
+      const gate = new Latch(); // until all lists are read: a user who is erased before that is erased again
       const app = await start({ erasure: { beforeErase: () => gate.passed } });
       const uids = uidsOf(300);
       register(uids);
       const sources = [uids.slice(0, 270), Readable.from(uids.slice(20, 290)), new Set(uids.slice(200))];
-      const finished = told(app, 'erasure-finished', 3);
+      const finished = nextEvents(app, 'erasure-finished', 3);
       const [one, two, three] = await Promise.all(
         sources.map((source, n) =>
           erasuresOf(app).requestMany(source, { mode: 'delete', reference: `part ${n}` }),
@@ -314,12 +314,12 @@ for (const kind of storageKinds) {
         complete: false,
         total: 250,
       });
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       await finished;
       expect(service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
 
-      const all = told(app, 'erasure-finished');
+      const all = nextEvents(app, 'erasure-finished');
       expect(await erasuresOf(app).requestMany(uids, bulk)).toMatchObject({ complete: true, total: 300 });
       expect(await all).toMatchObject([{ total: 300, done: 300 }]);
       const again = await erasuresOf(app).requestMany(uids, bulk);
@@ -351,14 +351,14 @@ for (const kind of storageKinds) {
       }
       await expect(erasures.requestMany(dying(), bulk)).rejects.toThrow('the source died');
       await expect(erasures.request({ uid: 'alice', ...bulk })).rejects.toMatchObject(conflict);
-      const gate = new Gate();
+      const gate = new Latch();
       async function* slow(): AsyncGenerator<string> {
         yield 'user-0';
         await gate.passed;
         yield* uidsOf(260);
       }
       const overtaken = erasures.requestMany(slow(), bulk);
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       expect(await erasures.requestMany(uidsOf(251), bulk)).toMatchObject({ total: 251, complete: true });
       gate.open();
       await expect(overtaken).rejects.toMatchObject(conflict);
@@ -398,7 +398,7 @@ for (const kind of storageKinds) {
 
     it('is finished immediately when there is nobody', async () => {
       const app = await start();
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({
         state: 'done',
         total: 0,
@@ -491,10 +491,10 @@ for (const kind of storageKinds) {
     it('waits while the service is away, and leaves the service time', async () => {
       const app = await start();
       await service.goDown();
-      const heldUp = told(app, 'erasure-service-down');
+      const heldUp = nextEvents(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
       await heldUp;
-      const [finished, goOn] = [told(app, 'erasure-finished'), told(app, 'erasure-service-up')];
+      const [finished, goOn] = [nextEvents(app, 'erasure-finished'), nextEvents(app, 'erasure-service-up')];
       await service.comeBack();
       await Promise.all([finished, goOn]);
       expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ attempts: 1 }]);
@@ -503,7 +503,7 @@ for (const kind of storageKinds) {
     it('warns of what is overdue, gives up in the end, and goes on when it is told to', async () => {
       service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
       const app = await start({ erasure: { overdueAfterMs: [1], giveUpAfterMs: 1 } });
-      const [overdue, parked] = [told(app, 'erasure-overdue'), told(app, 'erasure-parked')];
+      const [overdue, parked] = [nextEvents(app, 'erasure-overdue'), nextEvents(app, 'erasure-parked')];
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'o' });
       expect(await parked).toMatchObject([{ reference: 'o', cause: '422', hint: expect.any(String) }]);
       expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
@@ -512,7 +512,7 @@ for (const kind of storageKinds) {
       expect([state, ...problems]).toEqual(['degraded', expect.stringContaining('an erasure is overdue')]);
       expect(await lastValueFrom(erasuresOf(app).progress('o'))).toMatchObject({ failed: 1 });
       service.faults.clear();
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).retry('o');
       await finished;
       expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'done', failed: 0, done: 1 });
@@ -521,7 +521,7 @@ for (const kind of storageKinds) {
 
     it('keeps receipts for as long as it was told to', async () => {
       const app = await start({ erasure: { receiptRetentionMs: 0 } });
-      const finished = told(app, 'erasure-finished');
+      const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'short' });
       await finished;
       await until(async () => (await all<ErasureReceipt>(erasuresOf(app).receiptsOf('alice'))).length === 0);
@@ -592,17 +592,17 @@ describe('what operators read of erasures', () => {
     const app = await NestFactory.create(App, { logger, abortOnError: false });
     await app.init();
     const { events$ } = app.get(DebateSpaceEvents);
-    const told = (type: DebateSpaceEvent['type']) =>
+    const nextEvent = (type: DebateSpaceEvent['type']) =>
       firstValueFrom(events$.pipe(filter((event) => event.type === type)));
     const erasures = app.get(DebateSpaceErasures);
 
     service.faults.add({ kind: 'status', status: 503, operation: 'delete', times: 3 });
-    const [overdue, goOn] = [told('erasure-overdue'), told('erasure-service-up')];
-    const parked = told('erasure-parked');
+    const [overdue, goOn] = [nextEvent('erasure-overdue'), nextEvent('erasure-service-up')];
+    const parked = nextEvent('erasure-parked');
     await erasures.request({ uid: 'alice', mode: 'delete', reference: 'case-1' });
     await parked;
     await overdue;
-    const finished = told('erasure-finished');
+    const finished = nextEvent('erasure-finished');
     await erasures.retry('case-1');
     await Promise.all([finished, goOn]);
     const overdueLine = 'error erasure case-1 is overdue: 1 not done after 0 days';

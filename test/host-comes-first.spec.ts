@@ -1,40 +1,25 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import {
-  DebateSpaceEvents,
-  type DebateSpaceEvent,
-  type SessionRecord,
-  type SessionUid,
-} from 'nestjs-debate-space';
-import { firstValueFrom, filter } from 'rxjs';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type Act } from './support/session-host.js';
-import { storageWith } from './support/storage-with.js';
+import { describe, expect, it } from '@jest/globals';
+import { type SessionRecord, type SessionUid } from 'nestjs-debate-space';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { eventsOf, firstEvent } from 'debate-space-fixtures/events.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import { type Act, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
 const destroy: Act = async (request, response) => {
-  await new Promise((resolve) => request.session.destroy(resolve));
+  await destroySession(request);
   response.setHeader('x-of-the-host', 'yes').status(200).end('logged out');
 };
 
-let service: DebateSpaceSimulator;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
-async function answerOfLogout(
-  debateSpace: Parameters<typeof SessionHost.start>[0]['debateSpace'],
-): Promise<object> {
-  const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
-  const browser = new Browser(host.url);
-  await browser.post('/login', { uid: 'alice' });
+async function answerOfLogout(debateSpace: SessionHostOptions['debateSpace']): Promise<object> {
+  const browser = await logInTo(await scene.start({ act: destroy, debateSpace }), 'alice');
   const answer = await whole(await browser.fetch('/act', { method: 'POST' }));
-  await host.stop();
+  await scene.stop();
   return answer;
 }
 
@@ -46,29 +31,23 @@ async function whole(response: Response): Promise<{ status: number; headers: obj
 
 describe('the host comes first', () => {
   it('a logout is answered before the service has answered', async () => {
-    service.faults.add({ kind: 'latency', ms: 30_000, operation: 'logout' });
-    const host = await SessionHost.start({
-      store: new session.MemoryStore(),
-      act: destroy,
-      debateSpace: using(service),
-    });
-    const seen: DebateSpaceEvent['type'][] = [];
-    host.app.get(DebateSpaceEvents).events$.subscribe(({ type }) => seen.push(type));
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
+    scene.service.faults.add({ kind: 'latency', ms: 30_000, operation: 'logout' });
+    const host = await scene.start({ act: destroy });
+    const events = eventsOf(host.app);
+    const browser = await logInTo(host, 'alice');
     expect(await browser.post('/act')).toBe('logged out');
-    await service.received.waitFor('logout');
-    expect(seen.at(-1)).toBe('session-ended'); // and no more: the service has not answered yet
-    await service.stop(); // breaks the connection, so that the host need not wait for its shutdown
-    await host.stop();
-    expect(seen).not.toContain('logout-delivered');
+    await scene.service.received.waitFor('logout');
+    expect(events.at(-1)?.type).toBe('session-ended'); // and no more: the service has not answered yet
+    await scene.service.stop(); // breaks the connection, so that the host need not wait for its shutdown
+    await scene.stop();
+    expect(events.map(({ type }) => type)).not.toContain('logout-delivered');
   });
 
   it('a logout’s answer is the same with a service that is up, one that is down, and without the plugin', async () => {
     const without = await answerOfLogout(undefined);
-    const up = await answerOfLogout(using(service));
-    await service.goDown();
-    const down = await answerOfLogout(using(service));
+    const up = await answerOfLogout(using(scene.service));
+    await scene.service.goDown();
+    const down = await answerOfLogout(using(scene.service));
     expect(up).toEqual(without);
     expect(down).toEqual(without);
   });
@@ -83,23 +62,15 @@ describe('the host comes first', () => {
       error: () => undefined,
       warn: (line: unknown) => warnings.push(line),
     };
-    const debateSpace = using(service, { session: { uid } });
-    const host = await SessionHost.start({
-      store: new session.MemoryStore(),
-      act: destroy,
-      debateSpace,
-      logger,
-    });
-    const fault = firstValueFrom(
-      host.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'fault')),
-    );
+    const host = await scene.start({ act: destroy, logger }, { session: { uid } });
+    const fault = firstEvent(host.app, 'fault');
     const browser = new Browser(host.url);
     expect(await browser.post('/login', { uid: 'alice' })).toBe('hello alice');
     expect(await browser.post('/act')).toBe('logged out');
     expect(await fault).toEqual({ type: 'fault', where: 'session.uid', error: 'TypeError' });
-    await host.stop();
+    await scene.stop();
     expect(warnings.join('\n')).toContain('session.uid (TypeError)');
-    expect(service.received.logouts).toEqual([]);
+    expect(scene.service.received.logouts).toEqual([]);
   });
 
   const resolvers = [
@@ -116,17 +87,14 @@ describe('the host comes first', () => {
       const act: Act = (request) => {
         delete request.session.user;
       };
-      const debateSpace = using(service, { session: { uid } });
-      const host = await SessionHost.start({ store: new session.MemoryStore(), act, debateSpace });
-      const events: DebateSpaceEvent[] = [];
-      host.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
-      const browser = new Browser(host.url);
-      await browser.post('/login', { uid: 'alice' });
+      const host = await scene.start({ act }, { session: { uid } });
+      const events = eventsOf(host.app);
+      const browser = await logInTo(host, 'alice');
       await browser.post('/act');
       expect(await browser.get('/whoami')).toBe('nobody');
-      await host.stop();
+      await scene.stop();
       expect(events).toContainEqual({ type: 'fault', where: 'session.uid', error: 'TypeError' });
-      expect(service.received.logouts).toEqual(ended);
+      expect(scene.service.received.logouts).toEqual(ended);
     },
   );
 
@@ -145,7 +113,6 @@ describe('the host comes first', () => {
     },
   ];
   it.each(mixtures)('$name and a login in one handler come to the store in this order', async ({ act }) => {
-    const store = new session.MemoryStore();
     const acting: Act = (request, response, of) => {
       if (!('basket' in request.session)) {
         Object.assign(request.session, { basket: 1 });
@@ -154,36 +121,33 @@ describe('the host comes first', () => {
       act(request, response, of);
       request.session.user = { uid: 'bob' };
     };
-    const host = await SessionHost.start({ store, act: acting, debateSpace: using(service) });
+    const host = await scene.start({ act: acting });
     const browser = new Browser(host.url);
     await browser.post('/act'); // gets a guest's session
     await browser.post('/act');
     expect(await browser.get('/whoami')).toBe('bob');
-    await host.stop();
   });
 
   it('a storage that takes its time is not waited for, and what it notes late is delivered', async () => {
-    const noted = new Gate();
+    const noted = new Latch();
     const storage = storageWith((memory) => ({
       commit: async (...args) => {
         await noted.passed;
         return memory.commit(...args);
       },
     }));
-    const debateSpace = using(service, { storage });
-    const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
+    const host = await scene.start({ act: destroy }, { storage });
+    const browser = await logInTo(host, 'alice');
     expect(await browser.post('/act')).toBe('logged out');
     expect(await browser.get('/whoami')).toBe('nobody');
-    const stopped = host.stop();
+    const stopped = scene.stop();
     noted.open();
     await stopped;
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(scene.service.received.logouts).toEqual(['alice']);
   });
 
   it('a shutdown waits for what the storage is noting', async () => {
-    const [releasing, released] = [new Gate(), new Gate()];
+    const [releasing, released] = [new Latch(), new Latch()];
     const storage = storageWith((memory) => ({
       commit: async (checks, changes) => {
         if ([...changes.keys()].some((key) => key.startsWith('pending:'))) {
@@ -193,27 +157,23 @@ describe('the host comes first', () => {
         return memory.commit(checks, changes);
       },
     }));
-    const debateSpace = using(service, { storage });
-    const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
+    const host = await scene.start({ act: destroy }, { storage });
+    const browser = await logInTo(host, 'alice');
     await browser.post('/act');
     await releasing.passed;
-    const stopped = host.stop();
+    const stopped = scene.stop();
     released.open();
     await stopped;
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(scene.service.received.logouts).toEqual(['alice']);
   });
 
   it('a storage that never answers does not keep the app from closing', async () => {
     const never = (): Promise<never> => new Promise(() => undefined);
     const storage = storageWith(() => ({ commit: never, count: never, close: never }));
-    const debateSpace = using(service, { storage });
-    const host = await SessionHost.start({ store: new session.MemoryStore(), act: destroy, debateSpace });
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
+    const host = await scene.start({ act: destroy }, { storage });
+    const browser = await logInTo(host, 'alice');
     expect(await browser.post('/act')).toBe('logged out');
-    await host.stop();
+    await scene.stop();
   });
 
   it('a frozen store is an event, and the app goes on', async () => {
@@ -224,10 +184,9 @@ describe('the host comes first', () => {
       error: () => undefined,
       warn: (line: unknown) => warnings.push(line),
     };
-    const debateSpace = using(service, { session: { store } });
-    const host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace, logger });
+    const host = await scene.start({ logger }, { session: { store } });
     expect(await new Browser(host.url).get('/whoami')).toBe('nobody');
-    await host.stop();
+    await scene.stop();
     expect(warnings.join('\n')).toContain('session store (TypeError)');
   });
 });

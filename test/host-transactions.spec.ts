@@ -14,9 +14,14 @@ import {
 } from 'nestjs-debate-space';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import type { Pool, PoolClient } from 'pg';
-import { postgresPool, postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { postgresShapes } from './support/postgres-clients.js';
-import { startService, using } from './support/service.js';
+import {
+  postgresPool,
+  postgresServer,
+  startPostgres,
+  type RunningPostgres,
+} from 'debate-space-fixtures/postgres.js';
+import { postgresShapes } from 'debate-space-fixtures/postgres-clients.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 const uidsOf = (count: number, prefix = 'user'): string[] =>
   Array.from({ length: count }, (_, n) => `${prefix}-${n}`);

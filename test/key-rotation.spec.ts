@@ -10,10 +10,10 @@ import {
   DebateSpaceService,
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { keptPlaces, type KeptPlace } from './support/kept-places.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 const [A, B] = ['storage key A of a test', 'storage key B of a test'];
 /** A stop while the service is down takes five seconds. */
@@ -97,9 +97,9 @@ for (const kind of keptPlaces) {
       (await outbox().history(uid)).map(({ state }) => state);
 
     async function end(type: DebateSpaceEvent['type'], ...uids: readonly string[]): Promise<void> {
-      const told = nextOf(type, ...uids);
+      const event = nextOf(type, ...uids);
       for (const uid of uids) await host?.app.get(DebateSpaceService).logoutUser(uid);
-      await told;
+      await event;
     }
     async function endWhileDown(...uids: readonly string[]): Promise<void> {
       await service.goDown();
@@ -158,9 +158,9 @@ for (const kind of keptPlaces) {
 
         await run(B);
         await endWhileDown('new');
-        const told = nextEvents('logout-delivered');
+        const events = nextEvents('logout-delivered');
         await service.comeBack();
-        expect(await told).toMatchObject([{ uid: 'new' }]);
+        expect(await events).toMatchObject([{ uid: 'new' }]);
         const hint = expect.stringContaining('another storageKey');
         await until(async () => (await outbox().parked()).length === 2); // they are read when they are due again
         expect(await outbox().parked()).toMatchObject([

@@ -25,7 +25,8 @@ const numbered = (count: number): Map<string, string> =>
   new Map(Array.from({ length: count }, (_, n) => [`a:${n}`, 'x'.repeat(300)]));
 
 function programOf(name: string, ...more: readonly string[]): [string, string[]] {
-  const file = (part: string): string => fileURLToPath(new URL(`support/${part}`, import.meta.url));
+  const file = (part: string): string =>
+    fileURLToPath(new URL(`../libs/debate-space-fixtures/src/${part}`, import.meta.url));
   return [process.execPath, ['--import', file('typescript.mjs'), file(name), ...more]];
 }
 

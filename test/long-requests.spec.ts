@@ -1,45 +1,39 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, type DebateSpaceEvent } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost, type Act } from './support/session-host.js';
-import { called, jobs, onlySid } from './support/session-jobs.js';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { logIn, type Act } from 'debate-space-fixtures/session-host.js';
+import { called, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
 
 const LONGER_THAN_A_LEASE_MS = 35_000;
 const LESS_THAN_A_LEASE_MS = 20_000;
 
-let service: DebateSpaceSimulator;
-let host: SessionHost;
+const scene = scenario();
 let events: DebateSpaceEvent['type'][];
 /** Opens when the handler waits, and lets it go on. */
-let [waiting, goOn]: [Gate, Gate] = [new Gate(), new Gate()];
+let [waiting, goOn]: [Latch, Latch] = [new Latch(), new Latch()];
 const store = (): session.MemoryStore => new session.MemoryStore();
 
 // The clock of the plugin's timers is the test's; the sockets of the host and of the service go by their own.
-beforeEach(async () => {
+beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'clearImmediate', 'queueMicrotask'] });
-  [waiting, goOn] = [new Gate(), new Gate()];
-  service = await startService();
+  [waiting, goOn] = [new Latch(), new Latch()];
   events = [];
 });
 afterEach(async () => {
   goOn.open();
   await stopped();
   jest.useRealTimers();
-  await service.stop();
 });
 
 async function start(act: Act, sessions: session.Store): Promise<Browser> {
-  host = await SessionHost.start({ act, store: sessions, debateSpace: using(service) });
+  const host = await scene.start({ act, store: sessions });
   host.app.get(DebateSpaceEvents).events$.subscribe(({ type }) => {
     if (type === 'session-ended' || type === 'logout-delivered') events.push(type);
   });
-  const browser = new Browser(host.url);
-  await browser.post('/login', { uid: 'alice' });
-  return browser;
+  return logInTo(host, 'alice');
 }
 
 /** Lets time pass, in small steps, so that what is due happens in its order. */
@@ -49,7 +43,7 @@ async function pass(ms: number, until: () => boolean = () => false): Promise<voi
 
 async function stopped(): Promise<void> {
   let isDone = false;
-  const stopping = host.stop().finally(() => {
+  const stopping = scene.stop().finally(() => {
     isDone = true;
   });
   while (!(isDone as boolean)) await jest.advanceTimersByTimeAsync(100);
@@ -77,7 +71,7 @@ describe('a request that takes longer than the lease of a noted end', () => {
       },
     },
   ];
-  it.each(renewals)('$name, is not reported', async ({ act }) => {
+  it.each(renewals)('is not reported as an end: $name', async ({ act }) => {
     const browser = await start(act, store());
     const answer = browser.post('/act');
     await waiting.passed;
@@ -87,10 +81,10 @@ describe('a request that takes longer than the lease of a noted end', () => {
     expect(await browser.get('/whoami')).toBe('alice');
     await pass(1_000);
     await stopped();
-    expect(service.received.logouts).toEqual([]);
+    expect(scene.service.received.logouts).toEqual([]);
   });
 
-  it('a session that is destroyed in it is reported once', async () => {
+  it('is reported once when it destroys its session', async () => {
     const browser = await start(async (request) => {
       await called((done) => request.session.destroy(done));
       waiting.open();
@@ -102,9 +96,9 @@ describe('a request that takes longer than the lease of a noted end', () => {
     goOn.open();
     await answer;
     expect(await browser.get('/whoami')).toBe('nobody');
-    await service.received.waitFor('logout'); // by the clock of the test, a shutdown is faster than a request
+    await scene.service.received.waitFor('logout'); // by the clock of the test, a shutdown is faster than a request
     await stopped();
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(scene.service.received.logouts).toEqual(['alice']);
   });
 });
 
@@ -120,11 +114,11 @@ describe('an unanswered request', () => {
     await jobs.destroy(sessions, await onlySid(sessions));
     await pass(LESS_THAN_A_LEASE_MS, () => events.length > 0);
     expect(events.slice(0, 1)).toEqual(['session-ended']);
-    await service.received.waitFor('logout');
+    await scene.service.received.waitFor('logout');
     goOn.open();
     await answer;
     await stopped();
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(scene.service.received.logouts).toEqual(['alice']);
   });
 });
 
@@ -145,6 +139,6 @@ describe('a request with eleven renewals of its session', () => {
     expect(await browser.get('/whoami')).toBe('alice');
     expect(listeners).toEqual([]);
     await stopped();
-    expect(service.received.logouts).toEqual([]);
+    expect(scene.service.received.logouts).toEqual([]);
   });
 });

@@ -1,27 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fastifySession from '@fastify/session';
 import { Module } from '@nestjs/common';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { Request } from 'express';
-import session from 'express-session';
 import type { FastifyRequest } from 'fastify';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import * as fastifyAccount from './support/fastify-account.js';
-import { warningsDuring } from './support/process-warnings.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import * as fastifyAccount from 'debate-space-fixtures/fastify-account.js';
+import { warningsDuring } from 'debate-space-fixtures/process-warnings.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
 
 /** One more than Node's limit of listeners. */
 const TIMES = 11;
 
-let service: DebateSpaceSimulator;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
 async function renewOnExpress(request: Request): Promise<void> {
   for (let time = 0; time < TIMES; time += 1) {
@@ -41,8 +33,8 @@ async function renewOnFastify(request: FastifyRequest): Promise<void> {
 
 interface Platform {
   readonly name: string;
-  /** Starts a host, watched or not. */
-  readonly start: (watched: boolean) => Promise<{ readonly url: string; readonly stop: () => Promise<void> }>;
+  /** Starts a host, watched or not. @returns where it listens */
+  readonly start: (watched: boolean) => Promise<string>;
 }
 
 @Module({})
@@ -52,44 +44,35 @@ const platforms: Platform[] = [
   {
     name: 'Express',
     start: async (watched) => {
-      const debateSpace = watched ? [using(service)] : [];
-      const host = await SessionHost.start({
-        debateSpace,
-        store: new session.MemoryStore(),
-        act: renewOnExpress,
-      });
-      return { url: host.url, stop: () => host.stop() };
+      const act = renewOnExpress;
+      return (await scene.start(watched ? { act } : { act, debateSpace: [] })).url;
     },
   },
   {
     name: 'Fastify',
-    start: async (watched) => {
-      const ours = watched ? DebateSpaceModule.forRoot(using(service)) : { module: Unwatched };
-      const app = await fastifyAccount.appOf(ours, async (instance) => {
+    start: (watched) => {
+      const ours = watched ? DebateSpaceModule.forRoot(using(scene.service)) : { module: Unwatched };
+      const app = fastifyAccount.appOf(ours, async (instance) => {
         await fastifyAccount.sessionsIn(new fastifySession.MemoryStore())(instance);
         instance.post('/act', async (request) => {
           await renewOnFastify(request);
           return 'session' in request;
         });
       });
-      await app.listen(0, '127.0.0.1');
-      return { url: await app.getUrl(), stop: () => app.close() };
+      return scene.apps.listen(app);
     },
   },
 ];
 
 describe.each(platforms)('on $name', ({ start }) => {
   const actOnce = async (watched: boolean): Promise<unknown> => {
-    const { url, stop } = await start(watched);
-    try {
-      let body = '';
-      const warnings = await warningsDuring(async () => {
-        body = await fastifyAccount.post(new Browser(url), '/act');
-      });
-      return { warnings, body };
-    } finally {
-      await stop();
-    }
+    const url = await start(watched);
+    let body = '';
+    const warnings = await warningsDuring(async () => {
+      body = await fastifyAccount.post(new Browser(url), '/act');
+    });
+    await scene.stop();
+    return { warnings, body };
   };
 
   it('eleven regenerations in one request raise no warning, and the request keeps its session', async () => {

@@ -1,50 +1,39 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import { RedisStore } from 'connect-redis';
-import type { Request } from 'express';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { redisClient, redisServer, startRedis } from './support/redis.js';
-import { seeded } from './support/seeded.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { seeded } from 'debate-space-fixtures/seeded.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
 const SESSIONS = 10_000;
 /** Requests under way at the same time. */
 const AT_ONCE = 100;
 
 const random = seeded(11);
-const hosts: SessionHost[] = [];
-const close: (() => Promise<unknown>)[] = [];
-let service: DebateSpaceSimulator;
+let hosts: SessionHost[];
+const scene = scenario();
 let delivered: (uid: string) => unknown;
 
 beforeEach(async () => {
-  service = await startService();
+  hosts = [];
   const redis = await startRedis();
-  close.push(() => redis.stop());
+  scene.afterwards(() => redis.stop());
   for (let instance = 0; instance < 2; instance += 1) {
     const client = redisClient(redis.url);
     await client.connect();
-    close.push(() => client.close());
-    const act = (request: Request): unknown =>
-      new Promise((resolve) => {
-        request.session.destroy(resolve);
-      });
+    scene.afterwards(() => client.close());
     // However busy the machine is, no logout is sent again because its answer took too long.
     const http = { timeoutMs: 300_000, totalTimeoutMs: 300_000 };
-    const debateSpace = using(service, { logout: { concurrency: 32 }, http });
-    const host = await SessionHost.start({ store: new RedisStore({ client }), act, debateSpace });
+    const store = new RedisStore({ client });
+    const host = await scene.start({ store, act: destroySession }, { logout: { concurrency: 32 }, http });
     hosts.push(host);
     host.app.get(DebateSpaceEvents).events$.subscribe((event) => {
       if (event.type === 'logout-delivered') delivered(event.uid);
     });
   }
-});
-afterEach(async () => {
-  for (const host of hosts.splice(0)) await host.stop();
-  for (const closeOne of close.splice(0).reverse()) await closeOne();
-  await service.stop();
 });
 
 const anyHost = (): string => hosts[Math.floor(random() * hosts.length)]?.url ?? '';
@@ -61,7 +50,7 @@ async function forEach<T>(
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-redisServer.describe('10,000 sessions on Redis, at two instances of an app', () => {
+redisServer.describe('10,000 browsers with sessions on Redis, at two instances of an app', () => {
   it('log in and out at random, and each logout is delivered exactly once', async () => {
     const browsers = Array.from({ length: SESSIONS }, () => new Browser(anyHost()));
     const uids = browsers.map((_, n) => `user-${n}`);
@@ -91,8 +80,8 @@ redisServer.describe('10,000 sessions on Redis, at two instances of an app', () 
       };
       check();
     });
-    for (const host of hosts.splice(0)) await host.stop(); // whatever is told twice is told by now
+    const received = await scene.logouts(); // what is reported twice is reported by now
     expect(heard.toSorted()).toEqual(ended.toSorted());
-    expect(service.received.logouts.toSorted()).toEqual(ended.toSorted());
+    expect(received.toSorted()).toEqual(ended.toSorted());
   }, 900_000);
 });

@@ -14,8 +14,8 @@ import {
   type DebateSpaceModuleOptions,
   type DebateSpaceOptionsFactory,
 } from 'nestjs-debate-space';
-import { keys, startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { keys, startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 let service: DebateSpaceSimulator;
 const contexts: INestApplicationContext[] = [];

@@ -15,9 +15,9 @@ import {
   type DebateSpaceModuleOptions,
   type ErasureReceipt,
 } from 'nestjs-debate-space';
-import { keptPlaces, type KeptPlace } from './support/kept-places.js';
-import { startService, using } from './support/service.js';
-import { tracesOf } from './support/traces.js';
+import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { tracesOf } from 'debate-space-fixtures/traces.js';
 
 /** A part of everything personal here, with characters that each encoding writes in its own way. */
 const PERSONAL = ['uid-äö/7f3k"🦊', 'Žofie-5d8q', "O'Nachnäme-6h1v", 'post+2w9x@büro.example'] as const;
@@ -51,7 +51,7 @@ class Story {
   readonly printed: string[] = [];
   readonly events: DebateSpaceEvent[] = [];
   readonly receipts: ErasureReceipt[] = [];
-  readonly told: unknown[] = [];
+  readonly reported: unknown[] = [];
   /** Whose logouts are parked in the end. */
   readonly parked: string[] = [];
   readonly errors: unknown[] = [];
@@ -208,11 +208,11 @@ class Story {
   async #tell(app: INestApplication): Promise<void> {
     const erasures = app.get(DebateSpaceErasures);
     for await (const status of erasures.list()) {
-      this.told.push(status, await erasures.status(status.reference));
+      this.reported.push(status, await erasures.status(status.reference));
       for await (const receipt of erasures.receipts(status.reference)) this.receipts.push(receipt);
     }
-    for await (const receipt of erasures.receiptsOf(uidOf('deleted'))) this.told.push(receipt);
-    this.told.push(await app.get(DebateSpaceOutbox).stats());
+    for await (const receipt of erasures.receiptsOf(uidOf('deleted'))) this.reported.push(receipt);
+    this.reported.push(await app.get(DebateSpaceOutbox).stats());
     for (const { uid } of await app.get(DebateSpaceOutbox).parked()) this.parked.push(uid);
   }
 }
@@ -305,7 +305,7 @@ for (const kind of keptPlaces) {
       const of = (wanted: string) => story.receipts.filter(({ outcome }) => outcome === wanted);
       expect(of('erased')).toHaveLength(listed.length + single.length - 2);
       expect(of('vetoed')).toMatchObject([{ reason: 'legal hold' }]);
-      expect(traces([...shown(story.receipts), ...shown(story.told)])).toEqual([]);
+      expect(traces([...shown(story.receipts), ...shown(story.reported)])).toEqual([]);
     });
 
     it('in errors', () => {

@@ -1,16 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Header, Module, Post, Req, type INestApplication, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { settings } from './support/express-account.js';
-import { sessionsIn } from './support/fastify-account.js';
-import { RunningApps } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { settings } from 'debate-space-fixtures/express-account.js';
+import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
 
 /** As it is on both platforms. */
 interface Request {
@@ -97,42 +96,33 @@ const platforms: { readonly platform: string; readonly create: (root: Type) => P
     },
   ];
 
-let service: DebateSpaceSimulator;
-const apps = new RunningApps();
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await apps.close();
-  await service.stop();
-});
+const scene = scenario();
 
 const requests = [
-  { paths: ['/session-and-cookie'], left: '', told: 1 },
-  { paths: ['/session-and-cookie-and-decorator'], left: '', told: 1 },
-  { paths: ['/session-and-decorator'], left: 'by cookie', told: 1 },
-  { paths: ['/cookie-and-decorator'], left: 'by session', told: 1 },
-  { paths: ['/session', '/cookie'], left: '', told: 2 },
+  { paths: ['/session-and-cookie'], left: '', reported: 1 },
+  { paths: ['/session-and-cookie-and-decorator'], left: '', reported: 1 },
+  { paths: ['/session-and-decorator'], left: 'by cookie', reported: 1 },
+  { paths: ['/cookie-and-decorator'], left: 'by session', reported: 1 },
+  { paths: ['/session', '/cookie'], left: '', reported: 2 },
 ];
-const cells = platforms.flatMap((platform) => requests.map((request) => ({ ...platform, ...request })));
+const cases = platforms.flatMap((platform) => requests.map((request) => ({ ...platform, ...request })));
 
 describe('two logins of one user', () => {
-  it.each(cells)(
-    'on $platform, ended by $paths, are reported $told time(s)',
-    async ({ create, paths, left, told }) => {
+  it.each(cases)(
+    'on $platform, ended by $paths, are reported $reported time(s)',
+    async ({ create, paths, left, reported }) => {
       const cookies = [{ name: 'remember', uid: (value: string) => value }];
       @Module({
-        imports: [DebateSpaceModule.forRoot(using(service, { session: { cookies } }))],
+        imports: [DebateSpaceModule.forRoot(using(scene.service, { session: { cookies } }))],
         controllers: [TwoLoginsController],
       })
       class App {}
-      const browser = new Browser(await apps.listen(create(App)));
+      const browser = new Browser(await scene.apps.listen(create(App)));
       await browser.post('/login');
       expect(await browser.get('/whoami')).toBe('by session, by cookie');
       for (const path of paths) await browser.post(path);
       expect(await browser.get('/whoami')).toBe(left);
-      await apps.close();
-      expect(service.received.logouts).toEqual(Array(told).fill('alice'));
+      expect(await scene.logouts()).toEqual(Array(reported).fill('alice'));
     },
   );
 });

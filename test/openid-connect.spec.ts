@@ -1,4 +1,4 @@
-/** @jest-environment ./test/support/native-require.environment.js */
+/** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Module, Req } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -9,9 +9,9 @@ import type * as ExpressOpenIdConnect from 'express-openid-connect';
 import session from 'express-session';
 import { DebateSpaceModule, DebateSpaceService, type SessionRecord } from 'nestjs-debate-space';
 import type { RequestListener } from 'node:http';
-import { Browser } from './support/browser.js';
-import { identityProvider, Place } from './support/identity-provider.js';
-import { keys, startService, using } from './support/service.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { identityProvider, Place } from 'debate-space-fixtures/identity-provider.js';
+import { keys, startService, using } from 'debate-space-fixtures/service.js';
 
 declare const nativeRequire: NodeJS.Require;
 const { auth } = nativeRequire('express-openid-connect') as typeof ExpressOpenIdConnect;
@@ -115,31 +115,31 @@ describe('a host with express-openid-connect', () => {
       name: 'ends the debate session by its identity provider, and by it alone',
       visitsDebate: true,
       answer: { logout: 'yes' },
-      told: toldByProvider,
+      reported: toldByProvider,
       logouts: ['alice'],
     },
     {
       name: 'ends nothing while the user stays logged in at the identity provider',
       visitsDebate: true,
       answer: {},
-      told: [],
+      reported: [],
       logouts: [],
     },
     {
       name: 'ends nothing for a user who was never in the debate space',
       visitsDebate: false,
       answer: { logout: 'yes' },
-      told: [],
+      reported: [],
       logouts: [],
     },
-  ])('$name', async ({ visitsDebate, answer, told, logouts }) => {
+  ])('$name', async ({ visitsDebate, answer, reported, logouts }) => {
     const browser = await start({ idpLogout: true });
     expect(await visit(browser, `${host.url}/login`)).toBe('alice');
     if (visitsDebate) await enterDebateSpace(browser);
     const page = await visit(browser, `${host.url}/logout`);
     expect(await confirm(browser, page, answer)).toBe('nobody');
     await app.close();
-    expect(notified).toEqual(told);
+    expect(notified).toEqual(reported);
     expect(service.received.logouts).toEqual(logouts);
     expect(service.debate.isSignedIn('alice')).toBe(visitsDebate && logouts.length === 0);
   });

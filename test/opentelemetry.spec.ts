@@ -21,8 +21,8 @@ import {
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
 import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
 
 let service: DebateSpaceSimulator;
 let host: SessionHost;

@@ -15,8 +15,8 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
-import { startService, using } from './support/service.js';
-import { storageWith } from './support/storage-with.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 @Controller()
 class HealthController {
@@ -60,9 +60,9 @@ async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): P
     take(uids.length),
     toArray(),
   );
-  const told = firstValueFrom(all);
+  const events = firstValueFrom(all);
   for (const uid of uids) await logOut(uid);
-  await told;
+  await events;
 }
 
 /** With them there are so many failures in a row that the service counts as down. */
@@ -110,8 +110,8 @@ describe('what operators see of the outbox', () => {
   it('tells what became of a user’s logouts after they are over', async () => {
     await start();
     await logOutUntil('logout-delivered', 'alice', 'bob');
-    const [told, ...more] = await outbox().history('alice');
-    expect(told).toMatchObject({
+    const [entry, ...more] = await outbox().history('alice');
+    expect(entry).toMatchObject({
       state: 'delivered',
       reason: 'requested',
       attempts: 1,

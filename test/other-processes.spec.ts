@@ -5,11 +5,11 @@ import { RedisStore } from 'connect-redis';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type Act } from './support/session-host.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
 
 let redis: RunningRedis;
 let service: DebateSpaceSimulator;
@@ -25,18 +25,18 @@ async function storeOfProcess(): Promise<RedisStore> {
 
 interface Instance {
   readonly url: string;
-  readonly told: string[];
+  readonly reported: string[];
 }
 
 async function startInstance(act: Act): Promise<Instance> {
   const store = await storeOfProcess();
   const host = await SessionHost.start({ store, act, debateSpace: using(service) });
   closing.push(() => host.stop());
-  const told: string[] = [];
+  const reported: string[] = [];
   host.app.get(DebateSpaceEvents).events$.subscribe((event) => {
-    if (event.type === 'session-ended') told.push(event.uid);
+    if (event.type === 'session-ended') reported.push(event.uid);
   });
-  return { url: host.url, told };
+  return { url: host.url, reported };
 }
 
 async function stopAll(): Promise<void> {
@@ -64,7 +64,7 @@ redisServer.describe('processes with one Redis:', () => {
     { name: 'that has not seen a request before', warm: false },
     { name: 'that has', warm: true },
   ];
-  it.each(logouts)('a logout at another instance, $name, is told by that one', async ({ warm }) => {
+  it.each(logouts)('a logout at another instance, $name, is reported by that one', async ({ warm }) => {
     const [one, other] = [await startInstance(destroy), await startInstance(destroy)];
     const browser = new Browser(one.url);
     await browser.post('/login', { uid: 'alice' });
@@ -72,11 +72,11 @@ redisServer.describe('processes with one Redis:', () => {
     await browser.post(`${other.url}/act`);
     expect(await browser.get('/whoami')).toBe('nobody');
     await stopAll();
-    expect({ one: one.told, other: other.told }).toEqual({ one: [], other: ['alice'] });
+    expect({ one: one.reported, other: other.reported }).toEqual({ one: [], other: ['alice'] });
     expect(service.received.logouts).toEqual(['alice']);
   });
 
-  it('a login at one instance of a session that another one has ended is told when it ends again', async () => {
+  it('a login at one instance of a session that another one has ended is reported when it ends again', async () => {
     const [one, other] = [await startInstance(destroy), await startInstance(destroy)];
     const browser = new Browser(one.url);
     for (const { url } of [one, other, one, other]) {
@@ -84,13 +84,13 @@ redisServer.describe('processes with one Redis:', () => {
       await browser.post(`${url === one.url ? other.url : one.url}/act`);
     }
     await stopAll();
-    expect({ one: one.told, other: other.told }).toEqual({
+    expect({ one: one.reported, other: other.reported }).toEqual({
       one: ['alice', 'alice'],
       other: ['alice', 'alice'],
     });
   });
 
-  it('what a script without HTTP ends by the store of its options is told by the script', async () => {
+  it('what a script without HTTP ends by the store of its options is reported by the script', async () => {
     const instance = await startInstance(destroy);
     const browser = new Browser(instance.url);
     await browser.post('/login', { uid: 'alice' });
@@ -106,12 +106,12 @@ redisServer.describe('processes with one Redis:', () => {
     expect(await browser.get('/whoami')).toBe('nobody');
     expect(service.received.logouts).toEqual(['alice']);
     await stopAll();
-    expect(instance.told).toEqual([]);
+    expect(instance.reported).toEqual([]);
     expect(service.received.logouts).toEqual(['alice']);
   });
 
-  it('a session that two instances end at the same moment is told at least once, and at most by each', async () => {
-    const bothIn = new Gate(2);
+  it('a session that two instances end at the same moment is reported at least once, and at most by each', async () => {
+    const bothIn = new Latch(2);
     const together: Act = async (request, ...rest) => {
       bothIn.open();
       await bothIn.passed;
@@ -125,6 +125,6 @@ redisServer.describe('processes with one Redis:', () => {
     await stopAll();
     // Neither knows of the other: rather one logout too many.
     expect([['alice'], ['alice', 'alice']]).toContainEqual(service.received.logouts);
-    expect([...one.told, ...other.told]).toEqual(service.received.logouts);
+    expect([...one.reported, ...other.reported]).toEqual(service.received.logouts);
   });
 });

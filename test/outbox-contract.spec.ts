@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
 import { StorageError } from '../libs/debate-space/src/errors.js';
-import { outboxContext } from './support/outbox-context.js';
-import { outboxKinds, type OutboxKind, type OutboxPlaces } from './support/outbox-engines.js';
+import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
+import { outboxKinds, type OutboxKind, type OutboxPlaces } from 'debate-space-fixtures/outbox-engines.js';
 
 const context = outboxContext();
 const LONG = 60_000;
@@ -203,7 +203,7 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.claim(10, LONG)).toEqual([]);
   });
 
-  it('may be told everything twice', async () => {
+  it('accepts each call twice', async () => {
     await outbox.hold(entry('a'), LONG);
     await outbox.hold(entry('a', { uid: 'somebody else' }), LONG);
     await outbox.release('a');
@@ -360,13 +360,13 @@ const contract = (kind: OutboxKind): void => {
   });
 
   it('tells its listener whenever something may have become due earlier', async () => {
-    let told = 0;
-    outbox.onChange(() => (told += 1));
+    let changes = 0;
+    outbox.onChange(() => (changes += 1));
     const tells = async (change: () => void | Promise<void>): Promise<void> => {
-      const before = told;
+      const before = changes;
       await change();
-      for (let turn = 0; turn < 200 && told === before; turn += 1) await sleep(10); // an engine may be elsewhere
-      expect(told).toBeGreaterThan(before);
+      for (let turn = 0; turn < 200 && changes === before; turn += 1) await sleep(10); // an engine may be elsewhere
+      expect(changes).toBeGreaterThan(before);
     };
     await tells(() => outbox.hold(entry('a'), LONG));
     await tells(() => outbox.release('a'));

@@ -12,8 +12,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Browser } from '../sample-app/src/demo/browser.js';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { freePort } from './support/free-port.js';
-import { keys } from './support/service.js';
+import { freePort } from 'debate-space-fixtures/free-port.js';
+import { keys } from 'debate-space-fixtures/service.js';
 import { sharedStorages, type StorageServer } from '../libs/debate-space-cli/src/testing/storages.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -6,8 +6,13 @@ import { postgresMigration } from '../libs/debate-space/src/storage/postgres/pos
 import type { PostgresQuery } from '../libs/debate-space/src/storage/postgres/postgres-rows.js';
 import { PostgresStorage } from '../libs/debate-space/src/storage/postgres/postgres-storage.js';
 import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
-import { postgresPool, postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { postgresShapes } from './support/postgres-clients.js';
+import {
+  postgresPool,
+  postgresServer,
+  startPostgres,
+  type RunningPostgres,
+} from 'debate-space-fixtures/postgres.js';
+import { postgresShapes } from 'debate-space-fixtures/postgres-clients.js';
 
 const values = (...rows: [string, string | undefined][]) => new Map(rows);
 const none = values();

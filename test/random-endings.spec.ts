@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request } from 'express';
 import session from 'express-session';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { Browser } from './support/browser.js';
-import { seeded } from './support/seeded.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost, sessionStacks, type SessionStack } from './support/session-host.js';
-import { slowStore } from './support/slow-store.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { seeded } from 'debate-space-fixtures/seeded.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import { logIn, SessionHost, sessionStacks, type SessionStack } from 'debate-space-fixtures/session-host.js';
+import { slowStore } from 'debate-space-fixtures/slow-store.js';
 
 const BROWSERS = 30;
 const STEPS = 15;
@@ -60,7 +60,7 @@ const situations: Situation[] = [
   { name: 'a store that is done immediately', store: () => new session.MemoryStore() },
   { name: 'a store that takes its time', store: (random) => slowStore(random, 10) },
 ];
-const cells = sessionStacks.flatMap((stack) => situations.map((situation) => ({ ...situation, stack })));
+const cases = sessionStacks.flatMap((stack) => situations.map((situation) => ({ ...situation, stack })));
 
 let service: DebateSpaceSimulator;
 beforeAll(async () => {
@@ -97,7 +97,10 @@ async function browse(host: SessionHost, prefix: string, random: () => number): 
   return ended;
 }
 
-async function run(stack: SessionStack, { store }: Situation): Promise<{ ended: string[]; told: string[] }> {
+async function run(
+  stack: SessionStack,
+  { store }: Situation,
+): Promise<{ ended: string[]; reported: string[] }> {
   const random = seeded(7);
   const act = (request: Request): unknown => steps[asked(request, 'name')]?.(request);
   const debateSpace = using(service, { logout: { concurrency: 50 } });
@@ -105,13 +108,13 @@ async function run(stack: SessionStack, { store }: Situation): Promise<{ ended: 
   const each = Array.from({ length: BROWSERS }, (_, n) => browse(host, `user-${n}`, random));
   const ended = (await Promise.all(each)).flat();
   await host.stop();
-  return { ended: ended.toSorted(), told: service.received.logouts.toSorted() };
+  return { ended: ended.toSorted(), reported: service.received.logouts.toSorted() };
 }
 
-describe('whatever browsers do, each end is told once, and nothing else is', () => {
-  it.each(cells)('$stack, with $name', async ({ stack, ...situation }) => {
-    const { ended, told } = await run(stack, situation);
+describe('whatever browsers do, each end is reported once, and nothing else is', () => {
+  it.each(cases)('$stack, with $name', async ({ stack, ...situation }) => {
+    const { ended, reported } = await run(stack, situation);
     expect(ended.length).toBeGreaterThan(BROWSERS);
-    expect(told).toEqual(ended);
+    expect(reported).toEqual(ended);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { fencesOf, pageOf, pages } from './support/docs-snippets.js';
+import { fencesOf, pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const MAX_README_LINES = 150;

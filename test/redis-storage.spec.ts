@@ -6,9 +6,13 @@ import {
   type RedisStorageOptions,
 } from '../libs/debate-space/src/storage/redis/redis-storage.js';
 import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
-import { redisClient, redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { redisClients, redisClusterClients, type RedisConnection } from './support/redis-clients.js';
-import { startRedisCluster, type RunningRedisCluster } from './support/redis-cluster.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import {
+  redisClients,
+  redisClusterClients,
+  type RedisConnection,
+} from 'debate-space-fixtures/redis-clients.js';
+import { startRedisCluster, type RunningRedisCluster } from 'debate-space-fixtures/redis-cluster.js';
 
 const values = (...rows: [string, string | undefined][]) => new Map(rows);
 const none = values();

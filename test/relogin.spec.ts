@@ -1,23 +1,23 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import session from 'express-session';
-import { filter, firstValueFrom } from 'rxjs';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, type DebateSpaceEvent, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { cookieHosts } from './support/cookie-hosts.js';
-import type { EndingHost } from './support/endings.js';
-import { sessionsIn } from './support/fastify-account.js';
-import { FastifyHost } from './support/fastify-host.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, sessionStacks, type Act } from './support/session-host.js';
+import { type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { cookieHosts } from 'debate-space-fixtures/cookie-hosts.js';
+import type { EndingHost } from 'debate-space-fixtures/endings.js';
+import { firstEvent } from 'debate-space-fixtures/events.js';
+import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import { SessionHost, sessionStacks, type Act } from 'debate-space-fixtures/session-host.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
 interface Stack {
   readonly name: string;
   readonly start: (debateSpace: DebateSpaceModuleOptions) => Promise<EndingHost>;
 }
 
-const destroy: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
 interface FastifySession {
   user?: { uid: string };
   destroy(): Promise<void>;
@@ -25,7 +25,8 @@ interface FastifySession {
 const stacks: readonly Stack[] = [
   ...sessionStacks.map((stack) => ({
     name: stack,
-    start: (debateSpace: DebateSpaceModuleOptions) => SessionHost.start({ stack, act: destroy, debateSpace }),
+    start: (debateSpace: DebateSpaceModuleOptions) =>
+      SessionHost.start({ stack, act: destroySession, debateSpace }),
   })),
   {
     name: '@fastify/session',
@@ -48,55 +49,42 @@ const stacks: readonly Stack[] = [
   })),
 ];
 
-let service: DebateSpaceSimulator;
-let host: EndingHost | undefined;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await host?.stop();
-  host = undefined;
-  await service.stop();
-});
+const scene = scenario();
 
 /** @param atLeast how many will arrive, however busy this machine is */
 async function loggedOut(atLeast = 0): Promise<readonly string[]> {
-  await service.comeBack();
-  if (atLeast > 0) await service.received.waitFor('logout', { count: atLeast, timeoutMs: 20_000 });
-  await host?.stop(); // delivers what there is
-  host = undefined;
-  return service.received.logouts;
+  await scene.service.comeBack();
+  if (atLeast > 0) await scene.service.received.waitFor('logout', { count: atLeast, timeoutMs: 20_000 });
+  return scene.logouts();
 }
 
-const firstEvent = ({ app }: EndingHost, type: DebateSpaceEvent['type']): Promise<DebateSpaceEvent> =>
-  firstValueFrom(app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type)));
-
 const policies = [
-  { onRelogin: 'deliver', told: ['alice'] },
-  { onRelogin: 'drop', told: [] },
+  { onRelogin: 'deliver', reported: ['alice'] },
+  { onRelogin: 'drop', reported: [] },
 ] as const;
-const cells = stacks.flatMap((stack) => policies.map((policy) => ({ ...stack, ...policy })));
+const cases = stacks.flatMap((stack) => policies.map((policy) => ({ ...stack, ...policy })));
 
-describe('a user who logs in again while the logout still waits', () => {
-  it.each(cells)('on $name, with $onRelogin: reported is $told', async ({ start, onRelogin, told }) => {
-    host = await start(using(service, { logout: { onRelogin } }));
-    await service.goDown();
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
-    const waits = firstEvent(host, 'logout-retrying'); // an attempt under way could arrive after all
-    await browser.post('/act');
-    expect(await browser.get('/whoami')).toBe('nobody');
-    await waits;
-    await browser.post('/login', { uid: 'alice' });
-    expect(await browser.get('/whoami')).toBe('alice');
-    expect(await loggedOut(told.length)).toEqual(told);
-  });
+describe('while the logout of a user still waits', () => {
+  it.each(cases)(
+    'on $name, with onRelogin $onRelogin: the service receives $reported',
+    async ({ start, onRelogin, reported }) => {
+      const host = await scene.add(start(using(scene.service, { logout: { onRelogin } })));
+      await scene.service.goDown();
+      const browser = await logInTo(host, 'alice');
+      const waits = firstEvent(host.app, 'logout-retrying'); // an attempt under way could arrive after all
+      await browser.post('/act');
+      expect(await browser.get('/whoami')).toBe('nobody');
+      await waits;
+      await browser.post('/login', { uid: 'alice' });
+      expect(await browser.get('/whoami')).toBe('alice');
+      expect(await loggedOut(reported.length)).toEqual(reported);
+    },
+  );
 
-  it.each(stacks)('on $name: the login of somebody else cancels nothing', async ({ start }) => {
-    host = await start(using(service, { logout: { onRelogin: 'drop' } }));
-    await service.goDown();
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
+  it.each(stacks)('on $name, the login of somebody else cancels nothing', async ({ start }) => {
+    const host = await scene.add(start(using(scene.service, { logout: { onRelogin: 'drop' } })));
+    await scene.service.goDown();
+    const browser = await logInTo(host, 'alice');
     await browser.post('/act');
     await browser.post('/login', { uid: 'bob' });
     await browser.get('/whoami');
@@ -105,14 +93,14 @@ describe('a user who logs in again while the logout still waits', () => {
 
   const comings: readonly { name: string; come: Act }[] = [
     {
-      name: 'whose session is renewed on another device',
+      name: 'the renewal of the session on another device',
       come: async (request) => {
         await new Promise((resolve) => request.session.regenerate(resolve));
         request.session.user = { uid: 'alice' };
       },
     },
     {
-      name: 'whose session a job copies',
+      name: 'a job that copies the session',
       come: (request, _, store) =>
         new Promise<void>((resolve) => {
           const copied = { cookie: request.session.cookie, user: { uid: 'alice' } };
@@ -122,51 +110,46 @@ describe('a user who logs in again while the logout still waits', () => {
         }),
     },
   ];
-  it.each(comings)('is not one $name', async ({ come }) => {
+  it.each(comings)('$name cancels nothing', async ({ come }) => {
     const act: Act = (request, ...rest) =>
-      request.query.come === undefined ? destroy(request, ...rest) : come(request, ...rest);
-    host = await SessionHost.start({ act, debateSpace: using(service, { logout: { onRelogin: 'drop' } }) });
-    await service.goDown();
-    const [one, other] = [new Browser(host.url), new Browser(host.url)];
-    for (const browser of [one, other]) await browser.post('/login', { uid: 'alice' });
+      request.query.come === undefined ? destroySession(request) : come(request, ...rest);
+    const host = await scene.start({ act }, { logout: { onRelogin: 'drop' } });
+    await scene.service.goDown();
+    const [one, other] = [await logInTo(host, 'alice'), await logInTo(host, 'alice')];
     await one.post('/act');
     await other.post('/act?come=1');
     expect(await other.get('/whoami')).toBe('alice');
     expect(await loggedOut(1)).toEqual(['alice']);
   });
 
-  it('is not one whose cookie was nobody’s any more and is renewed', async () => {
+  it('the renewal of a cookie that was nobody’s any more cancels nothing', async () => {
     const kind = cookieHosts.find(({ name }) => name === 'Express, cookie-session');
-    host = await kind?.start({ debateSpace: using(service, { logout: { onRelogin: 'drop' } }) });
-    await service.goDown();
-    const url = host?.url ?? '';
-    const browser = new Browser(url);
-    await browser.post('/login', { uid: 'alice' });
+    if (!kind) throw new Error('no such host');
+    const host = await scene.add(
+      kind.start({ debateSpace: using(scene.service, { logout: { onRelogin: 'drop' } }) }),
+    );
+    await scene.service.goDown();
+    const browser = await logInTo(host, 'alice');
     await browser.post('/act');
     const body = new URLSearchParams({ uid: 'alice' });
-    await fetch(`${url}/login`, { method: 'POST', headers: { cookie: 'session=run-out' }, body });
+    await fetch(`${host.url}/login`, { method: 'POST', headers: { cookie: 'session=run-out' }, body });
     expect(await loggedOut(1)).toEqual(['alice']);
   });
 
-  it('is reported even before the end is proven', async () => {
-    const [left, answer] = [new Gate(), new Gate()];
-    const act: Act = async (request, response, store) => {
-      await destroy(request, response, store);
+  it('a login before the end is proven is reported as superseding it', async () => {
+    const [left, answer] = [new Latch(), new Latch()];
+    const act: Act = async (request) => {
+      await destroySession(request);
       left.open();
       await answer.passed;
     };
-    const running = await SessionHost.start({
-      act,
-      debateSpace: using(service, { logout: { onRelogin: 'drop' } }),
-    });
-    host = running;
-    const dropped = firstEvent(running, 'logout-superseded');
-    await service.goDown();
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
+    const host = await scene.start({ act }, { logout: { onRelogin: 'drop' } });
+    const dropped = firstEvent(host.app, 'logout-superseded');
+    await scene.service.goDown();
+    const browser = await logInTo(host, 'alice');
     const leaving = browser.post('/act');
     await left.passed;
-    await new Browser(host.url).post('/login', { uid: 'alice' });
+    await logInTo(host, 'alice');
     answer.open();
     await leaving;
     expect(await dropped).toEqual({ type: 'logout-superseded', uid: 'alice', count: 1 });
@@ -175,42 +158,42 @@ describe('a user who logs in again while the logout still waits', () => {
 
   const orders = [
     { order: 'while the end is undecided', before: true },
-    { order: 'when the end is told already', before: false },
+    { order: 'when the end is reported already', before: false },
   ];
-  it.each(orders)('is not who saves an ended session back $order', async ({ before }) => {
-    const [loaded, saveBack, left, answer] = [new Gate(), new Gate(), new Gate(), new Gate()];
-    const act: Act = async (request, response, store) => {
-      if (request.query.slow !== undefined) {
-        loaded.open();
-        await saveBack.passed;
-        Object.assign(request.session, { basket: 1 });
-        return;
+  it.each(orders)(
+    'a request that saves the ended session back $order cancels nothing',
+    async ({ before }) => {
+      const [loaded, saveBack, left, answer] = [new Latch(), new Latch(), new Latch(), new Latch()];
+      const act: Act = async (request) => {
+        if (request.query.slow !== undefined) {
+          loaded.open();
+          await saveBack.passed;
+          Object.assign(request.session, { basket: 1 });
+          return;
+        }
+        await destroySession(request);
+        left.open();
+        await answer.passed;
+      };
+      const host = await scene.start({ act }, { logout: { onRelogin: 'drop' }, session: { graceMs: 1 } });
+      const ended = firstEvent(host.app, 'session-ended');
+      await scene.service.goDown();
+      const browser = await logInTo(host, 'alice');
+      const slow = browser.post('/act?slow=1');
+      await loaded.passed;
+      const leaving = browser.post('/act');
+      await left.passed;
+      if (!before) {
+        answer.open();
+        await leaving;
+        await ended;
       }
-      await destroy(request, response, store);
-      left.open();
-      await answer.passed;
-    };
-    const debateSpace = using(service, { logout: { onRelogin: 'drop' }, session: { graceMs: 1 } });
-    const running = await SessionHost.start({ act, debateSpace });
-    host = running;
-    const ended = firstEvent(running, 'session-ended');
-    await service.goDown();
-    const browser = new Browser(host.url);
-    await browser.post('/login', { uid: 'alice' });
-    const slow = browser.post('/act?slow=1');
-    await loaded.passed;
-    const leaving = browser.post('/act');
-    await left.passed;
-    if (!before) {
+      saveBack.open();
+      await slow;
       answer.open();
       await leaving;
       await ended;
-    }
-    saveBack.open();
-    await slow;
-    answer.open();
-    await leaving;
-    await ended;
-    expect(await loggedOut(1)).toEqual(['alice']);
-  });
+      expect(await loggedOut(1)).toEqual(['alice']);
+    },
+  );
 });

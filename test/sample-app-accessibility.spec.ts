@@ -4,8 +4,8 @@ import axe from 'axe-core';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
 import type { Browser, Page } from 'playwright-core';
 import { lastValueFrom } from 'rxjs';
-import { chromium, launchChromium } from './support/chromium.js';
-import { SampleAppInChromium } from './support/sample-app-in-chromium.js';
+import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
+import { SampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 
 const screens = [
   { name: 'on a desktop', width: 1280, height: 800, colorScheme: 'light' },

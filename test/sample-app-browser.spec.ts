@@ -2,9 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
-import { chromium, launchChromium } from './support/chromium.js';
-import { SampleAppInChromium } from './support/sample-app-in-chromium.js';
-import { chosenStorage, sampleAppStorages, type SampleAppStorage } from './support/sample-app-storages.js';
+import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
+import { SampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
+import {
+  chosenStorage,
+  sampleAppStorages,
+  type SampleAppStorage,
+} from 'debate-space-fixtures/sample-app-storages.js';
 
 const MEMBERS = 60;
 const leavers = Array.from({ length: MEMBERS }, (_, n) => `member-${String(n + 1).padStart(3, '0')}`);

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { ErasureProgress } from 'nestjs-debate-space';
 import type { Browser, Page } from 'playwright-core';
 import { erasureView } from '../sample-app/src/erasure/erasure-view.js';
-import { chromium, launchChromium } from './support/chromium.js';
-import { SampleAppInChromium } from './support/sample-app-in-chromium.js';
+import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
+import { SampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 
 /** Follows the section "Faults to play with" of sample-app/README.md. */
 chromium.describe('the faults to play with', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { DEMO_PASSWORD } from '../sample-app/src/login/demo-users.js';
-import { RunningSampleApp } from './support/running-sample-app.js';
+import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 describe('after failed logins', () => {
   const FAILURES = 5;

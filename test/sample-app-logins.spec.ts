@@ -3,7 +3,7 @@ import { ConfigService } from '@nestjs/config';
 import { Accounts } from '../sample-app/src/login/accounts.js';
 import { DEMO_PASSWORD, DEMO_USERS } from '../sample-app/src/login/demo-users.js';
 import { hashPassword } from '../sample-app/src/login/password-hash.js';
-import { RunningSampleApp } from './support/running-sample-app.js';
+import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 const PASSWORD = 'correct horse battery staple';
 const QUICK = { ln: 10, r: 8, p: 1 };

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
 import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
 import type { Browser } from '../sample-app/src/demo/browser.js';
-import { RunningSampleApp } from './support/running-sample-app.js';
+import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 let host: RunningSampleApp;
 

@@ -29,7 +29,7 @@ import type { Browser } from '../sample-app/src/demo/browser.js';
 import { Sessions } from '../sample-app/src/session/sessions.js';
 import { DEMO_PASSWORD } from '../sample-app/src/login/demo-users.js';
 import { debateSpaceProblem } from '../sample-app/src/problems/debate-space-problem.js';
-import { RunningSampleApp } from './support/running-sample-app.js';
+import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 let sim: DebateSpaceSimulator;
 let app: NestExpressApplication;

@@ -1,14 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Request } from 'express';
 import session from 'express-session';
 import type { FastifyRequest } from 'fastify';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { Browser } from './support/browser.js';
-import { sessionsIn } from './support/fastify-account.js';
-import { FastifyHost } from './support/fastify-host.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
+import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { destroySession, called } from 'debate-space-fixtures/session-jobs.js';
 
 /** What a request of the same browser does while a slow one has the session. */
 type Leave<R> = (request: R) => unknown;
@@ -20,20 +22,18 @@ interface Stack {
   readonly revived: readonly [before: 'alice' | 'nobody', after: 'alice' | 'nobody'];
   readonly start: (
     acting: Acting,
-    service: DebateSpaceSimulator,
+    debateSpace: DebateSpaceModuleOptions,
   ) => Promise<{ url: string; stop(): Promise<void> }>;
 }
 /** What the host does with a request: it is the slow one, or it leaves. `change` is for libraries that save only then. */
 type Acting = (slow: boolean, leave: () => unknown, change: () => void) => Promise<void>;
 
-const debateSpaceOf = (service: DebateSpaceSimulator) => using(service, { session: { graceMs: 1 } });
-
 const onExpress =
   (leave: Leave<Request>, stack: 'express-session' | 'passport'): Stack['start'] =>
-  (acting, service) =>
+  (acting, debateSpace) =>
     SessionHost.start({
       stack,
-      debateSpace: debateSpaceOf(service),
+      debateSpace,
       act: (request) =>
         acting(
           request.query.slow !== undefined,
@@ -51,9 +51,9 @@ const sessionOf = (request: FastifyRequest): FastifySession => request.session;
 
 const onFastify =
   (leave: Leave<FastifyRequest>): Stack['start'] =>
-  (acting, service) =>
+  (acting, debateSpace) =>
     FastifyHost.start({
-      debateSpace: debateSpaceOf(service),
+      debateSpace,
       act: ({ request }) =>
         acting(
           request.url.includes('slow'),
@@ -69,13 +69,12 @@ const onFastify =
       },
     });
 
-const called = (work: (done: () => void) => void): Promise<void> => new Promise(work);
 const stacks: readonly Stack[] = [
   {
     name: 'express-session',
     leave: 'destroy',
     revived: ['alice', 'alice'],
-    start: onExpress((request) => called((done) => request.session.destroy(done)), 'express-session'),
+    start: onExpress(destroySession, 'express-session'),
   },
   {
     name: 'express-session',
@@ -127,30 +126,22 @@ const stacks: readonly Stack[] = [
   },
 ];
 
-let service: DebateSpaceSimulator;
-let host: Awaited<ReturnType<Stack['start']>> | undefined;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await host?.stop();
-  await service.stop();
-});
+const scene = scenario();
 
 const orders = [
   { order: 'while the answer of the one that left is under way', before: true },
-  { order: 'when the end is told already', before: false },
+  { order: 'when the end is reported already', before: false },
 ];
-const cells = stacks.flatMap((stack) =>
+const cases = stacks.flatMap((stack) =>
   orders.map((order, n) => ({ ...stack, ...order, user: stack.revived[n] })),
 );
 
 describe('a session that one request ends and a slow one, which had loaded it, saves back', () => {
-  it.each(cells)(
-    '$name: $leave, saved back $order: told once, and again when it ends again',
+  it.each(cases)(
+    'is reported once, and again when it ends again: $name, $leave, saved back $order',
     async ({ start, before, user }) => {
-      const [loaded, saveBack, left, answer] = [new Gate(), new Gate(), new Gate(), new Gate()];
-      host = await start(async (slow, leave, change) => {
+      const [loaded, saveBack, left, answer] = [new Latch(), new Latch(), new Latch(), new Latch()];
+      const acting: Acting = async (slow, leave, change) => {
         if (slow) {
           loaded.open();
           await saveBack.passed;
@@ -160,9 +151,9 @@ describe('a session that one request ends and a slow one, which had loaded it, s
         await leave();
         left.open();
         await answer.passed;
-      }, service);
-      const browser = new Browser(host.url);
-      await browser.post('/login', { uid: 'alice' });
+      };
+      const host = await scene.add(start(acting, using(scene.service, { session: { graceMs: 1 } })));
+      const browser = await logInTo(host, 'alice');
       const slow = browser.post('/act?slow=1');
       await loaded.passed;
 
@@ -171,7 +162,7 @@ describe('a session that one request ends and a slow one, which had loaded it, s
       if (!before) {
         answer.open();
         await leaving;
-        await service.received.waitFor('logout');
+        await scene.service.received.waitFor('logout');
       }
       saveBack.open();
       await slow;
@@ -179,13 +170,11 @@ describe('a session that one request ends and a slow one, which had loaded it, s
       await leaving;
 
       expect(await browser.get('/whoami')).toBe(user);
-      await service.received.waitFor('logout');
+      await scene.service.received.waitFor('logout');
       const again = user === 'alice';
       if (again) await browser.post('/act');
       expect(await browser.get('/whoami')).toBe('nobody');
-      await host.stop();
-      host = undefined;
-      expect(service.received.logouts).toEqual(again ? ['alice', 'alice'] : ['alice']);
+      expect(await scene.logouts()).toEqual(again ? ['alice', 'alice'] : ['alice']);
     },
   );
 });

@@ -8,9 +8,9 @@ import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { filter, firstValueFrom } from 'rxjs';
 import { AccessTokens } from '../libs/debate-space/src/service/access-tokens.js';
 import { LogoutRoute } from '../libs/debate-space/src/service/logout-route.js';
-import { withRealRandom } from './support/real-random.js';
-import { startService } from './support/service.js';
-import { errorOf } from './support/service-clients.js';
+import { withRealRandom } from 'debate-space-fixtures/real-random.js';
+import { startService } from 'debate-space-fixtures/service.js';
+import { errorOf } from 'debate-space-fixtures/service-clients.js';
 
 // With characters that look different in a URL.
 const apiKey = 'planted/api+key=é 7f3a';
@@ -20,7 +20,7 @@ const formerStorageKey = 'planted/former storage+key=ñ e83a';
 const uid = 'planted-uid-of-somebody';
 
 /** Everything secret that was there so far: the keys, and each token that was fetched or signed. */
-const planted = new Set([apiKey, secretKey, storageKey, formerStorageKey]);
+const secrets = new Set([apiKey, secretKey, storageKey, formerStorageKey]);
 
 /** A value as it stands and as it would stand in a URL, a header or a dump. */
 function forms(value: string): string[] {
@@ -38,7 +38,7 @@ function forms(value: string): string[] {
 }
 
 const leaks = (text: string): string[] =>
-  [...planted].filter((value) => forms(value).some((form) => text.includes(form)));
+  [...secrets].filter((value) => forms(value).some((form) => text.includes(form)));
 const shown = (value: unknown): string =>
   inspect(value, {
     depth: Infinity,
@@ -100,10 +100,10 @@ describe('nothing secret leaves', () => {
   async function plantTokens(): Promise<void> {
     for (const { value } of tokens.mock.results.splice(0)) {
       const token = await Promise.resolve(value as Promise<string>).catch(() => undefined);
-      if (token !== undefined) planted.add(token);
+      if (token !== undefined) secrets.add(token);
     }
     for (const [token] of logouts.mock.calls.splice(0)) {
-      for (const part of [token, ...token.split('.').slice(1)]) planted.add(part);
+      for (const part of [token, ...token.split('.').slice(1)]) secrets.add(part);
     }
   }
 
@@ -181,7 +181,7 @@ describe('nothing secret leaves', () => {
 
   it('with wrong keys', async () => {
     const wrong = 'planted wrong key, that the service does not know';
-    planted.add(wrong);
+    secrets.add(wrong);
     const app = await startApp({
       apiKey: `${wrong} either`,
       secretKey: wrong,
@@ -260,8 +260,8 @@ describe('nothing secret leaves', () => {
   });
 
   it('and the search would find it', () => {
-    expect(planted.size).toBeGreaterThan(10); // keys, access tokens, logout tokens
-    for (const value of planted) {
+    expect(secrets.size).toBeGreaterThan(10); // keys, access tokens, logout tokens
+    for (const value of secrets) {
       expect(leaks(`x${encodeURIComponent(value)}x`)).toContain(value);
       expect(leaks(shown({ header: `Bearer ${value}` }))).toContain(value);
       expect(leaks(Buffer.from(`${value}:more`).toString('base64'))).toContain(value);

@@ -1,60 +1,50 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { RedisStore } from 'connect-redis';
-import type { Request } from 'express';
 import session, { type SessionData, type Store } from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
-  DebateSpaceEvents,
   memoryStorage,
   type DebateSpaceSessionOptions,
   type SessionRecord,
   type StorageEngine,
 } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
-import { Browser } from './support/browser.js';
-import { FallibleStore } from './support/fallible-store.js';
-import { redisClient, redisServer, startRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
-import { sharedStores } from './support/shared-stores.js';
-import { storageWith } from './support/storage-with.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { firstEvent } from 'debate-space-fixtures/events.js';
+import { FallibleStore } from 'debate-space-fixtures/fallible-store.js';
+import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { sharedStores } from 'debate-space-fixtures/shared-stores.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
 const storageKey = 'a storage key of a test';
 /** Long enough for a busy machine to come back in time, and short enough to be waited for. */
 const MAX_AGE_MS = 1_500;
 const users = Array.from({ length: 20 }, (_, n) => `user-${String(n).padStart(2, '0')}`);
 
-let service: DebateSpaceSimulator;
-const hosts: SessionHost[] = [];
-const close: (() => Promise<unknown>)[] = [];
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await stop();
-  for (const closeOne of close.splice(0).reverse()) await closeOne();
-  await service.stop();
-});
-
-async function stop(): Promise<void> {
-  for (const host of hosts.splice(0)) await host.stop();
-}
+const scene = scenario();
+let hosts: SessionHost[];
 
 async function start(
   stores: Store[],
   storage: StorageEngine,
   options: Partial<DebateSpaceSessionOptions> = {},
 ): Promise<void> {
+  hosts = [];
   for (const store of stores) {
     const watched = { store, expiry: { sweepMs: 50 }, ...options } as DebateSpaceSessionOptions;
-    const act = (request: Request): unknown =>
-      new Promise((resolve) => {
-        request.session.destroy(resolve);
-      });
-    const debateSpace = using(service, { session: watched, storage, storageKey });
-    hosts.push(await SessionHost.start({ store, act, debateSpace, maxAge: MAX_AGE_MS }));
+    const host = { store, act: destroySession, maxAge: MAX_AGE_MS };
+    hosts.push(await scene.start(host, { session: watched, storage, storageKey }));
   }
+}
+
+/** The app of the first instance. */
+function appOfFirst(): SessionHost['app'] {
+  const [host] = hosts;
+  if (!host) throw new Error('no instance has started');
+  return host.app;
 }
 
 /** Each at an instance, in turn. */
@@ -64,8 +54,8 @@ async function logIn(uids: readonly string[]): Promise<Browser[]> {
   return browsers;
 }
 
-const told = (count: number): Promise<unknown> =>
-  service.received.waitFor('logout', { count, timeoutMs: 20_000 });
+const received = (count: number): Promise<unknown> =>
+  scene.service.received.waitFor('logout', { count, timeoutMs: 20_000 });
 
 interface Place {
   readonly stores: (count: number) => Store[];
@@ -76,16 +66,15 @@ interface Place {
 }
 
 function expiry(place: () => Place): void {
-  it('tells once of each user whose session ran out', async () => {
+  it('each user whose session expires is reported once', async () => {
     await start(place().stores(place().instances), place().storage());
     await logIn(users);
-    await told(users.length);
+    await received(users.length);
     await pause(200); // some more sweeps
-    await stop();
-    expect(service.received.logouts.toSorted()).toEqual(users);
+    expect((await scene.logouts()).toSorted()).toEqual(users);
   });
 
-  it('never reports a session that is used, whichever instance it is used at', async () => {
+  it('a session that is used is not reported, whichever instance it is used at', async () => {
     await start(place().stores(place().instances), place().storage());
     const [browser = new Browser('')] = await logIn(['alice']);
     const end = Date.now() + 2 * MAX_AGE_MS;
@@ -93,37 +82,34 @@ function expiry(place: () => Place): void {
       for (const { url } of hosts) expect(await browser.get(`${url}/whoami`)).toBe('alice');
       await pause(50);
     }
-    expect(service.received.logouts).toEqual([]);
-    await told(1); // until it is used no more
+    expect(scene.service.received.logouts).toEqual([]);
+    await received(1); // until it is used no more
   });
 
-  it('reports a logout once, and not again when the time has come', async () => {
+  it('a logout is reported once, and not again when its session would have expired', async () => {
     await start(place().stores(place().instances), place().storage());
     const [browser] = await logIn(['alice', 'bob']);
     await browser?.post('/act');
-    await told(2); // bob's session runs out
+    await received(2); // bob's session runs out
     await pause(200);
-    await stop();
-    expect(service.received.logouts).toEqual(['alice', 'bob']);
+    expect(await scene.logouts()).toEqual(['alice', 'bob']);
   });
 
-  it('reports a session that was deleted behind the store’s back, when its time has come', async () => {
+  it('a session that was deleted behind the store’s back is reported when it would have expired', async () => {
     await start(place().stores(place().instances), place().storage());
     await logIn(['alice']);
     await place().lose();
-    await told(1);
-    await stop();
-    expect(service.received.logouts).toEqual(['alice']);
+    await received(1);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('goes with the policy: of two sessions, the last one that runs out is told', async () => {
+  it('of two sessions of a user, only the last one that expires is reported with policy last', async () => {
     await start(place().stores(place().instances), place().storage(), { policy: 'last' });
     const [browser] = await logIn(['alice', 'alice', 'bob']);
     await browser?.post('/act');
-    await told(2);
+    await received(2);
     await pause(200);
-    await stop();
-    expect(service.received.logouts.toSorted()).toEqual(['alice', 'bob']);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
   });
 }
 
@@ -143,27 +129,19 @@ describe('session.expiry, in one process', () => {
     },
   }));
 
-  it('waits for a store that cannot be read, and tells nothing before', async () => {
+  it('a store that cannot be read has nothing reported before it answers', async () => {
     const store = new FallibleStore();
     await start([store], memoryStorage());
-    const faults: string[] = [];
-    const failed = new Promise<void>((resolve) => {
-      hosts[0]?.app.get(DebateSpaceEvents).events$.subscribe((event) => {
-        if (event.type === 'fault') faults.push(event.where);
-        if (event.type === 'fault') resolve();
-      });
-    });
+    const fault = firstEvent(appOfFirst(), 'fault');
     await logIn(['alice']);
     store.fail('get', Infinity);
-    await failed;
-    expect(faults).toEqual(['session.expiry']);
-    await stop();
-    expect(service.received.logouts).toEqual([]);
+    expect(await fault).toMatchObject({ where: 'session.expiry' });
+    expect(await scene.logouts()).toEqual([]);
   });
 
-  it('waits for a uid function that fails, and tells nothing before', async () => {
+  it('a uid function that fails has nothing reported before it answers', async () => {
     const store = new session.MemoryStore();
-    // It keeps what has run out, and so it is the function that has to tell.
+    // It keeps what has run out, and so it is the function that has to find the user.
     store.get = (_, callback) => {
       callback(null, { user: { uid: 'alice' } } as SessionData);
     };
@@ -173,19 +151,14 @@ describe('session.expiry, in one process', () => {
       return (user as { uid: string } | undefined)?.uid;
     };
     await start([store], memoryStorage(), { uid });
-    const failed = new Promise<void>((resolve) => {
-      hosts[0]?.app.get(DebateSpaceEvents).events$.subscribe((event) => {
-        if (event.type === 'fault') resolve();
-      });
-    });
+    const fault = firstEvent(appOfFirst(), 'fault');
     await logIn(['alice']);
     isFailing = true;
-    await failed;
-    await stop();
-    expect(service.received.logouts).toEqual([]);
+    await fault;
+    expect(await scene.logouts()).toEqual([]);
   });
 
-  it('stores the session of a login although the app closes meanwhile', async () => {
+  it('a login stores its session although the app closes meanwhile', async () => {
     const steps: string[] = [];
     const storage = storageWith((memory) => ({
       get: async (keys) => {
@@ -203,11 +176,11 @@ describe('session.expiry, in one process', () => {
     }));
     await start(sharedStores(1), storage);
     await logIn(['alice']);
-    await stop();
+    await scene.stop();
     expect(steps).toEqual(['stored', 'closed']);
   });
 
-  it('stores nothing without the option', async () => {
+  it('the plugin stores no session without the option', async () => {
     const written: string[] = [];
     const storage = storageWith((memory) => ({
       commit: (checks, changes) => {
@@ -218,7 +191,7 @@ describe('session.expiry, in one process', () => {
     await start(sharedStores(1), storage, { expiry: false });
     const [browser] = await logIn(['alice']);
     await browser?.post('/act');
-    await told(1);
+    await received(1);
     expect(written).not.toEqual([]);
     expect(written.filter((key) => key.startsWith('session:'))).toEqual([]);
   });
@@ -228,10 +201,10 @@ redisServer.describe('session.expiry, over two instances and a Redis', () => {
   let client: ReturnType<typeof redisClient>;
   beforeEach(async () => {
     const redis = await startRedis();
-    close.push(() => redis.stop());
+    scene.afterwards(() => redis.stop());
     client = redisClient(redis.url);
     await client.connect();
-    close.push(() => client.close());
+    scene.afterwards(() => client.close());
   });
   const storage = (): StorageEngine => redisStorage({ sendCommand: (...args) => client.sendCommand(args) });
   const stores = (count: number): Store[] => Array.from({ length: count }, () => new RedisStore({ client }));
@@ -243,7 +216,7 @@ redisServer.describe('session.expiry, over two instances and a Redis', () => {
     lose: async () => client.del(await client.keys('sess:*')),
   }));
 
-  it('keeps neither a session id nor a uid where others could read it', async () => {
+  it('the storage keeps neither a session id nor a uid where others could read it', async () => {
     await start(stores(1), storage());
     await logIn(['alice']);
     const [key = ''] = await client.keys('sess:*');

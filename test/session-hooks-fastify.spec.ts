@@ -1,36 +1,22 @@
-/** @jest-environment ./test/support/native-require.environment.js */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+/** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
+import { describe, expect, it } from '@jest/globals';
 import session from 'express-session';
 import { Module } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { inject } from 'light-my-request';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { Http2Browser } from './support/http2-browser.js';
-import { act, appOf, post, sessionsIn } from './support/fastify-account.js';
-import { RunningApps } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Http2Browser } from 'debate-space-fixtures/http2-browser.js';
+import { act, appOf, post, sessionsIn } from 'debate-space-fixtures/fastify-account.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
 
 declare const nativeRequire: NodeJS.Require;
 /** What app.inject() is made of; jest cannot load it. */
 const lightMyRequest = nativeRequire('light-my-request') as typeof inject;
 
-let service: DebateSpaceSimulator;
-const apps = new RunningApps();
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await apps.close();
-  await service.stop();
-});
-
-async function loggedOut(): Promise<readonly string[]> {
-  await apps.close();
-  return service.received.logouts.toSorted();
-}
+const scene = scenario();
 
 type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
@@ -41,7 +27,7 @@ function hooked(instance: FastifyInstance, name: 'onRequest', path: string, hook
   });
 }
 
-describe('a session of Fastify that is ended without a handler of Nest', () => {
+describe('the end or the renewal of a Fastify session outside the handlers of Nest', () => {
   const answered =
     (work: (request: FastifyRequest) => Promise<unknown>): Hook =>
     async (request, reply) => {
@@ -73,12 +59,12 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
   // A hook that is older than ours and lets nobody after it run: what it renews looks like an end.
   const unseen = ({ hook, ends, given }: { hook: string; ends: boolean; given: boolean }): boolean =>
     hook === 'onRequest' && !ends && given;
-  const cells = hooks.flatMap((hook) =>
-    instances.map((instance) => ({ ...hook, ...instance })).filter((cell) => !unseen(cell)),
+  const cases = hooks.flatMap((hook) =>
+    instances.map((instance) => ({ ...hook, ...instance })).filter((each) => !unseen(each)),
   );
 
-  it.each(cells)('by a hook $name, $when', async ({ hook, work, ends, given }) => {
-    const ours = DebateSpaceModule.forRoot(using(service));
+  it.each(cases)('is recognized in the hook $name, $when', async ({ hook, work, ends, given }) => {
+    const ours = DebateSpaceModule.forRoot(using(scene.service));
     const instance = fastify();
     const main = async (on: FastifyInstance): Promise<void> => {
       await sessionsIn(new session.MemoryStore())(on);
@@ -86,17 +72,17 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
     };
     if (given) await main(instance);
     const browser = new Browser(
-      await apps.listen(given ? appOf(ours, undefined, instance) : appOf(ours, main)),
+      await scene.apps.listen(given ? appOf(ours, undefined, instance) : appOf(ours, main)),
     );
     await post(browser, '/login?uid=alice');
     await browser.get('/hooked');
-    if (hook === 'onResponse') await service.received.waitFor('logout'); // nobody waits for such a hook
+    if (hook === 'onResponse') await scene.service.received.waitFor('logout'); // nobody waits for such a hook
     expect(await browser.get('/whoami')).toBe(ends ? 'nobody' : 'alice');
-    expect(await loggedOut()).toEqual(ends ? ['alice'] : []);
+    expect(await scene.logouts()).toEqual(ends ? ['alice'] : []);
   });
 
-  it('by a route that takes the reply into its own hands', async () => {
-    const ours = DebateSpaceModule.forRoot(using(service));
+  it('is recognized in a route that takes the reply into its own hands', async () => {
+    const ours = DebateSpaceModule.forRoot(using(scene.service));
     const create = appOf(ours, async (instance) => {
       await sessionsIn(new session.MemoryStore())(instance);
       instance.get('/hijacked', async (request, reply) => {
@@ -105,45 +91,51 @@ describe('a session of Fastify that is ended without a handler of Nest', () => {
         reply.raw.writeHead(204).end();
       });
     });
-    const browser = new Browser(await apps.listen(create));
+    const browser = new Browser(await scene.apps.listen(create));
     await post(browser, '/login?uid=alice');
     await browser.get('/hijacked');
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOut()).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it.each(['logout', 'renew'] as const)('by app.inject(), which has no server: %s', async (step) => {
-    const create = appOf(DebateSpaceModule.forRoot(using(service)), sessionsIn(new session.MemoryStore()));
-    const app = await apps.add(create);
-    await app.init();
-    const instance = app.getHttpAdapter().getInstance();
-    await instance.ready();
-    let headers = {};
-    const inject = async (method: 'GET' | 'POST', url: string): Promise<string> => {
-      const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
-        instance.routing(request, response);
+  it.each(['logout', 'renew'] as const)(
+    'is recognized under app.inject(), which has no server: %s',
+    async (step) => {
+      const create = appOf(
+        DebateSpaceModule.forRoot(using(scene.service)),
+        sessionsIn(new session.MemoryStore()),
+      );
+      const app = await scene.apps.add(create);
+      await app.init();
+      const instance = app.getHttpAdapter().getInstance();
+      await instance.ready();
+      let headers = {};
+      const inject = async (method: 'GET' | 'POST', url: string): Promise<string> => {
+        const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
+          instance.routing(request, response);
+        };
+        const response = await lightMyRequest(dispatch, { method, url, headers });
+        for (const { name, value } of response.cookies)
+          headers = { cookie: `${name}=${encodeURIComponent(value)}` };
+        return response.body;
       };
-      const response = await lightMyRequest(dispatch, { method, url, headers });
-      for (const { name, value } of response.cookies)
-        headers = { cookie: `${name}=${encodeURIComponent(value)}` };
-      return response.body;
-    };
-    await inject('POST', '/login?uid=alice');
-    await inject('POST', `/${step}`);
-    expect(await inject('GET', '/whoami')).toBe(step === 'renew' ? 'alice' : 'nobody');
-    expect(await loggedOut()).toEqual(step === 'renew' ? [] : ['alice']);
-  });
+      await inject('POST', '/login?uid=alice');
+      await inject('POST', `/${step}`);
+      expect(await inject('GET', '/whoami')).toBe(step === 'renew' ? 'alice' : 'nobody');
+      expect(await scene.logouts()).toEqual(step === 'renew' ? [] : ['alice']);
+    },
+  );
 
-  it.each(['logout', 'renew'] as const)('over HTTP/2: %s', async (step) => {
+  it.each(['logout', 'renew'] as const)('is recognized over HTTP/2: %s', async (step) => {
     const instance = fastify({ http2: true }) as unknown as FastifyInstance;
-    const ours = DebateSpaceModule.forRoot(using(service));
-    const url = await apps.listen(appOf(ours, sessionsIn(new session.MemoryStore()), instance));
+    const ours = DebateSpaceModule.forRoot(using(scene.service));
+    const url = await scene.apps.listen(appOf(ours, sessionsIn(new session.MemoryStore()), instance));
     const browser = new Http2Browser(url);
     await browser.request('POST', '/login?uid=alice');
     await browser.request('POST', `/${step}`);
     expect(await browser.request('GET', '/whoami')).toBe(step === 'renew' ? 'alice' : 'nobody');
     await browser.close();
-    expect(await loggedOut()).toEqual(step === 'renew' ? [] : ['alice']);
+    expect(await scene.logouts()).toEqual(step === 'renew' ? [] : ['alice']);
   });
 });
 
@@ -166,13 +158,13 @@ it.each([
       return Promise.resolve();
     };
     const create = appOf(
-      isOurs ? DebateSpaceModule.forRoot(using(service)) : { module: Nothing },
+      isOurs ? DebateSpaceModule.forRoot(using(scene.service)) : { module: Nothing },
       async (instance) => {
         await sessionsIn(new session.MemoryStore())(instance);
         hooked(instance, 'preHandler' as 'onRequest', '/whoami', look);
       },
     );
-    const browser = new Browser(await apps.listen(create));
+    const browser = new Browser(await scene.apps.listen(create));
     await post(browser, '/login?uid=alice');
     expect(await browser.get('/whoami')).toBe('alice');
     const isOwn = !isOurs; // docs/sessions.md says so

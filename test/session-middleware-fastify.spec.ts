@@ -1,16 +1,23 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import session from 'express-session';
 import { fastify } from 'fastify';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
-import { appOf, moduleOf, post, route, sessionsIn, type Plugin } from './support/fastify-account.js';
-import { RunningApps, starts, storeWith } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
+import {
+  appOf,
+  moduleOf,
+  post,
+  route,
+  sessionsIn,
+  type Plugin,
+} from 'debate-space-fixtures/fastify-account.js';
+import { starts, storeWith } from 'debate-space-fixtures/running-apps.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
 
 interface Mounting {
   readonly name: string;
@@ -96,32 +103,19 @@ const mountings: readonly Mounting[] = [
   },
 ];
 
-let service: DebateSpaceSimulator;
-const apps = new RunningApps();
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await apps.close();
-  await service.stop();
-});
+const scene = scenario();
 
-async function loggedOut(): Promise<readonly string[]> {
-  await apps.close();
-  return service.received.logouts.toSorted();
-}
-
-const cells = mountings.flatMap((mounting) => starts.map((start) => ({ ...mounting, ...start })));
+const cases = mountings.flatMap((mounting) => starts.map((start) => ({ ...mounting, ...start })));
 
 describe('@fastify/session', () => {
-  it.each(cells)(
-    'registered $name, its store $store, the first request after the start being $first',
+  it.each(cases)(
+    'is watched when registered $name, its store $store, and the first request after the start is $first',
     async ({ create, at = '', given, restart }) => {
       const rows = {};
       const start = (): Promise<string> => {
         const store = storeWith(rows);
-        const ours = DebateSpaceModule.forRoot(using(service, { session: given ? { store } : {} }));
-        return apps.listen(create(ours, sessionsIn(store)));
+        const ours = DebateSpaceModule.forRoot(using(scene.service, { session: given ? { store } : {} }));
+        return scene.apps.listen(create(ours, sessionsIn(store)));
       };
       const url = await start();
       const browser = new Browser(url);
@@ -129,27 +123,27 @@ describe('@fastify/session', () => {
       expect(await browser.get(`${at}/whoami`)).toBe('alice');
       await post(browser, `${at}/renew`);
       expect(await browser.get(`${at}/whoami`)).toBe('alice');
-      if (restart) expect(await loggedOut()).toEqual([]);
+      if (restart) expect(await scene.logouts()).toEqual([]);
       const origin = restart ? await start() : url;
 
       await post(browser, `${origin}${at}/logout`);
 
       expect(await browser.get(`${origin}${at}/whoami`)).toBe('nobody');
-      expect(await loggedOut()).toEqual(['alice']);
+      expect(await scene.logouts()).toEqual(['alice']);
     },
   );
 });
 
 describe('several @fastify/sessions in one app', () => {
   const leaving = [
-    { at: '/one', users: ['alice', 'bob'], left: ['nobody', 'bob'], told: ['alice'] },
-    { at: '/two', users: ['alice', 'bob'], left: ['alice', 'nobody'], told: ['bob'] },
-    { at: '/one', users: ['alice', 'alice'], left: ['nobody', 'alice'], told: ['alice'] },
+    { at: '/one', users: ['alice', 'bob'], left: ['nobody', 'bob'], reported: ['alice'] },
+    { at: '/two', users: ['alice', 'bob'], left: ['alice', 'nobody'], reported: ['bob'] },
+    { at: '/one', users: ['alice', 'alice'], left: ['nobody', 'alice'], reported: ['alice'] },
   ];
   it.each(leaving)(
     'in a browser that is $users in them: the end at $at is reported for its own user',
-    async ({ at, users, left, told }) => {
-      const ours = DebateSpaceModule.forRoot(using(service));
+    async ({ at, users, left, reported }) => {
+      const ours = DebateSpaceModule.forRoot(using(scene.service));
       const create = appOf(ours, async (instance) => {
         for (const path of ['/one', '/two']) {
           await instance.register(async (inner) => {
@@ -158,19 +152,19 @@ describe('several @fastify/sessions in one app', () => {
           });
         }
       });
-      const browser = new Browser(await apps.listen(create));
+      const browser = new Browser(await scene.apps.listen(create));
       await post(browser, `/one/login?uid=${users[0] ?? ''}`);
       await post(browser, `/two/login?uid=${users[1] ?? ''}`);
       await post(browser, `${at}/logout`);
       expect([await browser.get('/one/whoami'), await browser.get('/two/whoami')]).toEqual(left);
-      expect(await loggedOut()).toEqual(told);
+      expect(await scene.logouts()).toEqual(reported);
     },
   );
 });
 
-it('two applications of one host on Fastify each hear of an end, and of none that is a renewal', async () => {
+it('two applications of one host on Fastify each report an end, and no renewal', async () => {
   const youth = await startService({ applicationName: 'youth' });
-  const both = moduleOf(DebateSpaceModule.forRoot(using(service)));
+  const both = moduleOf(DebateSpaceModule.forRoot(using(scene.service)));
   const create = async (): Promise<NestFastifyApplication> => {
     @Module({ imports: [both, DebateSpaceModule.forRoot({ ...using(youth), name: 'youth' })] })
     class App {}
@@ -180,12 +174,12 @@ it('two applications of one host on Fastify each hear of an end, and of none tha
     await sessionsIn(new session.MemoryStore())(app.getHttpAdapter().getInstance());
     return app;
   };
-  const browser = new Browser(await apps.listen(create()));
+  const browser = new Browser(await scene.apps.listen(create()));
   await post(browser, '/login?uid=alice');
   await post(browser, '/renew');
   expect(await browser.get('/whoami')).toBe('alice');
   await post(browser, '/logout');
-  expect(await loggedOut()).toEqual(['alice']);
+  expect(await scene.logouts()).toEqual(['alice']);
   expect(youth.received.logouts).toEqual(['alice']);
   await youth.stop();
 });

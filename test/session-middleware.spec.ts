@@ -1,12 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { DynamicModule, INestApplication } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import express, { Router, type RequestHandler } from 'express';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { Browser } from './support/browser.js';
+import { Browser } from 'debate-space-fixtures/browser.js';
 import {
   AccountController,
   appOf,
@@ -14,9 +13,10 @@ import {
   routes,
   settings,
   type Import,
-} from './support/express-account.js';
-import { RunningApps, starts, storeWith } from './support/running-apps.js';
-import { startService, using } from './support/service.js';
+} from 'debate-space-fixtures/express-account.js';
+import { starts, storeWith } from 'debate-space-fixtures/running-apps.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
 
 interface Mounting {
   readonly name: string;
@@ -93,46 +93,33 @@ const mountings: readonly Mounting[] = [
   },
 ];
 
-let service: DebateSpaceSimulator;
-const apps = new RunningApps();
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await apps.close();
-  await service.stop();
-});
+const scene = scenario();
 
-async function loggedOut(): Promise<readonly string[]> {
-  await apps.close();
-  return service.received.logouts.toSorted();
-}
-
-const cells = mountings.flatMap((mounting) =>
+const cases = mountings.flatMap((mounting) =>
   starts.filter(({ given }) => given || !mounting.hidden).map((start) => ({ ...mounting, ...start })),
 );
 
 describe('express-session', () => {
-  it.each(cells)(
-    'mounted $name, its store $store, the first request after the start being $first',
+  it.each(cases)(
+    'is watched when mounted $name, its store $store, and the first request after the start is $first',
     async ({ create, at = '', given, restart }) => {
       const rows = {};
       const start = (): Promise<string> => {
         const store = storeWith(rows);
-        const ours = DebateSpaceModule.forRoot(using(service, { session: given ? { store } : {} }));
-        return apps.listen(create(ours, session({ ...settings, store })));
+        const ours = DebateSpaceModule.forRoot(using(scene.service, { session: given ? { store } : {} }));
+        return scene.apps.listen(create(ours, session({ ...settings, store })));
       };
       const url = await start();
       const browser = new Browser(url);
       await browser.post(`${at}/login?uid=alice`);
       expect(await browser.get(`${at}/whoami`)).toBe('alice');
-      if (restart) expect(await loggedOut()).toEqual([]);
+      if (restart) expect(await scene.logouts()).toEqual([]);
       const origin = restart ? await start() : url;
 
       await browser.post(`${origin}${at}/logout`);
 
       expect(await browser.get(`${origin}${at}/whoami`)).toBe('nobody');
-      expect(await loggedOut()).toEqual(['alice']);
+      expect(await scene.logouts()).toEqual(['alice']);
     },
   );
 });
@@ -156,23 +143,23 @@ describe('several express-sessions in one app', () => {
     },
   ];
   const leaving = [
-    { path: '', users: ['alice', 'bob'], left: ['nobody', 'bob'], told: ['alice'] },
-    { path: '/admin', users: ['alice', 'bob'], left: ['alice', 'nobody'], told: ['bob'] },
-    { path: '', users: ['alice', 'alice'], left: ['nobody', 'alice'], told: ['alice'] },
-    { path: '/admin', users: ['alice', 'alice'], left: ['alice', 'nobody'], told: ['alice'] },
+    { path: '', users: ['alice', 'bob'], left: ['nobody', 'bob'], reported: ['alice'] },
+    { path: '/admin', users: ['alice', 'bob'], left: ['alice', 'nobody'], reported: ['bob'] },
+    { path: '', users: ['alice', 'alice'], left: ['nobody', 'alice'], reported: ['alice'] },
+    { path: '/admin', users: ['alice', 'alice'], left: ['alice', 'nobody'], reported: ['alice'] },
   ];
-  const cells = layouts.flatMap((layout) => leaving.map((leave) => ({ ...leave, ...layout })));
+  const cases = layouts.flatMap((layout) => leaving.map((leave) => ({ ...leave, ...layout })));
 
-  it.each(cells)(
+  it.each(cases)(
     '$name, in a browser that is $users in them: the end at "$path/" is reported for its own user',
-    async ({ path, users, left, told, mount }) => {
-      const ours = DebateSpaceModule.forRoot(using(service));
-      const browser = new Browser(await apps.listen(appOf([ours], mount)));
+    async ({ path, users, left, reported, mount }) => {
+      const ours = DebateSpaceModule.forRoot(using(scene.service));
+      const browser = new Browser(await scene.apps.listen(appOf([ours], mount)));
       await browser.post(`/login?uid=${users[0] ?? ''}`);
       await browser.post(`/admin/login?uid=${users[1] ?? ''}`);
       await browser.post(`${path}/logout`);
       expect([await browser.get('/whoami'), await browser.get('/admin/whoami')]).toEqual(left);
-      expect(await loggedOut()).toEqual(told);
+      expect(await scene.logouts()).toEqual(reported);
     },
   );
 });
@@ -181,7 +168,7 @@ describe('a store given in the options', () => {
   it('is watched before there is any request, and no other one is', async () => {
     const [given, other] = [storeWith({}), storeWith({})];
     const start = (imports: Import[]): Promise<string> =>
-      apps.listen(
+      scene.apps.listen(
         appOf(imports, (app) => {
           app.use('/admin', session({ ...settings, store: other, cookie: { path: '/admin' } }));
           app.use(session({ ...settings, store: given }));
@@ -192,13 +179,15 @@ describe('a store given in the options', () => {
     await browser.post('/admin/login?uid=bob');
     const [sid = ''] = Object.keys(Reflect.get(given, 'sessions') as object);
 
-    const origin = await start([DebateSpaceModule.forRoot(using(service, { session: { store: given } }))]);
+    const origin = await start([
+      DebateSpaceModule.forRoot(using(scene.service, { session: { store: given } })),
+    ]);
     await new Promise((resolve) => {
       given.destroy(sid, resolve);
     });
     await browser.post(`${origin}/admin/logout`);
 
     expect([await browser.get('/whoami'), await browser.get('/admin/whoami')]).toEqual(['nobody', 'nobody']);
-    expect(await loggedOut()).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 });

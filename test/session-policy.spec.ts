@@ -1,105 +1,79 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Request } from 'express';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { memoryStorage, StorageError, type StorageEngine } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
-import { Browser } from './support/browser.js';
-import { redisClient, redisServer, startRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost } from './support/session-host.js';
-import { sharedStores } from './support/shared-stores.js';
-import { storageWith } from './support/storage-with.js';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { logIn, SessionHost } from 'debate-space-fixtures/session-host.js';
+import { sharedStores } from 'debate-space-fixtures/shared-stores.js';
+import { storageWith } from 'debate-space-fixtures/storage-with.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
 const storageKey = 'a storage key of a test';
 
-let service: DebateSpaceSimulator;
-const close: (() => Promise<unknown>)[] = [];
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  for (const closeOne of close.splice(0).reverse()) await closeOne();
-  await service.stop();
-});
+const scene = scenario();
 
 /** What a host does by `POST /act?name=…`. */
 const acts: Record<string, (request: Request) => unknown> = {
-  logout: (request) => new Promise((resolve) => request.session.destroy(resolve)),
+  logout: destroySession,
   renew: async (request) => {
     await new Promise((resolve) => request.session.regenerate(resolve));
     await logIn(request, 'alice');
   },
 };
 
-interface Instances {
-  readonly browsers: (count: number) => Promise<Browser[]>;
-  readonly stop: () => Promise<void>;
-}
-
-/** Instances of one app on the same sessions; the browsers take them in turn. */
-async function start(count: number, storage: StorageEngine): Promise<Instances> {
+/** Starts instances of one app on the same sessions. @returns how many browsers log in, which take the instances in turn */
+async function start(
+  count: number,
+  storage: StorageEngine,
+): Promise<(browsers: number) => Promise<Browser[]>> {
   const act = (request: Request): unknown => acts[request.query.name as string]?.(request);
   const hosts: SessionHost[] = [];
   for (const store of sharedStores(count)) {
-    const debateSpace = using(service, { session: { policy: 'last' }, storage, storageKey });
-    hosts.push(await SessionHost.start({ store, act, debateSpace }));
+    hosts.push(await scene.start({ store, act }, { session: { policy: 'last' }, storage, storageKey }));
   }
-  const stop = async (): Promise<void> => {
-    for (const host of hosts.splice(0)) await host.stop();
-  };
-  close.push(stop);
-  const loggedIn = async (url = ''): Promise<Browser> => {
-    const browser = new Browser(url);
-    await browser.post('/login', { uid: 'alice' });
-    return browser;
-  };
-  return {
-    browsers: (many) => Promise.all(Array.from({ length: many }, (_, n) => loggedIn(hosts[n % count]?.url))),
-    stop,
-  };
+  const instance = (n: number): { url: string } => ({ url: hosts[n % count]?.url ?? '' });
+  return (browsers) => Promise.all(Array.from({ length: browsers }, (_, n) => logInTo(instance(n), 'alice')));
 }
 
 const act = async (browser: Browser | undefined, name: string): Promise<string | undefined> =>
   browser?.post(`/act?name=${name}`);
 
 function lastOfSeveral(instances: number, storage: () => StorageEngine): void {
-  it('notifies when the last session of the user ends, and not before', async () => {
-    const { browsers, stop } = await start(instances, storage());
+  it('the end of the last session of a user is reported, and no earlier one', async () => {
+    const browsers = await start(instances, storage());
     const [one, other] = await browsers(2);
     await act(one, 'logout');
-    expect(service.received.logouts).toEqual([]);
+    expect(scene.service.received.logouts).toEqual([]);
     await act(other, 'logout');
-    await stop();
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('is not misled by a login that regenerates its session', async () => {
-    const { browsers, stop } = await start(instances, storage());
+  it('a login that regenerates its session is no second session', async () => {
+    const browsers = await start(instances, storage());
     const [browser] = await browsers(1);
     await act(browser, 'renew');
     await act(browser, 'renew');
     await act(browser, 'logout');
-    await stop();
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('notifies once when the last sessions end at the same time', async () => {
-    const { browsers, stop } = await start(instances, storage());
+  it('the last sessions that end at the same time are reported once', async () => {
+    const browsers = await start(instances, storage());
     const each = await browsers(8);
     await Promise.all(each.map((browser) => act(browser, 'logout')));
-    await stop();
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('notifies again after the next login', async () => {
-    const { browsers, stop } = await start(instances, storage());
+  it('the end of the next login is reported again', async () => {
+    const browsers = await start(instances, storage());
     for (let round = 0; round < 3; round += 1) {
       const [browser] = await browsers(1);
       await act(browser, 'logout');
-      await service.received.waitFor('logout', { count: round + 1 });
+      await scene.service.received.waitFor('logout', { count: round + 1 });
     }
-    await stop();
-    expect(service.received.logouts).toEqual(['alice', 'alice', 'alice']);
+    expect(await scene.logouts()).toEqual(['alice', 'alice', 'alice']);
   });
 }
 
@@ -116,32 +90,30 @@ describe("session.policy 'last', in one process", () => {
     }));
   }
 
-  it('notifies when the storage does not answer: rather one logout too many', async () => {
-    const { browsers, stop } = await start(
+  it('each end is reported while the storage does not answer', async () => {
+    const browsers = await start(
       1,
       failingFor(() => true),
     );
     const [one] = await browsers(2);
     expect(await act(one, 'logout')).toBe('done');
-    await stop();
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('is not misled by sessions that ended while the storage did not answer', async () => {
+  it('a session that ended while the storage did not answer does not count as alive later', async () => {
     let isDown = false;
-    const { browsers, stop } = await start(
+    const browsers = await start(
       1,
       failingFor(() => isDown),
     );
     const [one, other, third] = await browsers(3);
     isDown = true;
-    await act(one, 'logout'); // told, because nobody knows better
-    await service.received.waitFor('logout');
+    await act(one, 'logout'); // reported, because nobody knows better
+    await scene.service.received.waitFor('logout');
     isDown = false;
     await act(other, 'logout');
     await act(third, 'logout');
-    await stop();
-    expect(service.received.logouts).toEqual(['alice', 'alice']);
+    expect(await scene.logouts()).toEqual(['alice', 'alice']);
   });
 });
 
@@ -151,10 +123,10 @@ redisServer.describe("session.policy 'last', over two instances and a Redis", ()
   let storage: StorageEngine;
   beforeEach(async () => {
     const redis = await startRedis();
-    close.push(() => redis.stop());
+    scene.afterwards(() => redis.stop());
     const client = redisClient(redis.url);
     await client.connect();
-    close.push(() => client.close());
+    scene.afterwards(() => client.close());
     storage = redisStorage({ sendCommand: (...args) => client.sendCommand(args) });
   });
 });

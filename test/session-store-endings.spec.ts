@@ -1,50 +1,21 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { ObjectId } from 'bson';
 import { RedisStore } from 'connect-redis';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { Request } from 'express';
 import type { Store } from 'express-session';
 import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
 import { createClient } from 'redis';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { redisServer, startRedis } from './support/redis.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type SessionHostOptions } from './support/session-host.js';
-import { BsonStore } from './support/watched-store/bson-store.js';
-import { localKinds } from './support/watched-store/kinds.js';
-import { RowStore } from './support/watched-store/small-stores.js';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { BsonStore } from 'debate-space-fixtures/watched-store/bson-store.js';
+import { localKinds } from 'debate-space-fixtures/watched-store/kinds.js';
+import { RowStore } from 'debate-space-fixtures/watched-store/small-stores.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
-let service: DebateSpaceSimulator;
-const close: (() => unknown)[] = [];
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  for (const closeOne of close.splice(0).reverse()) await closeOne();
-  await service.stop();
-});
-
-async function start(
-  options: SessionHostOptions,
-  more?: Partial<DebateSpaceModuleOptions>,
-): Promise<{ readonly host: SessionHost; readonly stop: () => Promise<void> }> {
-  const host = await SessionHost.start({ debateSpace: using(service, more), ...options });
-  let stopped: Promise<void> | undefined;
-  const stop = (): Promise<void> => (stopped ??= host.stop());
-  close.push(stop);
-  return { host, stop };
-}
-
-async function logIn(host: SessionHost, uid: string, path = '/'): Promise<Browser> {
-  const browser = new Browser(host.url);
-  await browser.post(`${path}login`, { uid });
-  return browser;
-}
-
-const logOut = (request: Request): Promise<unknown> =>
-  new Promise((resolve) => request.session.destroy(resolve));
+const scene = scenario();
 const cleared = (store: Store): Promise<unknown> => new Promise((resolve) => store.clear?.(resolve));
 
 type Redis = ReturnType<typeof createClient>;
@@ -62,8 +33,8 @@ const kindOf = (name: string): ClearedStore => {
 /** A host whose users have a request under way each, but for carol, when the store is cleared – twice. */
 async function clearWhileUsersAreThere({ open }: ClearedStore): Promise<readonly string[]> {
   const { store, close: closeStore } = await open();
-  if (closeStore) close.push(closeStore);
-  const [waiting, done] = [new Gate(3), new Gate()];
+  if (closeStore) scene.afterwards(closeStore);
+  const [waiting, done] = [new Latch(3), new Latch()];
   const warnings: string[] = [];
   const warn = (message: unknown): unknown => warnings.push(String(message));
   const nothing = (): void => undefined;
@@ -72,15 +43,15 @@ async function clearWhileUsersAreThere({ open }: ClearedStore): Promise<readonly
     await done.passed;
   };
   const logger = { log: nothing, error: nothing, warn };
-  const { host, stop } = await start({ store: store as Store, act, logger });
-  const browsers = await Promise.all(['alice', 'bob', 'carol', 'dora'].map((uid) => logIn(host, uid)));
+  const host = await scene.start({ store: store as Store, act, logger });
+  const browsers = await Promise.all(['alice', 'bob', 'carol', 'dora'].map((uid) => logInTo(host, uid)));
   const underWay = browsers.filter((_, index) => index !== 2).map((browser) => browser.post('/act'));
   await waiting.passed;
   await cleared(store as Store);
   await cleared(store as Store);
   done.open();
   await Promise.all(underWay);
-  await stop();
+  await scene.stop();
   return warnings.filter((line) => /clear/i.test(line));
 }
 
@@ -92,7 +63,7 @@ describe('a store that cannot list its sessions with their ids', () => {
 
   it.each(blind)('is cleared, and each user with a request is reported once: $name', async (kind) => {
     await clearWhileUsersAreThere(kind);
-    const known = service.received.logouts.filter((uid) => uid !== 'carol');
+    const known = scene.service.received.logouts.filter((uid) => uid !== 'carol');
     expect(known.toSorted()).toEqual(['alice', 'bob', 'dora']);
   });
 
@@ -106,7 +77,7 @@ describe('a store that lists its sessions', () => {
 
   it.each(lists)('is cleared, and each user is reported once, without a warning: $name', async (kind) => {
     expect(await clearWhileUsersAreThere(kind)).toEqual([]);
-    expect(service.received.logouts.toSorted()).toEqual(['alice', 'bob', 'carol', 'dora']);
+    expect(scene.service.received.logouts.toSorted()).toEqual(['alice', 'bob', 'carol', 'dora']);
   });
 });
 
@@ -114,77 +85,81 @@ describe('a store that keeps BSON', () => {
   it('has a user who is an ObjectId, and their logout is reported by its hexadecimal text', async () => {
     const id = new ObjectId();
     const act = (request: Request): unknown => {
-      if (request.query.name === 'logout') return logOut(request);
+      if (request.query.name === 'logout') return destroySession(request);
       return Object.assign(request.session, { userId: id });
     };
-    const { host, stop } = await start({ store: new BsonStore(), act });
+    const host = await scene.start({ store: new BsonStore(), act });
     const browser = new Browser(host.url);
     await browser.post('/act?name=login');
     await browser.post('/act?name=logout');
-    await stop();
-    expect(service.received.logouts).toEqual([id.toHexString()]);
+    expect(await scene.logouts()).toEqual([id.toHexString()]);
   });
 });
 
 redisServer.describe('connect-redis', () => {
   async function client(): Promise<Redis> {
     const redis = await startRedis();
-    close.push(() => redis.stop());
+    scene.afterwards(() => redis.stop());
     const connected = createClient({ url: redis.url });
     await connected.connect();
-    close.push(() => connected.close());
+    scene.afterwards(() => connected.close());
     return connected;
   }
 
   it('has its prototype spied on after the first request: the spy sees a logout, which is reported', async () => {
-    const { host, stop } = await start({ store: new RedisStore({ client: await client() }), act: logOut });
-    const browser = await logIn(host, 'alice');
+    const host = await scene.start({
+      store: new RedisStore({ client: await client() }),
+      act: destroySession,
+    });
+    const browser = await logInTo(host, 'alice');
     const spy = jest.spyOn(RedisStore.prototype, 'destroy');
-    close.push(() => {
+    scene.afterwards(() => {
       spy.mockRestore();
     });
     await browser.post('/act');
-    await stop();
+    await scene.stop();
     expect(spy).toHaveBeenCalledTimes(1);
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(scene.service.received.logouts).toEqual(['alice']);
   });
 
   it('has its prototype replaced by a method that ends nothing: nothing is reported', async () => {
-    const { host, stop } = await start({ store: new RedisStore({ client: await client() }), act: logOut });
-    const browser = await logIn(host, 'alice');
+    const host = await scene.start({
+      store: new RedisStore({ client: await client() }),
+      act: destroySession,
+    });
+    const browser = await logInTo(host, 'alice');
     const spy = jest.spyOn(RedisStore.prototype, 'destroy').mockImplementation((_, done) => {
       done?.(new Error('the spy ends nothing'), null);
       return Promise.resolve();
     });
-    close.push(() => {
+    scene.afterwards(() => {
       spy.mockRestore();
     });
     await browser.post('/act');
-    await stop();
+    await scene.stop();
     expect(spy).toHaveBeenCalledTimes(1);
-    expect(service.received.logouts).toEqual([]);
+    expect(scene.service.received.logouts).toEqual([]);
   });
 
   it('is the prototype of a store with another prefix: each keeps its own keys, and each logout is reported', async () => {
     const redis = await client();
     const store = new RedisStore({ client: redis, prefix: 'main:' });
     const derived = Object.create(store, { prefix: { value: 'youth:' } }) as RedisStore;
-    const { host, stop } = await start({ store, stores: { '/youth': derived }, act: logOut });
-    const alice = await logIn(host, 'alice');
-    const bob = await logIn(host, 'bob', '/youth/');
+    const host = await scene.start({ store, stores: { '/youth': derived }, act: destroySession });
+    const alice = await logInTo(host, 'alice');
+    const bob = await logInTo(host, 'bob', '/youth/');
     const prefixes = (await redis.keys('*')).map((key) => key.replace(/:.*/, '')).toSorted();
     expect(prefixes).toEqual(['main', 'youth']);
     await alice.post('/act');
     await bob.post('/youth/act');
     expect(await redis.keys('*')).toEqual([]);
-    await stop();
-    expect(service.received.logouts.toSorted()).toEqual(['alice', 'bob']);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
   });
 
   /** Counts the commands about sessions that clients send from now on, without those that scripts run in the server. */
   async function monitor(redis: Redis): Promise<() => Promise<number>> {
     let count = 0;
-    const end = new Gate();
+    const end = new Latch();
     const watching = await redis.duplicate().connect();
     await watching.monitor((line) => {
       if (line.includes('"the end"')) end.open();
@@ -207,8 +182,8 @@ redisServer.describe('connect-redis', () => {
   ): Promise<number> {
     const redis = await client();
     const store = new RedisStore({ client: redis });
-    const { host, stop } = await start({ store, maxAge: HOUR_MS }, options(redis));
-    const browser = await logIn(host, 'alice');
+    const host = await scene.start({ store, maxAge: HOUR_MS }, options(redis));
+    const browser = await logInTo(host, 'alice');
     const [key = ''] = await redis.keys('sess:*');
     const stored = JSON.parse((await redis.get(key)) ?? '') as { cookie: { expires: string } };
     stored.cookie.expires = new Date(Date.now() + HOUR_MS - 600_000).toISOString(); // touch never writes it
@@ -217,7 +192,7 @@ redisServer.describe('connect-redis', () => {
     for (let request = 0; request < REQUESTS; request += 1)
       expect(await browser.get('/whoami')).toBe('alice');
     const count = await commands();
-    await stop();
+    await scene.stop();
     return count;
   }
 

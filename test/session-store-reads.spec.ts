@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { expect, it } from '@jest/globals';
 import type { Request } from 'express';
 import session, { type Store } from 'express-session';
-import { Browser } from './support/browser.js';
-import { startService, using } from './support/service.js';
-import { logIn, SessionHost, type Act } from './support/session-host.js';
-import { called, jobs, onlySid } from './support/session-jobs.js';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { logIn, type Act } from 'debate-space-fixtures/session-host.js';
+import { called, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
 
 /** Counts how often it is read. */
 class CountingStore extends session.MemoryStore {
@@ -17,13 +16,7 @@ class CountingStore extends session.MemoryStore {
   }
 }
 
-let service: DebateSpaceSimulator;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
 const renew = async (request: Request, uid: string): Promise<void> => {
   await called((done) => request.session.regenerate(done));
@@ -87,12 +80,11 @@ const situations: {
 
 async function readsOf(act: Act, watched: boolean): Promise<number> {
   const store = new CountingStore();
-  const host = await SessionHost.start({ store, act, debateSpace: watched ? using(service) : [] });
-  const browser = new Browser(host.url);
-  await browser.post('/login', { uid: 'alice' });
+  const host = await scene.start(watched ? { store, act } : { store, act, debateSpace: [] });
+  const browser = await logInTo(host, 'alice');
   store.reads = 0;
   await browser.post('/act');
-  await host.stop();
+  await scene.stop();
   return store.reads;
 }
 
@@ -102,18 +94,17 @@ it.each(situations)(
     const acting: Act = (request, _, store) => act(request, store);
     const plain = await readsOf(acting, false);
     expect((await readsOf(acting, true)) - plain).toBe(costs);
-    expect(service.received.logouts).toEqual(logouts);
+    expect(scene.service.received.logouts).toEqual(logouts);
   },
 );
 
 it('a job that destroys a session costs the store one more read', async () => {
   const store = new CountingStore();
-  const host = await SessionHost.start({ store, debateSpace: using(service) });
-  await new Browser(host.url).post('/login', { uid: 'alice' });
+  await logInTo(await scene.start({ store }), 'alice');
   const sid = await onlySid(store);
   store.reads = 0;
   await jobs.destroy(store, sid);
-  await host.stop();
+  await scene.stop();
   expect(store.reads).toBe(1);
-  expect(service.received.logouts).toEqual(['alice']);
+  expect(scene.service.received.logouts).toEqual(['alice']);
 });

@@ -1,11 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { RequestSessions } from './support/request-sessions.js';
-import { accountOf, callers, later, sessionsIn, type Account, type Caller } from './support/store-account.js';
-import { storesInPostgres, storesInRedis } from './support/server-store-kinds.js';
-import { storesInMemory, type StoreKind } from './support/store-kinds.js';
-import { watching } from './support/watching.js';
+import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { RequestSessions } from 'debate-space-fixtures/request-sessions.js';
+import {
+  accountOf,
+  callers,
+  later,
+  sessionsIn,
+  type Account,
+  type Caller,
+} from 'debate-space-fixtures/store-account.js';
+import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
+import { storesInMemory, type StoreKind } from 'debate-space-fixtures/store-kinds.js';
+import { watching } from 'debate-space-fixtures/watching.js';
 
 /** Whether the users are known when the store is called, and how long the outbox takes to note an end. */
 const situations = [
@@ -112,31 +119,34 @@ async function run(
   }
 }
 
-/** A store that is watched does as its twin that is not, for anyone who calls it – and tells who was logged out. */
+/** A store that is watched does as its twin that is not, for anyone who calls it – and reports who was logged out. */
 function contract(kind: StoreKind): void {
   const methodOf = ({ call }: Operation): string => call(new RequestSessions(false))[0];
   const known = operations.filter((operation) => !kind.lacks?.includes(methodOf(operation)));
 
-  it.each(known)('$name', async (operation) => {
-    const bearable = callers.filter((caller) => !kind.unbearable?.(methodOf(operation), caller));
-    const cells = bearable.flatMap((caller) => situations.map((situation) => ({ caller, situation })));
-    const runs = cells.map(async ({ caller, situation }) => {
-      const { requests, slowOutbox } = situation;
-      const atOnce = !operation.waits || (operation.waits === 'if needed' && requests && !slowOutbox);
-      const told = async (watched: boolean): Promise<Run> => {
-        const { account, ...others } = await run(kind, operation, caller, situation, watched);
-        return { account: atOnce ? account : later(account, caller), ...others };
-      };
-      const name = `${caller.name}, ${situation.name}`;
-      const [plain, watched] = await Promise.all([told(false), told(true)]);
-      // What cannot be decided counts: rather one logout too many.
-      const undecided = kind.undecidable === true && !caller.callback && requests;
-      const ends = undecided || (!kind.fails && (kind.lists === true || !operation.lists));
-      const ended = ends ? (operation.ends ?? []) : [];
-      return { expected: { name, ...plain, ended }, received: { name, ...watched } };
-    });
-    for (const { expected, received } of await Promise.all(runs)) expect(received).toEqual(expected);
-  });
+  it.each(known)(
+    'does the same when watched, and the sessions that it ends are reported: $name',
+    async (operation) => {
+      const bearable = callers.filter((caller) => !kind.unbearable?.(methodOf(operation), caller));
+      const cases = bearable.flatMap((caller) => situations.map((situation) => ({ caller, situation })));
+      const runs = cases.map(async ({ caller, situation }) => {
+        const { requests, slowOutbox } = situation;
+        const atOnce = !operation.waits || (operation.waits === 'if needed' && requests && !slowOutbox);
+        const observed = async (watched: boolean): Promise<Run> => {
+          const { account, ...others } = await run(kind, operation, caller, situation, watched);
+          return { account: atOnce ? account : later(account, caller), ...others };
+        };
+        const name = `${caller.name}, ${situation.name}`;
+        const [plain, watched] = await Promise.all([observed(false), observed(true)]);
+        // What cannot be decided counts: rather one logout too many.
+        const undecided = kind.undecidable === true && !caller.callback && requests;
+        const ends = undecided || (!kind.fails && (kind.lists === true || !operation.lists));
+        const ended = ends ? (operation.ends ?? []) : [];
+        return { expected: { name, ...plain, ended }, received: { name, ...watched } };
+      });
+      for (const { expected, received } of await Promise.all(runs)) expect(received).toEqual(expected);
+    },
+  );
 }
 
 describe.each(storesInMemory)('$name', contract);

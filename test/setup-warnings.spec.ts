@@ -1,44 +1,37 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import express, { type Request } from 'express';
 import session, { type Store } from 'express-session';
 import type { LoggerService } from '@nestjs/common';
 import { NestFactory, type AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
-  DebateSpaceEvents,
   DebateSpaceModule,
   type DebateSpaceEvent,
+  type DebateSpaceModuleOptions,
   type SessionUid,
 } from 'nestjs-debate-space';
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Containment } from '../libs/debate-space/src/async/containment.js';
 import { attachPlatform } from '../libs/debate-space/src/session-end/platforms/attach-platform.js';
-import type { SessionEndDetector } from '../libs/debate-space/src/session-end/session-end-detector.js';
+import type { SessionEndDetector } from '../libs/debate-space/src/session-end/platforms/session-end-detector.js';
 import { SetupWarnings } from '../libs/debate-space/src/session-end/setup-warnings.js';
-import { Browser } from './support/browser.js';
-import { expressCookieLogins, fastifyCookieLogins } from './support/cookie-logins.js';
-import { FastifyHost } from './support/fastify-host.js';
-import { startService, using } from './support/service.js';
-import { SessionHost, type ExpressLogin, type SessionHostOptions } from './support/session-host.js';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
+import { eventsOf } from 'debate-space-fixtures/events.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import { type ExpressLogin, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
+import { destroySession, jobs } from 'debate-space-fixtures/session-jobs.js';
 
 type Warning = Extract<DebateSpaceEvent, { type: 'setup-warning' }>;
 
-let service: DebateSpaceSimulator;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
-function warningsOf(app: { get(token: typeof DebateSpaceEvents): DebateSpaceEvents }): Warning[] {
-  const warnings: Warning[] = [];
-  app.get(DebateSpaceEvents).events$.subscribe((event) => {
-    if (event.type === 'setup-warning') warnings.push(event);
-  });
-  return warnings;
+/** @param events of an app that has stopped */
+function warningsIn(events: readonly DebateSpaceEvent[]): readonly Warning[] {
+  return events.filter((event) => event.type === 'setup-warning');
 }
 
 /** An app whose login puts something into the session. */
@@ -54,14 +47,17 @@ function keeping(put: (request: Request, uid: string) => void): ExpressLogin {
   };
 }
 
-async function warningsAfterLogins(options: SessionHostOptions): Promise<readonly Warning[]> {
-  const host = await SessionHost.start({ debateSpace: using(service), ...options });
-  const warnings = warningsOf(host.app);
+async function warningsAfterLogins(
+  options: SessionHostOptions,
+  plugin?: Partial<DebateSpaceModuleOptions>,
+): Promise<readonly Warning[]> {
+  const host = await scene.start(options, plugin);
+  const events = eventsOf(host.app);
   const browser = new Browser(host.url);
   for (const uid of ['alice', 'bob', 'alice']) await browser.post('/login', { uid });
   await browser.post('/act');
-  await host.stop();
-  return warnings;
+  await scene.stop();
+  return warningsIn(events);
 }
 
 describe('a session with a user in which no uid is found', () => {
@@ -124,9 +120,8 @@ describe('a session with a user in which no uid is found', () => {
   });
 
   it('is one warning that names session.uid when the host’s own function finds no uid', async () => {
-    const debateSpace = using(service, { session: { uid: () => undefined } });
     const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
-    const warnings = await warningsAfterLogins({ login, debateSpace });
+    const warnings = await warningsAfterLogins({ login }, { session: { uid: () => undefined } });
     expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
     expect(warnings[0]?.message).toContain('session.uid returned no uid for it');
     expect(warnings[0]?.hint).toContain('make session.uid return the uid');
@@ -134,9 +129,8 @@ describe('a session with a user in which no uid is found', () => {
 
   it('is none when the host’s own session.uid finds each user', async () => {
     const uid: SessionUid = ({ user }) => (user as { username: string } | undefined)?.username;
-    const debateSpace = using(service, { session: { uid } });
     const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
-    expect(await warningsAfterLogins({ login, debateSpace })).toEqual([]);
+    expect(await warningsAfterLogins({ login }, { session: { uid } })).toEqual([]);
   });
 
   it('is a warning although many sessions without a user came before', () => {
@@ -152,13 +146,9 @@ it('a user of { _id, email } is reported at each end', async () => {
   const login = keeping(({ session: own }, _id) =>
     Object.assign(own, { user: { _id, email: 'a@example.org' } }),
   );
-  const act = (request: Request): unknown =>
-    new Promise((resolve) => {
-      request.session.destroy(resolve);
-    });
-  await warningsAfterLogins({ login, act });
+  await warningsAfterLogins({ login, act: destroySession });
   // alice's login is replaced by bob's, his by hers, and hers by the logout.
-  expect(service.received.logouts.toSorted()).toEqual(['alice', 'alice', 'bob']);
+  expect(scene.service.received.logouts.toSorted()).toEqual(['alice', 'alice', 'bob']);
 });
 
 describe('a request with a session but no session store', () => {
@@ -204,16 +194,13 @@ describe('a request with a session but no session store', () => {
 
   it.each(onFastify)('is one warning: $name', async ({ mount, logIn, uidIn }) => {
     const register = (app: Parameters<NonNullable<typeof mount>>[0]): unknown => mount?.(app);
-    const debateSpace = using(service);
-    const host = await FastifyHost.start({
-      login: { register, logIn, uidIn },
-      act: () => undefined,
-      debateSpace,
-    });
-    const warnings = warningsOf(host.app);
-    for (const uid of ['alice', 'bob']) await new Browser(host.url).post('/login', { uid });
-    await host.stop();
-    expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
+    const login = { register, logIn, uidIn };
+    const debateSpace = using(scene.service);
+    const host = await scene.add(FastifyHost.start({ login, act: () => undefined, debateSpace }));
+    const events = eventsOf(host.app);
+    for (const uid of ['alice', 'bob']) await logInTo(host, uid);
+    await scene.stop();
+    expect(warningsIn(events).map(({ code }) => code)).toEqual(['session-without-store']);
   });
 });
 
@@ -221,7 +208,7 @@ it('Nest behind the session middleware of a parent app is one warning, and logou
   const parent = express();
   parent.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
   const app = await NestFactory.create<NestExpressApplication>(
-    DebateSpaceModule.forRoot(using(service)),
+    DebateSpaceModule.forRoot(using(scene.service)),
     new ExpressAdapter(),
     { logger: false, abortOnError: false },
   );
@@ -234,7 +221,7 @@ it('Nest behind the session middleware of a parent app is one warning, and logou
       response.end('bye');
     });
   });
-  const warnings = warningsOf(app);
+  const events = eventsOf(app);
   await app.init();
   parent.use(app.getHttpAdapter().getInstance());
   const server = parent.listen(0, '127.0.0.1');
@@ -246,8 +233,8 @@ it('Nest behind the session middleware of a parent app is one warning, and logou
   server.closeAllConnections();
   server.close();
   await app.close();
-  expect(warnings.map(({ code }) => code)).toEqual(['session-of-parent-app']);
-  expect(service.received.logouts).toEqual(['alice']);
+  expect(warningsIn(events).map(({ code }) => code)).toEqual(['session-of-parent-app']);
+  expect(scene.service.received.logouts).toEqual(['alice']);
 });
 
 describe('store.clear() on a store that does not list its sessions', () => {
@@ -268,20 +255,16 @@ describe('store.clear() on a store that does not list its sessions', () => {
     'is one warning when it $name, and users with a request under way are reported',
     async ({ store: make }) => {
       const store = make();
-      const act: SessionHostOptions['act'] = () =>
-        new Promise((resolve) => {
-          store.clear?.(resolve);
-        });
-      const host = await SessionHost.start({ debateSpace: using(service), store, act });
-      const warnings = warningsOf(host.app);
+      const host = await scene.start({ store, act: () => jobs.clear(store) });
+      const events = eventsOf(host.app);
       const browser = new Browser(host.url);
       for (let round = 0; round < 2; round += 1) {
         await browser.post('/login', { uid: 'alice' });
         await browser.post('/act');
       }
-      await host.stop();
-      expect(warnings.map(({ code }) => code)).toEqual(['clear-not-listed']);
-      expect(service.received.logouts).toEqual(['alice', 'alice']);
+      await scene.stop();
+      expect(warningsIn(events).map(({ code }) => code)).toEqual(['clear-not-listed']);
+      expect(scene.service.received.logouts).toEqual(['alice', 'alice']);
     },
   );
 });

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DebateSpaceStorage } from 'nestjs-debate-space';
 import { tryAcquireSlot } from '../libs/debate-space/src/service/shared-slots.js';
-import { storageContext } from './support/outbox-engines.js';
-import { storageKinds, type StoragePlaces } from './support/storage-engines.js';
+import { storageContext } from 'debate-space-fixtures/outbox-engines.js';
+import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 
 for (const kind of storageKinds.filter(({ isShared }) => isShared)) {
   kind.describe(`the rate limit that instances share on the ${kind.name} storage`, () => {

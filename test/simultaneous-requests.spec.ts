@@ -1,12 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Request, Response } from 'express';
 import session, { type SessionData } from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { Browser } from './support/browser.js';
-import { startService, using } from './support/service.js';
-import { called } from './support/session-jobs.js';
-import { logIn, SessionHost } from './support/session-host.js';
-import { interleavings, Steps } from './support/steps.js';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { called } from 'debate-space-fixtures/session-jobs.js';
+import { logIn, SessionHost, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
+import { interleavings, Steps } from 'debate-space-fixtures/steps.js';
 
 type Taker = 'one' | 'other';
 type Step = () => Promise<void>;
@@ -61,7 +60,7 @@ const stepsOf = (name: Name): number => (name === 'renews its session' ? 5 : 4);
 /** The steps with which a request reads its session, ends it, and logs its user in anew. */
 const [READING, ENDING, LOGGING_IN] = [1, 3, 4];
 
-let service: DebateSpaceSimulator;
+const scene = scenario();
 let host: SessionHost;
 /** By the uid of the browser. */
 const running = new Map<string, Steps>();
@@ -89,12 +88,10 @@ const stepOf = (request: Request): Step => {
 };
 
 beforeEach(async () => {
-  service = await startService();
   const store = new SteppingStore();
   const sessions = session({ secret: 'only for tests', resave: false, saveUninitialized: false, store });
-  host = await SessionHost.start({
+  const options: SessionHostOptions = {
     store,
-    debateSpace: using(service, { logout: { concurrency: 50 } }),
     act: (request) => requests[text(request, 'does') as Name](request, text(request, 'uid'), stepOf(request)),
     login: {
       mount: (app) => {
@@ -114,10 +111,8 @@ beforeEach(async () => {
       logIn: (request, _, uid) => logIn(request, uid),
       uidIn: (request) => request.session.user?.uid,
     },
-  });
-});
-afterEach(async () => {
-  await service.stop();
+  };
+  host = await scene.start(options, { logout: { concurrency: 50 } });
 });
 
 /** @returns whether the browser is logged out afterwards */
@@ -126,8 +121,7 @@ async function browse(
   order: readonly string[],
   does: Readonly<Record<Taker, Name>>,
 ): Promise<boolean> {
-  const browser = new Browser(host.url);
-  await browser.post('/login', { uid });
+  const browser = await logInTo(host, uid);
   running.set(uid, new Steps(order));
   const ask = (taker: Taker): Promise<string> =>
     browser.post(`/act?${new URLSearchParams({ uid, taker, does: does[taker] }).toString()}`);
@@ -155,7 +149,7 @@ const isLoggedOutBetween = (order: readonly Taker[], leaving: Name): boolean =>
 
 describe('of two requests of one browser at the same time, in every order of their steps', () => {
   it.each(pairs)(
-    'one %s and the other %s: the user whose browser is left without is reported once',
+    'one %s and the other %s: the user whose browser is left without a session is reported once',
     async (one, other) => {
       const isRenewal = one === 'renews its session' && other !== 'only reads';
       const orders = interleavings<Taker>('one', stepsOf(one), 'other', stepsOf(other)).filter(
@@ -168,8 +162,7 @@ describe('of two requests of one browser at the same time, in every order of the
         if (await browse(uid, order, { one, other })) ended.push(uid);
         else if (isRenewal && isLoggedOutBetween(order, other)) mayBeReported.add(uid);
       }
-      await host.stop();
-      const reported = service.received.logouts.filter((uid) => !mayBeReported.has(uid));
+      const reported = (await scene.logouts()).filter((uid) => !mayBeReported.has(uid));
       expect(reported.toSorted()).toEqual(ended.toSorted());
     },
     120_000,

@@ -18,10 +18,10 @@ import { DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
 import { firstValueFrom } from 'rxjs';
 import type { Server, Socket } from 'socket.io';
 import { io } from 'socket.io-client';
-import { Browser } from './support/browser.js';
-import { Gate } from './support/gate.js';
-import { startService, using } from './support/service.js';
-import './support/session-host.js'; // says what a session of the tests holds
+import { Browser } from 'debate-space-fixtures/browser.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { startService, using } from 'debate-space-fixtures/service.js';
+import 'debate-space-fixtures/session-host.js'; // says what a session of the tests holds
 
 const destroy = (request: Request): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -50,7 +50,7 @@ class AccountController {
   }
 }
 
-let left: Gate;
+let left: Latch;
 
 @WebSocketGateway()
 class AccountGateway implements OnGatewayConnection, OnGatewayDisconnect {
@@ -104,7 +104,7 @@ const note = (error: unknown): void => {
 };
 
 beforeEach(async () => {
-  left = new Gate();
+  left = new Latch();
   errors.length = 0;
   service = await startService();
   @Module({

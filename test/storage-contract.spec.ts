@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, it } from '@jest/globals';
 import { storageContract } from '../libs/debate-space/src/storage/storage-contract.js';
-import { moreRedisKinds, storageKinds, type StoragePlaces } from './support/storage-engines.js';
+import { moreRedisKinds, storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 
 for (const kind of [...storageKinds, ...moreRedisKinds]) {
   kind.describe(`the ${kind.name} storage`, () => {

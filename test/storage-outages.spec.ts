@@ -7,10 +7,10 @@ import { redisStorage } from 'nestjs-debate-space/redis';
 import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
 import { tryAcquireSlot } from '../libs/debate-space/src/service/shared-slots.js';
-import { openOutbox, storageContext } from './support/outbox-engines.js';
-import { postgresPool, postgresServer, startPostgres } from './support/postgres.js';
-import { redisServer, startRedis } from './support/redis.js';
-import { redisClients } from './support/redis-clients.js';
+import { openOutbox, storageContext } from 'debate-space-fixtures/outbox-engines.js';
+import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { redisClients } from 'debate-space-fixtures/redis-clients.js';
 
 const LONG = 60_000;
 const TIMEOUT_MS = 1_000;

@@ -2,10 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import session from 'express-session';
-import { filter, firstValueFrom } from 'rxjs';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
+import { DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { RegistryWriter } from '../libs/debate-space/src/session-end/expiry/registry-writer.js';
 import type { LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
@@ -13,19 +10,19 @@ import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.j
 import { SessionRegistry } from '../libs/debate-space/src/session-end/expiry/session-registry.js';
 import { Containment } from '../libs/debate-space/src/async/containment.js';
 import { Secret } from '../libs/debate-space/src/secrets/secret.js';
-import { keptPlaces, type KeptPlace } from './support/kept-places.js';
+import { firstEvent } from 'debate-space-fixtures/events.js';
+import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
 import { plainUidCipher } from '../libs/debate-space/src/secrets/uid-cipher.js';
-import { outboxContext } from './support/outbox-context.js';
-import { openOutbox } from './support/outbox-engines.js';
-import { keys, startService, using } from './support/service.js';
-import { SessionHost } from './support/session-host.js';
-import { filesOf, formsOf, tracesOf } from './support/traces.js';
+import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
+import { openOutbox } from 'debate-space-fixtures/outbox-engines.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { filesOf, formsOf, tracesOf } from 'debate-space-fixtures/traces.js';
 
 const LONG = 60_000;
 const none = { attempts: 0, rejections: 0 };
 /** Of every uid here a part, with characters that each encoding writes in its own way. */
-const planted = 'Zoë "Ångström" /+?🦊';
-const uidOf = (id: string): string => `${id} ${planted} ${id}`;
+const marker = 'Zoë "Ångström" /+?🦊';
+const uidOf = (id: string): string => `${id} ${marker} ${id}`;
 
 for (const kind of keptPlaces) {
   kind.describe(`a uid ${kind.name}`, () => {
@@ -45,7 +42,7 @@ for (const kind of keptPlaces) {
       return outbox;
     }
 
-    const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
+    const traces = async (): Promise<readonly string[]> => tracesOf(marker, await place.kept());
 
     async function hold(outbox: LogoutQueue, ids: readonly string[]): Promise<void> {
       const entries = ids.map((id) => ({ id, uid: uidOf(id), reason: 'destroyed' as const, endedAt: 1 }));
@@ -104,7 +101,7 @@ for (const kind of keptPlaces) {
       expect(await traces()).toEqual([]);
     });
 
-    it('that another storage key has sealed is nobody’s: parked with the hint, and keeps nobody else waiting', async () => {
+    it('is parked with the hint when another storage key has sealed it, and delays no other', async () => {
       await pend(await open(), ['a', 'b']);
       const other = await open(outboxContext({}, 'another storage key'));
       await pend(other, ['c']);
@@ -119,7 +116,7 @@ for (const kind of keptPlaces) {
       expect(await other.discard('b')).toBe(true);
     });
 
-    it('goes on when its storage key is given back', async () => {
+    it('is sent when its storage key is given back', async () => {
       const mine = await open();
       await pend(mine, ['a']);
       expect(await (await open(outboxContext({}, 'another storage key'))).claim(10, LONG)).toEqual([]);
@@ -138,7 +135,7 @@ for (const kind of keptPlaces) {
         .engine()
         .open({ namespace: 'app', families: ['session'], contained: () => undefined });
       try {
-        const traces = async (): Promise<readonly string[]> => tracesOf(planted, await place.kept());
+        const traces = async (): Promise<readonly string[]> => tracesOf(marker, await place.kept());
         const registry = new SessionRegistry(storage, [new Secret('a storage key of a test')]);
         const faults: unknown[] = [];
         const containment = new Containment((event) => faults.push(event));
@@ -167,53 +164,38 @@ for (const kind of keptPlaces) {
 }
 
 describe('an app whose secret key is rotated between two runs', () => {
-  const rotated = { ...keys, secretKey: 'the secret key that came after, as long as it must be' };
+  const rotatedKey = 'the secret key that came after, as long as it must be';
+  const [earlier, later] = [scenario(), scenario({ secretKey: rotatedKey })];
   let path: string;
-  let service: DebateSpaceSimulator;
-  let host: SessionHost | undefined;
   beforeEach(async () => {
     path = await mkdtemp(join(tmpdir(), 'rotation-'));
-  });
-  afterEach(async () => {
-    await host?.stop();
-    await service.stop();
-    await rm(path, { recursive: true });
+    later.afterwards(() => rm(path, { recursive: true }));
   });
 
-  async function run(secretKey: string): Promise<SessionHost> {
-    service = await startService({ secretKey });
-    const debateSpace = using(service, { secretKey, storage: lmdbStorage({ path }) });
-    host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace });
-    return host;
-  }
-
-  it('loses no logout, explains those of before, and leaves no uid in the file', async () => {
-    const before = await run(keys.secretKey);
+  it('loses no logout, has the history of those before, and leaves no uid in the file', async () => {
+    const before = await earlier.start({}, { storage: lmdbStorage({ path }) });
     const logOut = (uid: string): Promise<void> => before.app.get(DebateSpaceService).logoutUser(uid);
-    const delivered = firstValueFrom(
-      before.app.get(DebateSpaceEvents).events$.pipe(filter(({ type }) => type === 'logout-delivered')),
-    );
+    const delivered = firstEvent(before.app, 'logout-delivered');
     await logOut(uidOf('delivered'));
     await delivered;
-    await service.goDown();
+    await earlier.service.goDown();
     for (const id of ['a', 'b', 'c']) await logOut(uidOf(id));
-    expect(tracesOf(planted, await filesOf(path))).toEqual([]);
-    await before.stop();
-    await service.stop();
+    expect(tracesOf(marker, await filesOf(path))).toEqual([]);
+    await earlier.stop();
 
-    const after = await run(rotated.secretKey);
-    await service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
-    expect(service.received.logouts.toSorted()).toEqual(['a', 'b', 'c'].map(uidOf));
+    const after = await later.start({}, { secretKey: rotatedKey, storage: lmdbStorage({ path }) });
+    await later.service.received.waitFor('logout', { count: 3, timeoutMs: 20_000 });
+    expect(later.service.received.logouts.toSorted()).toEqual(['a', 'b', 'c'].map(uidOf));
     const outbox = after.app.get(DebateSpaceOutbox);
     expect(await outbox.history(uidOf('delivered'))).toMatchObject([{ state: 'delivered' }]);
-    await after.stop();
-    expect(tracesOf(planted, await filesOf(path))).toEqual([]);
+    await later.stop();
+    expect(tracesOf(marker, await filesOf(path))).toEqual([]);
   });
 });
 
-it('looks for a text in every form', () => {
-  for (const [name, form] of formsOf(planted)) {
+it('tracesOf finds a text in every form', () => {
+  for (const [name, form] of formsOf(marker)) {
     const around = [Buffer.from('before '), form, Buffer.from(' after')];
-    expect(tracesOf(planted, [Buffer.concat(around)])).toContain(name);
+    expect(tracesOf(marker, [Buffer.concat(around)])).toContain(name);
   }
 });

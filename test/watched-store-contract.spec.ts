@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { postgresServer, startPostgres, type RunningPostgres } from './support/postgres.js';
-import { redisServer, startRedis, type RunningRedis } from './support/redis.js';
-import { storesInPostgres, storesInRedis } from './support/server-store-kinds.js';
-import { startService } from './support/service.js';
-import { callChecks } from './support/watched-store/calls.js';
-import { derivedChecks } from './support/watched-store/derived.js';
-import { localKinds, remoteKinds, type ContractKind } from './support/watched-store/kinds.js';
-import { orderChecks } from './support/watched-store/order.js';
-import { closeChecks, patchChecks } from './support/watched-store/patches.js';
-import { requestChecks } from './support/watched-store/requests.js';
-import { shapeChecks } from './support/watched-store/shape.js';
-import { observed, type Check } from './support/watched-store/watched.js';
+import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
+import { startService } from 'debate-space-fixtures/service.js';
+import { callChecks } from 'debate-space-fixtures/watched-store/calls.js';
+import { derivedChecks } from 'debate-space-fixtures/watched-store/derived.js';
+import { localKinds, remoteKinds, type ContractKind } from 'debate-space-fixtures/watched-store/kinds.js';
+import { orderChecks } from 'debate-space-fixtures/watched-store/order.js';
+import { closeChecks, patchChecks } from 'debate-space-fixtures/watched-store/patches.js';
+import { requestChecks } from 'debate-space-fixtures/watched-store/requests.js';
+import { shapeChecks } from 'debate-space-fixtures/watched-store/shape.js';
+import { observed, type Check } from 'debate-space-fixtures/watched-store/watched.js';
 
 let service: DebateSpaceSimulator;
 beforeAll(async () => {

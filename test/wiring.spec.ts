@@ -12,7 +12,7 @@ import {
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
 import * as internal from 'nestjs-debate-space/internal';
-import { keys } from './support/service.js';
+import { keys } from 'debate-space-fixtures/service.js';
 
 const {
   Application,

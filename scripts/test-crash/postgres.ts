@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../test/support/free-port.js';
+import { freePort } from 'debate-space-fixtures/free-port.js';
 import { messageOf } from '../caught.js';
 import { temporaryFolder } from './places.js';
 import { missing, ServerProcess } from './server-process.js';

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { freePort } from '../../test/support/free-port.js';
+import { freePort } from 'debate-space-fixtures/free-port.js';
 import { temporaryFolder } from './places.js';
 import { ServerProcess } from './server-process.js';
 

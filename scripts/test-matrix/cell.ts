@@ -1,4 +1,4 @@
-import type { EndingCell, Observed } from '../../test/support/endings.js';
+import type { EndingCell, Observed } from 'debate-space-fixtures/endings.js';
 
 /** A cell of the table, and what came of it: what was observed, or an error. */
 export type Cell = Omit<EndingCell, 'observe'> & ((Observed & { readonly error?: undefined }) | Failed);

@@ -44,13 +44,13 @@ function nameOf({ nest, node }: Pick<Column, 'nest' | 'node'>): string {
   return `NestJS ${nest}, Node.js ${node}`;
 }
 
-/** What was told is held against the truth – what the browser gets afterwards – and then the truth against the row. */
+/** What was reported is held against the truth – what the browser gets afterwards – and then the truth against the row. */
 function markOf(cell: Cell, nest: string): string {
   if (cell.error !== undefined) return 'ERROR';
-  const { ends, endsOn = {}, loggedOut, told } = cell;
-  if (told.some((uid) => uid !== 'alice') || (told.length > 0 && !loggedOut)) return 'INVENTED';
-  if (told.length > 1) return 'TWICE';
-  if (told.length === 0 && loggedOut) return 'MISSED';
+  const { ends, endsOn = {}, loggedOut, reported } = cell;
+  if (reported.some((uid) => uid !== 'alice') || (reported.length > 0 && !loggedOut)) return 'INVENTED';
+  if (reported.length > 1) return 'TWICE';
+  if (reported.length === 0 && loggedOut) return 'MISSED';
   const expected = endsOn[`nest${nest}` as keyof typeof endsOn] ?? ends;
   if (loggedOut !== expected) return 'ROW?';
   return `${loggedOut ? 'once' : 'silent'}${expected === ends ? '' : '*'}`;
@@ -103,6 +103,6 @@ function grid(rows: readonly [readonly string[], ...(readonly string[])[]]): str
 
 function explained({ mark, column, stack, name, ...cell }: Result): string {
   const observed =
-    cell.error ?? `logged out: ${String(cell.loggedOut)}; told: ${cell.told.join(', ') || 'nobody'}`;
+    cell.error ?? `logged out: ${String(cell.loggedOut)}; reported: ${cell.reported.join(', ') || 'nobody'}`;
   return `${mark}: ${column}, ${stack}: ${name}\n${observed}`;
 }

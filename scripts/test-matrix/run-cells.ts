@@ -1,8 +1,8 @@
 // Plays every cell of the table on the NestJS that is installed here, one after another, and sends each result to the
 // parent process. In plain Node: a host has no test runner around it. Arguments: the storage, and where its server is.
-import { endingCells } from '../../test/support/ending-stacks.js';
-import type { EndingCell, Observed } from '../../test/support/endings.js';
-import { startService } from '../../test/support/service.js';
+import { endingCells } from 'debate-space-fixtures/ending-stacks.js';
+import type { EndingCell, Observed } from 'debate-space-fixtures/endings.js';
+import { startService } from 'debate-space-fixtures/service.js';
 import { connectStorage, type StorageOptions } from './storages.js';
 
 const CELL_TIMEOUT_MS = 60_000; // an end that is reported by its lease only takes half of it

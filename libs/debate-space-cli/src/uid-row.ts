@@ -1,4 +1,4 @@
-import { uidProblem } from 'nestjs-debate-space/internal';
+import { validateUid } from 'nestjs-debate-space/internal';
 
 /**
  * One row of a list of uids: a uid, or why there is none, in words that do not repeat the row. Rows are counted from 1;
@@ -9,6 +9,6 @@ export type UidRow =
   | { readonly row: number; readonly uid?: undefined; readonly problem: string };
 
 export function uidRow(row: number, uid: unknown): UidRow {
-  const problem = uidProblem(uid);
+  const problem = validateUid(uid);
   return problem === undefined ? { row, uid: uid as string } : { row, problem: `the uid ${problem}` };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Readable } from 'node:stream';
-import { errorOf } from '../../../test/support/service-clients.js';
+import { errorOf } from 'debate-space-fixtures/service-clients.js';
 import { Failure } from './failure.js';
 import { uidsOf } from './uid-list.js';
 import { UID_FORMATS, uidRows, type UidFormat } from './uid-text.js';

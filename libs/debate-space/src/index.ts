@@ -55,7 +55,7 @@ export {
 } from './api/debate-space-health.js';
 export {
   DebateSpaceOutbox,
-  type ExplainedLogout,
+  type LogoutHistoryEntry,
   type OutboxStats,
   type ParkedLogout,
 } from './api/debate-space-outbox.js';

@@ -28,6 +28,6 @@ export { ServicePause } from './service/service-pause.js';
 export { Transport } from './service/transport.js';
 export { UsersApi } from './service/users-api.js';
 export { SessionRegistry } from './session-end/expiry/session-registry.js';
-export { SessionEndDetector } from './session-end/session-end-detector.js';
+export { SessionEndDetector } from './session-end/platforms/session-end-detector.js';
 export { EndRecorder } from './session-end/verdict/end-recorder.js';
-export { uidProblem } from './uid.js';
+export { validateUid } from './uid.js';

@@ -6,14 +6,14 @@ import { InvalidUidError, type DebateSpaceOperation } from './errors.js';
  * @throws {@link InvalidUidError}
  */
 export function assertUid(uid: unknown, operation: DebateSpaceOperation): asserts uid is string {
-  const problem = uidProblem(uid);
+  const problem = validateUid(uid);
   if (problem === undefined) return;
   const message = `the uid ${problem}; give the uid under which the user was registered in the service`;
   throw new InvalidUidError(message, { operation, retryable: false, outcome: 'not-sent', attempts: 0 });
 }
 
 /** What is wrong with a uid, as the end of a sentence without the uid; `undefined` when nothing is. */
-export function uidProblem(uid: unknown): string | undefined {
+export function validateUid(uid: unknown): string | undefined {
   if (typeof uid !== 'string')
     return `must be a string and is ${uid === null ? 'null' : `of type ${typeof uid}`}`;
   if (uid === '') return 'is empty';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import { DebateSpaceOutbox, DebateSpaceService, type ExplainedLogout } from 'nestjs-debate-space';
+import { DebateSpaceOutbox, DebateSpaceService, type LogoutHistoryEntry } from 'nestjs-debate-space';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
@@ -46,9 +46,9 @@ export function addLogout(program: Command, cli: CliContext): void {
 
 /** Waits until it is sent, by any process: the storage may be shared. */
 async function settled(
-  look: () => Promise<ExplainedLogout | undefined>,
+  look: () => Promise<LogoutHistoryEntry | undefined>,
   { io: { interrupted }, output, settings }: CommandContext,
-): Promise<ExplainedLogout | undefined> {
+): Promise<LogoutHistoryEntry | undefined> {
   const told = new Set<string>();
   for (;;) {
     const logout = await look();

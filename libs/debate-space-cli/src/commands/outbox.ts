@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import {
   DebateSpaceOutbox,
-  type ExplainedLogout,
+  type LogoutHistoryEntry,
   type OutboxStats,
   type ParkedLogout,
 } from 'nestjs-debate-space';
@@ -162,7 +162,7 @@ function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint 
   return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${hint}`;
 }
 
-function logoutText(logout: ExplainedLogout): string {
+function logoutText(logout: LogoutHistoryEntry): string {
   const { id, state, reason, endedAt, attempts, cause, hint, dueAt, finishedAt } = logout;
   const more = [
     `${reasonText[reason]} at ${date(endedAt)}`,

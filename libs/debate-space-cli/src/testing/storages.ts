@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { postgresServer, startPostgres } from '../../../../test/support/postgres.js';
-import { redisServer, startRedis } from '../../../../test/support/redis.js';
+import { postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
 import { readSettings } from '../settings.js';
 import { connectStorage, type StorageConnection } from '../storage-connection.js';
 

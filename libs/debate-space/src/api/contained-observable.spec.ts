@@ -1,4 +1,4 @@
-/** @jest-environment ./test/support/native-require.environment.js */
+/** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
 import { describe, expect, it } from '@jest/globals';
 import * as ownRxjs from 'rxjs';
 import { ContainedObservable } from './contained-observable.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
-import { Clocks, erasureProcess } from '../../../../test/support/erasure-process.js';
-import { openMemory } from '../../../../test/support/outbox-engines.js';
+import { Clocks, erasureProcess } from 'debate-space-fixtures/erasure-process.js';
+import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import { RateLimiter } from '../service/rate-limiter.js';
 import { DebateSpaceErasures } from './debate-space-erasures.js';
 import { StorageError } from '../errors.js';
@@ -15,12 +15,12 @@ describe('a request whose outcome is unknown', () => {
     storage = openMemory();
     const process = erasureProcess(storage, new Clocks());
     const calls = { allUsers: () => Readable.from([]) };
-    const closing = new AbortController().signal;
+    const shutdownSignal = new AbortController().signal;
     erasures = new DebateSpaceErasures(
       process.storage,
       calls,
       new RateLimiter(false),
-      closing,
+      shutdownSignal,
       () => undefined,
     );
   });

@@ -45,7 +45,7 @@ export class DebateSpaceErasures {
   readonly #control: ErasureControl;
   readonly #calls: Pick<ErasureCalls, 'allUsers'>;
   readonly #pace: JobPace;
-  readonly #closing: AbortSignal;
+  readonly #shutdownSignal: AbortSignal;
   readonly #emit: Emit;
 
   /** @internal */
@@ -53,14 +53,14 @@ export class DebateSpaceErasures {
     storage: ErasureStorage,
     calls: Pick<ErasureCalls, 'allUsers'>,
     pace: JobPace,
-    closing: AbortSignal,
+    shutdownSignal: AbortSignal,
     emit: Emit,
   ) {
     this.#storage = storage;
     this.#control = new ErasureControl(storage);
     this.#calls = calls;
     this.#pace = pace;
-    this.#closing = closing;
+    this.#shutdownSignal = shutdownSignal;
     this.#emit = emit;
   }
 
@@ -165,7 +165,7 @@ export class DebateSpaceErasures {
    * Completes with the work – when all users are finished or parked – or with the app.
    */
   progress(reference: string): Observable<ErasureProgress> {
-    return watchProgress(this.#storage, reference, this.#pace, this.#closing);
+    return watchProgress(this.#storage, reference, this.#pace, this.#shutdownSignal);
   }
 
   /**

@@ -39,7 +39,7 @@ export interface ParkedLogout {
 }
 
 /** One logout of a user: where it stands, or what became of it. */
-export interface ExplainedLogout {
+export interface LogoutHistoryEntry {
   readonly id: string;
   readonly state: 'held' | 'pending' | 'parked' | FinishedEntry['outcome'];
   readonly reason: EndReason;
@@ -125,7 +125,7 @@ export class DebateSpaceOutbox {
    * The earliest end first. They are found by the keys in `storageKey`: those that came under another one are not.
    * @throws {InvalidUidError}
    */
-  async history(uid: string): Promise<readonly ExplainedLogout[]> {
+  async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
     assertUid(uid, 'history');
     const { queue, logouts } = this.#parts;
     const { waiting, finished } = await inTime(queue.ofUser(uid));
@@ -161,12 +161,12 @@ async function statsOf(
   };
 }
 
-function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJob): ExplainedLogout {
+function explainWaiting({ entry, state, attempts, cause, hint, dueAt }: WaitingJob): LogoutHistoryEntry {
   const { id, reason, endedAt } = entry;
   const due = dueAt === undefined ? undefined : new Date(dueAt);
   return { id, state, reason, endedAt: new Date(endedAt), attempts, cause, hint, dueAt: due };
 }
 
-function explainFinished({ outcome, endedAt, finishedAt, ...finished }: FinishedEntry): ExplainedLogout {
+function explainFinished({ outcome, endedAt, finishedAt, ...finished }: FinishedEntry): LogoutHistoryEntry {
   return { ...finished, state: outcome, endedAt: new Date(endedAt), finishedAt: new Date(finishedAt) };
 }

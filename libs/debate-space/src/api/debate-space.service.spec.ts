@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FindUserOptions } from './debate-space.service.js';
 import { InvalidUidError, PageLimitError, RefusedError } from '../errors.js';
-import { errorOf, serviceClients, type ScriptedService } from '../../../../test/support/service-clients.js';
+import { errorOf, serviceClients, type ScriptedService } from 'debate-space-fixtures/service-clients.js';
 
 const { simulator, scripted, client } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));

@@ -4,7 +4,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
-import { memoryQueue } from '../../../../test/support/outbox-engines.js';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { LogoutQueue } from '../logout/logout-queue.js';
 import { Secret } from '../secrets/secret.js';
 import { EndRecorder } from '../session-end/verdict/end-recorder.js';

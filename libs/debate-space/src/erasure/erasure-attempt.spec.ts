@@ -28,18 +28,18 @@ const slot = () => ({ release: () => undefined });
 interface Parts extends Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere'> {
   readonly beforeErase?: BeforeErase;
   readonly logouts?: Pick<LogoutSender, 'send'>;
-  readonly closing: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 }
 
 async function attempt(parts: Partial<Parts>, claimed = claim, markSending = yes) {
-  const { beforeErase, logouts, closing, ...calls }: Parts = {
+  const { beforeErase, logouts, shutdownSignal, ...calls }: Parts = {
     prepare: () => Promise.resolve(slot()),
     erase: () => Promise.resolve(200),
     isServiceThere: yes,
-    closing: new AbortController().signal,
+    shutdownSignal: new AbortController().signal,
     ...parts,
   };
-  const attempting = new ErasureAttempt(calls, logouts, beforeErase, closing, () => undefined);
+  const attempting = new ErasureAttempt(calls, logouts, beforeErase, shutdownSignal, () => undefined);
   return attempting.make(claimed, markSending);
 }
 const failing = (error: Error) => ({ erase: () => Promise.reject(error) });
@@ -99,9 +99,14 @@ describe('an attempt at an erasure', () => {
   it('is broken off by a shutdown, and not by its own limit of time', async () => {
     const error = new AbortedError('aborted', { ...details, outcome: 'not-sent' });
     expect(await attempt(failing(error))).toMatchObject({ brokenOff: false, others: 'unaffected' });
-    const closing = AbortSignal.abort();
-    expect(await attempt({ ...failing(error), closing })).toMatchObject({ brokenOff: true, delayMs: 0 });
-    expect(await attempt({ beforeErase: () => undefined, closing })).toMatchObject({ brokenOff: true });
+    const shutdownSignal = AbortSignal.abort();
+    expect(await attempt({ ...failing(error), shutdownSignal })).toMatchObject({
+      brokenOff: true,
+      delayMs: 0,
+    });
+    expect(await attempt({ beforeErase: () => undefined, shutdownSignal })).toMatchObject({
+      brokenOff: true,
+    });
   });
 
   it('asks the host when its slot of the rate limit has come, and sends nothing but the logout in between', async () => {

@@ -1,6 +1,6 @@
 import type { Emit } from '../events.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
-import { orAborted } from '../async/linked-signal.js';
+import { raceAbort } from '../async/combined-signal.js';
 import { causeOf, decide } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../service/backoff.js';
@@ -57,13 +57,13 @@ const MINUTE_MS = 60_000;
 export class ErasureAttempt {
   /**
    * @param logouts absent when the identity provider notifies the service
-   * @param closing aborted when the app shuts down
+   * @param shutdownSignal aborted when the app shuts down
    */
   constructor(
     private readonly calls: Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere'>,
     private readonly logouts: Pick<LogoutSender, 'send'> | undefined,
     private readonly beforeErase: BeforeErase | undefined,
-    private readonly closing: AbortSignal,
+    private readonly shutdownSignal: AbortSignal,
     private readonly emit: Emit,
   ) {}
 
@@ -81,7 +81,7 @@ export class ErasureAttempt {
     try {
       slot = await this.calls.prepare(mode);
     } catch (error) {
-      return this.closing.aborted ? BROKEN_OFF : failureOf(claim, error);
+      return this.shutdownSignal.aborted ? BROKEN_OFF : failureOf(claim, error);
     }
     if ('retryAfterMs' in slot)
       return {
@@ -105,13 +105,13 @@ export class ErasureAttempt {
     try {
       const asked = { uid, mode, reference, ...(requestedBy === undefined ? {} : { requestedBy }) };
       const word = Promise.resolve(asked).then(this.beforeErase);
-      const answer: unknown = await orAborted(timeoutOrThrow(word, HOOK_TIMEOUT_MS), this.closing);
+      const answer: unknown = await raceAbort(timeoutOrThrow(word, HOOK_TIMEOUT_MS), this.shutdownSignal);
       if (answer === undefined) return undefined;
       const { veto } = Object(answer) as { veto?: unknown };
       if (typeof veto !== 'string') throw new TypeError('neither nothing nor a veto');
       return { outcome: 'vetoed', loggedOut: false, reason: veto.slice(0, MAX_REASON_LENGTH) };
     } catch (error) {
-      if (this.closing.aborted) return BROKEN_OFF;
+      if (this.shutdownSignal.aborted) return BROKEN_OFF;
       const name = error instanceof Error ? error.name : typeof error;
       this.emit({ type: 'fault', where: 'erasure.beforeErase', error: name });
       return { cause: 'beforeErase failed', hint: HINTS.noWord };
@@ -135,7 +135,7 @@ export class ErasureAttempt {
       const outcome = status === 404 && !claim.unknown ? 'not-found' : 'erased';
       return { outcome, status, loggedOut };
     } catch (error) {
-      return failureOf(claim, error, this.closing.aborted);
+      return failureOf(claim, error, this.shutdownSignal.aborted);
     }
   }
 

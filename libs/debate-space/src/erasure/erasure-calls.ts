@@ -18,20 +18,20 @@ const ANSWERS: ReadonlySet<DebateSpaceErrorCode> = new Set([
 export class ErasureCalls {
   #believedUntil = 0;
 
-  /** @param closing aborted when the app shuts down */
+  /** @param shutdownSignal aborted when the app shuts down */
   constructor(
     private readonly users: UsersApi,
-    private readonly closing: AbortSignal,
+    private readonly shutdownSignal: AbortSignal,
   ) {}
 
   /** Waits for a slot of the rate limit and for an access token. */
   prepare(mode: ErasureMode): Promise<Slot | NoSlot> {
-    return this.users.prepareErasure(mode, this.closing);
+    return this.users.prepareErasure(mode, this.shutdownSignal);
   }
 
   /** One request. @returns the status of the answer, 404 when the service does not know the user */
   erase(uid: string, mode: ErasureMode, slot: Slot): Promise<number> {
-    return this.users.eraseIfExists(uid, mode, slot, this.closing);
+    return this.users.eraseIfExists(uid, mode, slot, this.shutdownSignal);
   }
 
   /**
@@ -42,7 +42,7 @@ export class ErasureCalls {
   async isServiceThere(): Promise<boolean> {
     if (performance.now() < this.#believedUntil) return true;
     try {
-      await this.users.list({ perPage: 1 }, this.closing, 'job');
+      await this.users.list({ perPage: 1 }, this.shutdownSignal, 'job');
     } catch (error) {
       if (!(error instanceof DebateSpaceError && ANSWERS.has(error.code))) return false;
     }

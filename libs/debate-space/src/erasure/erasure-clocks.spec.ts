@@ -8,8 +8,8 @@ import {
   RETENTION_MS,
   YEAR_MS,
   type ErasureProcess,
-} from '../../../../test/support/erasure-process.js';
-import { openMemory } from '../../../../test/support/outbox-engines.js';
+} from 'debate-space-fixtures/erasure-process.js';
+import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import { LEASE_MS } from '../jobs/job-queue.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import type { ErasureClaim } from './erasure-claims.js';

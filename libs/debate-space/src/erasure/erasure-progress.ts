@@ -45,7 +45,7 @@ export function watchProgress(
   storage: ErasureStorage,
   reference: string,
   pace: JobPace,
-  closing: AbortSignal,
+  shutdownSignal: AbortSignal,
 ): Observable<ErasureProgress> {
   const changes = new Observable<void>((subscriber) =>
     storage.onChange(() => {
@@ -65,13 +65,13 @@ export function watchProgress(
     }
   };
   return defer(() => {
-    if (closing.aborted) return EMPTY;
+    if (shutdownSignal.aborted) return EMPTY;
     return merge(timer(0, EVERY_MS), changes.pipe(auditTime(AT_MOST_EVERY_MS))).pipe(
       exhaustMap(look),
       filter((found) => found !== undefined),
       map(withRate(pace.jobsPerMinute)),
       takeWhile(({ complete, waiting, finishedAt }) => !finishedAt && !(complete && waiting === 0), true),
-      takeUntil(fromEvent(closing, 'abort')),
+      takeUntil(fromEvent(shutdownSignal, 'abort')),
     );
   });
 }

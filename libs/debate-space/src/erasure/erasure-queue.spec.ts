@@ -7,9 +7,9 @@ import {
   erasureRows,
   RETENTION_MS,
   type ErasureProcess,
-} from '../../../../test/support/erasure-process.js';
-import { openMemory } from '../../../../test/support/outbox-engines.js';
-import { seeded } from '../../../../test/support/seeded.js';
+} from 'debate-space-fixtures/erasure-process.js';
+import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
+import { seeded } from 'debate-space-fixtures/seeded.js';
 import { LEASE_MS } from '../jobs/job-queue.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import type { ErasureClaim } from './erasure-claims.js';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { invalidArgument } from '../errors.js';
-import { orAborted } from '../async/linked-signal.js';
-import { uidProblem } from '../uid.js';
+import { raceAbort } from '../async/combined-signal.js';
+import { validateUid } from '../uid.js';
 import type { DebateSpaceUser } from '../service/user-list.js';
 
 /** Uids: an array, another iterable, or an async iterable such as a database cursor. */
@@ -121,7 +121,7 @@ async function* itemsOf(source: Iterable<unknown> | AsyncIterable<unknown>): Asy
   for await (const uid of source) {
     item += 1;
     if (ArrayBuffer.isView(uid)) throw invalid(`item ${item} must be a uid, and is bytes. ${HINT}`);
-    const problem = uidProblem(uid);
+    const problem = validateUid(uid);
     if (problem === undefined) yield { item, uid: uid as string };
     else if (isText(uid)) yield { item, problem: `it has a line break, so it is text and no uid. ${HINT}` };
     else yield { item, problem: `the uid ${problem}` };
@@ -139,7 +139,7 @@ async function* untilAborted<T>(items: AsyncGenerator<T>, signal: AbortSignal): 
   try {
     for (;;) {
       signal.throwIfAborted();
-      const next = await orAborted(items.next(), signal);
+      const next = await raceAbort(items.next(), signal);
       if (next.done) return;
       yield next.value;
     }

@@ -6,8 +6,8 @@ import {
   erasureRows,
   RETENTION_MS,
   type ErasureProcess,
-} from '../../../../test/support/erasure-process.js';
-import { openMemory } from '../../../../test/support/outbox-engines.js';
+} from 'debate-space-fixtures/erasure-process.js';
+import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import type { ErasureClaim } from './erasure-claims.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { memoryQueue } from '../../../../test/support/outbox-engines.js';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceEvent } from '../events.js';
 import { FallbackQueue } from '../logout/fallback-queue.js';
 import type { DeliveryAnswer } from '../logout/delivery-policy.js';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
+import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
 import type { DebateSpaceEvent } from '../events.js';
-import { FlakyStorage } from '../../../../test/support/flaky-storage.js';
-import { openMemory } from '../../../../test/support/outbox-engines.js';
+import { FlakyStorage } from 'debate-space-fixtures/flaky-storage.js';
+import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import type { LogoutCounts, LogoutEntry, LogoutJob } from './logout.js';
 import { FallbackQueue } from './fallback-queue.js';
 import { LogoutQueue } from './logout-queue.js';
@@ -106,8 +106,8 @@ describe('the fallback queue', () => {
     { how: 'failed and works again', state: 'failing' as const },
     { how: 'answers late', state: 'silent' as const },
   ];
-  const cells = returns.flatMap((back) => steps.map((step) => ({ ...back, ...step })));
-  it.each(cells)(
+  const cases = returns.flatMap((back) => steps.map((step) => ({ ...back, ...step })));
+  it.each(cases)(
     'hands over to an engine that $how what $name, and nothing twice',
     async ({ state, step, left }) => {
       engine.state = state;

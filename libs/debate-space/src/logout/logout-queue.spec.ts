@@ -1,9 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Secret } from '../secrets/secret.js';
 import { uidCipher } from '../secrets/uid-cipher.js';
-import { outboxContext } from '../../../../test/support/outbox-context.js';
-import { memoryQueue } from '../../../../test/support/outbox-engines.js';
-import { SharedStorage, type Outcome } from '../../../../test/support/shared-storage.js';
+import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
+import { SharedStorage, type Outcome } from 'debate-space-fixtures/shared-storage.js';
 import { StorageError } from '../errors.js';
 import type { LogoutContext, LogoutEntry } from '../logout/logout.js';
 

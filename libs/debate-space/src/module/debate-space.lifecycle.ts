@@ -9,7 +9,7 @@ import {
   describeSessions,
   type AttachedPlatform,
 } from '../session-end/platforms/attach-platform.js';
-import type { SessionEndDetector } from '../session-end/session-end-detector.js';
+import type { SessionEndDetector } from '../session-end/platforms/session-end-detector.js';
 import type { Application } from './application.js';
 import { bootWarnings } from './boot-warnings.js';
 import { EventLog } from './event-log.js';

@@ -26,7 +26,7 @@ import { slotWaitMs, tryAcquireSlot } from '../service/shared-slots.js';
 import { Transport } from '../service/transport.js';
 import { UsersApi } from '../service/users-api.js';
 import { SessionRegistry } from '../session-end/expiry/session-registry.js';
-import { SessionEndDetector } from '../session-end/session-end-detector.js';
+import { SessionEndDetector } from '../session-end/platforms/session-end-detector.js';
 import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { Application } from './application.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
@@ -56,8 +56,14 @@ const service = [
     ServiceClient,
     [Transport, AccessTokens, RateLimiter],
     (application, transport, tokens, limiter) => {
-      const closing = application.shutdown.signal;
-      return new ServiceClient({ transport, tokens, limiter, closing, policy: application.options.http });
+      const shutdownSignal = application.shutdown.signal;
+      return new ServiceClient({
+        transport,
+        tokens,
+        limiter,
+        shutdownSignal,
+        policy: application.options.http,
+      });
     },
   ),
   provide(UsersApi, [ServiceClient], ({ options: { users, baseUrl, apiKey } }, client) => {

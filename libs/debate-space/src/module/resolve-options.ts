@@ -4,9 +4,9 @@ import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options
 import { optionProblem } from '../options/option-problem.js';
 import { schemaProblems } from './schema-problems.js';
 import { Secret, type SecretSource } from '../secrets/secret.js';
-import { secretKeyProblem } from '../secrets/secret-key-problem.js';
+import { validateSecretKey } from '../secrets/validate-secret-key.js';
 import { storageKeyProblems } from '../options/storage-key-problems.js';
-import { serviceUrl, serviceUrlProblem } from '../options/service-url.js';
+import { serviceUrl, validateServiceUrl } from '../options/service-url.js';
 
 const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
 
@@ -50,7 +50,7 @@ function urlProblems({ authUrl, baseUrl, http }: Readonly<Record<string, unknown
   const insecure = (http as { allowInsecureHttp?: unknown } | undefined)?.allowInsecureHttp === true;
   const check = (option: 'authUrl' | 'baseUrl', url: unknown) =>
     // Anything else is absent, or named by the schema.
-    typeof url === 'string' ? (serviceUrlProblem(option, url, insecure) ?? []) : [];
+    typeof url === 'string' ? (validateServiceUrl(option, url, insecure) ?? []) : [];
   return [check('authUrl', authUrl), check('baseUrl', baseUrl)].flat();
 }
 
@@ -65,7 +65,7 @@ function expiryProblems({ session }: Readonly<Record<string, unknown>>): OptionP
 function secretKeyProblems(options: Readonly<Record<string, unknown>>): OptionProblem[] {
   const { secretKey: key, secretKeyEncoding } = options;
   if (typeof key !== 'string' || key.trim() === '') return []; // named by the schema
-  const problem = secretKeyEncoding === 'base64' ? secretKeyProblem(key, 'base64') : undefined;
+  const problem = secretKeyEncoding === 'base64' ? validateSecretKey(key, 'base64') : undefined;
   const shared = 'has the value of secretKey, and would be sent, logged or left behind by a rotation';
   const places = placesOf(key, { ...options, secretKey: undefined });
   return [

@@ -6,7 +6,7 @@ import type { JobRunner } from '../jobs/job-runner.js';
 import type { FallbackQueue } from '../logout/fallback-queue.js';
 import type { Transport } from '../service/transport.js';
 import type { SessionRegistry } from '../session-end/expiry/session-registry.js';
-import type { SessionEndDetector } from '../session-end/session-end-detector.js';
+import type { SessionEndDetector } from '../session-end/platforms/session-end-detector.js';
 import type { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import type { Application } from './application.js';
 

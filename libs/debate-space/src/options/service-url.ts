@@ -2,7 +2,7 @@ import type { OptionProblem } from '../errors.js';
 import { optionProblem } from './option-problem.js';
 
 /** What is wrong with an address of the service; `undefined` when nothing is. */
-export function serviceUrlProblem(
+export function validateServiceUrl(
   option: 'authUrl' | 'baseUrl',
   value: string,
   allowInsecureHttp: boolean,

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { timeoutOrThrow } from '../async/with-timeout.js';
 import { Secret, type SecretSource } from './secret.js';
-import { secretKeyProblem } from './secret-key-problem.js';
+import { validateSecretKey } from './validate-secret-key.js';
 
 const ANSWER_WITHIN_MS = 5_000;
 
@@ -35,7 +35,7 @@ export class SecretKeyProvider implements SecretSource {
     }
     if (typeof key !== 'string')
       throw new SecretKeyError(`must be a string; the function returned ${typeof key}`);
-    const problem = secretKeyProblem(key, this.#encoding);
+    const problem = validateSecretKey(key, this.#encoding);
     if (problem !== undefined) throw new SecretKeyError(problem);
     return new Secret(key);
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SecretKeyError } from '../secrets/secret-key-provider.js';
 import { AuthenticationError, UnexpectedResponseError } from '../errors.js';
-import { orAborted } from '../async/linked-signal.js';
+import { raceAbort } from '../async/combined-signal.js';
 import type { SecretSource, Secret } from '../secrets/secret.js';
 import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from './answer.js';
 import { retry, type RetryPolicy } from './retry.js';
@@ -38,7 +38,7 @@ export class AccessTokens {
   async get(scope: Scope, signal: AbortSignal): Promise<string> {
     const cached = this.#cached.get(scope);
     const now = performance.now();
-    if (!cached || now >= cached.goodUntil) return orAborted(this.#renew(scope), signal);
+    if (!cached || now >= cached.goodUntil) return raceAbort(this.#renew(scope), signal);
     if (now >= cached.renewFrom) {
       // In the background: the one at hand is still good. If it fails, not again before half of the rest has passed.
       cached.renewFrom = now + (cached.goodUntil - now) / 2;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { serviceClients, type ScriptedAnswer } from '../../../../test/support/service-clients.js';
+import { serviceClients, type ScriptedAnswer } from 'debate-space-fixtures/service-clients.js';
 import { backchannelLogoutUrl, LogoutRoute } from './logout-route.js';
 import { Transport } from './transport.js';
 
@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 let transport: Transport;
 
 beforeEach(() => {
-  transport = new Transport(200);
+  transport = new Transport(2_000); // a busy machine may need more than a moment
 });
 afterEach(() => {
   transport.close();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { serviceClients } from '../../../../test/support/service-clients.js';
+import { serviceClients } from 'debate-space-fixtures/service-clients.js';
 import type { DebateSpaceUser, ListedPage, UserPage } from './user-list.js';
 import { iterateUsers } from './paginate-users.js';
 

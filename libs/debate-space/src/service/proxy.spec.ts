@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { connect, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
 import tls from 'node:tls';
-import { outcomeOf } from '../../../../test/support/exchange.js';
+import { outcomeOf } from 'debate-space-fixtures/exchange.js';
 import { Transport } from './transport.js';
 
 const url = 'https://debate.invalid/auth/logout/demo';

@@ -5,7 +5,7 @@ import { isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { getProxyForUrl } from 'proxy-from-env';
 import type { buildConnector } from 'undici';
-import { withLinkedSignal } from '../async/linked-signal.js';
+import { withCombinedSignal } from '../async/combined-signal.js';
 import { isLoopback } from '../options/service-url.js';
 
 /**
@@ -46,7 +46,7 @@ function decoded(text: string): string {
  */
 export function proxyTunnel(proxy: URL, timeoutMs: number, closing: AbortSignal): buildConnector.connector {
   return (target, callback) => {
-    withLinkedSignal([closing], timeoutMs, async ({ signal }) => {
+    withCombinedSignal([closing], timeoutMs, async ({ signal }) => {
       const { hostname: host } = target;
       const socket = await connect(proxy, target, signal);
       const servername = isIP(host) === 0 ? host : '';

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RateLimitedError } from '../errors.js';
 import type { ReceivedRequest } from 'debate-space-simulator';
-import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
+import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
 import { RateLimiter, type NoSlot, type Slot } from './rate-limiter.js';
 
 const { simulator, client } = serviceClients();

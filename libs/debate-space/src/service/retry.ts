@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AbortedError, TimeoutError, type DebateSpaceOperation, type DebateSpaceOutcome } from '../errors.js';
-import { withLinkedSignal } from '../async/linked-signal.js';
+import { withCombinedSignal } from '../async/combined-signal.js';
 import { Failure } from './answer.js';
 import { fullJitter } from './backoff.js';
 
@@ -80,9 +80,9 @@ export async function retry<T>(
   }
 
   function inTime<W>(work: (limited: AbortSignal) => Promise<W>): Promise<W> {
-    return withLinkedSignal([signal], leftMs(), (linked) =>
-      work(linked.signal).catch((error: unknown) => {
-        throw linked.timedOut ? tooLate() : error;
+    return withCombinedSignal([signal], leftMs(), (combined) =>
+      work(combined.signal).catch((error: unknown) => {
+        throw combined.timedOut ? tooLate() : error;
       }),
     );
   }

@@ -1,5 +1,5 @@
 import { DebateSpaceRequestError, RateLimitedError, type DebateSpaceOperation } from '../errors.js';
-import { withLinkedSignal } from '../async/linked-signal.js';
+import { withCombinedSignal } from '../async/combined-signal.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { Failure } from './answer.js';
 import type { NoSlot, RateLimiter, Slot } from './rate-limiter.js';
@@ -31,7 +31,7 @@ export interface ServiceClientParts {
   /** `timeoutMs`: for one request. */
   readonly policy: RetryPolicy & { readonly timeoutMs: number };
   /** Aborted when the app shuts down. */
-  readonly closing: AbortSignal;
+  readonly shutdownSignal: AbortSignal;
 }
 
 /** Calls under {base_url}: each in its slot of the rate limit, with a living token, repeated as far as the policy goes. */
@@ -69,7 +69,7 @@ export class ServiceClient {
 
   /** @throws `DebateSpaceRequestError` */
   async call<T>(call: ServiceCall<T>, callerSignal?: AbortSignal): Promise<T> {
-    const { transport, tokens, limiter, policy, closing } = this.parts;
+    const { transport, tokens, limiter, policy, shutdownSignal } = this.parts;
     const { operation, scope, caller, totalTimeoutMs = policy.totalTimeoutMs } = call;
     let { slot: given } = call;
     let isRenewed = false;
@@ -96,7 +96,7 @@ export class ServiceClient {
         slot.release(sent);
       }
     };
-    return withLinkedSignal([callerSignal, closing], undefined, ({ signal }) =>
+    return withCombinedSignal([callerSignal, shutdownSignal], undefined, ({ signal }) =>
       retry(operation, { ...policy, totalTimeoutMs }, caller, signal, once),
     );
   }

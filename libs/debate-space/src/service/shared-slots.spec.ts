@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SharedStorage } from '../../../../test/support/shared-storage.js';
+import { SharedStorage } from 'debate-space-fixtures/shared-storage.js';
 import { slotWaitMs, tryAcquireSlot } from './shared-slots.js';
 
 const YEARS = 4 * 365 * 86_400_000;

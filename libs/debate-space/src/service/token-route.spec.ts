@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { AuthenticationError, UnexpectedResponseError } from '../errors.js';
 import { Secret } from '../secrets/secret.js';
-import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
-import { keys } from '../../../../test/support/service.js';
+import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { keys } from 'debate-space-fixtures/service.js';
 import { fetchToken as fetchFrom } from './access-tokens.js';
 import { Transport } from './transport.js';
 

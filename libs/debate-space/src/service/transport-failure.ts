@@ -1,5 +1,5 @@
 import { AbortedError, NetworkError, TimeoutError, UnexpectedResponseError } from '../errors.js';
-import type { LinkedSignal } from '../async/linked-signal.js';
+import type { CombinedSignal } from '../async/combined-signal.js';
 import { Failure } from './answer.js';
 
 export const MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
@@ -31,7 +31,7 @@ interface ErrorDetails {
  * What it means for a call that there was no whole answer.
  * @throws the error itself when it is a mistake in the code of an adapter, or in ours
  */
-export function transportFailure(error: unknown, { signal, timedOut }: LinkedSignal): Failure {
+export function transportFailure(error: unknown, { signal, timedOut }: CombinedSignal): Failure {
   const { code, message } = Object(error) as ErrorDetails;
   const cause = innermost(error);
   const reason = [cause.code, code].find(isCode) ?? 'UNKNOWN';

@@ -11,8 +11,8 @@ import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import axios from 'axios';
-import { outcomeOf } from '../../../../test/support/exchange.js';
-import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
+import { outcomeOf } from 'debate-space-fixtures/exchange.js';
+import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
 import { Transport } from './transport.js';
 
 const { simulator, scripted, client } = serviceClients();

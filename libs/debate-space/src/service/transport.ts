@@ -1,7 +1,7 @@
 import type { Axios, AxiosAdapter, AxiosHeaders, AxiosResponse } from 'axios';
 import { AbortedError } from '../errors.js';
+import { withCombinedSignal } from '../async/combined-signal.js';
 import { lazy } from '../async/lazy.js';
-import { withLinkedSignal } from '../async/linked-signal.js';
 import { isLoopback } from '../options/service-url.js';
 import { Failure } from './answer.js';
 import { retryAfterMs } from './backoff.js';
@@ -76,9 +76,9 @@ export class Transport {
       throw new Failure(AbortedError, 'aborted', { outcome: 'not-sent', reason: 'ABORTED' });
     const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, limitMs));
     const headers = { Accept: 'application/json', 'User-Agent': USER_AGENT, ...request.headers };
-    return withLinkedSignal([signal], timeoutMs, async (linked) => {
-      const raw = await this.#send({ ...request, headers }, linked.signal).catch((error: unknown) => {
-        throw transportFailure(error, linked);
+    return withCombinedSignal([signal], timeoutMs, async (combined) => {
+      const raw = await this.#send({ ...request, headers }, combined.signal).catch((error: unknown) => {
+        throw transportFailure(error, combined);
       });
       const reply = replyOf(raw);
       this.#pause?.heard(reply.status, reply.retryAfterMs);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { UnexpectedResponseError } from '../errors.js';
-import { errorOf, serviceClients } from '../../../../test/support/service-clients.js';
-import { keys } from '../../../../test/support/service.js';
+import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { keys } from 'debate-space-fixtures/service.js';
 
 const { simulator, scripted, client } = serviceClients();
 

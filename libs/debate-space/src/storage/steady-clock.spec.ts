@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Clocks } from '../../../../test/support/erasure-process.js';
+import { Clocks } from 'debate-space-fixtures/erasure-process.js';
 import { SteadyClock } from './steady-clock.js';
 
 const YEARS_MS = 4 * 365 * 86_400_000;

@@ -6,7 +6,7 @@ import type { CookieRequest, SessionCookie } from '../session-options.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import { cookiesAfter, cookiesSent, cookieValue } from '../verdict/browser-cookies.js';
 import { resolvedUid } from '../default-session-uid.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from '../verdict/detector-context.js';
 import { isClosed, pathOf } from '../verdict/session-request.js';
 import { onHead } from './response-head.js';
 

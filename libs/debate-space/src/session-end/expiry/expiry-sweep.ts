@@ -1,6 +1,6 @@
 import type { SessionRecord } from '../session-options.js';
 import { timeoutOrThrow } from '../../async/with-timeout.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from '../verdict/detector-context.js';
 import type { SessionIndexing } from './registry-writer.js';
 import { nextLook } from './session-expiry.js';
 import type { SessionRemoval, UserSession } from './session-registry.js';

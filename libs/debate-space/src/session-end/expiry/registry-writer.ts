@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../../async/containment.js';
 import type { SessionRecord } from '../session-options.js';
-import { uidProblem } from '../../uid.js';
+import { validateUid } from '../../uid.js';
 import { timeoutOrThrow, withTimeout } from '../../async/with-timeout.js';
 import { expiryOf } from './session-expiry.js';
 import type { SessionRegistry, SessionRemoval } from './session-registry.js';
@@ -109,7 +109,7 @@ export class RegistryWriter {
     const expiresAt = expiryOf(session, Date.now());
     const written = this.#written.get(sid);
     if (written?.uid === uid && Math.abs(expiresAt - written.expiresAt) < WRITE_EVERY_MS) return;
-    if (uidProblem(uid) !== undefined) return;
+    if (validateUid(uid) !== undefined) return;
     this.#written.set(sid, { uid, expiresAt });
     const write = async (): Promise<true> => {
       await this.#indexing.registry[method]({ sid, uid }, expiresAt);

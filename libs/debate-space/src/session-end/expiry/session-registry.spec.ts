@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { storageKinds, type StoragePlaces } from '../../../../../test/support/storage-engines.js';
+import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 import { inspect } from 'node:util';
 import { keyedHash } from '../../secrets/keyed-hash.js';
 import { Secret } from '../../secrets/secret.js';

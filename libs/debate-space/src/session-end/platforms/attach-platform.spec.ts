@@ -5,7 +5,7 @@ import { Secret } from '../../secrets/secret.js';
 import { attachPlatform } from './attach-platform.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';
-import { SessionEndDetector } from '../session-end-detector.js';
+import { SessionEndDetector } from './session-end-detector.js';
 
 it('an Express app whose requests cannot be watched for stores has its own methods back when the plugin leaves', () => {
   const events: DebateSpaceEvent[] = [];

@@ -1,5 +1,5 @@
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { storeName, type SessionEndDetector } from '../session-end-detector.js';
+import { storeName, type SessionEndDetector } from './session-end-detector.js';
 import { onExpressRequest, onExpressSessionStore } from './express.js';
 import { onFastifySession } from './fastify.js';
 import { PlatformListener } from './platform-listener.js';

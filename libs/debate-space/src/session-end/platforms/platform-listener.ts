@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Containment } from '../../async/containment.js';
 import { isObject } from '../is-object.js';
-import type { SessionEndDetector } from '../session-end-detector.js';
+import type { SessionEndDetector } from './session-end-detector.js';
 import type { SessionRequest } from '../verdict/session-request.js';
 
 /** Of the requests after so many, one in a hundred is looked at for a session without a store: a host may have none. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { originalProcess } from '../../../../../test/support/original-process.js';
+import { originalProcess } from 'debate-space-fixtures/original-process.js';
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { CallQueue } from './call-queue.js';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
 import { Secret } from '../../secrets/secret.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';
-import { SessionEndDetector } from '../session-end-detector.js';
+import { SessionEndDetector } from '../platforms/session-end-detector.js';
 
 type Callback = (error: unknown, result?: unknown) => void;
 type Rows = Map<string, object>;

@@ -2,8 +2,9 @@ import type { SessionRecord } from '../session-options.js';
 import { isPromise } from '../../async/is-promise.js';
 import { ActiveRequests } from '../verdict/active-requests.js';
 import { ObservedCall } from '../verdict/decide-end.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from '../verdict/detector-context.js';
 import { EndTracker, type Parties } from '../verdict/end-tracker.js';
+import type { RegistryWriter } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
@@ -11,6 +12,8 @@ import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-
 import { SessionReader } from './session-reader.js';
 
 type MaybePromise<T> = T | PromiseLike<T>;
+
+type StoreContext = DetectorContext & { readonly registryWriter: RegistryWriter | undefined };
 
 const ON_ALL_SESSIONS: StoreCall = { sid: undefined };
 const WHERE = Object.fromEntries(METHODS.map((name) => [name, `store.${name}`])) as Record<
@@ -24,7 +27,7 @@ const WHERE = Object.fromEntries(METHODS.map((name) => [name, `store.${name}`]))
  */
 export class WatchedStore {
   readonly reader: SessionReader;
-  readonly #context: DetectorContext;
+  readonly #context: StoreContext;
   readonly #queue: CallQueue;
   readonly #active: ActiveRequests;
   readonly #ends: EndTracker;
@@ -36,7 +39,7 @@ export class WatchedStore {
   /** Stops watching. */
   readonly release: () => void;
 
-  constructor(store: object, context: DetectorContext) {
+  constructor(store: object, context: StoreContext) {
     const { containment, recorder } = context;
     this.#context = context;
     this.reader = new SessionReader(store, context);

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { orAborted } from '../../async/linked-signal.js';
+import { raceAbort } from '../../async/combined-signal.js';
 import { timeoutOrThrow, withTimeout } from '../../async/with-timeout.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from './detector-context.js';
 import { sessionLeftBy } from './browser-cookies.js';
 import type { SessionRequest } from './session-request.js';
 
@@ -55,7 +55,7 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
  */
 export async function hasEnded(end: EndCandidate, context: DecisionContext): Promise<boolean> {
   const over = Promise.all(end.calls.map((call) => call.over));
-  const overOrShutdown = orAborted(over, context.shutdownSignal).catch(() => undefined);
+  const overOrShutdown = raceAbort(over, context.shutdownSignal).catch(() => undefined);
   await withTimeout(overOrShutdown, CALL_TIMEOUT_MS, undefined);
   const actors = await actorsOf(end, context);
   if (actors.length === 0) return isGone(end, [...end.holders], context);

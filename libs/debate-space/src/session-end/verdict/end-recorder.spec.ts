@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
-import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { Secret } from '../../secrets/secret.js';
 import { EndRecorder, type EndRecorderOptions } from './end-recorder.js';
 

@@ -6,7 +6,7 @@ import { AbortedError } from '../../errors.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
 import type { LogoutEntry } from '../../logout/logout.js';
-import { uidProblem } from '../../uid.js';
+import { validateUid } from '../../uid.js';
 import type { Secret } from '../../secrets/secret.js';
 import { keyedHash } from '../../secrets/keyed-hash.js';
 import { isObject } from '../is-object.js';
@@ -81,7 +81,7 @@ export class EndRecorder {
     sid?: string,
     isOpen: () => boolean = () => true,
   ): MaybePromise<HeldEnd | undefined> {
-    const problem = uidProblem(uid);
+    const problem = validateUid(uid);
     if (problem !== undefined) {
       this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
       return undefined;

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import { memoryQueue } from '../../../../../test/support/outbox-engines.js';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { Secret } from '../../secrets/secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { ObservedCall } from './decide-end.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from './detector-context.js';
 import { EndTracker } from './end-tracker.js';
-import { PendingTasks } from '../pending-tasks.js';
+import { PendingTasks } from '../../async/pending-tasks.js';
 
 function trackerOf(stored: ReadonlyMap<string, string>): {
   readonly ends: EndTracker;

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../../events.js';
 import { withTimeout } from '../../async/with-timeout.js';
-import type { DetectorContext } from '../detector-context.js';
+import type { DetectorContext } from './detector-context.js';
 import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
 import type { HeldEnd } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';

@@ -1,0 +1,85 @@
+import { jest } from '@jest/globals';
+import { performance } from 'node:perf_hooks';
+import type { DebateSpaceEvent } from '../../debate-space/src/events.js';
+import { ErasureControl } from '../../debate-space/src/erasure/erasure-control.js';
+import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/erasure-records.js';
+import { ErasureMaintenance } from '../../debate-space/src/erasure/erasure-maintenance.js';
+import { ErasureQueue } from '../../debate-space/src/erasure/erasure-queue.js';
+import { ErasureRequests } from '../../debate-space/src/erasure/erasure-requests.js';
+import { ErasureStorage } from '../../debate-space/src/erasure/erasure-storage.js';
+import { Secret } from '../../debate-space/src/secrets/secret.js';
+import type { DebateSpaceStorage } from '../../debate-space/src/storage/storage.js';
+import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';
+
+export const DAY_MS = 86_400_000;
+export const YEAR_MS = 365 * DAY_MS;
+export const RETENTION_MS = 3 * YEAR_MS;
+
+/** All clocks of a test: that of the storage, and the two of the machine. */
+export class Clocks {
+  storage = 1.8e12;
+  #machine = 0;
+  #date = 1.8e12;
+
+  /** To be undone by `jest.restoreAllMocks()`. */
+  constructor() {
+    jest.spyOn(performance, 'now').mockImplementation(() => this.#machine);
+    jest.spyOn(Date, 'now').mockImplementation(() => this.#date);
+  }
+
+  /** Time passes. */
+  advance(ms: number): void {
+    this.storage += ms;
+    this.#machine += ms;
+    this.#date += ms;
+  }
+
+  setDate(aheadMs: number): void {
+    this.#date += aheadMs;
+  }
+}
+
+/** The erasures of one process, on a storage that it may share with others. */
+export function erasureProcess(shared: DebateSpaceStorage, clocks: Clocks, storageKeys = ['a key']) {
+  // Each process has a clock of its own, which may be wrong.
+  let aheadMs = 0;
+  const own: DebateSpaceStorage = {
+    get: (keys) => shared.get(keys),
+    range: (from, to, options) => shared.range(from, to, options),
+    count: (family) => shared.count(family),
+    commit: (checks, changes) => shared.commit(checks, changes),
+    now: () => clocks.storage + aheadMs,
+    close: () => shared.close(),
+  };
+  const uids = uidCipher(
+    storageKeys.map((key) => new Secret(key)),
+    'app',
+  );
+  const events: DebateSpaceEvent[] = [];
+  const storage = new ErasureStorage(own, uids, 7 * DAY_MS);
+  const ages = [7 * DAY_MS, 21 * DAY_MS];
+  const maintenance = new ErasureMaintenance(storage, ages, RETENTION_MS, (event) => void events.push(event));
+  return {
+    storage,
+    uids,
+    events,
+    requests: new ErasureRequests(storage),
+    queue: new ErasureQueue(storage, maintenance),
+    control: new ErasureControl(storage),
+    setClock: (ms: number): void => {
+      aheadMs = ms;
+    },
+  };
+}
+
+export type ErasureProcess = ReturnType<typeof erasureProcess>;
+
+/** All rows of erasures. */
+export async function erasureRows(
+  storage: DebateSpaceStorage,
+): Promise<readonly (readonly [string, string])[]> {
+  const rows: (readonly [string, string])[] = [];
+  for (const family of ERASURE_FAMILIES)
+    rows.push(...(await storage.range(`${family}:`, `${family};`, { limit: 100_000 })));
+  return rows;
+}

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach } from '@jest/globals';
+import type { DebateSpaceSimulator, SimulatorOptions } from 'debate-space-simulator';
+import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { RunningApps } from './running-apps.js';
+import { startService, using } from './service.js';
+import { SessionHost, type SessionHostOptions } from './session-host.js';
+
+/** Each test has a service and starts hosts on it. All of them stop after the test, also after one that fails. */
+export function scenario(options?: SimulatorOptions): Scenario {
+  const scene = new Scenario();
+  beforeEach(() => scene.begin(options));
+  afterEach(() => scene.end());
+  return scene;
+}
+
+export class Scenario {
+  /** For apps that no class of hosts starts. */
+  readonly apps = new RunningApps();
+  readonly #hosts: { stop(): Promise<void> }[] = [];
+  readonly #cleanups: (() => unknown)[] = [];
+  #service: DebateSpaceSimulator | undefined;
+
+  get service(): DebateSpaceSimulator {
+    if (!this.#service) throw new Error('A scenario has a service while a test runs.');
+    return this.#service;
+  }
+
+  async begin(options?: SimulatorOptions): Promise<void> {
+    this.#service = await startService(options);
+  }
+
+  async end(): Promise<void> {
+    await this.stop();
+    for (const cleanUp of this.#cleanups.splice(0).reverse()) await cleanUp();
+    await this.service.stop();
+  }
+
+  /** Starts a host on Express. @param plugin its options for the plugin, which uses the service */
+  start(options: SessionHostOptions = {}, plugin?: Partial<DebateSpaceModuleOptions>): Promise<SessionHost> {
+    return this.add(SessionHost.start({ debateSpace: using(this.service, plugin), ...options }));
+  }
+
+  /** Stops a host of another class as well. */
+  async add<Host extends { stop(): Promise<void> }>(starting: Promise<Host>): Promise<Host> {
+    const host = await starting;
+    this.#hosts.push(host);
+    return host;
+  }
+
+  /** Cleans up after the test, in reverse order, when the hosts have stopped. */
+  afterwards(cleanUp: () => unknown): void {
+    this.#cleanups.push(cleanUp);
+  }
+
+  /** Stops the hosts: each decides which sessions have ended, and delivers what it can. */
+  async stop(): Promise<void> {
+    for (const host of this.#hosts.splice(0)) await host.stop();
+    await this.apps.close();
+  }
+
+  /** Stops the hosts. @returns the uids that the service received */
+  async logouts(): Promise<readonly string[]> {
+    await this.stop();
+    return this.service.received.logouts;
+  }
+}

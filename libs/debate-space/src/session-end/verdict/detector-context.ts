@@ -1,0 +1,28 @@
+import type { Containment } from '../../async/containment.js';
+import type { SessionUid } from '../session-options.js';
+import type { EndRecorder } from './end-recorder.js';
+import type { PendingTasks } from '../../async/pending-tasks.js';
+import type { SetupWarnings } from '../setup-warnings.js';
+
+/** What everything that watches the sessions of one application shares. */
+export interface DetectorContext {
+  readonly recorder: EndRecorder;
+  readonly uid: SessionUid;
+  /** How long a response that is still open may delay the verdict on an end. */
+  readonly graceMs: number;
+  readonly containment: Containment;
+  readonly warnings: SetupWarnings;
+  /** The ends that are not decided, or not recorded, yet. */
+  readonly tasks: PendingTasks;
+  /** Aborted when the app shuts down: nothing is waited for any more. */
+  readonly shutdownSignal: AbortSignal;
+  /** For options that need to know every live session. */
+  readonly registryWriter: EndedSessions | undefined;
+}
+
+/** The live sessions of all users: here only those that end. */
+interface EndedSessions {
+  /** @returns whether the end of this session is to be reported */
+  ended(sid: string, uid: string): Promise<boolean>;
+  forget(sid: string, uid: string): Promise<unknown>;
+}
