@@ -1,7 +1,8 @@
 // npm run bench -- scale --simulate: so many erasures at 100 requests a minute, beside the logouts of every day, without a
 // wall clock: the plugin as a host has it, with a clock that jumps from one timer to the next and a service in the adapter.
 import 'reflect-metadata';
-import 'axios'; // loaded by the plugin with its first request, which takes longer than a simulated moment
+import 'axios'; // loaded by the plugin with its first request, like jose, which takes longer than a simulated moment
+import 'jose';
 import { performance } from 'node:perf_hooks';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

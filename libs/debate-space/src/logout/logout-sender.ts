@@ -23,6 +23,11 @@ export class LogoutSender {
   async send(entry: LogoutEntry): Promise<DeliveryAnswer> {
     let token: string | undefined;
     try {
+      await this.signer.load();
+    } catch {
+      return failure('jose cannot be loaded');
+    }
+    try {
       token = await withTimeout(this.signer.sign(entry), this.timeoutMs, undefined);
     } catch (error) {
       // A function of the host's; it may do better next time.

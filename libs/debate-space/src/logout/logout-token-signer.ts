@@ -1,5 +1,5 @@
 import { randomUUID, webcrypto } from 'node:crypto';
-import { SignJWT } from 'jose';
+import { lazy } from '../async/lazy.js';
 import type { LogoutClaims } from './logout-options.js';
 import type { SecretSource, Secret } from '../secrets/secret.js';
 
@@ -20,6 +20,8 @@ export interface LogoutTokenOptions {
  * 1.0, section 2.4.
  */
 export class LogoutTokenSigner {
+  /** Loads what signs, which is needed with the first token only. */
+  readonly load = lazy(() => import('jose'));
   readonly #options: LogoutTokenOptions;
   /** Imported once, for as long as the key stays the same. */
   #imported: { readonly from: string; readonly key: Promise<webcrypto.CryptoKey> } | undefined;
@@ -43,6 +45,7 @@ export class LogoutTokenSigner {
    */
   async sign({ uid, id }: { readonly uid: string; readonly id: string }): Promise<string> {
     const { algorithm, issuer, audience, lifetimeSeconds, claims } = this.#options;
+    const { SignJWT } = await this.load();
     const key = await this.#options.secretKey.current();
     const additional = { ...(await claims?.({ uid })) };
     delete additional.nonce; // section 2.4: a logout token must not be taken for an ID token

@@ -3,6 +3,7 @@ import type { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
+import type { Transport } from '../service/transport.js';
 import {
   attachPlatform,
   describeSessions,
@@ -16,11 +17,14 @@ import type { Shutdown } from './shutdown.js';
 
 /** How often the log says how many more logouts and erasures were parked. */
 const LOG_FLUSH_MS = 60_000;
+/** After so many ms what signs and sends is loaded: the start need not wait for it, nor the first logout. */
+const LOAD_MS = 1_000;
 
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #containment: Containment;
   #platform: AttachedPlatform | undefined;
+  #loading: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly application: Application,
@@ -28,6 +32,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     private readonly runner: JobRunner,
     private readonly shutdown: Shutdown,
     private readonly signer: LogoutTokenSigner,
+    private readonly transport: Transport,
     private readonly adapterHost: HttpAdapterHost,
     private readonly modules: ModulesContainer,
   ) {
@@ -75,12 +80,18 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       );
       for (const warning of bootWarnings(this.application, this.signer, this.modules)) logger.warn(warning);
     });
+    if (options.worker) this.#loading = setTimeout(this.#load, LOAD_MS).unref();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.#platform?.detach();
+    clearTimeout(this.#loading);
     await this.shutdown.run();
   }
+
+  readonly #load = (): void => {
+    this.#containment.run('start', () => Promise.all([this.signer.load(), this.transport.load()]));
+  };
 
   /** Not when the identity provider notifies the service of the ends. */
   #attach(): void {

@@ -190,7 +190,7 @@ export const providers = [
   ),
   construct(
     DebateSpaceLifecycle,
-    ...([Application, SessionEndDetector, JobRunner, Shutdown, LogoutTokenSigner] as const),
+    ...([Application, SessionEndDetector, JobRunner, Shutdown, LogoutTokenSigner, Transport] as const),
     ...([HttpAdapterHost, ModulesContainer] as const),
   ),
 ];

@@ -1,6 +1,7 @@
 import type { Axios, AxiosAdapter, AxiosHeaders, AxiosResponse } from 'axios';
 import { AbortedError } from '../errors.js';
 import { withCombinedSignal } from '../async/combined-signal.js';
+import { lazy } from '../async/lazy.js';
 import { isLoopback } from '../options/service-url.js';
 import { Failure } from './answer.js';
 import { retryAfterMs } from './backoff.js';
@@ -45,6 +46,8 @@ const USER_AGENT = 'nestjs-debate-space';
  * signal.
  */
 export class Transport {
+  /** Loads what sends, which is needed with the first request only. */
+  readonly load: () => Promise<unknown>;
   readonly #undici: UndiciSender;
   readonly #send: UndiciSender['send'];
   readonly #timeoutMs: number;
@@ -58,7 +61,9 @@ export class Transport {
     this.#timeoutMs = timeoutMs;
     this.#pause = pause;
     this.#undici = new UndiciSender(timeoutMs);
-    this.#send = adapter === undefined ? this.#undici.send.bind(this.#undici) : senderThrough(adapter);
+    const axios = adapter && lazy(() => axiosWith(adapter));
+    this.load = axios ?? this.#undici.load;
+    this.#send = axios ? senderThrough(axios) : this.#undici.send.bind(this.#undici);
   }
 
   /**
@@ -89,15 +94,12 @@ export class Transport {
   }
 }
 
-/** Loads axios with the first request: without an adapter of the host's, nobody needs it. */
-function senderThrough(adapter: HttpAdapter): UndiciSender['send'] {
-  let axios: Promise<Axios> | undefined;
+function senderThrough(axios: () => Promise<Axios>): UndiciSender['send'] {
   return async ({ body: data, ...request }, signal) => {
     const url = new URL(request.url);
     proxyFor(url); // its error says what is wrong, and shows no password
     const proxy = isLoopback(url.hostname) ? false : undefined;
-    axios ??= axiosWith(adapter);
-    const response = (await axios).request<unknown>({ ...request, data, proxy, signal });
+    const response = (await axios()).request<unknown>({ ...request, data, proxy, signal });
     try {
       return rawReply(await Promise.race([response, abandoned(signal)]));
     } catch (error) {

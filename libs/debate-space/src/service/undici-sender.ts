@@ -3,13 +3,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Dispatcher, Pool } from 'undici';
-import * as poolModule from 'undici/lib/dispatcher/pool.js';
+import { lazy } from '../async/lazy.js';
 import { defaultExportOf } from '../storage/default-export.js';
 import { proxyAuthorization, proxyFor, proxyTunnel } from './proxy.js';
 import type { HttpRequest, RawReply } from './transport.js';
 import { MAX_RESPONSE_BYTES, Unanswered } from './transport-failure.js';
 
-const PoolClass = defaultExportOf(poolModule) as typeof Pool;
 const ACCEPTED_ENCODINGS = 'gzip, br';
 /** zlib's code for what is longer than `maxOutputLength`; it stops there. */
 const TOO_LARGE = 'ERR_BUFFER_TOO_LARGE';
@@ -35,6 +34,10 @@ interface Route {
  * an error. Rejects with {@link Unanswered}.
  */
 export class UndiciSender {
+  /** Loads undici's `Pool`. */
+  readonly load = lazy(
+    async () => defaultExportOf(await import('undici/lib/dispatcher/pool.js')) as typeof Pool,
+  );
   readonly #timeoutMs: number;
   readonly #closing = new AbortController();
   readonly #routes = new Map<string, Route>();
@@ -47,10 +50,8 @@ export class UndiciSender {
 
   async send({ method, url, headers, body }: HttpRequest, signal: AbortSignal): Promise<RawReply> {
     const address = new URL(url);
-    const { origin, pathname, search } = address;
-    const route = this.#routes.get(origin) ?? this.#routeTo(address);
-    this.#routes.set(origin, route);
-    const { pool, proxyHeaders } = route;
+    const { pathname, search } = address;
+    const { pool, proxyHeaders } = this.#routes.get(address.origin) ?? (await this.#open(address, signal));
     const exchange = new Exchange(signal);
     pool.dispatch(
       {
@@ -64,16 +65,26 @@ export class UndiciSender {
     return exchange.reply;
   }
 
-  #routeTo(url: URL): Route {
+  async #open(url: URL, signal: AbortSignal): Promise<Route> {
+    const PoolClass = await this.load().catch((error: unknown) => {
+      throw new Unanswered(error as Error, false);
+    });
+    if (signal.aborted) throw new Unanswered(new Error('aborted'), false);
+    const route = this.#routes.get(url.origin) ?? this.#routeTo(url, PoolClass); // another request may have come first
+    this.#routes.set(url.origin, route);
+    return route;
+  }
+
+  #routeTo(url: URL, PoolClass: typeof Pool): Route {
     const { signal } = this.#closing;
     // undici's clock for this is coarse, and must not ring before the caller's.
     const direct = { timeout: this.#timeoutMs + 1000, signal };
     const proxy = proxyFor(url);
-    if (proxy === undefined) return { pool: poolTo(url.origin, direct) };
+    if (proxy === undefined) return { pool: poolTo(PoolClass, url.origin, direct) };
     if (url.protocol === 'https:')
-      return { pool: poolTo(url.origin, proxyTunnel(proxy, this.#timeoutMs, signal)) };
+      return { pool: poolTo(PoolClass, url.origin, proxyTunnel(proxy, this.#timeoutMs, signal)) };
     const proxyHeaders = { host: url.host, ...proxyAuthorization(proxy) };
-    return { pool: poolTo(proxy.origin, direct), proxyHeaders };
+    return { pool: poolTo(PoolClass, proxy.origin, direct), proxyHeaders };
   }
 
   /** Closes every connection, those that are being opened included. */
@@ -155,7 +166,7 @@ class Exchange implements Dispatcher.DispatchHandler {
  * Not undici's Agent: when a connection breaks while a request waits for it, an Agent 7.30 replaces the origin's pool,
  * counts the old one's connections with the new one's, and from then on opens a connection for every request.
  */
-function poolTo(origin: string, connect: Pool.Options['connect']): Pool {
+function poolTo(PoolClass: typeof Pool, origin: string, connect: Pool.Options['connect']): Pool {
   return new PoolClass(origin, {
     connect,
     pipelining: 1,

@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { StartReport } from 'debate-space-fixtures/start-process.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const hooks = ['missing-packages', 'typescript'].flatMap((name) => [
+  '--import',
+  `./libs/debate-space-fixtures/src/${name}.mjs`,
+]);
+
+/** A host in a process of its own that starts although these packages cannot be loaded, and logs a user out. */
+async function startWithout(...packages: readonly string[]): Promise<StartReport> {
+  const env = { ...process.env, MISSING_PACKAGES: packages.join() };
+  const options = ['--no-warnings', ...hooks, 'libs/debate-space-fixtures/src/start-process.ts'];
+  const { stdout } = await promisify(execFile)(process.execPath, options, { cwd: root, env });
+  return JSON.parse(stdout) as StartReport;
+}
+
+describe('a host starts, and loads afterwards what only signs and sends', () => {
+  it('and where none of that can be loaded, the host lives and the logout waits', async () => {
+    const report = await startWithout('axios', 'jose', 'undici', 'lmdb', '@opentelemetry');
+    expect(new Set(report.causes)).toEqual(new Set(['jose cannot be loaded']));
+    expect(report.warnings).toEqual([expect.stringContaining('contained: start')]);
+    expect(report.status).toBe(404);
+  });
+
+  it('and where undici cannot be loaded, the logout says so and waits', async () => {
+    const report = await startWithout('undici');
+    expect(new Set(report.causes)).toEqual(new Set(['ERR_MODULE_NOT_FOUND']));
+    expect(report.status).toBe(404);
+  });
+});
