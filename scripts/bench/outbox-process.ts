@@ -29,7 +29,13 @@ export interface Claimed {
 
 const { storage } = await storageOptions({ engine: engine as EngineName, place });
 const begun = performance.now();
-const opened = await storage.open({ namespace, families: QUEUE_FAMILIES, contained: (work) => { work(); } });
+const opened = await storage.open({
+  namespace,
+  families: QUEUE_FAMILIES,
+  contained: (work) => {
+    work();
+  },
+});
 const { storage: observed, counted } = countClaims(opened);
 const uids = uidCipher([new Secret('a key')], namespace);
 const queue = new LogoutQueue(observed, storage, { uids, keepFinishedMs: 0 });
