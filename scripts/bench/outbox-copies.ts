@@ -1,13 +1,17 @@
 // Many waiting logouts, written to a storage as the queue would have left them.
-import { LogoutQueue } from '../../libs/debate-space/dist/logout/logout-queue.js';
-import { QUEUE_FAMILIES } from '../../libs/debate-space/dist/logout/queue-keys.js';
-import { MemoryStorage } from '../../libs/debate-space/dist/storage/memory-storage.js';
-import { append, newEntry } from './outbox-entries.mjs';
+import type { DebateSpaceStorage, StorageEngine } from 'nestjs-debate-space';
+import { LogoutQueue, MemoryStorage, QUEUE_FAMILIES, type UidCipher } from './built-queue.js';
+import { append, newEntry } from './outbox-entries.js';
 
 const AT_A_TIME = 1_000;
 
 /** @param engine whether its uids are encrypted */
-export async function copyEntries(storage, engine, uids, count) {
+export async function copyEntries(
+  storage: DebateSpaceStorage,
+  engine: StorageEngine,
+  uids: UidCipher,
+  count: number,
+): Promise<object> {
   for (let missing = count; missing > 0; missing -= AT_A_TIME) {
     const model = new MemoryStorage({ families: QUEUE_FAMILIES });
     const queue = new LogoutQueue(model, engine, { uids, keepFinishedMs: 0 });

@@ -1,13 +1,19 @@
 // npm run bench -- scale --simulate: so many erasures at 100 requests a minute, beside the logouts of every day, without a
 // wall clock: the plugin as a host has it, with a clock that jumps from one timer to the next and a service in the adapter.
 import 'reflect-metadata';
-import 'axios'; // loaded by the plugin with its first request, like jose, which takes longer than a simulated moment
+// What the plugin loads with its first request takes longer than a simulated moment.
+import { AxiosHeaders, type AxiosAdapter } from 'axios';
 import 'jose';
 import { performance } from 'node:perf_hooks';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DebateSpaceErasures, DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
-import { SimulatedClock } from './scale-clock.mjs';
+import {
+  DebateSpaceErasures,
+  DebateSpaceModule,
+  DebateSpaceService,
+  type ErasureStatus,
+} from 'nestjs-debate-space';
+import { SimulatedClock } from './scale-clock.js';
 
 const LIMIT = { requests: 100, perMs: 60_000 };
 /** The share of the slots that jobs leave to the calls of the host. */
@@ -17,27 +23,40 @@ const ANSWER_MS = 80;
 const GOALS = { overBound: 1.02, waitMs: 5_000 };
 const DAY_MS = 86_400_000;
 
-export async function simulate(size) {
+interface Simulated {
+  readonly size: number;
+  readonly status: ErasureStatus;
+  readonly tookMs: number;
+  /** When each request under {base_url} came. */
+  readonly limited: readonly number[];
+  /** Of the logouts that have arrived, how long each waited. */
+  readonly waits: readonly number[];
+  /** Of the logouts that have not, when each was requested. */
+  readonly requestedAt: ReadonlyMap<string, number>;
+  readonly now: number;
+}
+
+export async function simulate(size: number): Promise<void> {
   const wallClock = performance.now.bind(performance);
   const begun = wallClock();
   const clock = new SimulatedClock();
   clock.install();
-  const requestedAt = new Map(); // of the logouts that have not arrived
-  const waits = [];
-  const limited = []; // when each request under {base_url} came
-  const adapter = async (config) => {
-    const { pathname } = new globalThis.URL(config.url);
+  const requestedAt = new Map<string, number>();
+  const waits: number[] = [];
+  const limited: number[] = [];
+  const adapter: AxiosAdapter = async (config) => {
+    const { pathname } = new URL(config.url ?? '');
     if (pathname.startsWith('/auth/logout/')) {
       const uid = subjectOf(config.data);
-      if (requestedAt.has(uid)) waits.push(clock.now - requestedAt.get(uid));
+      const at = requestedAt.get(uid);
+      if (at !== undefined) waits.push(clock.now - at);
       requestedAt.delete(uid);
     } else if (pathname !== '/oauth/token') limited.push(clock.now);
-    await new Promise((resolve) => globalThis.setTimeout(resolve, ANSWER_MS));
+    await new Promise((resolve) => setTimeout(resolve, ANSWER_MS));
     const token = { access_token: 'a-token', token_type: 'Bearer', expires_in: 7200 };
     const data = JSON.stringify(pathname === '/oauth/token' ? token : { success: true });
-    return { status: 200, statusText: 'OK', headers: { get: () => undefined }, data, config };
+    return { status: 200, statusText: 'OK', headers: new AxiosHeaders(), data, config };
   };
-  class HostModule {}
   const plugin = DebateSpaceModule.forRoot({
     apiKey: 'an-api-key',
     secretKey: 'a secret key that is long enough for HS256',
@@ -46,7 +65,8 @@ export async function simulate(size) {
     baseUrl: 'http://127.0.0.1:9/api',
     http: { adapter, rateLimit: LIMIT },
   });
-  Module({ imports: [plugin] })(HostModule);
+  @Module({ imports: [plugin] })
+  class HostModule {}
   const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
   const [service, erasures] = [app.get(DebateSpaceService), app.get(DebateSpaceErasures)];
 
@@ -55,16 +75,16 @@ export async function simulate(size) {
   await erasures.requestMany(uids, { mode: 'anonymize', reference });
   const from = clock.now;
   let logouts = 0;
-  const logOut = () => {
+  const logOut = (): void => {
     const uid = `visitor-${(logouts += 1)}`;
     requestedAt.set(uid, clock.now);
     void service.logoutUser(uid);
     // As people come: at random.
-    globalThis.setTimeout(logOut, -Math.log(1 - Math.random()) * (DAY_MS / LOGOUTS_A_DAY));
+    setTimeout(logOut, -Math.log(1 - Math.random()) * (DAY_MS / LOGOUTS_A_DAY));
   };
   logOut();
-  let status;
-  for (let steps = 0; status?.state !== 'done'; steps += 1) {
+  let status = await erasures.status(reference);
+  for (let steps = 0; status.state !== 'done'; steps += 1) {
     await clock.step();
     if (steps % 1_000 === 0 || limited.length >= size) status = await erasures.status(reference);
   }
@@ -72,11 +92,13 @@ export async function simulate(size) {
   console.log(`  simulated in ${((wallClock() - begun) / 1000).toFixed(0)} s`);
 }
 
-const subjectOf = (data) =>
-  JSON.parse(globalThis.Buffer.from(String(data).split('.')[1], 'base64url').toString()).sub;
+function subjectOf(data: unknown): string {
+  const payload = Buffer.from(String(data).split('.')[1] ?? '', 'base64url').toString();
+  return (JSON.parse(payload) as { readonly sub: string }).sub;
+}
 
-function report({ size, status, tookMs, limited, waits, requestedAt, now }) {
-  const minutes = (ms) => `${(ms / 60_000).toFixed(1)} minutes`;
+function report({ size, status, tookMs, limited, waits, requestedAt, now }: Simulated): void {
+  const minutes = (ms: number): string => `${(ms / 60_000).toFixed(1)} minutes`;
   const bound = (size / (LIMIT.requests * (1 - RESERVED))) * LIMIT.perMs;
   const all = (size / LIMIT.requests) * LIMIT.perMs;
   const most = limited.reduce((found, at, n) => {
@@ -84,7 +106,7 @@ function report({ size, status, tookMs, limited, waits, requestedAt, now }) {
     return before === undefined ? found : Math.min(found, at - before);
   }, Infinity);
   const longest = Math.max(0, ...waits, ...[...requestedAt.values()].map((at) => now - at));
-  const verdict = (isMet, goal) => `   ${isMet ? 'PASS' : 'falls short'}, ${goal}`;
+  const verdict = (isMet: boolean, goal: string): string => `   ${isMet ? 'PASS' : 'falls short'}, ${goal}`;
   console.log(
     `\n${size} erasures at ${LIMIT.requests} requests a minute, ${LOGOUTS_A_DAY} logouts a day, simulated`,
   );

@@ -2,15 +2,21 @@
 // that what else the machine does meets all of them.
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import type { BenchOptions } from './bench/bench-options.js';
+import type { EngineName } from './test-crash/engines.js';
 
-const suites = {
-  session: () => import('./bench/session.mjs'),
-  delivery: () => import('./bench/delivery.mjs'),
-  logout: () => import('./bench/logout.mjs'),
-  outbox: () => import('./bench/outbox.mjs'),
-  users: () => import('./bench/users.mjs'),
-  start: () => import('./bench/start.mjs'),
-  scale: () => import('./bench/scale.mjs'),
+interface Suite {
+  readonly default: (options: BenchOptions) => Promise<void>;
+}
+
+const suites: Readonly<Record<string, () => Promise<Suite>>> = {
+  session: () => import('./bench/session.js'),
+  delivery: () => import('./bench/delivery.js'),
+  logout: () => untyped('./bench/logout.mjs'),
+  outbox: () => import('./bench/outbox.js'),
+  users: () => import('./bench/users.js'),
+  start: () => untyped('./bench/start.mjs'),
+  scale: () => import('./bench/scale.js'),
 };
 const { values, positionals } = parseArgs({
   options: {
@@ -29,11 +35,12 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const [suite = 'session'] = positionals;
-if (!Object.hasOwn(suites, suite)) {
+const load = Object.hasOwn(suites, suite) ? suites[suite] : undefined;
+if (load === undefined) {
   throw new Error(`no benchmark is called ${suite}; there are: ${Object.keys(suites).join(', ')}`);
 }
-console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}`);
-const { default: run } = await suites[suite]();
+console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}`);
+const { default: run } = await load();
 await run({
   pairs: Number(values.pairs),
   rounds: Number(values.rounds),
@@ -44,6 +51,11 @@ await run({
   guard: values.guard,
   size: Number(values.size),
   parts: values.parts.split(','),
-  engines: values.engines.split(','),
+  engines: values.engines.split(',') as EngineName[],
   isSimulated: values.simulate,
 });
+
+/** A benchmark that is JavaScript. */
+async function untyped(file: string): Promise<Suite> {
+  return (await import(file)) as Suite;
+}

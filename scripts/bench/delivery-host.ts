@@ -2,31 +2,28 @@
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DebateSpaceModule } from 'nestjs-debate-space';
-import { LogoutQueue } from '../../libs/debate-space/dist/logout/logout-queue.js';
-import { Secret } from '../../libs/debate-space/dist/secrets/secret.js';
-import { uidCipher } from '../../libs/debate-space/dist/secrets/uid-cipher.js';
-import { storageOptions } from '../test-crash/engines.mjs';
-import { append, newEntry } from './outbox-entries.mjs';
+import { DebateSpaceModule, type StorageEngine } from 'nestjs-debate-space';
+import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import { LogoutQueue, Secret, uidCipher } from './built-queue.js';
+import { append, newEntry } from './outbox-entries.js';
 
 const FILLED_AT_A_TIME = 500;
-const [engine, place, applicationName, authUrl, backlog] = process.argv.slice(2);
+const [engine, place = '', applicationName = '', authUrl = '', backlog] = process.argv.slice(2);
 const storageKey = 'a key that protects nothing';
 
 /** The same storage, with so many logouts in it before anybody takes one. */
-function filled(storage) {
-  const open = async (context) => {
-    const opened = await storage.open(context);
+function filled(engineWithout: StorageEngine): StorageEngine {
+  const open: StorageEngine['open'] = async (context) => {
+    const opened = await engineWithout.open(context);
     const uids = uidCipher([new Secret(storageKey)], context.namespace);
-    const queue = new LogoutQueue(opened, storage, { uids, keepFinishedMs: 0 });
+    const queue = new LogoutQueue(opened, engineWithout, { uids, keepFinishedMs: 0 });
     await append(queue, Array.from({ length: Number(backlog) }, newEntry), FILLED_AT_A_TIME);
     return opened;
   };
-  return { ...storage, open };
+  return { ...engineWithout, open };
 }
 
-class HostModule {}
-const { storage } = await storageOptions({ engine, place });
+const { storage } = await storageOptions({ engine: engine as EngineName, place });
 const plugin = DebateSpaceModule.forRoot({
   apiKey: 'an-api-key',
   secretKey: 'a secret key that is long enough for HS256',
@@ -35,7 +32,10 @@ const plugin = DebateSpaceModule.forRoot({
   storage: filled(storage),
   storageKey,
 });
-Module({ imports: [plugin] })(HostModule);
+
+@Module({ imports: [plugin] })
+class HostModule {}
+
 process.once('disconnect', () => process.exit());
 await NestFactory.createApplicationContext(HostModule, { logger: false });
-process.send({ isReady: true });
+process.send?.({ isReady: true });

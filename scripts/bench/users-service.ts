@@ -1,9 +1,15 @@
 // A service for the benchmark of users: hands out tokens, and makes up so many users, page by page, with paging headers.
 import { createServer } from 'node:http';
+import { listen } from './listen.js';
 
 const count = Number(process.argv[2]);
 
-function user(n) {
+interface Answer {
+  readonly headers?: Readonly<Record<string, string | number>>;
+  readonly body: object;
+}
+
+function user(n: number): object {
   return {
     uid: `user-${n}`,
     full_name: `First${n} Last${n}`,
@@ -15,7 +21,7 @@ function user(n) {
   };
 }
 
-function listed(query) {
+function listed(query: URLSearchParams): Answer {
   const [page, perPage] = [Number(query.get('page')), Number(query.get('per_page') ?? 20)];
   const first = (page - 1) * perPage + 1;
   const last = Math.min(first + perPage - 1, count);
@@ -32,15 +38,13 @@ function listed(query) {
 }
 
 const server = createServer((request, response) => {
-  const { pathname, searchParams } = new URL(request.url, 'http://service');
+  const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
   request.resume().once('end', () => {
-    const { headers, body } =
+    const { headers, body }: Answer =
       pathname === '/oauth/token'
         ? { body: { access_token: 'a-token', token_type: 'Bearer', expires_in: 7200 } }
         : listed(searchParams);
     response.writeHead(200, { 'Content-Type': 'application/json', ...headers }).end(JSON.stringify(body));
   });
 });
-server.listen(0, '127.0.0.1', () => {
-  process.send({ url: `http://127.0.0.1:${server.address().port}` });
-});
+process.send?.({ url: await listen(server) });

@@ -1,0 +1,16 @@
+import type { EngineName } from '../test-crash/engines.js';
+
+/** What the command line chooses; each benchmark takes what it has. */
+export interface BenchOptions {
+  readonly pairs: number;
+  readonly rounds: number;
+  readonly pending: number;
+  readonly users: number;
+  readonly backlog: number;
+  readonly profile: boolean;
+  readonly guard: boolean;
+  readonly size: number;
+  readonly parts: readonly string[];
+  readonly engines: readonly EngineName[];
+  readonly isSimulated: boolean;
+}

@@ -1,0 +1,23 @@
+// The logout queue as it is built: what is measured is what is published. The types come from its sources, as there may be
+// no build when they are checked.
+const built = new URL('../../libs/debate-space/dist/', import.meta.url);
+const fileOf = (path: string): string => new URL(path, built).href;
+
+export const { LogoutQueue } = (await import(
+  fileOf('logout/logout-queue.js')
+)) as typeof import('../../libs/debate-space/src/logout/logout-queue.js');
+export const { QUEUE_FAMILIES } = (await import(
+  fileOf('logout/queue-keys.js')
+)) as typeof import('../../libs/debate-space/src/logout/queue-keys.js');
+export const { MemoryStorage } = (await import(
+  fileOf('storage/memory-storage.js')
+)) as typeof import('../../libs/debate-space/src/storage/memory-storage.js');
+export const { Secret } = (await import(
+  fileOf('secrets/secret.js')
+)) as typeof import('../../libs/debate-space/src/secrets/secret.js');
+export const { uidCipher } = (await import(
+  fileOf('secrets/uid-cipher.js')
+)) as typeof import('../../libs/debate-space/src/secrets/uid-cipher.js');
+
+export type LogoutQueue = InstanceType<typeof LogoutQueue>;
+export type UidCipher = ReturnType<typeof uidCipher>;
