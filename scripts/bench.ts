@@ -15,7 +15,7 @@ const suites: Readonly<Record<string, () => Promise<Suite>>> = {
   logout: () => untyped('./bench/logout.mjs'),
   outbox: () => import('./bench/outbox.js'),
   users: () => import('./bench/users.js'),
-  start: () => untyped('./bench/start.mjs'),
+  start: () => import('./bench/start.js'),
   scale: () => import('./bench/scale.js'),
 };
 const { values, positionals } = parseArgs({
