@@ -10,6 +10,7 @@ const suites = {
   outbox: () => import('./bench/outbox.mjs'),
   users: () => import('./bench/users.mjs'),
   start: () => import('./bench/start.mjs'),
+  scale: () => import('./bench/scale.mjs'),
 };
 const { values, positionals } = parseArgs({
   options: {
@@ -20,6 +21,10 @@ const { values, positionals } = parseArgs({
     backlog: { type: 'string', default: '20000' },
     profile: { type: 'boolean', default: false },
     guard: { type: 'boolean', default: false },
+    size: { type: 'string', default: '1000000' },
+    parts: { type: 'string', default: 'waiting,users,processes' },
+    engines: { type: 'string', default: 'memory,lmdb,redis,postgres' },
+    simulate: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -37,4 +42,8 @@ await run({
   backlog: Number(values.backlog),
   profile: values.profile,
   guard: values.guard,
+  size: Number(values.size),
+  parts: values.parts.split(','),
+  engines: values.engines.split(','),
+  isSimulated: values.simulate,
 });

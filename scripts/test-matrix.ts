@@ -68,6 +68,7 @@ const others = [
   'express-session',
   'express-ws',
   'iron-session',
+  'jose',
   'keygrip',
   'passport',
   'reflect-metadata',
@@ -183,7 +184,6 @@ function versionsIn(place: string, { fastify }: Host): (readonly [name: string, 
     ...Object.keys(fastify),
     ...others,
     ...clients,
-    'jose',
   ];
   return names.map((name) => [name, manifestOf(join(place, 'node_modules', name)).version]);
 }

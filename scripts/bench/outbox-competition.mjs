@@ -1,5 +1,4 @@
 // What several processes that share a queue get done together, and how often they are in each other's way.
-import { performance } from 'node:perf_hooks';
 import { inTurn, median, spread } from './measuring.mjs';
 import { ask, kill, start } from './outbox-places.mjs';
 
@@ -19,19 +18,17 @@ export async function reportCompetition(engine, place, rounds, pending) {
   const given = new Set();
   const results = COUNTS.map(() => []);
   const subjects = COUNTS.map((count, index) => async () => {
-    const begun = performance.now();
     const answers = await Promise.all(
       processes.slice(0, count).map(({ child }) => ask(child, { task: 'cycle', ms: ROUND_MS })),
     );
-    const seconds = (performance.now() - begun) / 1000;
     const ids = answers.flatMap((answer) => answer.ids);
     for (const id of ids) if (given.size === given.add(id).size) throw new Error(`${id} was given out twice`);
     const sum = (name) => answers.reduce((total, answer) => total + answer[name], 0);
     const result = {
-      rate: ids.length / seconds,
+      rate: sum('rate'),
+      size: sum('size'),
       claims: sum('claims'),
       conflicts: sum('conflicts'),
-      size: ids.length,
     };
     results[index].push(result);
     return result.rate;

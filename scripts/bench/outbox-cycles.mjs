@@ -1,5 +1,6 @@
 // hold → release → claim → finish, in one of several processes that share a queue.
 import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { claimedIn } from '../test-crash/logout-commits.mjs';
 import { wrapStorage } from '../test-crash/wrapped-storage.mjs';
 import { append, inParallel, newEntry } from './outbox-entries.mjs';
@@ -29,9 +30,9 @@ export function countClaims(storage) {
 }
 
 /**
- * Appends batches and delivers batches, at the same time, for `ms`; then delivers until it has taken as many as it has
- * added: what waited before waits afterwards.
- * @returns the ids that this process was given, and its claims and conflicts
+ * Appends batches and delivers batches, at the same time, for `ms`. Then, not measured, delivers until it has taken as many
+ * as it has added: what waited before waits afterwards.
+ * @returns the ids that this process was given, and of the measured time: how many a second, its claims and conflicts
  */
 export async function cycle(queue, counted, ms) {
   const begun = performance.now();
@@ -48,7 +49,12 @@ export async function cycle(queue, counted, ms) {
     appended += BATCH;
     await Promise.all([append(queue, entries, AT_A_TIME), deliver()]);
   }
-  while (ids.length < appended) await deliver();
+  const rate = (1000 * ids.length) / (performance.now() - begun);
   const [claims, conflicts] = ['claims', 'conflicts'].map((name) => counted[name] - before[name]);
-  return { ids, claims, conflicts };
+  const measured = { rate, size: ids.length, claims, conflicts };
+  while (ids.length < appended) {
+    await deliver();
+    await sleep(1); // what others have added they may take first
+  }
+  return { ids, ...measured };
 }

@@ -43,7 +43,8 @@ export default async function outbox({ pairs, rounds: roundsOfPair, pending }) {
   process.exit();
 }
 
-async function reportAppends(boxes, atOnce, count, rounds) {
+/** @param most a goal for the ratio */
+export async function reportAppends(boxes, atOnce, count, rounds, most) {
   console.log(`  append, ${atOnce} at a time`);
   const results = boxes.map(() => []);
   const subjects = boxes.map(({ process: { child } }, index) => async () => {
@@ -56,7 +57,8 @@ async function reportAppends(boxes, atOnce, count, rounds) {
   for (const [index, { size }] of boxes.entries()) {
     if (index === 0) continue;
     const ratios = measured[index].map(({ eachMs }, round) => eachMs / measured[0][round].eachMs);
-    console.log(`    ${`${size} pending ÷ empty`.padEnd(26)} ${spread(ratios)}`);
+    const verdict = most === undefined ? '' : `   ${median(ratios) <= most ? 'PASS' : 'over'}, ≤ ${most}`;
+    console.log(`    ${`${size} pending ÷ empty`.padEnd(26)} ${spread(ratios)}${verdict}`);
   }
   for (const [index, { size }] of boxes.entries()) {
     const times = measured[index].flatMap((each) => each.times);
@@ -66,8 +68,8 @@ async function reportAppends(boxes, atOnce, count, rounds) {
   }
 }
 
-/** In new processes, after those that had the outbox have been killed. */
-async function reportRecovery(boxes, rounds) {
+/** In new processes, after those that had the outbox have been killed. @param mostMs a goal */
+export async function reportRecovery(boxes, rounds, mostMs) {
   console.log('  from opening to the first claimed entry, after kill -9 of the process before, ms');
   const subjects = boxes.map((box) => async () => {
     const { child } = await start('./outbox-process.mjs', box.args);
@@ -79,6 +81,9 @@ async function reportRecovery(boxes, rounds) {
   });
   await inTurn(subjects, rounds, false);
   for (const { size, recoveries } of boxes) {
-    console.log(`    ${`${size} pending`.padEnd(26)} ${spread(recoveries.slice(1))}`);
+    const measured = recoveries.slice(1);
+    const verdict =
+      mostMs === undefined ? '' : `   ${median(measured) <= mostMs ? 'PASS' : 'over'}, ≤ ${mostMs}`;
+    console.log(`    ${`${size} pending`.padEnd(26)} ${spread(measured)}${verdict}`);
   }
 }

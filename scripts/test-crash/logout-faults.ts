@@ -7,6 +7,7 @@ import { claimedIn, dueRowsIn, heldIn, isRelease, renews } from './logout-commit
 const LATE_MS = 50;
 /** How long a claim takes, so that a kill meets it. */
 const CLAIM_MS = 100;
+const SLOW_CLAIM_MS = 1_200;
 const KILLED_OFTEN = { kills: 24, endings: 900 };
 
 export const LOGOUT_FAULTS: Readonly<Record<string, StorageFault>> = {
@@ -65,9 +66,15 @@ export const LOGOUT_FAULTS: Readonly<Record<string, StorageFault>> = {
     await sleep(CLAIM_MS);
     return isMade;
   },
-  /** A claim does not look whether another process was faster. */
-  'claim-unchecked': (storage) => (checks, changes) =>
-    storage.commit(claimedIn(checks, storage.now()).length > 0 ? new Map() : checks, changes),
+  /**
+   * A claim does not look whether another process was faster, and is slow, so that one is: processes leave each other's
+   * logouts alone for a second.
+   */
+  'claim-unchecked': (storage) => async (checks, changes) => {
+    if (claimedIn(checks, storage.now()).length === 0) return storage.commit(checks, changes);
+    await sleep(SLOW_CLAIM_MS);
+    return storage.commit(new Map(), changes);
+  },
   /** The heartbeat stops, and nobody notices: a lease that was renewed ends when it would have ended. */
   'heartbeat-stops': (storage) => {
     const leases = new Set<string>();

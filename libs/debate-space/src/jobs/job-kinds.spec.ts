@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DebateSpaceEvent } from '../events.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { JobKind } from './job-kind.js';
@@ -79,7 +80,10 @@ describe('the job runner', () => {
   }
   const finishNext = async (): Promise<void> => {
     finishing.shift()?.();
-    await jest.advanceTimersByTimeAsync(0);
+    for (let turn = 0; turn < 3; turn += 1) {
+      await nextTurn(); // in which the loop runs
+      await jest.advanceTimersByTimeAsync(0);
+    }
   };
 
   it('renews the lease of every job in hand three times within a lease, begun or not', async () => {
@@ -96,6 +100,17 @@ describe('the job runner', () => {
     await finishNext();
     await jest.advanceTimersByTimeAsync(LEASE_MS / 3);
     expect(queue.renewed.at(-1)).toEqual([2, 3, 4]);
+  });
+
+  it('looks once for all that one turn brings, and not again when a job ends and nothing is due', async () => {
+    const [queue, other] = [add('a', 4, 4), add('b', 4, 4)];
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    const looks = [queue, other].map((each) => jest.spyOn(each, 'claim'));
+    for (const job of [1, 2, 3]) queue.add(job);
+    for (let n = 0; n < 3; n += 1) await finishNext();
+    expect(begun).toEqual(['a 1', 'a 2', 'a 3']);
+    expect(looks.map(({ mock }) => mock.calls.length)).toEqual([1, 0]);
   });
 
   it('renews nothing when it has nothing in hand', async () => {

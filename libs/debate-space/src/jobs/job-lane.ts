@@ -23,18 +23,22 @@ export class JobLane<Claim> {
   /** Until when nobody else gets what waits here. */
   #leasedUntil = 0;
   #isMaintaining = false;
+  /** Whether nothing is due before a change, a poll or the timer wakes the loop: the end of a job brings nothing to begin. */
+  #isEmpty = false;
   /** Since when it lets the earlier ones go first. */
   #patientSince: number | undefined;
 
   /**
    * @param earlier the lanes that go first
    * @param onSettled called when a job under way has come to its end
+   * @param onCaughtUp called when the lane is not behind any more
    */
   constructor(
     private readonly kind: JobKind<Claim>,
     private readonly earlier: readonly AnyJobLane[],
     private readonly containment: Containment,
     private readonly onSettled: () => void,
+    private readonly onCaughtUp: () => void,
   ) {
     this.loop = new WorkLoop(() => this.#work(), containment, kind.name);
   }
@@ -87,9 +91,11 @@ export class JobLane<Claim> {
       this.loop.wakeIn(LOOK_AGAIN_MS);
       return;
     }
-    this.isBehind = false; // it may fail
+    const wasBehind = this.isBehind;
+    this.isBehind = this.#isEmpty = false; // it may fail
     const dueMs = (await this.#begin()) ?? Infinity;
     this.isBehind = dueMs <= 0;
+    if (wasBehind && !this.isBehind) this.onCaughtUp();
     if (dueMs > 0 && dueMs < Infinity) this.loop.wakeIn(dueMs);
   }
 
@@ -112,6 +118,7 @@ export class JobLane<Claim> {
    */
   async #begin(): Promise<number | undefined> {
     const { breaker, queue } = this.kind;
+    let isDrained = false;
     while (this.loop.running) {
       const pauseMs = Math.max(breaker.waitMs, this.kind.pauseMs());
       if (pauseMs > 0 || this.#isLate) await this.#giveBack();
@@ -121,7 +128,15 @@ export class JobLane<Claim> {
       if (first !== undefined) {
         this.#waiting = rest;
         this.#underWay.set(first, this.#execute(first));
-      } else if (!(await this.#claim())) return this.#nextClaimMs();
+        continue;
+      }
+      const dueMs = isDrained ? await queue.nextDueMs() : 0;
+      this.#isEmpty = dueMs === undefined || dueMs > 0;
+      if (this.#isEmpty) return dueMs;
+      const hasAll = await this.#claim();
+      // What is due all the same became due meanwhile, or others are claiming it.
+      if (isDrained && this.#waiting.length === 0) return CLAIM_AGAIN_MS;
+      isDrained = !hasAll;
     }
     return undefined;
   }
@@ -137,24 +152,19 @@ export class JobLane<Claim> {
     return this.#waiting.length > 0 && performance.now() >= this.#leasedUntil;
   }
 
-  /** A probe takes one job: the others stay free for a process that reaches the service. @returns whether there was one */
+  /** A probe takes one job: the others stay free for a process that reaches the service. @returns whether it got all it may have */
   async #claim(): Promise<boolean> {
     const { breaker, batch, queue } = this.kind;
     const limit = breaker.isOpen ? 1 : Math.max(batch, breaker.concurrency - this.#underWay.size);
     this.#leasedUntil = performance.now() + LEASE_MS;
     this.#waiting = await queue.claim(limit);
-    return this.#waiting.length > 0;
-  }
-
-  /** When there was nothing to claim. What is due all the same became due meanwhile, or others are claiming it. */
-  async #nextClaimMs(): Promise<number | undefined> {
-    const dueMs = await this.kind.queue.nextDueMs();
-    return dueMs === undefined || dueMs > 0 ? dueMs : CLAIM_AGAIN_MS;
+    return this.#waiting.length >= limit;
   }
 
   async #execute(claim: Claim): Promise<void> {
     await this.containment.run(this.kind.name, async () => this.kind.execute(claim), undefined);
     this.#underWay.delete(claim);
+    if (!this.#isEmpty) this.loop.wake();
     this.onSettled();
   }
 }

@@ -30,9 +30,12 @@ export class JobRunner {
   /** Adds a kind, behind those that were added before. Call it before `start`. */
   add<Claim>(kind: JobKind<Claim>): void {
     const onSettled = (): void => {
-      this.#wake();
+      this.#onProgress();
     };
-    this.#lanes.push(new JobLane(kind, [...this.#lanes], this.#containment, onSettled));
+    const onCaughtUp = (): void => {
+      for (const { loop } of this.#lanes) loop.wake();
+    };
+    this.#lanes.push(new JobLane(kind, [...this.#lanes], this.#containment, onSettled, onCaughtUp));
   }
 
   start(): void {
@@ -42,7 +45,8 @@ export class JobRunner {
         return lane.maintain();
       });
       const onChange = (): void => {
-        this.#wake();
+        this.#onProgress();
+        lane.loop.wake();
       };
       this.#stopping.push(lane.onChange(onChange));
       this.#every(HEARTBEAT_MS, () => lane.renew());
@@ -88,11 +92,6 @@ export class JobRunner {
     this.#stopping.push(() => {
       clearInterval(timer);
     });
-  }
-
-  #wake(): void {
-    this.#onProgress();
-    for (const { loop } of this.#lanes) loop.wake();
   }
 
   /** Resolves when a job has come to its end or another was added, or after `ms`. */

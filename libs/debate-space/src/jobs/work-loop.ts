@@ -1,12 +1,14 @@
 import { AsyncResource } from 'node:async_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Containment } from '../async/containment.js';
 
 const RETRY_MS = 1_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Runs `work` serially. `wake()` during a run schedules one more run. After a failure, which is reported as an event, it
- * runs again one second later. Its timer never keeps the process of the host alive.
+ * Runs `work` serially, in the next turn of the event loop: what wakes it in one turn is one run. `wake()` during a run
+ * schedules one more run. After a failure, which is reported as an event, it runs again one second later. Its timer never
+ * keeps the process of the host alive.
  */
 export class WorkLoop {
   /** Not as part of the host's request that brought the change: its context is none of what is sent from here. */
@@ -70,7 +72,6 @@ export class WorkLoop {
 
   async #run(): Promise<void> {
     while (this.#again && this.#running) {
-      this.#again = false;
       this.#last = this.#contained();
       await this.#last;
     }
@@ -78,6 +79,8 @@ export class WorkLoop {
   }
 
   async #contained(): Promise<void> {
+    await nextTurn();
+    this.#again = false;
     try {
       await this.work();
     } catch (error) {

@@ -86,7 +86,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
    * delivered meanwhile.
    */
   async claim(limit: number): Promise<readonly LogoutJob[]> {
-    let jobs = await this.memory.claim(limit);
+    let jobs = this.#inMemory.size > 0 ? await this.memory.claim(limit) : [];
     if (jobs.length === 0) {
       await this.#ends.flush();
       jobs = await inTime(this.queue.claim(limit));
@@ -129,7 +129,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
 
   /** What is in memory is due although the storage cannot be asked. */
   async nextDueMs(): Promise<number | undefined> {
-    const inMemoryMs = await this.memory.nextDueMs();
+    const inMemoryMs = this.#inMemory.size > 0 ? await this.memory.nextDueMs() : undefined;
     if (inMemoryMs === 0) return 0;
     const storedMs = inTime(this.queue.nextDueMs());
     if (inMemoryMs === undefined) return storedMs;

@@ -14,7 +14,7 @@ export class LogoutDelivery implements JobKind<LogoutJob> {
   /** What one commit claims; Postgres delivers several times as many logouts with it. */
   readonly batch = 32;
   readonly #containment: Containment;
-  /** The ids of those that wait for an answer. */
+  /** The ids of those whose result is not recorded: one that hung is due again meanwhile. */
   readonly #sent = new Set<string>();
   #pausedUntil = 0;
 
@@ -35,12 +35,21 @@ export class LogoutDelivery implements JobKind<LogoutJob> {
   }
 
   async execute(job: LogoutJob): Promise<void> {
-    const { queue, breaker, sender, emit } = this;
-    const { id, uid, endedAt } = job.entry;
+    const { id } = job.entry;
     if (this.#sent.has(id)) return;
     this.#sent.add(id);
+    try {
+      await this.#deliver(job);
+    } finally {
+      this.#sent.delete(id);
+    }
+  }
+
+  async #deliver(job: LogoutJob): Promise<void> {
+    const { queue, breaker, sender, emit } = this;
+    const { id, uid, endedAt } = job.entry;
     const begun = performance.now();
-    const answer = await sender.send(job.entry).finally(() => this.#sent.delete(id));
+    const answer = await sender.send(job.entry);
     if (answer.aborted) {
       await queue.giveBack([job]); // the next process need not wait for the end of the lease
       return;

@@ -186,6 +186,43 @@ describe('the logout queue', () => {
       expect(limits.at(-1)).toBe(2);
     });
 
+    /** Two processes of which the first has lost a claim to the other. */
+    async function competing(): Promise<{ storage: SharedStorage; one: LogoutQueue; other: LogoutQueue }> {
+      const storage = new SharedStorage();
+      const [one, other] = [start(storage), start(storage)];
+      pend(one, ['lost']);
+      storage.beforeCommit = () => claim(other, 1);
+      expect(await claim(one)).toEqual([]);
+      return { storage, one, other };
+    }
+
+    it('leave to a competing process for a second what it has made due, and take their own', async () => {
+      const { storage, one, other } = await competing();
+      pend(other, ['theirs']);
+      pend(one, ['mine']);
+      expect(await claim(one)).toEqual(['mine']);
+      expect(await claim(one)).toEqual([]);
+      storage.time += 1_001;
+      expect(await claim(one)).toEqual(['theirs']);
+    });
+
+    it('find their own behind many of a competing process', async () => {
+      const { one, other } = await competing();
+      pend(other, numbered(20));
+      pend(one, ['mine']);
+      expect(await claim(one, 1)).toEqual(['mine']);
+      expect(await claim(one, 4)).toEqual([]);
+    });
+
+    it('take what another process has made due after their own, when it does not compete', async () => {
+      const storage = new SharedStorage();
+      const [one, other] = [start(storage), start(storage)];
+      pend(other, ['theirs']);
+      pend(one, ['mine']);
+      expect(await claim(one)).toEqual(['mine']);
+      expect(await claim(one)).toEqual(['theirs']);
+    });
+
     it('begin at the front again, whatever was taken behind it', async () => {
       const storage = new SharedStorage();
       const [one, other] = [start(storage), start(storage)];
@@ -205,6 +242,53 @@ describe('the logout queue', () => {
     jest.spyOn(storage, 'range').mockReturnValueOnce(new Promise(() => undefined));
     void outbox.claim(1, LEASE);
     expect(ids(await outbox.claim(1, LEASE))).toEqual(['a']);
+  });
+
+  describe('results', () => {
+    async function claimed(count: number): Promise<{ storage: SharedStorage; outbox: LogoutQueue }> {
+      const storage = new SharedStorage();
+      const outbox = start(storage, { keepFinishedMs: DAY });
+      pend(outbox, numbered(count));
+      await claim(outbox, count);
+      storage.calls = [];
+      storage.isAsynchronous = true;
+      return { storage, outbox };
+    }
+    const commitsOf = (storage: SharedStorage): readonly number[] =>
+      storage.calls.flatMap(({ method, changes }) => (method === 'commit' ? [changes] : []));
+
+    it('that come while a commit is under way are the next commit, 32 at most', async () => {
+      const { storage, outbox } = await claimed(70);
+      await Promise.all(numbered(70).map((id) => outbox.finish(id, 1)));
+      const rows = 4; // the due row, the record and the row of the user go, the history comes
+      expect(commitsOf(storage)).toEqual([rows, 32 * rows, 32 * rows, 5 * rows]);
+      expect(storage.left()).toEqual([]);
+      expect(storage.rows('done')).toHaveLength(70);
+    });
+
+    it('are recorded one by one when another process has one of the logouts', async () => {
+      const { storage, outbox } = await claimed(5);
+      const [due = ''] = storage.rows('due').find(([key]) => key.endsWith('e-0003')) ?? [];
+      await storage.commit(new Map(), new Map([[due, undefined]])); // its lease is another one
+      await Promise.all(numbered(5).map((id) => outbox.finish(id, 1)));
+      expect(storage.left()).toEqual([]);
+      expect(storage.rows('done')).toHaveLength(5);
+    });
+
+    it.each(['made', 'not made'] as const)(
+      'of a commit that failed and was %s can be repeated',
+      async (outcome) => {
+        const { storage, outbox } = await claimed(5);
+        const finish = (): Promise<unknown> =>
+          Promise.allSettled(numbered(5).map((id) => outbox.finish(id, 1)));
+        const first = finish();
+        storage.beforeCommit = () => storage.unknown.push(outcome, outcome);
+        await expect(first).resolves.toMatchObject(Array(5).fill({ status: 'rejected' }));
+        await expect(finish()).resolves.toMatchObject(Array(5).fill({ status: 'fulfilled' }));
+        expect(storage.left()).toEqual([]);
+        expect(storage.rows('done')).toHaveLength(5);
+      },
+    );
   });
 
   describe('whose lease another process has', () => {

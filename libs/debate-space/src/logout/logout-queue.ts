@@ -1,12 +1,13 @@
 import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
+import type { Rows } from '../storage/commit-batches.js';
 import { recordText } from '../storage/record-type.js';
 import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
 import { plainUidCipher } from '../secrets/uid-cipher.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import { LogoutClaims } from './logout-claims.js';
 import { LogoutDesk } from './logout-desk.js';
-import { LogoutRecords, rowsOf, STATES, type OwnLogout, type Rows } from './logout-records.js';
+import { LogoutRecords, rowsOf, STATES, type OwnLogout } from './logout-records.js';
 import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from './logout.js';
 import { chain, type MaybePromise } from '../async/maybe-promise.js';
 import { dueAtOf, QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
@@ -118,7 +119,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     const finished = (stored: StoredLogout): Rows => this.records.finished(stored, 'delivered', attempts);
     await this.#mutex.run(id, async () => {
       const own = this.own.get(id);
-      const isMade = own && (await this.records.replaceOwn(own, finished(own.stored)));
+      const isMade = own && (await this.records.replaceClaimed(own, finished(own.stored)));
       // Whether the lease was lost or it was parked meanwhile.
       if (!isMade)
         await this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && finished(stored));
@@ -193,6 +194,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
         () => replaced,
         () => {
           this.own.delete(entryId);
+          this.#claims.noteOwn(own.id);
           this.changed();
         },
       );
@@ -205,7 +207,8 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
       const own = this.own.get(entryId);
       if (own?.state !== 'pending') return;
       this.own.delete(entryId);
-      await this.records.replaceOwn(own, replacement(own.stored));
+      await this.records.replaceClaimed(own, replacement(own.stored));
+      this.#claims.noteOwn(own.id);
       this.changed();
     });
   }

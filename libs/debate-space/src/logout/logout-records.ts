@@ -1,3 +1,4 @@
+import { CommitBatches, type Rows } from '../storage/commit-batches.js';
 import { rangePages } from '../storage/range-pages.js';
 import { recordText } from '../storage/record-type.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
@@ -7,9 +8,6 @@ import type { LogoutContext, Outcome } from './logout.js';
 import type { MaybePromise } from '../async/maybe-promise.js';
 import { dueAtOf, idOf, queueId, recordKey, sinceKey, userKey, type LogoutState } from './queue-keys.js';
 import { LOGOUT, PARKED, readLogout, type ReadLogout, type StoredLogout } from './stored-logout.js';
-
-/** Keys and the values that they must have, or are to have; `undefined`: none. */
-export type Rows = readonly (readonly [key: string, value: string | undefined])[];
 
 /** A record as the storage has it. */
 export interface LogoutRecord {
@@ -34,6 +32,7 @@ export const STATES = ['pending', 'held', 'parked'] as const;
 export class LogoutRecords {
   readonly due: DueRows;
   readonly history: LogoutHistory;
+  readonly #batches: CommitBatches;
 
   /** @param maxHistory how many finished logouts are kept at most */
   constructor(
@@ -43,6 +42,7 @@ export class LogoutRecords {
   ) {
     this.due = new DueRows(storage);
     this.history = new LogoutHistory(storage, context, maxHistory);
+    this.#batches = new CommitBatches(storage);
   }
 
   commit(checks: Rows, changes: Rows): MaybePromise<boolean> {
@@ -92,6 +92,12 @@ export class LogoutRecords {
   replaceOwn(own: OwnLogout, rows: Rows): MaybePromise<boolean> {
     const before = rowsOf(own);
     return this.commit(before, [...without(before), ...rows]);
+  }
+
+  /** Like {@link replaceOwn}, of a logout that was claimed: those that come to their end together are one commit. */
+  replaceClaimed(own: OwnLogout, rows: Rows): Promise<boolean> {
+    const before = rowsOf(own);
+    return this.#batches.make(before, [...without(before), ...rows]);
   }
 
   /**

@@ -24,7 +24,7 @@ export class LogoutRoute {
 
   async send(logoutToken: string, signal: AbortSignal): Promise<LogoutAnswer> {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
-    const body = new URLSearchParams({ logout_token: logoutToken }).toString();
+    const body = `logout_token=${logoutToken}`; // no character of a JWT needs an escape
     const request = { method: 'POST', url: this.url, headers, body } as const;
     try {
       const { status, retryAfterMs, clockSkewMs } = await this.transport.exchange(request, signal);

@@ -1,17 +1,15 @@
-/* global AbortController */
 // One sender for the benchmark of delivery: sends logouts for as long as it is told to, so many at a time.
+import 'reflect-metadata';
 import { createSecretKey, randomUUID } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import http from 'node:http';
 import { performance } from 'node:perf_hooks';
-import { URLSearchParams } from 'node:url';
+import { URL, URLSearchParams } from 'node:url';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
 import axios from 'axios';
 import jwt from 'jsonwebtoken';
+import { DebateSpaceEvents, DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import { Agent, request } from 'undici';
-import { LogoutTokenSigner } from '../../libs/debate-space/dist/logout/logout-token-signer.js';
-import { LogoutRoute } from '../../libs/debate-space/dist/service/logout-route.js';
-import { Transport } from '../../libs/debate-space/dist/service/transport.js';
-import { Secret } from '../../libs/debate-space/dist/secrets/secret.js';
 
 const [kind, url, inFlight] = process.argv.slice(2);
 const secretKey = 'a secret key that is long enough for HS256';
@@ -25,23 +23,8 @@ const tokenByHand = (key) =>
   });
 
 const senders = {
-  plugin: () => {
-    const signer = new LogoutTokenSigner({
-      secretKey: new Secret(secretKey),
-      secretKeyEncoding: 'utf8',
-      algorithm: 'HS256',
-      issuer: 'demo',
-      audience: 'an-api-key',
-      lifetimeSeconds: 120,
-    });
-    const route = new LogoutRoute(new Transport(10_000), url);
-    const never = new AbortController().signal;
-    setMaxListeners(0, never);
-    return async () => {
-      const token = await signer.sign({ uid: 'alice', id: randomUUID() });
-      return (await route.send(token, never)).status;
-    };
-  },
+  plugin: () => plugin({}),
+  'plugin-http': () => plugin({ adapter: 'http' }),
   undici: () => {
     const dispatcher = new Agent();
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -56,7 +39,31 @@ const senders = {
   'by-hand': () => byHand(secretKey),
   'by-hand-with-key': () => byHand(createSecretKey(secretKey, 'utf8')),
 };
-const send = senders[kind]();
+const send = await senders[kind]();
+
+/** From `logoutUser` until the answer of the service is recorded: queue in memory, runner, token and request. */
+async function plugin(httpOptions) {
+  class HostModule {}
+  const applicationName = 'demo';
+  const keys = { apiKey: 'an-api-key', secretKey, applicationName, authUrl: new URL(url).origin };
+  const options = { ...keys, logout: { concurrency: Number(inFlight) }, http: httpOptions };
+  Module({ imports: [DebateSpaceModule.forRoot(options)] })(HostModule);
+  const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
+  const waiting = new Map();
+  app.get(DebateSpaceEvents).events$.subscribe(({ type, uid, cause }) => {
+    if (type !== 'logout-delivered' && type !== 'logout-parked' && type !== 'logout-retrying') return;
+    waiting.get(uid)(cause ?? 200);
+    waiting.delete(uid);
+  });
+  const service = app.get(DebateSpaceService);
+  let count = 0;
+  return async () => {
+    const uid = `user-${(count += 1)}`;
+    const answered = new Promise((resolve) => waiting.set(uid, resolve));
+    await service.logoutUser(uid);
+    return answered;
+  };
+}
 
 function byHand(key) {
   const client = axios.create({ httpAgent: new http.Agent({ keepAlive: true }) });
@@ -77,10 +84,11 @@ async function sendUntil(end) {
 }
 
 process.on('message', async ({ ms }) => {
-  const begun = performance.now();
+  const [begun, cpu] = [performance.now(), process.cpuUsage()];
   const loops = Array.from({ length: Number(inFlight) }, () => sendUntil(begun + ms));
-  const counts = await Promise.all(loops);
-  const seconds = (performance.now() - begun) / 1000;
-  process.send({ rate: counts.reduce((sum, count) => sum + count, 0) / seconds });
+  const count = (await Promise.all(loops)).reduce((sum, each) => sum + each, 0);
+  const { user, system } = process.cpuUsage(cpu);
+  process.send({ rate: (count * 1000) / (performance.now() - begun), cpuMicros: (user + system) / count });
 });
+process.once('disconnect', () => process.exit());
 process.send('ready');

@@ -1,0 +1,63 @@
+// One app for the benchmark of scale: requests the erasure of so many users in one list, and carries them out.
+/* global gc, setInterval, clearInterval */
+import 'reflect-metadata';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DebateSpaceErasures, DebateSpaceModule } from 'nestjs-debate-space';
+import { storageOptions } from '../test-crash/engines.mjs';
+
+const SAMPLED_EVERY_MS = 2_000;
+const CONCURRENCY = 16;
+const [engine, place, applicationName, url, size] = process.argv.slice(2);
+const count = Number(size);
+
+class HostModule {}
+const plugin = DebateSpaceModule.forRoot({
+  apiKey: 'an-api-key',
+  secretKey: 'a secret key that is long enough for HS256',
+  applicationName,
+  authUrl: url,
+  baseUrl: `${url}/api`,
+  http: { rateLimit: false },
+  erasure: { concurrency: CONCURRENCY },
+  ...(await storageOptions({ engine, place })),
+});
+Module({ imports: [plugin] })(HostModule);
+const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
+const erasures = app.get(DebateSpaceErasures);
+
+function* uids(prefix, length) {
+  for (let n = 0; n < length; n += 1) yield `${prefix}-${n}`;
+}
+async function until(reference, isSo) {
+  while (!isSo(await erasures.status(reference))) await sleep(100);
+}
+const isDone = ({ state }) => state === 'done';
+
+// A token, connections, compiled code.
+await erasures.requestMany(uids('warm-up', 200), { mode: 'anonymize', reference: 'warm-up' });
+await until('warm-up', isDone);
+
+const heapUsed = () => {
+  gc();
+  return process.memoryUsage().heapUsed;
+};
+const before = heapUsed();
+let most = before;
+const sampling = setInterval(() => (most = Math.max(most, heapUsed())), SAMPLED_EVERY_MS);
+const reference = 'all';
+let begun = performance.now();
+await erasures.requestMany(uids('user', count), { mode: 'anonymize', reference });
+const requestedPerSecond = (1000 * count) / (performance.now() - begun);
+begun = performance.now();
+const { done: already } = await erasures.status(reference); // the runner has begun
+await until(reference, isDone);
+const donePerSecond = (1000 * (count - already)) / (performance.now() - begun);
+clearInterval(sampling);
+const { done } = await erasures.status(reference);
+if (done !== count) throw new Error(`${done} of ${count} are done`);
+process.send({ requestedPerSecond, donePerSecond, heapMb: (Math.max(most, heapUsed()) - before) / 1e6 });
+await app.close();
+process.exit(); // a client of Redis or Postgres may still be connected
