@@ -103,8 +103,7 @@ export class EndRecorder {
         if (isSuperseded) this.#emit({ type: 'logout-superseded', uid, count: 1 });
         return settled;
       },
-      cancel: () =>
-        this.#settle(end, () => (end.isStored ? this.#queue.cancel(end.entry.id) : undefined)),
+      cancel: () => this.#settle(end, () => (end.isStored ? this.#queue.cancel(end.entry.id) : undefined)),
     };
     this.#undecided.add(end);
     if (!this.#durable) return held;
