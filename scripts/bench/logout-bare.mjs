@@ -9,7 +9,7 @@ const VALUE = 'x'.repeat(400);
 const writers = {
   lmdb: async () => {
     const { open } = await import('lmdb');
-    // As libs/debate-space/src/storage/lmdb/lmdb-storage.ts opens it: a commit is synced before it is over.
+    // As libs/debate-space/src/storage/lmdb/lmdb-storage.ts opens it: a commit is synced before its promise resolves.
     const root = open({ path: `${place}/bare`, overlappingSync: false });
     const rows = root.openDB('rows', { encoding: 'string' });
     return (key) => rows.put(key, VALUE);

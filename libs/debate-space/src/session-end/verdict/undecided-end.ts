@@ -9,7 +9,7 @@ export class UndecidedEnd {
   readonly heldAt = performance.now(); // the machine's clock may be put back
   readonly #endedAt = Date.now();
   #entry: LogoutEntry | undefined;
-  /** Whether the queue has been told of it. */
+  /** Whether the queue has been asked to hold it. */
   isStored = false;
 
   /** @param isOpen whether its request may still decide it */
