@@ -1,7 +1,7 @@
 import type { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { JobKind } from './job-kind.js';
-import { LEASE_MS } from './job-queue.js';
+import { LEASE_MS, type ChangeListener } from './job-queue.js';
 import { WorkLoop } from './work-loop.js';
 
 const CLAIM_AGAIN_MS = 100;
@@ -48,7 +48,7 @@ export class JobLane<Claim> {
     return this.#underWay.size + this.#waiting.length;
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: ChangeListener): () => void {
     return this.kind.queue.onChange(listener);
   }
 

@@ -6,6 +6,9 @@ type MaybePromise<T> = T | Promise<T>;
  */
 export const LEASE_MS = 30_000;
 
+/** @param dueInMs in how many milliseconds something may be due; without it, now */
+export type ChangeListener = (dueInMs?: number) => void;
+
 /** The jobs of one kind that wait in the storage. Several processes may take jobs from the same queue. */
 export interface JobQueue<Claim> {
   /** Takes at most `limit` jobs that are due, for {@link LEASE_MS}. Nobody else gets one of them during its lease. */
@@ -24,5 +27,5 @@ export interface JobQueue<Claim> {
   maintain(): MaybePromise<void>;
 
   /** Calls `listener` when this process has made a job due earlier than {@link nextDueMs} said. @returns how to stop */
-  onChange(listener: () => void): () => void;
+  onChange(listener: ChangeListener): () => void;
 }

@@ -114,6 +114,20 @@ describe('the job runner', () => {
     expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
   });
 
+  it('does nothing for a hold, whose response is waiting', async () => {
+    const bench = new Bench(memory(), () => ok);
+    const claim = jest.spyOn(bench.outbox, 'claim');
+    bench.runner.start();
+    await sleep(50);
+    claim.mockClear();
+    const end = { id: 'of alice', uid: 'alice', reason: 'destroyed', endedAt: Date.now() } as const;
+    await bench.queue.hold(end);
+    await sleep(50);
+    expect(claim).not.toHaveBeenCalled();
+    await bench.queue.release(end.id);
+    await bench.until('logout-delivered');
+  });
+
   it('delivers nothing that is held, and what is held too long', async () => {
     const bench = new Bench(memory(), () => ok);
     bench.runner.start();

@@ -44,7 +44,9 @@ export class JobRunner {
         lane.loop.wake();
         return lane.maintain();
       });
-      const onChange = (): void => {
+      const onChange = (dueInMs = 0): void => {
+        // Every end of a session is held first, while its response waits; the next poll is early enough for that.
+        if (dueInMs > POLL_MS) return;
         this.#onProgress();
         lane.loop.wake();
       };

@@ -1,7 +1,7 @@
 import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
 import { isPromise } from '../async/is-promise.js';
-import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
+import { LEASE_MS, type ChangeListener, type JobQueue } from '../jobs/job-queue.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { LogoutQueue } from './logout-queue.js';
 import type { DeliveryProgress, LogoutEntry, LogoutJob, WaitingJob } from './logout.js';
@@ -140,7 +140,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     await inTime(this.queue.maintain());
   }
 
-  onChange(listener: () => void): () => void {
+  onChange(listener: ChangeListener): () => void {
     const stops = [this.memory, this.queue].map((queue) => queue.onChange(listener));
     return () => {
       for (const stop of stops) stop();

@@ -1,3 +1,4 @@
+import type { ChangeListener } from '../jobs/job-queue.js';
 import { STATES, type LogoutRecords, type OwnLogout } from './logout-records.js';
 import type { FinishedEntry, LogoutCounts, ParkedJob, UserHistory, WaitingJob } from './logout.js';
 import { dueAtOf, endedAtOf, endOf, idOf, queueId, userKeysUntil, userPrefix } from './queue-keys.js';
@@ -7,12 +8,12 @@ import { UNTRIED } from './stored-logout.js';
 export abstract class LogoutDesk {
   /** What this process holds or has claimed, by the id of the entry. */
   protected readonly own = new Map<string, OwnLogout>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<ChangeListener>();
 
   constructor(protected readonly records: LogoutRecords) {}
 
   /** Calls `listener` when this process has changed something that may be due earlier. @returns how to stop */
-  onChange(listener: () => void): () => void {
+  onChange(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -96,7 +97,7 @@ export abstract class LogoutDesk {
   }
 
   /** What was changed may be due earlier than the listeners know. */
-  protected changed(): void {
-    for (const listener of this.#listeners) listener();
+  protected changed(dueInMs = 0): void {
+    for (const listener of this.#listeners) listener(dueInMs);
   }
 }

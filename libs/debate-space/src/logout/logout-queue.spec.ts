@@ -47,6 +47,15 @@ const finished = async (outbox: LogoutQueue, name: string): Promise<readonly unk
   (await outbox.ofUser(`user of ${name}`)).finished;
 
 describe('the logout queue', () => {
+  it('tells how soon something may be due: a hold after its lease, a release now', () => {
+    const outbox = memoryQueue();
+    const told: unknown[] = [];
+    outbox.onChange((dueInMs) => told.push(dueInMs));
+    void outbox.hold(entry('a'), LEASE);
+    void outbox.release('a');
+    expect(told).toEqual([LEASE, 0]);
+  });
+
   it('holds, extends, releases and cancels synchronously on a storage that is', () => {
     const outbox = memoryQueue();
     const answers = [

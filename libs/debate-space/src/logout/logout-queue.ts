@@ -57,7 +57,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
         () => this.records.commit(absent, [...rowsOf(own), [userKey(own.stored.uidHash, own.id), '']]),
         (isMade) => {
           if (!isMade && !before) this.own.delete(entry.id); // it is in the queue, and not by this process
-          this.changed();
+          this.changed(leaseMs);
         },
       );
     });

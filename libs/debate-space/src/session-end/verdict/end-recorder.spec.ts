@@ -76,3 +76,46 @@ describe('an end that nobody decides', () => {
     expect(due).toEqual([]);
   });
 });
+
+describe('an end whose hold would be lost with the process', () => {
+  function recording(): { readonly outbox: ReturnType<typeof memoryQueue>; readonly recorder: EndRecorder } {
+    const outbox = memoryQueue();
+    const options = { durable: false, leaseMs: 300 };
+    return {
+      outbox,
+      recorder: new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, options),
+    };
+  }
+
+  it('is stored with its verdict, for which no response waits', async () => {
+    const { outbox, recorder } = recording();
+    const hold = jest.spyOn(outbox, 'hold');
+    const held = recorder.hold('alice', 'destroyed', 's1');
+    expect(held).not.toBeInstanceOf(Promise);
+    expect(hold).not.toHaveBeenCalled();
+    await (await held)?.release([]);
+    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
+  });
+
+  it('is never stored when it was none', async () => {
+    const { outbox, recorder } = recording();
+    const hold = jest.spyOn(outbox, 'hold');
+    await (await recorder.hold('alice', 'destroyed', 's1'))?.cancel();
+    recorder.close();
+    expect(hold).not.toHaveBeenCalled();
+  });
+
+  it('is delivered after a lease when nobody decides it', async () => {
+    const { outbox, recorder } = recording();
+    await recorder.hold('alice', 'destroyed', 's1', () => false);
+    await pause(800);
+    expect((await outbox.claim(10, 1_000)).map(({ entry }) => entry.uid)).toEqual(['alice']);
+  });
+
+  it('is stored when the app shuts down', async () => {
+    const { outbox, recorder } = recording();
+    await recorder.hold('alice', 'destroyed', 's1');
+    recorder.close();
+    expect(await outbox.counts()).toEqual({ held: 1, pending: 0, parked: 0 });
+  });
+});

@@ -1,16 +1,14 @@
 import { LRUCache } from 'lru-cache';
-import { randomUUID } from 'node:crypto';
 import { Containment } from '../../async/containment.js';
+import { chain, type MaybePromise } from '../../async/maybe-promise.js';
 import type { Emit, EndReason } from '../../events.js';
 import { AbortedError } from '../../errors.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
-import type { LogoutEntry } from '../../logout/logout.js';
+import { newEntry, UndecidedEnd } from './undecided-end.js';
 import { validateUid } from '../../uid.js';
 import type { Secret } from '../../secrets/secret.js';
-import { keyedHash } from '../../secrets/keyed-hash.js';
 import { isObject } from '../is-object.js';
-import { isPromise } from '../../async/is-promise.js';
 
 /** An end that is held in the storage and not proven yet. */
 export interface HeldEnd {
@@ -19,8 +17,6 @@ export interface HeldEnd {
   /** It was none. */
   cancel(): MaybePromise<unknown>;
 }
-
-type MaybePromise<T> = T | PromiseLike<T>;
 
 /** A handler that hangs must not postpone the logout of its user for ever. */
 const MAX_HOLD_MS = 5 * 60_000;
@@ -31,6 +27,8 @@ export type EndQueue = Pick<LogoutQueue, 'hold' | 'extend' | 'release' | 'cancel
 export interface EndRecorderOptions {
   /** @defaultValue 250 */
   readonly storageTimeoutMs?: number;
+  /** Whether what is stored outlives this process. @defaultValue true */
+  readonly durable?: boolean;
   /** @defaultValue `'deliver'` */
   readonly onRelogin?: 'deliver' | 'drop';
   /** @defaultValue 30,000 */
@@ -49,8 +47,9 @@ export class EndRecorder {
   readonly #containment: Containment;
   readonly #leaseMs: number;
   readonly #maxHoldMs: number;
-  /** The undecided ends whose leases are renewed: since when, and whether the request may still decide them. */
-  readonly #undecided = new Map<string, { readonly heldAt: number; readonly isOpen: () => boolean }>();
+  readonly #durable: boolean;
+  /** Those whose leases are renewed. */
+  readonly #undecided = new Set<UndecidedEnd>();
   readonly #timer: NodeJS.Timeout;
   #isClosed = false;
   /** Who was reported because of which request, known by its response: one notification per uid and request. */
@@ -66,12 +65,14 @@ export class EndRecorder {
     this.#containment = new Containment(emit);
     this.#leaseMs = options.leaseMs ?? LEASE_MS;
     this.#maxHoldMs = options.maxHoldMs ?? MAX_HOLD_MS;
+    this.#durable = options.durable ?? true;
     this.#timer = setInterval(this.#renewLeases.bind(this), this.#leaseMs / 3).unref();
     if (options.onRelogin === 'drop') this.#loginAt = new LRUCache({ max: MAX_REMEMBERED });
   }
 
   /**
-   * Holds an end and renews its lease until it is decided.
+   * Holds an end and renews its lease until it is decided. Where a hold would be lost with the process all the same, no
+   * response waits for it: it is made with the verdict, or as soon as leases are renewed.
    * @param isOpen whether the request of this end is still open: the lease is renewed only then
    * @returns `undefined` when the uid is none that the service can know. A promise only when the storage needs one.
    */
@@ -86,24 +87,30 @@ export class EndRecorder {
       this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
       return undefined;
     }
-    const sessionHash = sid === undefined ? undefined : keyedHash(this.#hashKey, 'session', sid);
-    const entry = { ...newEnd(), uid, reason, sessionHash };
-    const { id } = entry;
-    const heldAt = performance.now(); // the machine's clock may be put back
+    const end = new UndecidedEnd(uid, reason, sid, isOpen, this.#hashKey);
     const held: HeldEnd = {
       release: (responses) => {
         if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
-        const isSuperseded = (this.#loginAt?.get(uid) ?? -Infinity) > heldAt;
-        const settled = isSuperseded ? held.cancel() : this.#settle(id, () => this.#queue.release(id));
+        const isSuperseded = (this.#loginAt?.get(uid) ?? -Infinity) > end.heldAt;
+        const { id } = end.entry;
+        const release = (): MaybePromise<void> =>
+          chain(
+            () => this.#store(end),
+            () => this.#queue.release(id),
+          );
+        const settled = isSuperseded ? held.cancel() : this.#settle(end, release);
         this.#emit({ type: 'session-ended', id, uid, reason });
         if (isSuperseded) this.#emit({ type: 'logout-superseded', uid, count: 1 });
         return settled;
       },
-      cancel: () => this.#settle(id, () => this.#queue.cancel(id)),
+      cancel: () => this.#settle(end, () => (end.isStored ? this.#queue.cancel(end.entry.id) : undefined)),
     };
-    this.#undecided.set(id, { heldAt, isOpen });
-    const stored = this.#contained(() => this.#queue.hold(entry, this.#leaseMs));
-    return isPromise(stored) ? stored.then(() => held) : held;
+    this.#undecided.add(end);
+    if (!this.#durable) return held;
+    return chain(
+      () => this.#store(end),
+      () => held,
+    );
   }
 
   /** Whether `loggedIn` has an effect. */
@@ -126,6 +133,7 @@ export class EndRecorder {
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
+    for (const end of this.#undecided) void this.#store(end);
   }
 
   /** A logout that the host requests; resolves when the storage has it, rejects when the storage cannot take it. */
@@ -134,7 +142,7 @@ export class EndRecorder {
       const details = { operation: 'logoutUser', attempts: 0, outcome: 'not-sent', retryable: true } as const;
       throw new AbortedError('the app is shutting down', details);
     }
-    const entry = { ...newEnd(), uid, reason: 'requested' } as const;
+    const entry = newEntry({ uid, reason: 'requested', endedAt: Date.now() });
     await this.#queue.hold(entry, this.#leaseMs);
     await this.#queue.release(entry.id);
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
@@ -143,18 +151,26 @@ export class EndRecorder {
   /** Renews the leases of undecided ends, but not without end: a hold that nobody settles becomes due. */
   #renewLeases(): void {
     const now = performance.now();
-    for (const [id, { heldAt, isOpen }] of this.#undecided) {
-      const age = now - heldAt;
+    for (const end of this.#undecided) {
+      const age = now - end.heldAt;
       // Most ends are decided by the next time; what is younger has its whole lease then.
       if (age < this.#leaseMs / 3) continue;
-      if (age < this.#maxHoldMs && this.#containment.run('response', isOpen, false))
-        void this.#contained(() => this.#queue.extend(id, this.#leaseMs));
-      else this.#undecided.delete(id);
+      if (!end.isStored) void this.#store(end);
+      if (age < this.#maxHoldMs && this.#containment.run('response', end.isOpen, false))
+        void this.#contained(() => this.#queue.extend(end.entry.id, this.#leaseMs));
+      else this.#undecided.delete(end);
     }
   }
 
-  #settle(id: string, work: () => MaybePromise<void>): MaybePromise<unknown> {
-    this.#undecided.delete(id);
+  /** @returns resolves when the queue holds it, or cannot */
+  #store(end: UndecidedEnd): MaybePromise<unknown> {
+    if (end.isStored) return undefined;
+    end.isStored = true;
+    return this.#contained(() => this.#queue.hold(end.entry, this.#leaseMs));
+  }
+
+  #settle(end: UndecidedEnd, work: () => MaybePromise<void>): MaybePromise<unknown> {
+    this.#undecided.delete(end);
     return this.#contained(work);
   }
 
@@ -168,10 +184,4 @@ export class EndRecorder {
   #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
     return this.#containment.run<unknown>('outbox', work, undefined);
   }
-}
-
-/** The id begins with the moment, so that ids sort by age. */
-function newEnd(): Pick<LogoutEntry, 'id' | 'endedAt'> {
-  const endedAt = Date.now();
-  return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, endedAt };
 }

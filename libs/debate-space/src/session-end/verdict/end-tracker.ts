@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { EndReason } from '../../events.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import type { DetectorContext } from './detector-context.js';
+import { afterResponse } from './after-response.js';
 import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
 import type { HeldEnd } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';
@@ -94,6 +95,7 @@ export class EndTracker {
   async #decide(end: UndecidedEnd, key: string): Promise<void> {
     const { sid, uid, calls } = end;
     const { reader, registryWriter } = this.#context;
+    await afterResponse(partiesOf(end), this.#context.containment);
     let ended: boolean;
     let heard: number;
     do {

@@ -1,0 +1,21 @@
+import type { Containment } from '../../async/containment.js';
+import type { SessionRequest } from './session-request.js';
+
+/** A response that takes longer does not notice what it would wait for. */
+const MAX_WAIT_MS = 20;
+
+/** Lets a response go first, with which a logout is answered: until the first of the requests is closed. */
+export function afterResponse(
+  requests: readonly SessionRequest[],
+  containment: Containment,
+): Promise<void> | undefined {
+  if (requests.length === 0) return undefined;
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, MAX_WAIT_MS);
+    const closed = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    for (const request of requests) if (!request.onClose({ containment, closed })) closed();
+  });
+}
