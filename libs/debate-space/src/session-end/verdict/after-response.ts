@@ -1,4 +1,5 @@
 import type { Containment } from '../../async/containment.js';
+import { withTimeout } from '../../async/with-timeout.js';
 import type { SessionRequest } from './session-request.js';
 
 /** A response that takes longer does not notice what it would wait for. */
@@ -10,12 +11,8 @@ export function afterResponse(
   containment: Containment,
 ): Promise<void> | undefined {
   if (requests.length === 0) return undefined;
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, MAX_WAIT_MS);
-    const closed = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    for (const request of requests) if (!request.onClose({ containment, closed })) closed();
+  const closed = new Promise<void>((resolve) => {
+    for (const request of requests) if (!request.onClose({ containment, closed: resolve })) resolve();
   });
+  return withTimeout(closed, MAX_WAIT_MS, undefined);
 }
