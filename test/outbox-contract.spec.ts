@@ -79,7 +79,7 @@ const contract = (kind: OutboxKind): void => {
   });
 
   it('gives out what is released, immediately and as it came', async () => {
-    const all = entry('a', { uid: 'Zoë 🦊/007', reason: 'requested', sessionHash: 'h' });
+    const all = entry('a', { uid: 'Zoë 🦊/007', reason: 'requested' });
     await outbox.hold(all, LONG);
     await outbox.release('a');
     expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });

@@ -1,5 +1,5 @@
 // Logouts for the benchmarks of the queue, and how they get there.
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { LogoutEntry } from '../../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from './built-queue.js';
@@ -8,9 +8,8 @@ import type { LogoutQueue } from './built-queue.js';
 export function newEntry(): LogoutEntry {
   const endedAt = Date.now();
   const uid = `user-${randomUUID()}`;
-  const sessionHash = createHash('sha256').update(uid).digest('base64url');
   const id = `${String(endedAt).padStart(15, '0')}-${randomUUID()}`;
-  return { id, uid, reason: 'destroyed', endedAt, sessionHash };
+  return { id, uid, reason: 'destroyed', endedAt };
 }
 
 /** Does the work for all items, `atOnce` at a time, in their order. */

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DebateSpaceEvent } from 'nestjs-debate-space';
-import { Secret } from '../../debate-space/src/secrets/secret.js';
 import { defaultSessionUid } from '../../debate-space/src/session-end/default-session-uid.js';
 import { EndRecorder } from '../../debate-space/src/session-end/verdict/end-recorder.js';
 import { SessionEndDetector } from '../../debate-space/src/session-end/platforms/session-end-detector.js';
@@ -20,7 +19,7 @@ export function watching(store: object, slowOutbox: boolean): Watching {
   const outbox = memoryQueue();
   const hold = outbox.hold.bind(outbox);
   if (slowOutbox) outbox.hold = (...args) => nextTurn().then(() => hold(...args));
-  const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);
+  const recorder = new EndRecorder(outbox, emit);
   const detector = new SessionEndDetector(recorder, { uid: defaultSessionUid, graceMs: 10 }, emit);
   detector.watch(store);
   return {

@@ -6,7 +6,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { LogoutQueue } from '../logout/logout-queue.js';
-import { Secret } from '../secrets/secret.js';
 import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { SessionEndInterceptor } from './session-end.interceptor.js';
 
@@ -22,7 +21,7 @@ beforeEach(() => {
 
 /** What an app's server subscribes to. */
 function intercepted(handle: () => Observable<unknown>): Observable<unknown> {
-  const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, {
+  const recorder = new EndRecorder(outbox, () => undefined, {
     leaseMs: LEASE_MS,
   });
   const moduleRef = { get: () => recorder } as unknown as ModuleRef;

@@ -111,7 +111,7 @@ export class SessionEndInterceptor implements NestInterceptor {
     const isOpen = (): boolean => !marks.some((mark) => isObject(mark) && isClosed(mark));
     const hold = (): ReturnType<EndRecorder['hold']> => {
       const recorder = getDebateSpaceToken(name, EndRecorder);
-      return this.#moduleRef.get(recorder, { strict: false }).hold(user, 'explicit', undefined, isOpen);
+      return this.#moduleRef.get(recorder, { strict: false }).hold(user, 'explicit', isOpen);
     };
     return this.#containment.run('is DebateSpaceModule imported, with this name?', hold, undefined);
   }

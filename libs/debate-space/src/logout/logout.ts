@@ -9,8 +9,6 @@ export interface LogoutEntry {
   readonly reason: EndReason;
   /** Milliseconds since 1970. */
   readonly endedAt: number;
-  /** Keyed hash of the session id. */
-  readonly sessionHash?: string;
 }
 
 /** How far delivery has come. */

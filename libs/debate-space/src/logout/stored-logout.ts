@@ -55,10 +55,10 @@ export const PARKED = recordType<ParkedRecord>(
 export const FINISHED = recordType<FinishedEntry>(({ id }) => queueId(id), ['id'], ['finishedAt']);
 
 export function newLogout(entry: LogoutEntry, dueAt: number, { uids }: LogoutContext): StoredLogout {
-  const { id, uid, reason, endedAt, sessionHash } = entry;
+  const { id, uid, reason, endedAt } = entry;
   const uidHash = uids.hash(uid);
   const sealed = uids.seal(uid, 'logout', uidHash);
-  return { id, reason, endedAt, sessionHash, sealed, uidHash, turn: 1, dueAt, attempts: 0, rejections: 0 };
+  return { id, reason, endedAt, sealed, uidHash, turn: 1, dueAt, attempts: 0, rejections: 0 };
 }
 
 /** Never throws. @param id the id in the queue, to which the record must belong */
@@ -72,8 +72,8 @@ export function readLogout(
   const found = readRecord(LOGOUT, id, parked?.record ?? text);
   const stored = isReadable(found) ? found : undefined;
   const uid = stored && uids.open(stored.sealed, 'logout', stored.uidHash);
-  const { reason = 'destroyed', endedAt = endedAtOf(id), sessionHash } = stored ?? {};
-  const entry = { id: stored?.id ?? decodeURIComponent(id), uid: uid ?? '', reason, endedAt, sessionHash };
+  const { reason = 'destroyed', endedAt = endedAtOf(id) } = stored ?? {};
+  const entry = { id: stored?.id ?? decodeURIComponent(id), uid: uid ?? '', reason, endedAt };
   return { job: { entry, ...progressOf(stored ?? UNTRIED) }, stored, parked };
 }
 

@@ -42,7 +42,7 @@ async function lookAt(session: UserSession, context: SweepContext): Promise<void
     await inTime(registry.renew(session, nextLook(alive, Date.now(), sweepMs)));
     return;
   }
-  const held = await recorder.hold(session.uid, 'expired', session.sid);
+  const held = await recorder.hold(session.uid, 'expired');
   const remove = (): Promise<SessionRemoval> => inTime(registry.remove(session));
   // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is reported.
   const { removed, others } = await remove().catch(async (error: unknown) => {

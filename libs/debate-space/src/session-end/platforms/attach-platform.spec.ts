@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { DebateSpaceEvent } from '../../events.js';
-import { Secret } from '../../secrets/secret.js';
 import { attachPlatform } from './attach-platform.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';
@@ -10,7 +9,7 @@ import { SessionEndDetector } from './session-end-detector.js';
 it('an Express app whose requests cannot be watched for stores has its own methods back when the plugin leaves', () => {
   const events: DebateSpaceEvent[] = [];
   const emit = (event: DebateSpaceEvent): unknown => events.push(event);
-  const recorder = new EndRecorder({} as never, new Secret('key of a hash'), emit);
+  const recorder = new EndRecorder({} as never, emit);
   const detector = new SessionEndDetector(recorder, { uid: defaultSessionUid, graceMs: 10 }, emit);
   const handle = (): void => undefined;
   const app = { handle, request: Object.freeze({}) };

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { DebateSpaceEvent } from '../../events.js';
-import { Secret } from '../../secrets/secret.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';
 import { SessionEndDetector } from './session-end-detector.js';
@@ -10,7 +9,7 @@ let detector: SessionEndDetector;
 beforeEach(() => {
   events = [];
   const emit = (event: DebateSpaceEvent): unknown => events.push(event);
-  const recorder = new EndRecorder({} as never, new Secret('key of a hash'), emit);
+  const recorder = new EndRecorder({} as never, emit);
   detector = new SessionEndDetector(recorder, { uid: defaultSessionUid, graceMs: 10 }, emit);
 });
 

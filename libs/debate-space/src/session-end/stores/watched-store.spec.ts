@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
-import { Secret } from '../../secrets/secret.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';
 import { SessionEndDetector } from '../platforms/session-end-detector.js';
@@ -123,7 +122,7 @@ function watching(store: object, uid = defaultSessionUid): Watching {
   const events: DebateSpaceEvent[] = [];
   const emit = (event: DebateSpaceEvent): unknown => events.push(event);
   const outbox = memoryQueue();
-  const recorder = new EndRecorder(outbox, new Secret('key of a hash'), emit);
+  const recorder = new EndRecorder(outbox, emit);
   const detector = new SessionEndDetector(recorder, { uid, graceMs: 10 }, emit);
   detector.watch(store);
   return { detector, outbox, events };

@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
-import { Secret } from '../../secrets/secret.js';
 import { EndRecorder, type EndRecorderOptions } from './end-recorder.js';
 
 it('an end that is undecided for longer than the lease of its hold is not delivered', async () => {
@@ -17,9 +16,9 @@ it('an end that is undecided for longer than the lease of its hold is not delive
     if (extensions === 4) extendedOften(); // every third of the lease
     return extend(id, leaseMs);
   };
-  const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, { leaseMs: 300 });
+  const recorder = new EndRecorder(outbox, () => undefined, { leaseMs: 300 });
 
-  const held = await recorder.hold('alice', 'destroyed', 's1');
+  const held = await recorder.hold('alice', 'destroyed');
   await outlived;
 
   expect(await outbox.claim(10, 1_000)).toEqual([]);
@@ -36,11 +35,11 @@ describe('an end that nobody decides', () => {
   ): Promise<{ readonly renewals: number; readonly due: readonly string[] }> {
     const outbox = memoryQueue();
     const extend = jest.spyOn(outbox, 'extend');
-    const recorder = new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, {
+    const recorder = new EndRecorder(outbox, () => undefined, {
       leaseMs: 600,
       ...options,
     });
-    await recorder.hold('alice', 'explicit', undefined, isOpen);
+    await recorder.hold('alice', 'explicit', isOpen);
     then?.(recorder);
     await pause(1_600);
     const claimed = await outbox.claim(10, 1_000);
@@ -83,14 +82,14 @@ describe('an end whose hold would be lost with the process', () => {
     const options = { durable: false, leaseMs: 300 };
     return {
       outbox,
-      recorder: new EndRecorder(outbox, new Secret('key of a hash'), () => undefined, options),
+      recorder: new EndRecorder(outbox, () => undefined, options),
     };
   }
 
   it('is stored with its verdict, for which no response waits', async () => {
     const { outbox, recorder } = recording();
     const hold = jest.spyOn(outbox, 'hold');
-    const held = recorder.hold('alice', 'destroyed', 's1');
+    const held = recorder.hold('alice', 'destroyed');
     expect(held).not.toBeInstanceOf(Promise);
     expect(hold).not.toHaveBeenCalled();
     await (await held)?.release([]);
@@ -100,21 +99,21 @@ describe('an end whose hold would be lost with the process', () => {
   it('is never stored when it was none', async () => {
     const { outbox, recorder } = recording();
     const hold = jest.spyOn(outbox, 'hold');
-    await (await recorder.hold('alice', 'destroyed', 's1'))?.cancel();
+    await (await recorder.hold('alice', 'destroyed'))?.cancel();
     recorder.close();
     expect(hold).not.toHaveBeenCalled();
   });
 
   it('is delivered after a lease when nobody decides it', async () => {
     const { outbox, recorder } = recording();
-    await recorder.hold('alice', 'destroyed', 's1', () => false);
+    await recorder.hold('alice', 'destroyed', () => false);
     await pause(800);
     expect((await outbox.claim(10, 1_000)).map(({ entry }) => entry.uid)).toEqual(['alice']);
   });
 
   it('is stored when the app shuts down', async () => {
     const { outbox, recorder } = recording();
-    await recorder.hold('alice', 'destroyed', 's1');
+    await recorder.hold('alice', 'destroyed');
     recorder.close();
     expect(await outbox.counts()).toEqual({ held: 1, pending: 0, parked: 0 });
   });

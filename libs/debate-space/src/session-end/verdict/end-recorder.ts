@@ -1,13 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Containment } from '../../async/containment.js';
 import { chain, type MaybePromise } from '../../async/maybe-promise.js';
 import type { Emit, EndReason } from '../../events.js';
 import { AbortedError } from '../../errors.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
+import type { LogoutEntry } from '../../logout/logout.js';
 import type { LogoutQueue } from '../../logout/logout-queue.js';
-import { newEntry, UndecidedEnd } from './undecided-end.js';
 import { validateUid } from '../../uid.js';
-import type { Secret } from '../../secrets/secret.js';
 import { isObject } from '../is-object.js';
 
 /** An end that is held in the storage and not proven yet. */
@@ -37,12 +37,22 @@ export interface EndRecorderOptions {
   readonly maxHoldMs?: number;
 }
 
+/** An end of which nobody knows yet whether it is one. */
+interface UndecidedEnd {
+  readonly entry: LogoutEntry;
+  /** By the monotonic clock: that of the machine may be put back. */
+  readonly heldAt: number;
+  /** Whether its request may still decide it. */
+  readonly isOpen: () => boolean;
+  /** Whether the queue has been asked to hold it. */
+  isStored: boolean;
+}
+
 /** Writes ends into the storage: held before the session ends, then released or canceled. Only `request` rejects. */
 export class EndRecorder {
   /** How long a host may wait for the storage to hold an end, in milliseconds. Users must always be able to log out. */
   readonly storageTimeoutMs: number;
   readonly #queue: EndQueue;
-  readonly #hashKey: Secret;
   readonly #emit: Emit;
   readonly #containment: Containment;
   readonly #leaseMs: number;
@@ -57,10 +67,9 @@ export class EndRecorder {
   /** For `logout.onRelogin: 'drop'`, when users logged in last: an end may be proven after the next login. */
   readonly #loginAt: LRUCache<string, number> | undefined;
 
-  constructor(queue: EndQueue, hashKey: Secret, emit: Emit, options: EndRecorderOptions = {}) {
+  constructor(queue: EndQueue, emit: Emit, options: EndRecorderOptions = {}) {
     this.storageTimeoutMs = options.storageTimeoutMs ?? 250;
     this.#queue = queue;
-    this.#hashKey = hashKey;
     this.#emit = emit;
     this.#containment = new Containment(emit);
     this.#leaseMs = options.leaseMs ?? LEASE_MS;
@@ -79,7 +88,6 @@ export class EndRecorder {
   hold(
     uid: string,
     reason: EndReason,
-    sid?: string,
     isOpen: () => boolean = () => true,
   ): MaybePromise<HeldEnd | undefined> {
     const problem = validateUid(uid);
@@ -87,7 +95,12 @@ export class EndRecorder {
       this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
       return undefined;
     }
-    const end = new UndecidedEnd(uid, reason, sid, isOpen, this.#hashKey);
+    const end: UndecidedEnd = {
+      entry: newEntry(uid, reason),
+      heldAt: performance.now(),
+      isOpen,
+      isStored: false,
+    };
     const held: HeldEnd = {
       release: (responses) => {
         if (!this.#claimReport(uid, responses.filter(isObject))) return held.cancel();
@@ -142,7 +155,7 @@ export class EndRecorder {
       const details = { operation: 'logoutUser', attempts: 0, outcome: 'not-sent', retryable: true } as const;
       throw new AbortedError('the app is shutting down', details);
     }
-    const entry = newEntry({ uid, reason: 'requested', endedAt: Date.now() });
+    const entry = newEntry(uid, 'requested');
     await this.#queue.hold(entry, this.#leaseMs);
     await this.#queue.release(entry.id);
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
@@ -184,4 +197,10 @@ export class EndRecorder {
   #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
     return this.#containment.run<unknown>('outbox', work, undefined);
   }
+}
+
+/** The id begins with the moment, so that ids sort by age. */
+function newEntry(uid: string, reason: EndReason): LogoutEntry {
+  const endedAt = Date.now();
+  return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, uid, reason, endedAt };
 }

@@ -3,7 +3,6 @@ import { getEventListeners } from 'node:events';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
-import { Secret } from '../../secrets/secret.js';
 import { EndRecorder } from './end-recorder.js';
 import { ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
@@ -20,7 +19,7 @@ function trackerOf(stored: ReadonlyMap<string, string>): {
   const emit = (event: DebateSpaceEvent): void => {
     if (event.type === 'session-ended') ended.push(event.uid);
   };
-  const recorder = new EndRecorder(memoryQueue(), new Secret('key of a hash'), emit);
+  const recorder = new EndRecorder(memoryQueue(), emit);
   const shutdownSignal = new AbortController().signal;
   const tasks = new PendingTasks();
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));

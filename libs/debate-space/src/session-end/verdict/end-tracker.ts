@@ -60,7 +60,7 @@ export class EndTracker {
       known.isKept = false;
       return known.held;
     }
-    const held = recorder.hold(uid, reason, sid);
+    const held = recorder.hold(uid, reason);
     const parties = { actors: new Set(actors), holders: new Set(holders) };
     const end: UndecidedEnd = { sid, uid, ...parties, calls: [call], savedBack: false, isKept: false, held };
     if (sid !== undefined) this.#undecided.set(key, end);
