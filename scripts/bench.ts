@@ -12,7 +12,7 @@ interface Suite {
 const suites: Readonly<Record<string, () => Promise<Suite>>> = {
   session: () => import('./bench/session.js'),
   delivery: () => import('./bench/delivery.js'),
-  logout: () => untyped('./bench/logout.mjs'),
+  logout: () => import('./bench/logout.js'),
   outbox: () => import('./bench/outbox.js'),
   users: () => import('./bench/users.js'),
   start: () => import('./bench/start.js'),
@@ -54,8 +54,3 @@ await run({
   engines: values.engines.split(',') as EngineName[],
   isSimulated: values.simulate,
 });
-
-/** A benchmark that is JavaScript. */
-async function untyped(file: string): Promise<Suite> {
-  return (await import(file)) as Suite;
-}

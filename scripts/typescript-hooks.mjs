@@ -12,9 +12,8 @@ const settings = ['tsconfig.json', 'node_modules/typescript/package.json'].map(t
 mkdirSync(cache, { recursive: true });
 
 export function resolve(specifier, context, next) {
-  // `.mjs`: the benchmarks of the logout and the start, which are JavaScript, import TypeScript.
-  if (/^\.{1,2}\/.*\.m?js$/.test(specifier) && !context.parentURL.includes('/node_modules/')) {
-    const source = new URL(specifier.replace(/\.m?js$/, '.ts'), context.parentURL);
+  if (/^\.{1,2}\/.*\.js$/.test(specifier) && !context.parentURL.includes('/node_modules/')) {
+    const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL);
     if (existsSync(source)) return { url: source.href, shortCircuit: true };
   }
   // Without a link in node_modules, for a copy of the workspace that has none.

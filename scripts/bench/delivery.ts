@@ -10,7 +10,7 @@ import { inTurn, median, spread } from './measuring.js';
 
 const IN_FLIGHT = 16;
 const ROUND_MS = 1000;
-const service = new URL('./logout-service.mjs', import.meta.url);
+const service = new URL('./logout-service.ts', import.meta.url);
 const sender = new URL('./delivery-sender.ts', import.meta.url);
 
 /** The plugin with each adapter is compared with all that follow. */

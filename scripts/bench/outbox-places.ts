@@ -23,6 +23,9 @@ interface Programs {
   './host.ts': Serving;
   './delivery-host.ts': { readonly isReady: true };
   './delivery-service.ts': Serving;
+  './logout-bare.ts': object;
+  './logout-host.ts': Serving;
+  './logout-service.ts': Serving;
   './outbox-process.ts': object;
   './scale-service.ts': Serving;
 }

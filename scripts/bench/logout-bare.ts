@@ -3,15 +3,24 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 
-const [engine, place] = process.argv.slice(2);
-const VALUE = 'x'.repeat(400);
+/** How many writes to begin, one every so often; the answer is how long each took, in milliseconds. */
+export interface WritesQuestion {
+  readonly count: number;
+  readonly everyMs: number;
+}
 
-const writers = {
+const [engine = '', place = ''] = process.argv.slice(2);
+const VALUE = 'x'.repeat(400);
+const WARM_UP = 400;
+
+type Write = (key: string) => Promise<unknown>;
+
+const writers: Readonly<Record<string, () => Promise<Write>>> = {
   lmdb: async () => {
     const { open } = await import('lmdb');
     // As libs/debate-space/src/storage/lmdb/lmdb-storage.ts opens it: a commit is synced before its promise resolves.
     const root = open({ path: `${place}/bare`, overlappingSync: false });
-    const rows = root.openDB('rows', { encoding: 'string' });
+    const rows = root.openDB<string, string>('rows', { encoding: 'string' });
     return (key) => rows.put(key, VALUE);
   },
   redis: async () => {
@@ -29,24 +38,30 @@ const writers = {
     return (key) => pool.query('INSERT INTO bare VALUES ($1, $2)', [key, VALUE]);
   },
 };
-const write = await writers[engine]();
+const open = writers[engine];
+if (!open) throw new Error(`no such engine: ${engine}`);
+const write = await open();
 
 let writes = 0;
-async function timed() {
+async function timed(): Promise<number> {
   writes += 1;
   const begun = performance.now();
   await write(`${process.pid}:${writes}`);
   return performance.now() - begun;
 }
 
-for (let count = 0; count < 400; count += 1) await timed();
-process.on('message', async ({ count, everyMs }) => {
+async function timesOf({ count, everyMs }: WritesQuestion): Promise<void> {
   const begun = performance.now();
   const times = Array.from({ length: count }, async (_, index) => {
     await pause(begun + index * everyMs - performance.now());
     return timed();
   });
-  process.send(await Promise.all(times));
+  process.send?.(await Promise.all(times));
+}
+
+for (let count = 0; count < WARM_UP; count += 1) await timed();
+process.on('message', (message) => {
+  void timesOf(message as WritesQuestion);
 });
 process.once('disconnect', () => process.exit());
-process.send({});
+process.send?.({});

@@ -1,0 +1,65 @@
+// One host process for the benchmark of the logout: sessions in a MemoryStore, and the plugin with one of its storages;
+// or no plugin; or a handler that tells the service itself and waits for it.
+import 'reflect-metadata';
+import { Controller, Get, HttpCode, Module, Post, Req, type DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { INestApplication } from '@nestjs/common';
+import session from 'express-session';
+import { DebateSpaceModule } from 'nestjs-debate-space';
+import { storageOptions, type EngineName } from '../test-crash/engines.js';
+
+const [kind = '', serviceUrl = '', applicationName = '', place = ''] = process.argv.slice(2);
+
+interface SessionRequest {
+  readonly session: { user?: string; destroy(callback: () => void): void };
+}
+
+@Controller()
+class HostController {
+  @Get('hello')
+  hello(): string {
+    return 'hello';
+  }
+
+  @Post('login')
+  @HttpCode(200)
+  login(@Req() request: SessionRequest): string {
+    request.session.user = 'alice';
+    return 'hello alice';
+  }
+
+  @Post('logout')
+  @HttpCode(200)
+  async logout(@Req() request: SessionRequest): Promise<string> {
+    await new Promise<void>((resolve) => {
+      request.session.destroy(resolve);
+    });
+    if (kind === 'by hand') {
+      const response = await fetch(serviceUrl, { method: 'POST', body: 'logout_token=abc' });
+      await response.text();
+    }
+    return 'bye';
+  }
+}
+
+async function plugin(): Promise<DynamicModule> {
+  return DebateSpaceModule.forRoot({
+    apiKey: 'an-api-key',
+    secretKey: 'a secret key that is long enough for HS256',
+    applicationName,
+    authUrl: new URL('/auth', serviceUrl).href,
+    ...(await storageOptions({ engine: kind as EngineName, place })),
+  });
+}
+
+const imports = ['no plugin', 'by hand'].includes(kind) ? [] : [await plugin()];
+
+@Module({ imports, controllers: [HostController] })
+class HostModule {}
+
+const app: INestApplication = await NestFactory.create(HostModule, { logger: false });
+const secret = 'only for benchmarks, and long enough for it';
+app.use(session({ secret, resave: false, saveUninitialized: false }));
+await app.listen(0, '127.0.0.1');
+process.once('disconnect', () => process.exit());
+process.send?.({ url: await app.getUrl() });

@@ -1,0 +1,127 @@
+// npm run bench -- logout: what a logout's response waits for with each engine, beside no plugin, beside one bare durable
+// write of that engine, and beside a handler that waits for the service; and what other routes notice of logouts.
+import type { EngineName } from '../test-crash/engines.js';
+import type { BenchOptions } from './bench-options.js';
+import type { WritesQuestion } from './logout-bare.js';
+import { logoutTimes, rateBesideLogouts, warmUp } from './logout-browsers.js';
+import { inTurn, median, quantile, spread } from './measuring.js';
+import { ask, kill, start, storagePlaces, type Started } from './outbox-places.js';
+
+/** In milliseconds, and in requests a second of the other route: of a bare write there is none. */
+interface Measured {
+  readonly p50: number;
+  readonly p99: number;
+  readonly rate: number;
+}
+
+type Kind = EngineName | 'no plugin' | 'by hand';
+
+const EVERY_MS = 20;
+const LOGOUTS = 10; // of a turn: the next process has its turn soon, so that what else the machine does meets all of them
+const TURNS = 5; // of a round
+const BESIDE = { connections: 8, logouts: 50, everyMs: EVERY_MS };
+const NONE: Measured = { p50: NaN, p99: NaN, rate: NaN };
+// The first is what the others are compared with; the second is its equal, and how they differ is the machine's.
+const KINDS: readonly Kind[] = ['no plugin', 'no plugin', 'memory', 'lmdb', 'redis', 'postgres', 'by hand'];
+const DURABLE = ['lmdb', 'redis', 'postgres'] as const;
+
+export default async function logout({ pairs, rounds, engines }: BenchOptions): Promise<void> {
+  const { places, versions } = await storagePlaces();
+  console.log(versions);
+  const [service, slow] = [await start('./logout-service.ts'), await start('./logout-service.ts', ['100'])];
+  const isUsed = (engine: EngineName): boolean => engines.includes(engine) && places[engine] !== undefined;
+  const used = KINDS.filter((kind) => kind === 'no plugin' || kind === 'by hand' || isUsed(kind));
+  const durable = DURABLE.filter(isUsed);
+  console.log(`${pairs} times fresh processes, ${rounds} rounds each, in turn; ${1000 / EVERY_MS} logouts/s`);
+  const passes: (readonly Measured[])[] = [];
+  for (let pass = 0; pass < pairs; pass += 1) {
+    const hosts = await Promise.all(
+      used.map((kind) => {
+        const place = kind === 'no plugin' || kind === 'by hand' ? '' : (places[kind] ?? '');
+        const { url } = kind === 'by hand' ? slow : service;
+        return start('./logout-host.ts', [kind, url, `pass-${pass}`, place]);
+      }),
+    );
+    const bare = await Promise.all(
+      durable.map((engine) => start('./logout-bare.ts', [engine, places[engine] ?? ''])),
+    );
+    passes.push(await onePass(hosts, bare, rounds, pass % 2 === 1));
+    for (const { child } of [...hosts, ...bare]) await kill(child);
+  }
+  report(used, passes);
+  reportBare(used, durable, passes);
+  process.exit();
+}
+
+/** For each host, then for each process of bare writes. */
+async function onePass(
+  hosts: readonly Started[],
+  bare: readonly Started<object>[],
+  rounds: number,
+  turned: boolean,
+): Promise<readonly Measured[]> {
+  for (const { url } of hosts) await warmUp(url);
+  const writes: WritesQuestion = { count: LOGOUTS, everyMs: EVERY_MS };
+  const turns = [
+    ...hosts.map(
+      ({ url }) =>
+        () =>
+          logoutTimes(url, LOGOUTS, EVERY_MS),
+    ),
+    ...bare.map(
+      ({ child }) =>
+        async () =>
+          (await ask(child, { ...writes })) as number[],
+    ),
+  ];
+  const times = turns.map((): number[][] => []);
+  const timing = turns.map((turn, index) => async () => {
+    times[index]?.push(await turn());
+    return 0;
+  });
+  await inTurn(timing, rounds * TURNS, turned);
+  const beside = hosts.map(
+    ({ url }) =>
+      () =>
+        rateBesideLogouts(url, BESIDE),
+  );
+  const rates = await inTurn(beside, rounds, turned);
+  return times.map((each, index) => {
+    const all = each.slice(1).flat(); // the first round is for warming up
+    return { p50: quantile(all, 0.5), p99: quantile(all, 0.99), rate: rates[index] ?? NaN };
+  });
+}
+
+function report(used: readonly Kind[], passes: readonly (readonly Measured[])[]): void {
+  const lines = (text: string, first: number, value: (one: Measured, none: Measured) => number): void => {
+    console.log(`\n${text}`);
+    for (const [index, kind] of used.entries()) {
+      if (index < first) continue;
+      const title = index === 1 ? 'no plugin again (control)' : kind;
+      const values = passes.map((pass) => value(pass[index] ?? NONE, pass[0] ?? NONE));
+      console.log(`  ${title.padEnd(26)} ${spread(values)}`);
+    }
+  };
+  lines('another route while users log out: requests/s ÷ no plugin', 1, (one, none) => one.rate / none.rate);
+  lines('added to a logout, p50, ms', 1, (one, none) => one.p50 - none.p50);
+  lines('added to a logout, p99, ms', 1, (one, none) => one.p99 - none.p99);
+  lines('a logout, p50, ms', 0, (one) => one.p50);
+  lines('a logout, p99, ms', 0, (one) => one.p99);
+  const rate = median(passes.map(([none = NONE]) => none.rate));
+  console.log(`\nanother route: ${Math.round(rate)} requests/s without plugin`);
+}
+
+function reportBare(
+  used: readonly Kind[],
+  durable: readonly EngineName[],
+  passes: readonly (readonly Measured[])[],
+): void {
+  console.log('\nadded to a logout, p50 ÷ one bare durable write, p50; then p50 and p99 of that write, ms');
+  for (const [index, engine] of durable.entries()) {
+    const writes = passes.map((pass) => pass[used.length + index] ?? NONE);
+    const added = passes.map((pass) => (pass[used.indexOf(engine)] ?? NONE).p50 - (pass[0] ?? NONE).p50);
+    const ratio = spread(added.map((ms, pass) => ms / (writes[pass] ?? NONE).p50));
+    const [p50, p99] = [spread(writes.map((one) => one.p50)), spread(writes.map((one) => one.p99))];
+    console.log(`  ${engine.padEnd(26)} ${ratio}   ${p50}   ${p99}`);
+  }
+}
