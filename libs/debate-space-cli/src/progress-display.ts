@@ -1,4 +1,4 @@
-import { Format, MultiBar, Presets, type GenericFormatter } from 'cli-progress';
+import cliProgress, { type GenericFormatter } from 'cli-progress';
 import type { CliIo } from './cli-io.js';
 
 /** Shows how far long work has come. */
@@ -9,6 +9,9 @@ export interface ProgressDisplay {
   note(text: string): void;
   end(): void;
 }
+
+// Node.js finds not all names of a CommonJS module: `Format` comes with the default export only.
+const { Format, MultiBar, Presets } = cliProgress;
 
 const LINE_EVERY_MS = 30_000;
 const DEFAULT_COLUMNS = 80;

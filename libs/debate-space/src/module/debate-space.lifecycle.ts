@@ -80,7 +80,10 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       );
       for (const warning of bootWarnings(this.application, this.signer, this.modules)) logger.warn(warning);
     });
-    if (options.worker) this.#loading = setTimeout(this.#load, LOAD_MS).unref();
+    const load = (): void => {
+      this.#containment.run('start', () => Promise.all([this.signer.load(), this.transport.load()]));
+    };
+    if (options.worker) this.#loading = setTimeout(load, LOAD_MS).unref();
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -88,10 +91,6 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     clearTimeout(this.#loading);
     await this.shutdown.run();
   }
-
-  readonly #load = (): void => {
-    this.#containment.run('start', () => Promise.all([this.signer.load(), this.transport.load()]));
-  };
 
   /** Not when the identity provider notifies the service of the ends. */
   #attach(): void {
