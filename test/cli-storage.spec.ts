@@ -120,7 +120,7 @@ describe('a storage that cannot be used', () => {
     const env = configuredFor(service, { DEBATE_SPACE_STORAGE: `redis://127.0.0.1:${await freePort()}` });
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);
-    expect(err).toContain('DEBATE_SPACE_STORAGE_KEY is not set; give the option storageKey of your app');
+    expect(err).toContain('DEBATE_SPACE_STORAGE_KEY is not set; hint: give the option storageKey');
     expect(err).not.toContain('ECONNREFUSED');
   });
 });
