@@ -7,7 +7,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import ts from 'typescript';
 import { manifestOf } from './manifest.js';
@@ -150,7 +150,10 @@ function transpile(place: string, type: Host['type'], file: string, done = new S
     emitDecoratorMetadata: true,
     esModuleInterop: true,
   };
-  const { outputText } = ts.transpileModule(readFileSync(join(root, file), 'utf8'), { compilerOptions });
+  const transpiled = ts.transpileModule(readFileSync(join(root, file), 'utf8'), { compilerOptions });
+  // The host does not have the package of the fixtures, only its files that are needed.
+  const fixtures = relative(dirname(file), 'libs/debate-space-fixtures/src');
+  const outputText = transpiled.outputText.replaceAll(/(["'])debate-space-fixtures\//g, `$1${fixtures}/`);
   const target = join(place, file.replace(/\.ts$/, '.js'));
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, outputText);
