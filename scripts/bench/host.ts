@@ -1,5 +1,6 @@
 // One host process for the benchmark: a trivial route behind a session library, with or without the plugin.
 import 'reflect-metadata';
+import type { Server } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import { Controller, Get, HttpCode, Module, Post, Req } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -58,6 +59,8 @@ const start: Readonly<Record<Platform, () => Promise<INestApplication>>> = {
 };
 const app = await start[platform as Platform]();
 await app.listen(0, '127.0.0.1');
+// A busy machine may stall a browser for longer than Node.js keeps an idle connection.
+(app.getHttpServer() as Server).keepAliveTimeout = 60_000;
 let stopProfile: (() => Promise<OwnShare>) | undefined;
 const answers = {
   /** In µs, of this process in user and system. */

@@ -124,10 +124,10 @@ async function reportProfile(
 ): Promise<void> {
   const { child, url } = await start('./host.ts', ['with', platform]);
   const cookie = await cookieFor(url);
-  await load(url, cookie, guard ? REQUESTS : WARM_UP);
+  await load(url, cookie, WARM_UP);
   const before = await cpuOf(child);
   await ask(child, 'profile');
-  const requests = (guard ? 2 : 5) * REQUESTS;
+  const requests = 6 * REQUESTS;
   await load(url, cookie, requests);
   const { own, ownAndCalled, samples, functions } = (await ask(child, 'profiled')) as OwnShare;
   const cpu = ((await cpuOf(child)) - before) / requests;
