@@ -64,6 +64,23 @@ const policies = [
 ] as const;
 const cases = stacks.flatMap((stack) => policies.map((policy) => ({ ...stack, ...policy })));
 
+type UidOf = () => Promise<string | number | undefined>;
+
+/** @param answer is called each time that the plugin asks whose JWT it is, with what verifies it */
+async function startJwtHost(answer: (uidOf: UidOf) => ReturnType<UidOf>): Promise<EndingHost> {
+  const kind = cookieHosts.find(({ name }) => name === 'Fastify, a JWT in a cookie');
+  if (!kind) throw new Error('no such host');
+  return scene.add(
+    kind.start({
+      debateSpace: using(scene.service, { logout: { onRelogin: 'drop' } }),
+      cookie: ({ name, uid }) => ({
+        name,
+        uid: (value, request) => answer(async () => uid(value, request)),
+      }),
+    }),
+  );
+}
+
 describe('while the logout of a user still waits', () => {
   it.each(cases)(
     'on $name, with onRelogin $onRelogin: the service receives $reported',
@@ -134,6 +151,47 @@ describe('while the logout of a user still waits', () => {
     const body = new URLSearchParams({ uid: 'alice' });
     await fetch(`${host.url}/login`, { method: 'POST', headers: { cookie: 'session=run-out' }, body });
     expect(await loggedOut(1)).toEqual(['alice']);
+  });
+
+  it('a login that is known late cancels no logout that came after it', async () => {
+    const [asking, known] = [new Latch(), new Latch()];
+    let asked = 0;
+    const host = await startJwtHost(async (uidOf) => {
+      asked += 1;
+      if (asked > 1) return uidOf();
+      await asking.passed;
+      const uid = await uidOf();
+      setImmediate(() => {
+        known.open();
+      });
+      return uid;
+    });
+    const waits = firstEvent(host.app, 'logout-retrying');
+    await scene.service.goDown();
+    const browser = await logInTo(host, 'alice');
+    await browser.post('/act');
+    await waits;
+    asking.open();
+    await known.passed;
+    expect(await loggedOut(1)).toEqual(['alice']);
+  });
+
+  it('a logout that is known late is superseded by a login that came after it', async () => {
+    const asking = new Latch();
+    let asked = 0;
+    const host = await startJwtHost(async (uidOf) => {
+      asked += 1;
+      if (asked === 2) await asking.passed;
+      return uidOf();
+    });
+    const superseded = firstEvent(host.app, 'logout-superseded');
+    await scene.service.goDown();
+    const browser = await logInTo(host, 'alice');
+    await browser.post('/act');
+    await browser.post('/login', { uid: 'alice' });
+    asking.open();
+    expect(await superseded).toEqual({ type: 'logout-superseded', uid: 'alice', count: 1 });
+    expect(await loggedOut()).toEqual([]);
   });
 
   it('a login before the end is proven is reported as superseding it', async () => {

@@ -13,6 +13,17 @@ import { onHead } from './response-head.js';
 const ASK_TIMEOUT_MS = 5_000;
 const MAX_REMEMBERED = 10_000;
 
+/** What a response makes of the cookies of a browser. Times are of `performance.now()`. */
+interface CookieChange {
+  readonly now: CookieRequest;
+  readonly next: CookieRequest;
+  readonly response: ServerResponse;
+  /** When the request came. */
+  readonly since: number;
+  /** When the cookies left. */
+  readonly at: number;
+}
+
 /**
  * Sessions that live in a cookie (session-endings.md, rule 6): the `Set-Cookie` that leaves decides. Compared are the
  * users that the browser is before and after it, on every route of the server.
@@ -48,22 +59,16 @@ export class CookieSessions {
       if (changed.length === 0) return;
       const now = { headers, cookies: sent };
       const next = { headers: { ...headers, cookie: stringifyCookie(after) }, cookies: after };
-      for (const cookie of changed) void tasks.track(this.#decide(cookie, now, next, response, since));
+      // Who the users are may be known late: after the next login or logout.
+      const change = { now, next, response, since, at: performance.now() };
+      for (const cookie of changed) void tasks.track(this.#decide(cookie, change));
     });
   }
 
-  /**
-   * Decides whether a response ends the session of one cookie.
-   * @param since when the request came, by `performance.now()`
-   */
-  async #decide(
-    cookie: SessionCookie,
-    now: CookieRequest,
-    next: CookieRequest,
-    response: ServerResponse,
-    since: number,
-  ): Promise<void> {
+  /** Decides whether a response ends the session of one cookie. */
+  async #decide(cookie: SessionCookie, change: CookieChange): Promise<void> {
     const { recorder } = this.#context;
+    const { now, next, response, since, at } = change;
     const [value, nextValue] = [now, next].map(({ cookies }) => cookieValue(cookies, cookie.name));
     if (value === undefined && !recorder.wantsLogins) return;
     await Promise.resolve(); // not within the host's `writeHead`: the function that finds the user is the host's
@@ -72,7 +77,7 @@ export class CookieSessions {
     const nextUid = await this.#userOf(cookie, next);
     if (uid === nextUid) return;
     // A cookie that was nobody's any more is renewed, most likely.
-    if (nextUid !== undefined && (uid !== undefined || value === undefined)) recorder.loggedIn(nextUid);
+    if (nextUid !== undefined && (uid !== undefined || value === undefined)) recorder.loggedIn(nextUid, at);
     if (uid === undefined) return;
     const key = createHash('sha256')
       .update(`${cookie.name}=${value ?? ''}`)
@@ -81,7 +86,7 @@ export class CookieSessions {
     this.#reportedAt.set(key, performance.now());
     const reason =
       nextUid !== undefined ? 'user-replaced' : nextValue === undefined ? 'destroyed' : 'user-removed';
-    const held = await recorder.hold(uid, reason);
+    const held = await recorder.hold(uid, reason, undefined, at);
     await held?.release([response]);
   }
 

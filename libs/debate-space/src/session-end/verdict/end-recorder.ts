@@ -83,12 +83,14 @@ export class EndRecorder {
    * Holds an end and renews its lease until it is decided. Where a hold would be lost with the process all the same, no
    * response waits for it: it is made with the verdict, or as soon as leases are renewed.
    * @param isOpen whether the request of this end is still open: the lease is renewed only then
+   * @param at when it happened, by `performance.now()`
    * @returns `undefined` when the uid is none that the service can know. A promise only when the storage needs one.
    */
   hold(
     uid: string,
     reason: EndReason,
     isOpen: () => boolean = () => true,
+    at = performance.now(),
   ): MaybePromise<HeldEnd | undefined> {
     const problem = validateUid(uid);
     if (problem !== undefined) {
@@ -96,8 +98,8 @@ export class EndRecorder {
       return undefined;
     }
     const end: UndecidedEnd = {
-      entry: newEntry(uid, reason),
-      heldAt: performance.now(),
+      entry: newEntry(uid, reason, at),
+      heldAt: at,
       isOpen,
       isStored: false,
     };
@@ -131,12 +133,15 @@ export class EndRecorder {
     return this.#loginAt !== undefined;
   }
 
-  /** A user has logged in: what is pending from before would close the newer debate session. */
-  loggedIn(uid: string): void {
+  /**
+   * A user has logged in: what is pending from before would close the newer debate session.
+   * @param at when, by `performance.now()`; it may be known late, after the next end
+   */
+  loggedIn(uid: string, at = performance.now()): void {
     if (!this.#loginAt) return;
-    this.#loginAt.set(uid, performance.now());
+    this.#loginAt.set(uid, Math.max(at, this.#loginAt.get(uid) ?? at));
     const supersede = async (): Promise<void> => {
-      const count = await this.#queue.supersede(uid, Date.now());
+      const count = await this.#queue.supersede(uid, dateOf(at));
       if (count > 0) this.#emit({ type: 'logout-superseded', uid, count });
     };
     void this.#contained(supersede);
@@ -200,7 +205,12 @@ export class EndRecorder {
 }
 
 /** The id begins with the moment, so that ids sort by age. */
-function newEntry(uid: string, reason: EndReason): LogoutEntry {
-  const endedAt = Date.now();
+function newEntry(uid: string, reason: EndReason, at = performance.now()): LogoutEntry {
+  const endedAt = dateOf(at);
   return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, uid, reason, endedAt };
+}
+
+/** @param at by `performance.now()` @returns by `Date.now()` */
+function dateOf(at: number): number {
+  return Math.round(Date.now() - (performance.now() - at));
 }
