@@ -6,8 +6,8 @@
  *
  * The descriptions are not `.describe()` of the schema, because a host's editor shows the comments of the `.d.ts` only, and
  * TypeScript drops those of an inferred type when it emits it. Interfaces generated from the schema would have every
- * description twice in `src`, and the types of functions, which zod does not know, would be written by hand all the same.
- * Hand-written interfaces also keep zod out of the host's type check.
+ * description twice in `src`, and the types of functions, which valibot does not know, would be written by hand all the same.
+ * Hand-written interfaces also keep valibot out of the host's type check.
  */
 import { writeFileSync } from 'node:fs';
 import { generatedFiles } from './docs-options/generated-files.js';

@@ -2,8 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { z } from 'zod';
-import { optionsSchema } from '../libs/debate-space/src/module/options-schema.js';
+import { optionGroups, options } from '../libs/debate-space/src/module/options-schema.js';
 import { resolveOptions } from '../libs/debate-space/src/module/resolve-options.js';
 import { generatedFiles } from '../scripts/docs-options/generated-files.js';
 import { pageOf } from 'debate-space-fixtures/docs-snippets.js';
@@ -20,10 +19,11 @@ const rows = new Map(
   }),
 );
 
-const names = Object.entries(optionsSchema.shape).flatMap(([name, schema]) => {
-  if (!(schema instanceof z.ZodPrefault)) return [name];
-  return Object.keys(schema.unwrap().unwrap().shape).map((key) => `${name}.${key}`);
-});
+const names = Object.keys(options).flatMap((name) =>
+  Object.hasOwn(optionGroups, name)
+    ? Object.keys(optionGroups[name as keyof typeof optionGroups]).map((key) => `${name}.${key}`)
+    : [name],
+);
 
 /** What the editor of a host shows for an expression of these options: from the `.d.ts` files as the package has them. */
 function hovers(paths: readonly string[]): string[] {

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { parse } from 'valibot';
 import { optionsSchema } from '../../libs/debate-space/src/module/options-schema.js';
 
 const REQUIRED = {
@@ -12,7 +13,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** The default of an option as text, when the schema has one that is data: not a function, nor something to open. */
 export function schemaDefault(path: string): string | undefined {
   if (path in REQUIRED) return undefined;
-  const options: unknown = optionsSchema.parse(REQUIRED);
+  const options: unknown = parse(optionsSchema, REQUIRED);
   const value = path.split('.').reduce((at, name) => (at as Record<string, unknown>)[name], options);
   if (!isData(value)) return undefined;
   const text = inspect(value, { numericSeparator: true, breakLength: Infinity });

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as v from 'valibot';
 import type { RecordType } from '../storage/record-type.js';
 import type { StorageRow } from '../storage/storage.js';
 import type { ErasureMode } from '../events.js';
@@ -81,91 +81,91 @@ export function lastPart(key: string): string {
 /** The key of the batch to which an index row leads. */
 export const batchOf = ([row]: StorageRow): string => batchKey(lastPart(row));
 
-const MODE = z.enum(['anonymize', 'delete']);
+const MODE = v.picklist(['anonymize', 'delete']);
 
 /**
  * All erasures of one reference. Moments are those of the storage's clock, except `askedAt` and `finishedAt`, which
  * people read.
  */
-export type StoredBatch = z.infer<typeof STORED_BATCH>;
-const STORED_BATCH = z.object({
-  reference: z.string(),
+export type StoredBatch = v.InferOutput<typeof STORED_BATCH>;
+const STORED_BATCH = v.object({
+  reference: v.string(),
   mode: MODE,
-  requestedBy: z.string().optional(),
+  requestedBy: v.optional(v.string()),
   /** Raised by every change, so that none goes unnoticed by another. */
-  revision: z.number(),
-  askedAt: z.number(),
+  revision: v.number(),
+  askedAt: v.number(),
   /** When it was requested. */
-  since: z.number(),
-  complete: z.boolean(),
+  since: v.number(),
+  complete: v.boolean(),
   /** Which call reads the list; none for a single user. */
-  reader: z.string().optional(),
-  paused: z.boolean(),
-  canceling: z.boolean(),
-  started: z.boolean(),
+  reader: v.optional(v.string()),
+  paused: v.boolean(),
+  canceling: v.boolean(),
+  started: v.boolean(),
   /** When it was last resumed. */
-  resumedSince: z.number().optional(),
-  finishedAt: z.number().optional(),
-  finishedSince: z.number().optional(),
+  resumedSince: v.optional(v.number()),
+  finishedAt: v.optional(v.number()),
+  finishedSince: v.optional(v.number()),
   /** When it has something to do, at the earliest; absent when it has not. */
-  dueAt: z.number().optional(),
+  dueAt: v.optional(v.number()),
   /** When it is reported as overdue. */
-  overdueAt: z.number().optional(),
+  overdueAt: v.optional(v.number()),
   /** The sum of the other counts and of the users that wait. */
-  total: z.number(),
-  done: z.number(),
-  notFound: z.number(),
-  vetoed: z.number(),
-  canceled: z.number(),
-  failed: z.number(),
+  total: v.number(),
+  done: v.number(),
+  notFound: v.number(),
+  vetoed: v.number(),
+  canceled: v.number(),
+  failed: v.number(),
 });
 
 /** One user's erasure in one mode that is not finished. Moments are those of the storage's clock. */
-export type StoredEntry = z.infer<typeof STORED_ENTRY>;
-const STORED_ENTRY = z.object({
-  uidHash: z.string(),
+export type StoredEntry = v.InferOutput<typeof STORED_ENTRY>;
+const STORED_ENTRY = v.object({
+  uidHash: v.string(),
   mode: MODE,
   /** Random: a later erasure of the same user has another. */
-  id: z.string(),
+  id: v.string(),
   /** The uid, encrypted. */
-  sealed: z.string(),
+  sealed: v.string(),
   /** All references that ask for it, the earliest first; it is done once. */
-  references: z.array(z.string()),
+  references: v.array(v.string()),
   /** When it was requested, or retried: `erasure.giveUpAfterMs` counts from then on. */
-  since: z.number(),
+  since: v.number(),
   /** When it is due; while it is claimed, when the lease ends. */
-  dueAt: z.number(),
+  dueAt: v.number(),
   /** The id of the claim: a later claim of the same erasure has another. */
-  lease: z.string().optional(),
+  lease: v.optional(v.string()),
   /** How many requests were sent. */
-  attempts: z.number(),
+  attempts: v.number(),
   /** How often in a row it failed, since it was requested or retried. */
-  failures: z.number(),
+  failures: v.number(),
   /** Whether one of the attempts may have been carried out. */
-  unknown: z.boolean(),
+  unknown: v.boolean(),
   /** How many of the logouts before it the service has answered with 400. */
-  rejections: z.number(),
-  parked: z.boolean(),
-  cause: z.string().optional(),
+  rejections: v.number(),
+  parked: v.boolean(),
+  cause: v.optional(v.string()),
   /** Why it is parked, and what to do about it. */
-  hint: z.string().optional(),
+  hint: v.optional(v.string()),
 });
 
 /** What is kept of one user's erasure for one reference. Moments are those of the machine's clock. */
-export type StoredReceipt = z.infer<typeof STORED_RECEIPT>;
-const STORED_RECEIPT = z.object({
-  reference: z.string(),
-  uidHash: z.string(),
+export type StoredReceipt = v.InferOutput<typeof STORED_RECEIPT>;
+const STORED_RECEIPT = v.object({
+  reference: v.string(),
+  uidHash: v.string(),
   mode: MODE,
-  requestedBy: z.string().optional(),
-  askedAt: z.number(),
-  doneAt: z.number(),
-  attempts: z.number(),
-  outcome: z.enum(['erased', 'not-found', 'vetoed', 'canceled']),
-  status: z.number().optional(),
-  loggedOut: z.boolean(),
-  reason: z.string().optional(),
-  uncertain: z.literal(true).optional(),
+  requestedBy: v.optional(v.string()),
+  askedAt: v.number(),
+  doneAt: v.number(),
+  attempts: v.number(),
+  outcome: v.picklist(['erased', 'not-found', 'vetoed', 'canceled']),
+  status: v.optional(v.number()),
+  loggedOut: v.boolean(),
+  reason: v.optional(v.string()),
+  uncertain: v.optional(v.literal(true)),
 });
 
 export const BATCH: RecordType<StoredBatch> = {
@@ -179,7 +179,7 @@ export const BATCH: RecordType<StoredBatch> = {
     ...(dueAt === undefined ? [] : [timeKey('due', dueAt, reference)]),
     ...(overdueAt === undefined ? [] : [timeKey('overdue', overdueAt, reference)]),
   ],
-  isRecord: (value): value is StoredBatch => STORED_BATCH.safeParse(value).success,
+  isRecord: (value): value is StoredBatch => v.is(STORED_BATCH, value),
 };
 
 export const ENTRY: RecordType<StoredEntry> = {
@@ -189,12 +189,12 @@ export const ENTRY: RecordType<StoredEntry> = {
     references.map((reference) =>
       parked ? parkedKey(reference, uidHash) : dueKey(reference, dueAt, uidHash),
     ),
-  isRecord: (value): value is StoredEntry => STORED_ENTRY.safeParse(value).success,
+  isRecord: (value): value is StoredEntry => v.is(STORED_ENTRY, value),
 };
 
 export const RECEIPT: RecordType<StoredReceipt> = {
   version: 1,
   key: ({ reference, uidHash }) => receiptKey(reference, uidHash),
   indexes: ({ reference, uidHash }) => [userKey(uidHash, reference)],
-  isRecord: (value): value is StoredReceipt => STORED_RECEIPT.safeParse(value).success,
+  isRecord: (value): value is StoredReceipt => v.is(STORED_RECEIPT, value),
 };

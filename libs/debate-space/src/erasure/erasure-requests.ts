@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as v from 'valibot';
 import { ErasureError, invalidArgument } from '../errors.js';
 import { isReadable, UnreadableRecord } from '../storage/record-type.js';
 import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
@@ -11,25 +11,25 @@ import { chunksOf } from './uid-source.js';
 /** The number of users that are added, canceled or retried in one commit. */
 export const USERS_PER_COMMIT = 250;
 
-const text = (name: string, max: number): z.ZodType<string> =>
-  z.custom<string>(
+const text = (name: string, max: number) =>
+  v.custom<string>(
     (value) => records.isText(value, max),
     `${name} must be a text of 1 to ${max} characters, without control characters or lone surrogates`,
   );
-const BATCH_REQUEST = z.object({
-  mode: z.enum(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
+const BATCH_REQUEST = v.object({
+  mode: v.picklist(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
   reference: text('reference', records.MAX_REFERENCE_LENGTH),
-  requestedBy: text('requestedBy', 256).optional(),
+  requestedBy: v.optional(text('requestedBy', 256)),
 });
 
 /** What a request says beside the uids. */
-export type BatchRequest = z.infer<typeof BATCH_REQUEST>;
+export type BatchRequest = v.InferOutput<typeof BATCH_REQUEST>;
 
 /** Checks what a request says beside the uids. @throws {@link InvalidArgumentError} */
-export function batchRequest(request: BatchRequest): BatchRequest {
-  const { data, error } = BATCH_REQUEST.safeParse(request);
-  if (error) throw invalidArgument('requestErasure', error.issues[0]?.message ?? '');
-  return data;
+export function batchRequest({ mode, reference, requestedBy }: BatchRequest): BatchRequest {
+  const { success, output, issues } = v.safeParse(BATCH_REQUEST, { mode, reference, requestedBy });
+  if (!success) throw invalidArgument('requestErasure', issues[0].message);
+  return output;
 }
 
 const UNTRIED = { attempts: 0, failures: 0, rejections: 0, parked: false } as const;

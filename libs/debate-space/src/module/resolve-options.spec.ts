@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { DebateSpaceOptionsError } from '../errors.js';
+import { isObject } from '../session-end/is-object.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import { resolveOptions } from './resolve-options.js';
 
@@ -102,7 +103,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   ],
   [
     { storageKey: [storageKeys[0], ''] },
-    'storageKey must not be empty or have blanks around it (found an array); hint: make one with: openssl rand -base64 32',
+    'storageKey.1 must not be empty or have blanks around it (found an empty string); hint: make one with: openssl rand -base64 32',
   ],
   [
     { storageKey: [storageKeys[0], undefined] },
@@ -175,6 +176,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
   [{ name: 'youth' }, 'name is not for the factory to give; hint: put it beside useFactory'],
   [{ isGlobal: true }, 'isGlobal is not for the factory to give; hint: put it beside useFactory'],
   [{ session: null }, 'session must be an object (found null); hint: see docs/options.md'],
+  [{ http: [] }, 'http must be an object (found an array); hint: see docs/options.md'],
   [{ http: 'fast' }, "http must be an object (found 'fast'); hint: see docs/options.md"],
   [{ applicationName: ' demo' }, 'applicationName must not be empty or have blanks around it'],
   [{ applicationName: 'a\0b' }, 'applicationName must not have control characters or lone surrogates'],
@@ -329,7 +331,7 @@ describe('the options', () => {
     const inGroup = REFUSED.flatMap(([options, problem]) => {
       const [group = ''] = Object.keys(options);
       const given = options[group];
-      const isGroup = groups.includes(group) && typeof given === 'object' && given !== null;
+      const isGroup = groups.includes(group) && isObject(given) && !Array.isArray(given);
       return isGroup ? [{ group, given, problem }] : [];
     });
     let pairs = 0;

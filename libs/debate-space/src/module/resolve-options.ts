@@ -1,6 +1,12 @@
+import { safeParse } from 'valibot';
 import { SecretKeyProvider } from '../secrets/secret-key-provider.js';
 import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
-import { AUTH_URL_VARIABLE, optionsSchema, type CheckedOptions } from './options-schema.js';
+import {
+  AUTH_URL_VARIABLE,
+  options as knownOptions,
+  optionsSchema,
+  type CheckedOptions,
+} from './options-schema.js';
 import { optionProblem } from '../options/option-problem.js';
 import { schemaProblems } from './schema-problems.js';
 import { Secret, type SecretSource } from '../secrets/secret.js';
@@ -29,21 +35,21 @@ export function resolveOptions(
   given: unknown,
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
-  const own = typeof given === 'object' && given !== null ? withGetters(given) : {};
+  const own = withGetters(typeof given === 'object' && given !== null ? given : {});
   const options: Record<string, unknown> = { ...own, authUrl: own.authUrl ?? environment[AUTH_URL_VARIABLE] };
-  const result = optionsSchema.safeParse(options, { reportInput: true });
+  const result = safeParse(optionsSchema, options, { abortPipeEarly: true });
   const problems = [
-    ...(result.success ? [] : schemaProblems(result.error.issues, options)),
+    ...schemaProblems(result.issues ?? [], options),
     ...urlProblems(options),
     ...expiryProblems(options),
     ...secretKeyProblems(options),
     ...storageKeyProblems(options.storageKey, options.apiKey),
   ];
   if (!result.success || problems.length > 0) throw new DebateSpaceOptionsError(problems);
-  return completed(result.data);
+  return completed(result.output);
 }
 
-// The rest is not in the schema: zod leaves out what concerns a whole group when an option of the group has a problem of
+// The rest is not in the schema: valibot leaves out what concerns a whole group when an option of the group has a problem of
 // its own.
 
 function urlProblems({ authUrl, baseUrl, http }: Readonly<Record<string, unknown>>): OptionProblem[] {
@@ -98,12 +104,11 @@ function placesOf(value: unknown, options: object, path = ''): string[] {
   });
 }
 
-/** Also of a class with getters, as many hosts keep their configuration. */
+/** Also of a class with getters, as many hosts keep their configuration. Each option is named, also one that is absent. */
 function withGetters(given: object): Record<string, unknown> {
-  const known = Object.keys(optionsSchema.shape).map(
-    (name) => [name, Reflect.get(given, name) as unknown] as const,
-  );
-  const options: Record<string, unknown> = { ...given };
-  for (const [name, value] of known) if (value !== undefined) options[name] = value;
-  return options;
+  const names = Object.keys(knownOptions);
+  return {
+    ...given,
+    ...Object.fromEntries(names.map((name) => [name, Reflect.get(given, name) as unknown])),
+  };
 }

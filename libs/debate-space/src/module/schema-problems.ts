@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { getDotPath, type BaseIssue } from 'valibot';
 import type { OptionProblem } from '../errors.js';
 import { optionProblem } from '../options/option-problem.js';
 
@@ -6,22 +6,20 @@ const MAX_SHOWN = 12;
 
 /** What the schema found, without a key that was given: a key may also stand in the place of another value or of a name. */
 export function schemaProblems(
-  issues: readonly z.core.$ZodIssue[],
+  issues: readonly BaseIssue<unknown>[],
   { apiKey, secretKey, storageKey }: Readonly<Record<string, unknown>>,
 ): OptionProblem[] {
   const keys: readonly unknown[] = [apiKey, secretKey, storageKey].flat();
-  return issues.flatMap((issue) => {
-    if (issue.code === 'unrecognized_keys')
-      return issue.keys.map((name) => unknownOption(issue.path, name, keys));
-    const option = issue.path.join('.') || 'options';
-    const value = found(issue.input, keys.includes(issue.input));
-    return [optionProblem(option, `${issue.message} (found ${value})`)];
+  return issues.map((issue) => {
+    const path = getDotPath(issue) ?? 'options';
+    if (issue.type === 'never') return unknownOption(path, keys);
+    return optionProblem(path, `${issue.message} (found ${found(issue.input, keys.includes(issue.input))})`);
   });
 }
 
-function unknownOption(path: readonly PropertyKey[], name: string, keys: readonly unknown[]): OptionProblem {
-  const isKey = keys.some((key) => typeof key === 'string' && key !== '' && name.includes(key));
-  const option = [...path, isKey ? '(a key as a name)' : name].join('.');
+function unknownOption(path: string, keys: readonly unknown[]): OptionProblem {
+  const isKey = keys.some((key) => typeof key === 'string' && key !== '' && path.includes(key));
+  const option = isKey ? '(a key as a name)' : path;
   if (option !== 'name' && option !== 'isGlobal') return optionProblem(option, 'is no such option');
   const hint = 'put it beside useFactory, useClass or useExisting';
   return optionProblem(option, 'is not for the factory to give', hint);

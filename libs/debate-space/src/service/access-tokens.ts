@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as v from 'valibot';
 import { SecretKeyError } from '../secrets/secret-key-provider.js';
 import { AuthenticationError, UnexpectedResponseError } from '../errors.js';
 import { raceAbort } from '../async/combined-signal.js';
@@ -94,13 +94,17 @@ const STATUSES: StatusMeanings = {
   },
 };
 
-const tokenBody = z.object({
-  // What a header can carry (RFC 6750, section 2.1, and a little more).
-  access_token: z.string().regex(/^[\x21-\x7e]+$/),
-  token_type: z.optional(z.string().regex(/^bearer$/i)),
-  expires_in: z.number().positive().default(7200),
-  created_at: z.number().optional(),
-});
+const isNoArray = v.custom((value) => !Array.isArray(value));
+const tokenBody = v.pipe(
+  isNoArray,
+  v.object({
+    // What a header can carry (RFC 6750, section 2.1, and a little more).
+    access_token: v.pipe(v.string(), v.regex(/^[\x21-\x7e]+$/)),
+    token_type: v.optional(v.pipe(v.string(), v.regex(/^bearer$/i))),
+    expires_in: v.optional(v.pipe(v.number(), v.gtValue(0)), 7200),
+    created_at: v.optional(v.number()),
+  }),
+);
 
 export interface TokenRouteOptions {
   readonly authUrl: string;
@@ -145,9 +149,9 @@ async function currentKey(secretKey: SecretSource): Promise<Secret> {
 
 function issuedToken(reply: HttpReply): IssuedToken {
   assertSuccess(reply, STATUSES);
-  const { success, data, error } = tokenBody.safeParse(jsonBody(reply));
+  const { success, output: data, issues } = v.safeParse(tokenBody, jsonBody(reply));
   if (!success) {
-    const fields = error.issues.map(({ path }) => path.join('.')).filter(Boolean);
+    const fields = issues.flatMap((issue) => v.getDotPath(issue) ?? []);
     const isNone = fields.length === 0;
     throw unexpected(reply, isNone ? 'is not an access token' : `has no usable ${fields.join(', ')}`);
   }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as v from 'valibot';
 import { invalidArgument, UnexpectedResponseError, type DebateSpaceOperation } from '../errors.js';
 import { acceptedBody, assertSuccess, unexpected, type StatusMeanings } from './answer.js';
 import type { HttpReply } from './transport.js';
@@ -86,8 +86,16 @@ export function positiveInteger(operation: DebateSpaceOperation, name: string, v
   throw invalidArgument(operation, `${name} must be a whole number from 1`);
 }
 
-const records = z.array(z.record(z.string(), z.unknown()));
-const listBody = z.union([records, z.object({ data: records }).transform(({ data }) => data)]);
+const isRecord = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const records = v.array(v.custom<DebateSpaceUser>(isRecord));
+const listBody = v.union([
+  records,
+  v.pipe(
+    v.object({ data: records }),
+    v.transform(({ data }) => data),
+  ),
+]);
 const STATUSES: StatusMeanings = {
   404: {
     error: UnexpectedResponseError,
@@ -103,7 +111,7 @@ const STATUSES: StatusMeanings = {
 export function listedPage(reply: HttpReply, asked: ListUsersQuery): ListedPage {
   assertSuccess(reply, STATUSES);
   const body = acceptedBody(reply);
-  const { success, data: users } = listBody.safeParse(body);
+  const { success, output: users } = v.safeParse(listBody, body);
   if (!success) throw unexpected(reply, body === undefined ? 'is empty' : 'is not a list of users');
   const count = (name: string): number | undefined => wholeNumber(reply.header(name));
   const total = count('total');
