@@ -31,6 +31,7 @@ const { values, positionals } = parseArgs({
     parts: { type: 'string', default: 'waiting,users,processes' },
     engines: { type: 'string', default: 'memory,lmdb,redis,postgres' },
     simulate: { type: 'boolean', default: false },
+    figures: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -53,4 +54,5 @@ await run({
   parts: values.parts.split(','),
   engines: values.engines.split(',') as EngineName[],
   isSimulated: values.simulate,
+  writesFigures: values.figures,
 });

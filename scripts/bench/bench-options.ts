@@ -13,4 +13,6 @@ export interface BenchOptions {
   readonly parts: readonly string[];
   readonly engines: readonly EngineName[];
   readonly isSimulated: boolean;
+  /** Whether the figures of docs/performance.md are written again. */
+  readonly writesFigures: boolean;
 }

@@ -4,7 +4,7 @@ import { inTurn, median, spread } from './measuring.js';
 import type { Cycles, cycle } from './outbox-cycles.js';
 import { ask, kill, start, type Started } from './outbox-places.js';
 
-const COUNTS = [1, 2, 4];
+export const COUNTS = [1, 2, 4];
 const ROUND_MS = 1_000;
 
 /** Of so many processes: what they did together in each round. */
@@ -16,6 +16,7 @@ interface Result {
 /**
  * Prints cycles/s and conflicts with 1, 2 and 4 processes.
  * @param pending how many logouts wait all the time
+ * @returns cycles/s of each count
  * @throws when a logout was given out twice
  */
 export async function reportCompetition(
@@ -23,7 +24,7 @@ export async function reportCompetition(
   place: string,
   rounds: number,
   pending: number,
-): Promise<void> {
+): Promise<readonly number[]> {
   const args = [engine, place, `cycles-${pending}`];
   const processes: Started<object>[] = [];
   for (let n = 0; n < Math.max(...COUNTS); n += 1) processes.push(await start('./outbox-process.ts', args));
@@ -51,8 +52,14 @@ export async function reportCompetition(
   console.log(
     `  cycles of hold, release, claim and finish, in processes that share one queue; ${pending} wait`,
   );
-  report(results.map(({ count, cycles }) => ({ count, cycles: cycles.slice(1) }))); // the first round is for warming up
+  const measured = results.map(({ count, cycles }) => ({ count, cycles: cycles.slice(1) })); // the first round is for warming up
+  report(measured);
   console.log(`    none of ${given.size} logouts was given out twice`);
+  return measured.map(rateOf);
+}
+
+function rateOf({ cycles }: Pick<Result, 'cycles'>): number {
+  return median(cycles.map(({ rate }) => rate));
 }
 
 function report(results: readonly Result[]): void {
@@ -64,7 +71,7 @@ function report(results: readonly Result[]): void {
   for (const { count, cycles } of results) {
     const sum = (name: keyof Cycles): number => cycles.reduce((total, result) => total + result[name], 0);
     const share = ((100 * sum('conflicts')) / Math.max(1, sum('claims'))).toFixed(1);
-    const rate = Math.round(median(cycles.map((result) => result.rate)));
+    const rate = Math.round(rateOf({ cycles }));
     const perClaim = (sum('size') / Math.max(1, sum('claims') - sum('conflicts'))).toFixed(1);
     console.log(
       `    ${`${count} process${count > 1 ? 'es' : ''}`.padEnd(26)} ${rate} cycles/s; ` +

@@ -67,14 +67,17 @@ export default async function outbox({ pairs, rounds: roundsOfPair, pending }: B
   process.exit();
 }
 
-/** @param most a goal for the ratio */
+/**
+ * @param most a goal for the ratio
+ * @returns the median time of an append for each size, in milliseconds
+ */
 export async function reportAppends(
   boxes: readonly OpenBox[],
   atOnce: number,
   count: number,
   rounds: number,
   most?: number,
-): Promise<void> {
+): Promise<readonly number[]> {
   console.log(`  append, ${atOnce} at a time`);
   const results = boxes.map(({ size, child }) => ({ size, child, appended: [] as Appended[] }));
   const subjects = results.map(({ child, appended }) => async () => {
@@ -90,14 +93,15 @@ export async function reportAppends(
     const verdict = most === undefined ? '' : `   ${median(ratios) <= most ? 'PASS' : 'over'}, ≤ ${most}`;
     console.log(`    ${`${size} pending ÷ empty`.padEnd(26)} ${spread(ratios)}${verdict}`);
   }
-  for (const { size, appended } of results) {
+  return results.map(({ size, appended }) => {
     const times = appended.flatMap((each) => each.times);
-    const of = (share: number): string => quantile(times, share).toFixed(3);
+    const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)];
     const rate = Math.round(1000 / median(appended.map(({ eachMs }) => eachMs)));
     console.log(
-      `    ${`${size} pending`.padEnd(26)} p50 ${of(0.5)} ms, p99 ${of(0.99)} ms; ${rate} appends/s`,
+      `    ${`${size} pending`.padEnd(26)} p50 ${p50.toFixed(3)} ms, p99 ${p99.toFixed(3)} ms; ${rate} appends/s`,
     );
-  }
+    return p50;
+  });
 }
 
 /** In new processes, after those that had the outbox have been killed. @param mostMs a goal */
