@@ -11,10 +11,10 @@ import {
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { AsyncResource } from 'node:async_hooks';
 import { defer, finalize, from, switchMap, tap, type Observable } from 'rxjs';
+import { isPromise } from '../async/maybe-promise.js';
 import { Containment } from '../async/containment.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
 import { isObject } from '../session-end/is-object.js';
-import { isPromise } from '../async/is-promise.js';
 import { resolvedUid } from '../session-end/default-session-uid.js';
 import { EndRecorder, type HeldEnd } from '../session-end/verdict/end-recorder.js';
 import { defaultUid, requestOf, userOf, type HandlerCall } from './execution-context.js';

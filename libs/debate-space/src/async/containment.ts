@@ -1,5 +1,5 @@
+import { isPromise } from './maybe-promise.js';
 import type { Emit } from '../events.js';
-import { isPromise } from './is-promise.js';
 
 /**
  * The one way in which code of the plugin runs inside the host's process: listeners, setters, wrapped methods, hooks,

@@ -1,5 +1,4 @@
-import { isPromise } from './is-promise.js';
-import type { MaybePromise } from './maybe-promise.js';
+import { isPromise, type MaybePromise } from './maybe-promise.js';
 
 /** Runs the work of one key in the order of the calls, and that of different keys concurrently. */
 export class KeyedMutex {

@@ -1,6 +1,9 @@
-import { isPromise } from './is-promise.js';
-
 export type MaybePromise<T> = T | Promise<T>;
+
+/** Also for promises of another realm, such as those that Node's own modules make for a host's tests under jest. */
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
 
 /**
  * `Promise.then` that stays synchronous when `call` is: on a storage in memory a logout is stored before the host's own

@@ -1,4 +1,4 @@
-type MaybePromise<T> = T | Promise<T>;
+import type { MaybePromise } from '../async/maybe-promise.js';
 
 /**
  * How long a claim is held without being renewed, in milliseconds: what a killed process had claimed is due again within

@@ -1,11 +1,10 @@
+import { chain, isPromise, type MaybePromise } from '../async/maybe-promise.js';
 import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
-import { isPromise } from '../async/is-promise.js';
 import { LEASE_MS, type ChangeListener, type JobQueue } from '../jobs/job-queue.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { LogoutQueue } from './logout-queue.js';
 import type { DeliveryProgress, LogoutEntry, LogoutJob, WaitingJob } from './logout.js';
-import { chain, type MaybePromise } from '../async/maybe-promise.js';
 import { CALL_TIMEOUT_MS, inTime, PendingWrites } from './pending-writes.js';
 
 const LATE = 'it did not answer in time';

@@ -1,3 +1,4 @@
+import { chain, type MaybePromise } from '../async/maybe-promise.js';
 import { LEASE_MS, type JobQueue } from '../jobs/job-queue.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import type { Rows } from '../storage/commit-batches.js';
@@ -9,7 +10,6 @@ import { LogoutClaims } from './logout-claims.js';
 import { LogoutDesk } from './logout-desk.js';
 import { LogoutRecords, rowsOf, STATES, type OwnLogout } from './logout-records.js';
 import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from './logout.js';
-import { chain, type MaybePromise } from '../async/maybe-promise.js';
 import { dueAtOf, QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
 import { LOGOUT, newLogout, progressOf, type StoredLogout } from './stored-logout.js';
 

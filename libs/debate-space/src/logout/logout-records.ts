@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../async/maybe-promise.js';
 import { CommitBatches, type Rows } from '../storage/commit-batches.js';
 import { rangePages } from '../storage/range-pages.js';
 import { recordText } from '../storage/record-type.js';
@@ -5,7 +6,6 @@ import type { DebateSpaceStorage } from '../storage/storage.js';
 import { DueRows } from './due-rows.js';
 import { LogoutHistory } from './logout-history.js';
 import type { LogoutContext, Outcome } from './logout.js';
-import type { MaybePromise } from '../async/maybe-promise.js';
 import { dueAtOf, idOf, queueId, recordKey, sinceKey, userKey, type LogoutState } from './queue-keys.js';
 import { LOGOUT, PARKED, readLogout, type ReadLogout, type StoredLogout } from './stored-logout.js';
 

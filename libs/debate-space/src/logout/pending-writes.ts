@@ -1,7 +1,6 @@
+import { chain, isPromise, type MaybePromise } from '../async/maybe-promise.js';
 import type { Containment } from '../async/containment.js';
-import { isPromise } from '../async/is-promise.js';
 import { timeoutOrThrow } from '../async/with-timeout.js';
-import { chain, type MaybePromise } from '../async/maybe-promise.js';
 
 /** @returns `false` when it cannot be made yet */
 type Write = () => MaybePromise<unknown>;

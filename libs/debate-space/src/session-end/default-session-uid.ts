@@ -1,5 +1,5 @@
+import { isPromise } from '../async/maybe-promise.js';
 import type { SessionRecord } from './session-options.js';
-import { isPromise } from '../async/is-promise.js';
 
 /**
  * The first of `session.passport.user`, `session.passport` (@fastify/passport), `session.user`, `session.userId`,

@@ -20,8 +20,6 @@ export interface CookieRequest {
   readonly cookies: Readonly<Record<string, string | undefined>>;
 }
 
-type MaybePromise<T> = T | PromiseLike<T>;
-
 /** A session that lives in a cookie. */
 export interface SessionCookie {
   /** The cookie's name. Values that are cut into `name.0`, `name.1`, … are put together. */
@@ -30,7 +28,10 @@ export interface SessionCookie {
    * Finds the user in the cookie's value. Must check its signature, or decrypt it: browsers send what they like. A value
    * that is refused – `undefined`, or an error – is nobody's.
    */
-  uid: (value: string, request: CookieRequest) => MaybePromise<string | number | undefined>;
+  uid: (
+    value: string,
+    request: CookieRequest,
+  ) => string | number | undefined | PromiseLike<string | number | undefined>;
 }
 
 export interface DebateSpaceSessionOptions {

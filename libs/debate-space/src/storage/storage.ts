@@ -1,4 +1,4 @@
-type MaybePromise<T> = T | Promise<T>;
+import type { MaybePromise } from '../async/maybe-promise.js';
 
 /** Texts by key; `undefined`: no such record. A key occurs once. */
 export type StorageValues = ReadonlyMap<string, string | undefined>;

@@ -1,11 +1,9 @@
 import { AsyncResource } from 'node:async_hooks';
+import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { Containment } from '../../async/containment.js';
-import { isPromise } from '../../async/is-promise.js';
 import type { StoreOutcome } from '../verdict/decide-end.js';
 import { observeCall } from './observe-call.js';
 import type { PassOn } from './patch-store.js';
-
-type MaybePromise<T> = T | PromiseLike<T>;
 
 /** A call of a store's method, and what the plugin does around it. */
 export interface StoreCall {

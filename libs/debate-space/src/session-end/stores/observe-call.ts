@@ -1,4 +1,4 @@
-import { isPromise } from '../../async/is-promise.js';
+import { isPromise } from '../../async/maybe-promise.js';
 import type { StoreOutcome } from '../verdict/decide-end.js';
 import type { PassOn } from './patch-store.js';
 

@@ -1,6 +1,6 @@
+import { isPromise } from '../../async/maybe-promise.js';
 import type { SessionRecord } from '../session-options.js';
 import { isObject } from '../is-object.js';
-import { isPromise } from '../../async/is-promise.js';
 import { resolvedUid } from '../default-session-uid.js';
 import type { DetectorContext } from '../verdict/detector-context.js';
 import type { SessionRequest } from '../verdict/session-request.js';

@@ -1,5 +1,5 @@
+import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { SessionRecord } from '../session-options.js';
-import { isPromise } from '../../async/is-promise.js';
 import { ActiveRequests } from '../verdict/active-requests.js';
 import { ObservedCall } from '../verdict/decide-end.js';
 import type { DetectorContext } from '../verdict/detector-context.js';
@@ -10,8 +10,6 @@ import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdi
 import { CallQueue, type StoreCall } from './call-queue.js';
 import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-store.js';
 import { SessionReader } from './session-reader.js';
-
-type MaybePromise<T> = T | PromiseLike<T>;
 
 type StoreContext = DetectorContext & { readonly registryWriter: RegistryWriter | undefined };
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Containment } from '../../async/containment.js';
-import { afterResponse } from './after-response.js';
+import { afterResponse } from './end-tracker.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
 
 const containment = new Containment(() => undefined);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { Containment } from '../../async/containment.js';
 import { chain, type MaybePromise } from '../../async/maybe-promise.js';
+import { Containment } from '../../async/containment.js';
 import type { Emit, EndReason } from '../../events.js';
 import { AbortedError } from '../../errors.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';

@@ -1,13 +1,12 @@
+import type { Containment } from '../../async/containment.js';
 import { LRUCache } from 'lru-cache';
+import type { MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import type { DetectorContext } from './detector-context.js';
-import { afterResponse } from './after-response.js';
 import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
 import type { HeldEnd } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';
-
-type MaybePromise<T> = T | PromiseLike<T>;
 
 /** The requests that have to do with an end: those that are ending the session, or those that only have it. */
 export type Parties = Partial<Readonly<Record<'actors' | 'holders', readonly SessionRequest[]>>>;
@@ -33,6 +32,8 @@ interface UndecidedEnd extends EndCandidate {
 
 const MAX_REMEMBERED = 10_000;
 const ASK_TIMEOUT_MS = 5_000;
+/** A response that takes longer does not notice what it would wait for. */
+const MAX_RESPONSE_MS = 20;
 
 /** The sessions that are ending, each held once and followed until its verdict (session-endings.md, rule 5). */
 export class EndTracker {
@@ -113,6 +114,18 @@ export class EndTracker {
     const user = reader.user(sid).catch(() => uid);
     if ((await withTimeout(user, ASK_TIMEOUT_MS, uid)) !== uid) await registryWriter.forget(sid, uid);
   }
+}
+
+/** Lets a response go first, with which a logout is answered: until the first of the requests is closed. */
+export function afterResponse(
+  requests: readonly SessionRequest[],
+  containment: Containment,
+): Promise<void> | undefined {
+  if (requests.length === 0) return undefined;
+  const closed = new Promise<void>((resolve) => {
+    for (const request of requests) if (!request.onClose({ containment, closed: resolve })) resolve();
+  });
+  return withTimeout(closed, MAX_RESPONSE_MS, undefined);
 }
 
 function partiesOf({ actors, holders }: EndCandidate): readonly SessionRequest[] {

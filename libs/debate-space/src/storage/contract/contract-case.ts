@@ -6,8 +6,7 @@ import type {
   StorageRow,
   StorageValues,
 } from '../storage.js';
-
-type MaybePromise<T> = T | Promise<T>;
+import type { MaybePromise } from '../../async/maybe-promise.js';
 
 export interface StorageContractSubject {
   /** A new empty place for each call; every `open` of the engine that it returns is of that place. */
