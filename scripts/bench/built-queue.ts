@@ -5,10 +5,10 @@ const fileOf = (path: string): string => new URL(path, built).href;
 
 export const { LogoutQueue } = (await import(
   fileOf('logout/logout-queue.js')
-)) as typeof import('../../libs/debate-space/src/logout/logout-queue.js');
+)) as typeof import('../../libs/debate-space/src/logout/queue/logout-queue.js');
 export const { QUEUE_FAMILIES } = (await import(
   fileOf('logout/queue-keys.js')
-)) as typeof import('../../libs/debate-space/src/logout/queue-keys.js');
+)) as typeof import('../../libs/debate-space/src/logout/queue/queue-keys.js');
 export const { MemoryStorage } = (await import(
   fileOf('storage/memory-storage.js')
 )) as typeof import('../../libs/debate-space/src/storage/memory-storage.js');
