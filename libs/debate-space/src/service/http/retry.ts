@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AbortedError, TimeoutError, type DebateSpaceOperation, type DebateSpaceOutcome } from '../../errors.js';
+import {
+  AbortedError,
+  TimeoutError,
+  type DebateSpaceOperation,
+  type DebateSpaceOutcome,
+} from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
 import { Failure } from './answer.js';
 import { fullJitter } from './backoff.js';
