@@ -50,23 +50,24 @@ function sealed(provider: Provider): Provider {
 /** Each DebateSpaceModule is a module of its own, so that the classes of all applications can be tokens. */
 function providersOf(name: string | undefined): Provider[] {
   const label = name === undefined ? 'DebateSpace' : `DebateSpace(${name})`;
+  const token = Symbol.for(`nestjs-debate-space: ${label}`);
   return [
-    { provide: label, useValue: new Logger(label) },
+    { provide: token, useValue: new Logger(label) },
     {
       provide: Application,
       useFactory: (options: ResolvedOptions, modules: ModulesContainer, logger: Logger) => {
-        assertOnlyOne(modules, label, name);
+        assertOnlyOne(modules, token, name);
         return Application.open(options, logger);
       },
-      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer, label],
+      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer, token],
     },
     ...providers.map((providerOf) => providerOf(name)),
   ];
 }
 
 /** Two of one name would both report every end, and only one of them would be injected. */
-function assertOnlyOne(modules: ModulesContainer, label: string, name: string | undefined): void {
-  const labeled = [...modules.values()].filter((module) => module.providers.has(label));
+function assertOnlyOne(modules: ModulesContainer, token: symbol, name: string | undefined): void {
+  const labeled = [...modules.values()].filter((module) => module.providers.has(token));
   if (labeled.length < 2) return;
   const which = name === undefined ? 'without a name' : `of the name '${name}'`;
   throw new DebateSpaceOptionsError([

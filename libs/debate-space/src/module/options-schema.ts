@@ -13,6 +13,7 @@ import {
   MAX_MS,
   milliseconds,
   oneOf,
+  onlyWith,
   text,
   whole,
   yesOrNo,
@@ -26,6 +27,7 @@ export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
 const STORAGE_KEYS = 'must be a string, or strings in an array';
 const AUDIENCE = 'must be a string, or strings in an array, and none empty';
 const EXPIRY = 'must be true, false or { sweepMs }, a whole number of milliseconds';
+const RATE_LIMIT = 'must be { requests, perMs }, both whole numbers from 1, or false';
 const ADAPTER = "must be 'http', 'fetch' or a function that is an axios adapter";
 const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
 
@@ -58,8 +60,8 @@ const session = {
   policy: v.optional(oneOf('any', 'last'), 'any'),
   expiry: v.optional(
     v.pipe(
-      v.union([v.boolean(), v.strictObject({ sweepMs: milliseconds(1) }, EXPIRY)], EXPIRY),
-      v.transform((expiry) => (expiry === true ? { sweepMs: 60_000 } : expiry)),
+      v.union([v.boolean(), onlyWith({ sweepMs: milliseconds(1) }, EXPIRY)], EXPIRY),
+      v.transform((expiry) => Object.freeze(expiry === true ? { sweepMs: 60_000 } : expiry)),
     ),
     false,
   ),
@@ -120,8 +122,8 @@ const http = {
   rateLimit: v.optional(
     v.pipe(
       v.union(
-        [v.literal(false), v.strictObject({ requests: whole(1, MAX_MS), perMs: milliseconds(1) })],
-        'must be { requests, perMs }, both whole numbers from 1, or false',
+        [v.literal(false), onlyWith({ requests: whole(1, MAX_MS), perMs: milliseconds(1) }, RATE_LIMIT)],
+        RATE_LIMIT,
       ),
       frozen(),
     ),

@@ -32,7 +32,7 @@ export function resolveOptions(
 ): ResolvedOptions {
   const own = withGetters(typeof given === 'object' && given !== null ? given : {});
   const options: Record<string, unknown> = { ...own, authUrl: own.authUrl ?? environment[AUTH_URL_VARIABLE] };
-  const result = safeParse(optionsSchema, options, { abortPipeEarly: true });
+  const result = safeParse(optionsSchema, options, { abortEarly: false, abortPipeEarly: true });
   const problems = [
     ...schemaProblems(result.issues ?? [], options),
     ...urlProblems(options),

@@ -13,11 +13,16 @@ import type { Application } from './application.js';
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
 const MIN_DRAIN_MS = 1_000;
+/** All steps together: Docker kills after ten seconds. */
+const MAX_MS = 9_000;
+/** What each step has at least, however late it is. */
+const MIN_STEP_MS = 50;
 
 /** The order in which an application shuts down, from the sessions down to the storage. */
 export class Shutdown {
   readonly #containment: Containment;
   #done: Promise<void> | undefined;
+  #deadline = Infinity;
 
   constructor(
     private readonly application: Application,
@@ -33,20 +38,24 @@ export class Shutdown {
     this.#containment = new Containment(application.emit);
   }
 
-  /** Decides what is open, delivers what is pending – for five seconds at most –, and closes everything. Never rejects. */
+  /**
+   * Decides what is open, delivers what is pending – for five seconds at most –, and closes everything, within nine seconds.
+   * Never rejects.
+   */
   run(): Promise<void> {
     this.#done ??= this.#run();
     return this.#done;
   }
 
   async #run(): Promise<void> {
-    const deadline = performance.now() + DRAIN_MS;
+    const begun = performance.now();
+    this.#deadline = begun + MAX_MS;
     const { options, shutdown, events } = this.application;
     await this.#step(() => {
       this.recorder.close();
     });
     await this.#step(() => this.detector.close());
-    const drainMs = Math.max(MIN_DRAIN_MS, deadline - performance.now());
+    const drainMs = Math.max(MIN_DRAIN_MS, begun + DRAIN_MS - performance.now());
     if (options.worker) await this.#step(() => this.runner.drain(drainMs), drainMs + MIN_DRAIN_MS);
     shutdown.abort();
     await this.#step(() => this.runner.idle(DRAIN_MS));
@@ -66,7 +75,8 @@ export class Shutdown {
       await work();
     };
     const done = this.#containment.run<Promise<void>>('shutdown', awaited, undefined);
-    await withTimeout(done, limitMs, undefined);
+    const leftMs = Math.max(MIN_STEP_MS, this.#deadline - performance.now());
+    await withTimeout(done, Math.min(limitMs, leftMs), undefined);
   }
 
   async #reportUnfinished(): Promise<void> {

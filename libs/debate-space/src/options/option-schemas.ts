@@ -41,15 +41,17 @@ type Group<E extends v.ObjectEntries> = v.GenericSchema<
  * An object with these options and no other. valibot's own `strictObject` also takes arrays, names only the first option that it
  * does not know, and says of a missing option what it says of the object.
  */
-export const group = <E extends v.ObjectEntries>(entries: E, message = 'must be an object'): Group<E> => {
+export const onlyWith = <E extends v.ObjectEntries>(entries: E, message: string): Group<E> => {
   const missing = (name: unknown): string | undefined =>
     v.safeParse(entries[String(name)] ?? v.never(), undefined).issues?.[0]?.message;
   return v.pipe(
     v.custom((value) => !Array.isArray(value), message),
     v.objectWithRest(entries, v.never(), ({ path }) => (path && missing(path[0].key)) ?? message),
-    frozen(),
   ) as unknown as Group<E>;
 };
+
+export const group = <E extends v.ObjectEntries>(entries: E, message = 'must be an object') =>
+  v.pipe(onlyWith(entries, message), frozen());
 
 /** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
 export const text = v.pipe(

@@ -1,4 +1,3 @@
-import { timeoutOrThrow } from '../async/with-timeout.js';
 import type { DebateSpaceStorage } from './storage.js';
 
 /** Keys and the values that they must have, or are to have; `undefined`: none. */
@@ -12,7 +11,6 @@ interface OpenCommit {
 }
 
 const MAX_BATCH = 32;
-const TIMEOUT_MS = 5_000;
 
 /**
  * Makes commits of different rows together: while one is under way those that come gather, and are the next one. None
@@ -22,6 +20,7 @@ export class CommitBatches {
   readonly #open: OpenCommit[] = [];
   #isBusy = false;
 
+  /** @param storage answers in time: a commit that did not would hold up those that come later */
   constructor(private readonly storage: Pick<DebateSpaceStorage, 'commit'>) {}
 
   /** @returns whether the changes were made; as with `commit`, a rejection means that nobody knows */
@@ -42,8 +41,7 @@ export class CommitBatches {
     const checks = new Map(batch.flatMap((one) => one.checks));
     const changes = new Map(batch.flatMap((one) => one.changes));
     try {
-      // A storage that keeps silent must not hold up those that come later.
-      const isMade = await timeoutOrThrow((async () => this.storage.commit(checks, changes))(), TIMEOUT_MS);
+      const isMade = await this.storage.commit(checks, changes);
       if (isMade || batch.length === 1) for (const { resolve } of batch) resolve(isMade);
       else await Promise.all(batch.map((one) => this.#commit([one]))); // another process has preceded one of them
     } catch (error) {

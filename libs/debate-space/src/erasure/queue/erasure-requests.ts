@@ -26,7 +26,8 @@ const BATCH_REQUEST = v.object({
 export type BatchRequest = v.InferOutput<typeof BATCH_REQUEST>;
 
 /** Checks what a request says beside the uids. @throws {@link InvalidArgumentError} */
-export function batchRequest({ mode, reference, requestedBy }: BatchRequest): BatchRequest {
+export function batchRequest(request: BatchRequest): BatchRequest {
+  const { mode, reference, requestedBy } = Object(request) as Partial<BatchRequest>;
   const { success, output, issues } = v.safeParse(BATCH_REQUEST, { mode, reference, requestedBy });
   if (!success) throw invalidArgument('requestErasure', issues[0].message);
   return output;

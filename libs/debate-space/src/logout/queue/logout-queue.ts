@@ -208,7 +208,6 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
       if (own?.state !== 'pending') return;
       this.own.delete(entryId);
       await this.records.replaceClaimed(own, replacement(own.stored));
-      this.#claims.noteOwn(own.id);
       this.changed();
     });
   }

@@ -4,6 +4,7 @@ import { rangePages } from '../../storage/range-pages.js';
 import { recordText } from '../../storage/record-type.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';
 import { DueRows } from './due-rows.js';
+import { inTime } from './pending-writes.js';
 import { LogoutHistory } from './logout-history.js';
 import type { LogoutContext, Outcome } from '../logout.js';
 import { dueAtOf, idOf, queueId, recordKey, sinceKey, userKey, type LogoutState } from './queue-keys.js';
@@ -42,11 +43,14 @@ export class LogoutRecords {
   ) {
     this.due = new DueRows(storage);
     this.history = new LogoutHistory(storage, context, maxHistory);
-    this.#batches = new CommitBatches(storage);
+    this.#batches = new CommitBatches({
+      commit: (checks, changes) => inTime(storage.commit(checks, changes)),
+    });
   }
 
+  /** One that gets no answer must not hold up what follows about the same logout: it rejects in time. */
   commit(checks: Rows, changes: Rows): MaybePromise<boolean> {
-    return this.storage.commit(new Map(checks), new Map(changes));
+    return inTime(this.storage.commit(new Map(checks), new Map(changes)));
   }
 
   /** Those of these logouts that are in one of the states. */

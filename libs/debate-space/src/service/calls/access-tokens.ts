@@ -101,7 +101,7 @@ const tokenBody = v.pipe(
     // What a header can carry (RFC 6750, section 2.1, and a little more).
     access_token: v.pipe(v.string(), v.regex(/^[\x21-\x7e]+$/)),
     token_type: v.optional(v.pipe(v.string(), v.regex(/^bearer$/i))),
-    expires_in: v.optional(v.pipe(v.number(), v.gtValue(0)), 7200),
+    expires_in: v.optional(v.pipe(v.number(), v.finite(), v.gtValue(0)), 7200),
     created_at: v.optional(v.number()),
   }),
 );

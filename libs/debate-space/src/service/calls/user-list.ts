@@ -88,7 +88,12 @@ export function positiveInteger(operation: DebateSpaceOperation, name: string, v
 
 const isRecord = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const records = v.array(v.custom<DebateSpaceUser>(isRecord));
+/** A host that copies a user would copy it as the prototype. */
+function withoutPrototype(user: DebateSpaceUser): DebateSpaceUser {
+  Reflect.deleteProperty(user, '__proto__');
+  return user;
+}
+const records = v.array(v.pipe(v.custom<DebateSpaceUser>(isRecord), v.transform(withoutPrototype)));
 const listBody = v.union([
   records,
   v.pipe(

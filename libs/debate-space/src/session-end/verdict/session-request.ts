@@ -43,8 +43,6 @@ export class SessionRequest {
    * connection, and no cookie of it reaches the browser.
    */
   readonly isUpgrade: boolean;
-  /** What the session library gave an Express request as its `sessionStore`. */
-  store: unknown;
   /** Whether the client left before the head of a response, with its cookies, could. */
   #unanswered = false;
   /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
@@ -147,11 +145,6 @@ export class SessionRequest {
     this.closedAt = performance.now();
     if (!this.res.headersSent) this.#unanswered = true;
   }
-}
-
-/** The request, if the plugin has seen it. */
-export function observed(native: NativeRequest): SessionRequest | undefined {
-  return native[OBSERVED];
 }
 
 /** The request, if it is one with a response – and not the stand-in that `store.load` makes. */
