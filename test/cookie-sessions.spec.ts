@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, type DebateSpaceEvent, type SessionCookie } from 'nestjs-debate-space';
+import { describe, expect, it } from '@jest/globals';
+import type { SessionCookie } from 'nestjs-debate-space';
 import { Browser } from 'debate-space-fixtures/browser.js';
 import { cookieHosts, type CookieHost, type CookieHostOptions } from 'debate-space-fixtures/cookie-hosts.js';
 import type { EndingHost } from 'debate-space-fixtures/endings.js';
+import { eventsOf } from 'debate-space-fixtures/events.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
-import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
 
 let service: DebateSpaceSimulator;
 let host: EndingHost | undefined;

@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { filter, firstValueFrom, take, toArray } from 'rxjs';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceEvents,
   DebateSpaceHealth,
-  DebateSpaceModule,
   DebateSpaceOutbox,
   DebateSpaceService,
   InvalidArgumentError,
@@ -15,7 +12,7 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 @Controller()
@@ -32,23 +29,12 @@ class HealthController {
 }
 Reflect.defineMetadata('design:paramtypes', [HealthCheckService, DebateSpaceHealth], HealthController);
 
-let service: DebateSpaceSimulator;
+const scene = scenario();
 let app: INestApplication;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await app.close();
-  await service.stop();
-});
 
 async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<void> {
-  @Module({
-    imports: [DebateSpaceModule.forRoot(using(service, options)), TerminusModule.forRoot({ logger: false })],
-    controllers: [HealthController],
-  })
-  class App {}
-  app = await NestFactory.create(App, { logger: false, abortOnError: false });
+  const imports = [TerminusModule.forRoot({ logger: false })];
+  app = await scene.app(options, { imports, controllers: [HealthController] });
   await app.listen(0, '127.0.0.1');
 }
 
@@ -86,7 +72,7 @@ describe('what operators see of the outbox', () => {
 
   it('shows what waits while the service is down, and how long', async () => {
     await start();
-    await service.goDown();
+    await scene.service.goDown();
     await logOutUntil('logout-retrying', 'alice', ...others);
     expect(await outbox().stats()).toMatchObject({
       pending: 5,
@@ -128,7 +114,7 @@ describe('what operators see of the outbox', () => {
 
   it('lists what is parked with the hint, and retries or discards it', async () => {
     await start();
-    service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 2 });
+    scene.service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 2 });
     await logOutUntil('logout-parked', 'alice', 'bob');
     const parked = await outbox().parked();
     expect(parked.map(({ uid }) => uid).sort()).toEqual(['alice', 'bob']);
@@ -144,8 +130,8 @@ describe('what operators see of the outbox', () => {
     expect(await outbox().discard(idOf('bob'))).toBe(true);
     expect(await outbox().retry(idOf('bob'))).toBe(false);
     expect(await outbox().retry(idOf('alice'))).toBe(true);
-    await service.received.waitFor('logout', { count: 3 });
-    expect(service.received.logouts).toEqual(['alice']);
+    await scene.service.received.waitFor('logout', { count: 3 });
+    expect(scene.service.received.logouts).toEqual(['alice']);
     expect(await outbox().history('bob')).toMatchObject([{ state: 'discarded' }]);
   });
 
@@ -174,7 +160,7 @@ describe('the health', () => {
 
   it('is degraded, and healthy for a load balancer, while the service is down', async () => {
     await start();
-    await service.goDown();
+    await scene.service.goDown();
     await logOutUntil('logout-retrying', 'alice', ...others);
     const { state, problems } = await app.get(DebateSpaceHealth).check();
     expect({ state, problems }).toEqual({
@@ -188,7 +174,7 @@ describe('the health', () => {
 
   it('is degraded when something is parked', async () => {
     await start();
-    service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
+    scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
     await logOutUntil('logout-parked', 'alice');
     const { state, problems } = await app.get(DebateSpaceHealth).check();
     expect({ state, problems }).toEqual({
@@ -199,7 +185,7 @@ describe('the health', () => {
 
   it('is down when a logout has waited too long', async () => {
     await start();
-    await service.goDown();
+    await scene.service.goDown();
     await logOutUntil('logout-retrying', 'alice');
     const aged = { degradedAfterMs: -1, downAfterMs: -1 };
     const { state, problems } = await app.get(DebateSpaceHealth).check(aged);
