@@ -1,16 +1,17 @@
 /** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
-import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Req } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Module, Req } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { Request } from 'express';
 import type * as ExpressOpenIdConnect from 'express-openid-connect';
 import session from 'express-session';
-import { DebateSpaceService, type SessionRecord } from 'nestjs-debate-space';
+import { DebateSpaceModule, DebateSpaceService, type SessionRecord } from 'nestjs-debate-space';
 import type { RequestListener } from 'node:http';
 import { Browser } from 'debate-space-fixtures/browser.js';
 import { identityProvider, Place } from 'debate-space-fixtures/identity-provider.js';
-import { scenario } from 'debate-space-fixtures/scenario.js';
-import { keys } from 'debate-space-fixtures/service.js';
+import { keys, startService, using } from 'debate-space-fixtures/service.js';
 
 declare const nativeRequire: NodeJS.Require;
 const { auth } = nativeRequire('express-openid-connect') as typeof ExpressOpenIdConnect;
