@@ -48,7 +48,7 @@ async function faults(more: NodeJS.ProcessEnv): Promise<Record<string, string>> 
 }
 
 describe('doctor', () => {
-  it('finds nothing where all is well, and touches no user', async () => {
+  it('finds no fault where all is well, and touches no user', async () => {
     const { code, results } = await examined({ DEBATE_SPACE_STORAGE: `lmdb:${folder}` });
     expect(code).toBe(0);
     expect(results.map(({ check, ok }) => [check, ok])).toEqual([
@@ -78,7 +78,7 @@ describe('doctor', () => {
     ]);
   });
 
-  it('says it to people in lines, each fault with its hint', async () => {
+  it('prints a line for each check, and under each fault its hint', async () => {
     const { code, out, err } = await run('doctor', {
       env: configuredFor(scene.service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }),
     });
@@ -122,7 +122,7 @@ describe('doctor', () => {
     expect(await faults({})).toEqual({});
   });
 
-  it('finds http instead of https, and does not send the keys there', async () => {
+  it('finds http instead of https, and sends no key to such an address', async () => {
     const open = await scene.startService({ host: '0.0.0.0' });
     const http = open.url.replace(/\/\/[^:]+:/, '//0.0.0.0:');
     const { results } = await examined({ DEBATE_SPACE_AUTH_URL: http });
@@ -188,7 +188,7 @@ describe('doctor', () => {
     expect(out).not.toContain('short');
   });
 
-  it('finds an address that is none, or that of the API', async () => {
+  it('finds an address that is no URL, or that of the API', async () => {
     expect(await faults({ DEBATE_SPACE_AUTH_URL: 'debate.example.org' })).toMatchObject({
       address: expect.stringContaining('DEBATE_SPACE_AUTH_URL is not a URL'),
     });
@@ -201,7 +201,7 @@ describe('doctor', () => {
     });
   });
 
-  it('tells a secret that may be meant as Base64, and one that is none', async () => {
+  it('mentions that a secret may be meant as Base64, and finds one that is not Base64', async () => {
     const secret = Buffer.alloc(48, 'secret').toString('base64');
     const { results } = await examined({ DEBATE_SPACE_SECRET_KEY: secret });
     expect(results).toContainEqual({
@@ -275,7 +275,7 @@ describe('doctor', () => {
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });
 
-  it('finds a folder that is not there, and does not make it', async () => {
+  it('finds that the folder is missing, and does not create it', async () => {
     const path = join(folder, 'elsewhere');
     const found = await faults({ DEBATE_SPACE_STORAGE: `lmdb:${path}` });
     expect(found).toEqual({ storage: expect.stringContaining(`there is no folder ${path}`) });
@@ -283,7 +283,7 @@ describe('doctor', () => {
   });
 });
 
-describe('doctor, behind a proxy', () => {
+describe('doctor behind a proxy', () => {
   const names = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatMap((name) => [
     name,
     name.toUpperCase(),
@@ -324,14 +324,14 @@ describe('doctor, behind a proxy', () => {
     expect(JSON.stringify(results)).not.toContain('secret@');
   });
 
-  it('sends nothing for loopback through it', async () => {
+  it('sends nothing for loopback through the proxy', async () => {
     process.env.HTTP_PROXY = proxy.url;
     expect(await faults({})).toEqual({});
     expect(scene.service.received.of('token')).toHaveLength(2);
     expect(proxy.requests).toEqual([]);
   });
 
-  it('asks the service through it, with a password in which a % is not escaped', async () => {
+  it('asks the service through the proxy, with a password in which a % is not escaped', async () => {
     process.env.HTTP_PROXY = proxy.url.replace('//', '//desk:50%@');
     const { results } = await examined({
       DEBATE_SPACE_AUTH_URL: 'http://debate.example.org',
@@ -348,7 +348,7 @@ describe('doctor, behind a proxy', () => {
   });
 });
 
-redisServer.describe('doctor, of a storage in Redis', () => {
+redisServer.describe('doctor with a storage in Redis', () => {
   let redis: RunningRedis;
   afterEach(async () => {
     await redis.stop();
@@ -362,7 +362,7 @@ redisServer.describe('doctor, of a storage in Redis', () => {
     });
   });
 
-  it('finds nothing in one that keeps everything', async () => {
+  it('finds no fault in a Redis that keeps everything', async () => {
     redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
     expect(await faults({ ...storageKey, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
   });
@@ -377,7 +377,7 @@ redisServer.describe('doctor, of a storage in Redis', () => {
     expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
   });
 
-  it('opens it with a new storage key in front of the present one', async () => {
+  it('opens the storage with a new storage key in front of the present one', async () => {
     redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
     const keys = `a-new-storage-key-of-a-test,${storageKey.DEBATE_SPACE_STORAGE_KEY}`;
     expect(await faults({ DEBATE_SPACE_STORAGE_KEY: keys, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
@@ -403,7 +403,7 @@ redisServer.describe('doctor, of a storage in Redis', () => {
   });
 });
 
-postgresServer.describe('doctor, of a storage in Postgres', () => {
+postgresServer.describe('doctor with a storage in Postgres', () => {
   let postgres: RunningPostgres;
   let env: NodeJS.ProcessEnv;
   beforeAll(async () => {
@@ -429,7 +429,7 @@ postgresServer.describe('doctor, of a storage in Postgres', () => {
     });
   });
 
-  it('finds that the table is not there, and does not make it', async () => {
+  it('finds that the table is missing, and does not create it', async () => {
     const found = await faults({ ...env, DEBATE_SPACE_STORAGE_TABLE: 'elsewhere' });
     expect(found).toEqual({
       storage: expect.stringMatching(/no table elsewhere → .*DEBATE_SPACE_STORAGE_TABLE/),
@@ -444,7 +444,7 @@ postgresServer.describe('doctor, of a storage in Postgres', () => {
   });
 });
 
-programOf('openssl', 'OpenSSL').describe('doctor, of TLS', () => {
+programOf('openssl', 'OpenSSL').describe('doctor with an https: address', () => {
   let server: Server;
   afterEach(() => {
     server.close();

@@ -58,11 +58,11 @@ for (const storage of sharedStorages) {
   });
 }
 
-describe('a storage that cannot be used', () => {
+describe('a command whose storage cannot be used', () => {
   it.each([
     ['redis', 'redis://127.0.0.1'],
     ['pg', 'postgres://127.0.0.1/app'],
-  ])('for lack of the package %s ends with 3, and says how to install it', async (name, url) => {
+  ])('ends with 3 when the package %s is missing, and says how to install the package', async (name, url) => {
     const resolve = `export async function resolve(name, context, next) {
       if (name === '${name}') throw Object.assign(new Error('missing'), { code: 'ERR_MODULE_NOT_FOUND' });
       return next(name, context);
@@ -82,7 +82,7 @@ describe('a storage that cannot be used', () => {
   });
 
   it.each(['redis', 'postgres'])(
-    'in %s, where nobody listens, ends with 3 and shows no password',
+    'ends with 3 when nobody listens at the address of %s, and shows no password',
     async (scheme) => {
       const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
       const { code, out, err } = await run('outbox stats --json', {
@@ -100,7 +100,7 @@ describe('a storage that cannot be used', () => {
     'redis://desk:%zz@127.0.0.1',
     'postgres://desk:%zz@127.0.0.1/x',
     'postgres://127.0.0.1:1/x?sslrootcert=/nowhere',
-  ])('for an address that its client refuses ends with 3, and is not shown: %s', async (url) => {
+  ])('ends with 3 when its client refuses the address, and does not show the address: %s', async (url) => {
     const { code, out, err } = await run('outbox stats', {
       env: configuredFor(scene.service, { ...storageKey, DEBATE_SPACE_STORAGE: url }),
     });
@@ -109,7 +109,7 @@ describe('a storage that cannot be used', () => {
     expect(out + err).not.toContain('127.0.0.1');
   });
 
-  it('without its storage key ends with 3 before anything connects', async () => {
+  it('ends with 3 when the storage key is missing, before anything connects', async () => {
     const env = configuredFor(scene.service, {
       DEBATE_SPACE_STORAGE: `redis://127.0.0.1:${await freePort()}`,
     });
@@ -120,8 +120,8 @@ describe('a storage that cannot be used', () => {
   });
 });
 
-redisServer.describe('a Redis that goes away', () => {
-  it('during a command ends it with the code of the storage, and the command does not hang', async () => {
+redisServer.describe('a Redis that goes away during a command', () => {
+  it('ends the command with the code of the storage', async () => {
     const redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
     try {
       const env = configuredFor(scene.service, { ...storageKey, DEBATE_SPACE_STORAGE: redis.url });

@@ -67,8 +67,8 @@ function watched(child: ChildProcess) {
 
 const run = (args: readonly string[], more?: NodeJS.ProcessEnv): Promise<Ended> => start(args, more).ended;
 
-describe('npx debate-space, as a process', () => {
-  it('tells its version, and explains itself with examples and exit codes', async () => {
+describe('npx debate-space', () => {
+  it('prints its version, and help with examples and exit codes', async () => {
     expect(await run(['--version'])).toEqual({
       code: 0,
       out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
@@ -96,7 +96,7 @@ describe('npx debate-space, as a process', () => {
     expect(await run(['users', 'find', 'alice'], bare)).toMatchObject({ code: 0, err: '' });
   });
 
-  it('says what is not configured, and shows no key', async () => {
+  it('names what is not configured, and shows no key', async () => {
     const { code, out, err } = await run(['users', 'list', '--json'], {
       DEBATE_SPACE_API_KEY: '',
       DEBATE_SPACE_AUTH_URL: 'http://example.org',
@@ -118,7 +118,7 @@ describe('npx debate-space, as a process', () => {
     expect([code, err]).toEqual([4, expect.stringContaining('ECONNREFUSED')]);
   });
 
-  it('ends quietly when nobody reads any more', async () => {
+  it('ends quietly when nobody reads its output', async () => {
     for (let user = 0; user < 5000; user += 1)
       scene.service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
     const shell = `set -o pipefail; "$0" "$@" | head -n 1`;
@@ -132,14 +132,14 @@ describe('npx debate-space, as a process', () => {
   });
 });
 
-describe('stdout of the process', () => {
+describe('a command whose stdout', () => {
   const shell = (command: string): Promise<Ended> => {
     const words = [command, process.execPath, ...program, 'users', 'list', '--per-page', '100'];
     return watched(spawn('bash', ['--norc', '-c', ...words], { cwd: folder, env })).ended;
   };
   const full = existsSync('/dev/full') ? it : it.skip; // of Linux
 
-  full('is a full disk: the command ends with 1 and says so', async () => {
+  full('is a full disk ends with 1, and says so', async () => {
     const { code, err } = await shell('exec "$0" "$@" > /dev/full');
     expect([code, err]).toEqual([
       1,
@@ -147,7 +147,7 @@ describe('stdout of the process', () => {
     ]);
   });
 
-  it('is a file that takes only the beginning: the command ends with 1 and says so', async () => {
+  it('is a file that takes only the beginning ends with 1, and says so', async () => {
     for (let user = 0; user < 90; user += 1)
       scene.service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
     const { code, err } = await shell('ulimit -f 1; exec "$0" "$@" > users.txt');
@@ -158,16 +158,16 @@ describe('stdout of the process', () => {
     expect((await stat(join(folder, 'users.txt'))).size).toBe(1024);
   });
 
-  it('is a file: all of the answer is there', async () => {
+  it('is a file writes all of the answer to it', async () => {
     const { code, err } = await shell('exec "$0" "$@" >> users.txt');
     expect([code, err]).toEqual([0, '']);
     expect(await readFile(join(folder, 'users.txt'), 'utf8')).toMatch(/^uid .*\nalice .*2 users in all\n$/s);
   });
 });
 
-describe('Ctrl-C', () => {
+describe('a command that is interrupted', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s stops an erasure cleanly, and the same command goes on',
+    'by %s stops an erasure cleanly, and continues when it runs again',
     async (signal) => {
       scene.service.faults.add({ kind: 'status', status: 503, operation: 'anonymize' });
       const command = [
@@ -196,7 +196,7 @@ describe('Ctrl-C', () => {
     },
   );
 
-  it('leaves no file of an export behind when a second one ends the process immediately', async () => {
+  it('leaves no file of an export behind when a second signal ends the process immediately', async () => {
     const newFile = new URL('../libs/debate-space-cli/src/new-file.ts', import.meta.url).href;
     const text = `import { writeNewFile } from '${newFile}';
       await writeNewFile('${folder}/users.csv', (stream) => new Promise(() => {
@@ -230,7 +230,7 @@ describe('Ctrl-C', () => {
   });
 });
 
-script.describe('on a terminal', () => {
+script.describe('a command on a terminal', () => {
   it('asks, shows a bar, and does what was typed', async () => {
     const command = ['erase', 'alice', 'bob', '--mode', 'anonymize'];
     const quoted = [process.execPath, ...program, ...command].map((part) => `'${part}'`).join(' ');
@@ -245,8 +245,8 @@ script.describe('on a terminal', () => {
   });
 });
 
-openssl.describe('doctor, behind TLS', () => {
-  it('finds nothing where all is well', async () => {
+openssl.describe('doctor with an https: address', () => {
+  it('finds no fault where all is well', async () => {
     const { certFile, ...pair } = await selfSigned(folder, '-addext', 'subjectAltName=DNS:localhost');
     const server = createServer(pair, (incoming, outgoing) => {
       const { method, url = '', headers } = incoming;

@@ -46,7 +46,7 @@ function changed(cookie: string): string {
   return cookie.slice(0, at) + (cookie[at] === 'A' ? 'B' : 'A') + cookie.slice(at + 1);
 }
 
-describe.each(cookieHosts)('$name', (kind) => {
+describe.each(cookieHosts)('on $name:', (kind) => {
   it.each(forgeries)('$name in a logout logs nobody out', async ({ forge }) => {
     const { url } = await start(kind);
     const entered = await fetch(`${url}/login`, {
@@ -99,7 +99,7 @@ describe.each(cookieHosts)('$name', (kind) => {
     },
     { name: 'rejects', uid: () => Promise.reject(new TypeError('no such field')) },
   ];
-  it.each(failures)('a uid function that $name is an event, and the host goes on', async ({ uid }) => {
+  it.each(failures)('a uid function that $name emits a fault, and the host continues', async ({ uid }) => {
     const host = await start(kind, { cookie: (own) => ({ ...own, uid }) });
     const browser = await logInAlice(host);
     const events = eventsOf(host.app);
@@ -113,7 +113,7 @@ describe.each(cookieHosts)('$name', (kind) => {
 describe('a uid function that never answers', () => {
   afterEach(() => void jest.useRealTimers());
 
-  it('holds up no response, and the shutdown for its five seconds', async () => {
+  it('delays no response, and the shutdown by five seconds', async () => {
     const [kind] = cookieHosts as [CookieHost];
     const never = new Promise<never>(() => undefined);
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
@@ -158,7 +158,7 @@ describe('a cookie that is cut into chunks', () => {
     { before: 2, after: 1 },
   ];
   it.each(changes)(
-    'goes from $before to $after with the same user in silence, and then ends',
+    "is not reported when the same user's $before chunks become $after, and is when they are cleared",
     async ({ before, after }) => {
       let next = setCookies('alice', before);
       const act: Act = (_, response) => response.setHeader('Set-Cookie', next);

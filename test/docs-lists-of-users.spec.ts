@@ -87,7 +87,7 @@ describe('the recipe for a file of uids', () => {
       Buffer.from('adaë').subarray(0, -1),
       'not in UTF-8',
     ],
-  ])('refuses %s, without a value', async (_what, uidsOf, text, problem) => {
+  ])('refuses %s, and shows no value', async (_what, uidsOf, text, problem) => {
     const error = await errorOf(all(uidsOf(fileOf(text))));
     expect(error).toMatchObject({ status: 400, message: expect.stringContaining(problem) });
     expect((error as Error).message).not.toContain('ada');
@@ -179,14 +179,17 @@ describe('a host with the recipes', () => {
     await expect(reading).rejects.toThrow();
   });
 
-  it.each(['users.csv', 'users.ndjson'])('asks for no more of %s when its caller hangs up', async (name) => {
-    scene.service.faults.add({ operation: 'list', kind: 'latency', ms: 60_000, times: 1 });
-    const patience = new AbortController();
-    const response = fetch(`${url}/admin/users/${name}`, { signal: patience.signal });
-    await scene.service.received.waitFor('list');
-    patience.abort();
-    await expect(response).rejects.toThrow('abort');
-    await scene.stop();
-    expect(scene.service.received.of('list')).toHaveLength(1);
-  });
+  it.each(['users.csv', 'users.ndjson'])(
+    'reads no further page for %s when its caller hangs up',
+    async (name) => {
+      scene.service.faults.add({ operation: 'list', kind: 'latency', ms: 60_000, times: 1 });
+      const patience = new AbortController();
+      const response = fetch(`${url}/admin/users/${name}`, { signal: patience.signal });
+      await scene.service.received.waitFor('list');
+      patience.abort();
+      await expect(response).rejects.toThrow('abort');
+      await scene.stop();
+      expect(scene.service.received.of('list')).toHaveLength(1);
+    },
+  );
 });

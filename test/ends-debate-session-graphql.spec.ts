@@ -117,13 +117,13 @@ describe('@EndsDebateSession() on a GraphQL mutation', () => {
     { name: 'stays silent when it fails', mutation: 'logoutFails', headers: alice, fails: true, logouts: [] },
     { name: 'stays silent when nobody is logged in', mutation: 'logout', logouts: [] },
     {
-      name: 'takes the uid from where in the request it is told',
+      name: 'takes the uid from its uid function, which reads the request',
       mutation: 'logoutByHeader',
       headers: { 'x-user': 'bob' },
       logouts: ['bob'],
     },
     {
-      name: 'takes the uid from where in the context it is told',
+      name: 'takes the uid from its uid function, which reads the context',
       mutation: 'logoutByContext',
       headers: alice,
       logouts: ['bob'],

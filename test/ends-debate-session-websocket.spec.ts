@@ -117,7 +117,7 @@ describe.each(platforms)('@EndsDebateSession() on a gateway of $platform', ({ Ad
     { name: 'stays silent when it fails', said: [alice, ['logout-fails']], logouts: [] },
     { name: 'stays silent when nobody is logged in', said: [['logout'], alice], logouts: [] },
     {
-      name: 'takes the uid from where in the message it is told',
+      name: 'takes the uid from its uid function, which reads the message',
       said: [['logout-by-message', 'bob']],
       logouts: ['bob'],
     },

@@ -128,7 +128,7 @@ describe('@EndsDebateSession()', () => {
       status: 201,
       logouts: [],
     },
-    { name: 'takes the uid from where it is told', path: '/logout-by-header', status: 201, logouts: ['bob'] },
+    { name: 'takes the uid from its uid function', path: '/logout-by-header', status: 201, logouts: ['bob'] },
     {
       name: 'is one logout when the handler ends a session of the same user as well',
       path: '/logout-session-too?as=alice',
@@ -157,7 +157,7 @@ describe('@EndsDebateSession()', () => {
   });
 
   it.each([undefined, 'the text of a message'])(
-    'lets a handler without a request be, given %j',
+    'leaves a handler without a request alone, given %j',
     async (message) => {
       const url = await start([DebateSpaceModule.forRoot(using(scene.service))]);
       expect(url).toContain('http');
@@ -170,7 +170,7 @@ describe('@EndsDebateSession()', () => {
     },
   );
 
-  it('tells the application of its name', async () => {
+  it('reports to the application of its name', async () => {
     const youth = await scene.startService({ applicationName: 'youth' });
     const named = DebateSpaceModule.forRoot({ ...using(youth), name: 'youth' });
     const url = await start([DebateSpaceModule.forRoot(using(scene.service)), named]);

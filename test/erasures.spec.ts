@@ -23,7 +23,7 @@ const scene = scenario({ rateLimit: false });
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 
 for (const kind of storageKinds) {
-  kind.describe(`erasures in the ${kind.name} storage`, () => {
+  kind.describe(`an erasure in the ${kind.name} storage`, () => {
     let places: StoragePlaces;
     let place: StorageEngine;
     beforeAll(async () => {
@@ -110,7 +110,7 @@ for (const kind of storageKinds) {
       expect(JSON.stringify(receipts)).not.toContain('alice');
     });
 
-    it('shows for a given uid that it was erased, and when', async () => {
+    it('is proven for a given uid by its receipt', async () => {
       const app = await start();
       const finished = nextEvents(app, 'erasure-finished', 2);
       await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'one' });
@@ -138,7 +138,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).receiptsOf('alice'))).toHaveLength(2);
     });
 
-    it('calls a user that the service does not know already gone', async () => {
+    it('counts a user whom the service does not know as not found', async () => {
       const app = await start();
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
@@ -149,7 +149,7 @@ for (const kind of storageKinds) {
       ]);
     });
 
-    it('calls it erased when an answer was lost, and the next one says 404', async () => {
+    it('counts a user as erased when an answer was lost and the next one is 404', async () => {
       const app = await start();
       scene.service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
       const finished = nextEvents(app, 'erasure-finished');
@@ -160,7 +160,7 @@ for (const kind of storageKinds) {
       ]);
     });
 
-    it('is not taken in by a web page that says 404', async () => {
+    it('is not done when a web page answers 404', async () => {
       const app = await start();
       const page = { status: 404, contentType: 'text/html', body: '<html>not here</html>' };
       scene.service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
@@ -172,7 +172,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', status: 200 }]);
     });
 
-    it('is not taken in by an address at which everything is a 404', async () => {
+    it('is not done at an address where every answer is 404', async () => {
       const app = await start({ baseUrl: `${scene.service.url}/api/v2` });
       const heldUp = nextEvents(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'nowhere' });
@@ -194,7 +194,7 @@ for (const kind of storageKinds) {
       expect(scene.service.received.of('anonymize')).toEqual([]);
     });
 
-    it('goes on with the operation when the service refuses the logout for good', async () => {
+    it('is carried out when the service refuses the logout for good', async () => {
       const app = await start();
       scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
       const finished = nextEvents(app, 'erasure-finished');
@@ -265,7 +265,7 @@ for (const kind of storageKinds) {
       });
     }
 
-    it('takes many from an array, a stream and another iterable, each once', async () => {
+    it('takes many users from an array, a stream and another iterable, each once', async () => {
       const gate = new Latch(); // until all lists are read: a user who is erased before that is erased again
       const app = await start({ erasure: { beforeErase: () => gate.passed } });
       const uids = uidsOf(300);
@@ -289,7 +289,7 @@ for (const kind of storageKinds) {
       expect(await erasuresOf(app).status('part 1')).toMatchObject({ state: 'done', done: 270, total: 270 });
     });
 
-    it('begins with none before all are durable, and goes on reading after a crash', async () => {
+    it('of a list begins with nobody before the list is durable, and continues reading after a crash', async () => {
       const app = await start();
       const uids = uidsOf(300);
       register(uids);
@@ -357,7 +357,7 @@ for (const kind of storageKinds) {
       expect(await erasures.request({ uid: 'alice', ...bulk })).toMatchObject({ total: 252 });
     });
 
-    it('stops reading a list that hangs when it is told to, and keeps what it has read', async () => {
+    it('stops reading a list that hangs when its signal aborts, and keeps what it has read', async () => {
       const app = await start();
       const abort = new AbortController();
       async function* hanging(): AsyncGenerator<string> {
@@ -386,7 +386,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).list())).toEqual([]);
     });
 
-    it('is finished immediately when there is nobody', async () => {
+    it('of an empty list is finished immediately', async () => {
       const app = await start();
       const finished = nextEvents(app, 'erasure-finished');
       expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({
@@ -396,7 +396,7 @@ for (const kind of storageKinds) {
       expect(await finished).toMatchObject([{ reference: 'nobody', total: 0 }]);
     });
 
-    it('pauses, goes on and is canceled, over all instances', async () => {
+    it('is paused, resumed and canceled over all instances', async () => {
       const [one, other] = [await start(), kind.name === 'memory' ? undefined : await start()];
       const uids = uidsOf(50);
       register(uids);
@@ -460,7 +460,7 @@ for (const kind of storageKinds) {
       expect(near.length).toBeGreaterThan(secondHalf.length / 2);
     }, 40_000);
 
-    it('says what a list would come to, and touches nobody', async () => {
+    it('counts in a dry run what a list would do, and touches nobody', async () => {
       const none: BeforeErase = () => {
         throw new Error('not now');
       };
@@ -485,7 +485,7 @@ for (const kind of storageKinds) {
       );
     });
 
-    it('waits while the service is away, and leaves the service time', async () => {
+    it('waits while the service is away, and makes one attempt', async () => {
       const app = await start();
       await scene.service.goDown();
       const heldUp = nextEvents(app, 'erasure-service-down');
@@ -497,7 +497,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ attempts: 1 }]);
     });
 
-    it('warns of what is overdue, gives up in the end, and goes on when it is told to', async () => {
+    it('is reported as overdue, is parked in the end, and continues when it is retried', async () => {
       scene.service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
       const app = await start({ erasure: { overdueAfterMs: [1], giveUpAfterMs: 1 } });
       const [overdue, parked] = [nextEvents(app, 'erasure-overdue'), nextEvents(app, 'erasure-parked')];
@@ -516,7 +516,7 @@ for (const kind of storageKinds) {
       expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'up' });
     });
 
-    it('keeps receipts for as long as it was told to', async () => {
+    it('keeps its receipts for receiptRetentionMs', async () => {
       const app = await start({ erasure: { receiptRetentionMs: 0 } });
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'short' });
@@ -525,7 +525,7 @@ for (const kind of storageKinds) {
       await until(async () => (await all(erasuresOf(app).list())).length === 0);
     });
 
-    it('lists the references, the newest first', async () => {
+    it('is listed by reference, the newest first', async () => {
       const app = await start({ worker: kind.name === 'memory' });
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'first' });
       await new Promise((resolve) => setTimeout(resolve, 2)); // another millisecond
@@ -536,7 +536,7 @@ for (const kind of storageKinds) {
       ]);
     });
 
-    it('refuses what cannot be, before anything is stored', async () => {
+    it('is refused before anything is stored when the request is invalid', async () => {
       const app = await start();
       const erasures = erasuresOf(app);
       const one = { uid: 'alice', mode: 'delete' } as const;
@@ -577,8 +577,8 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-describe('what operators read of erasures', () => {
-  it('is one line for each change, with the hint, and nothing personal', async () => {
+describe('the log of erasures', () => {
+  it('has one line for each change, with the hint, and nothing personal', async () => {
     const lines: string[] = [];
     const note = (level: string) => (text: string) => void lines.push(`${level} ${text}`);
     const erasure = { overdueAfterMs: [1], giveUpAfterMs: 1 };
@@ -611,7 +611,7 @@ describe('what operators read of erasures', () => {
 });
 
 describe('a host that shuts down', () => {
-  it('is told what memory forgets, and waits for no progress', async () => {
+  it('reports the erasures that its memory loses, and waits for no progress', async () => {
     const erasure = { beforeErase: () => new Promise<undefined>(() => undefined) };
     const app = await scene.app({ erasure });
     await app.init();
@@ -627,7 +627,7 @@ describe('a host that shuts down', () => {
 });
 
 describe('a process that has no worker', () => {
-  it('is refused when what it notes would be in its memory only', async () => {
+  it('is refused with a storage in memory', async () => {
     const starting = scene.app({ worker: false });
     await expect(starting).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_OPTIONS' });
   });

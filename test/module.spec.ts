@@ -68,7 +68,7 @@ describe('DebateSpaceModule', () => {
     expect(scene.service.users.has('alice')).toBe(false);
   });
 
-  it('is global unless told otherwise', async () => {
+  it('is global unless isGlobal is false', async () => {
     @Injectable()
     class Erasure {
       constructor(readonly debateSpace: DebateSpaceService) {}
@@ -135,7 +135,7 @@ describe('DebateSpaceModule', () => {
     }
   });
 
-  it('names what is missing when it is given nothing at all', async () => {
+  it('names the missing options when it gets none', async () => {
     const nothing = undefined as unknown as DebateSpaceModuleOptions;
     await expect((async () => boot(DebateSpaceModule.forRoot(nothing)))()).rejects.toThrow('- apiKey');
   });
@@ -157,11 +157,11 @@ describe('DebateSpaceModule', () => {
   });
 
   it.each<[string, number, Partial<DebateSpaceModuleOptions>]>([
-    ['with one API key warn once, with the option that fixes it', 1, {}],
-    ['with API keys of their own warn of nothing', 0, { apiKey: 'another-api-key' }],
-    ['with one API key, of which one has no limit, warn of nothing', 0, { http: { rateLimit: false } }],
-    ['with one API key for two services warn of nothing', 0, { authUrl: 'https://other.example' }],
-  ])('of two applications in one host, %s', async (_what, count, options) => {
+    ['with one API key warns once, with the option that fixes it', 1, {}],
+    ['with API keys of their own warns of nothing', 0, { apiKey: 'another-api-key' }],
+    ['with one API key, one of them without a limit, warns of nothing', 0, { http: { rateLimit: false } }],
+    ['with one API key for two services warns of nothing', 0, { authUrl: 'https://other.example' }],
+  ])('for two applications in one host %s', async (_what, count, options) => {
     const warnings: string[] = [];
     const warn = (line: unknown) => warnings.push(String(line));
     const logger = { log: () => undefined, error: () => undefined, warn };
@@ -176,7 +176,7 @@ describe('DebateSpaceModule', () => {
     for (const line of found) expect(line).toContain('hint: set http.rateLimit of each to its share');
   });
 
-  it('takes authUrl from the environment, and says so when it is nowhere', async () => {
+  it('reads authUrl from the environment, and names the variable when authUrl is missing', async () => {
     const options = { ...using(scene.service), authUrl: undefined };
     await expect(boot(DebateSpaceModule.forRoot(options))).rejects.toThrow('DEBATE_SPACE_AUTH_URL');
     process.env.DEBATE_SPACE_AUTH_URL = scene.service.url;
@@ -189,7 +189,7 @@ describe('DebateSpaceModule', () => {
   });
 });
 
-describe('the boot line', () => {
+describe('the boot log', () => {
   const sessions = [
     {
       name: 'Express, without a store',
@@ -202,25 +202,28 @@ describe('the boot line', () => {
       text: 'session store: MemoryStore',
     },
   ];
-  it.each(sessions)('says what is on: $name', async ({ session: options, text }) => {
-    const lines: string[] = [];
-    const note = (line: unknown): unknown => lines.push(String(line));
-    const logger = { log: note, warn: note, error: note };
-    await scene.start({ logger }, { session: options });
-    await scene.stop();
-    const [line, ...others] = lines.filter((each) => each.includes('; storage: '));
-    expect(others).toEqual([]);
-    for (const part of [
-      '"demo"',
-      new URL(scene.service.url).host,
-      'memory',
-      'is lost when this process ends',
-      text,
-    ]) {
-      expect(line).toContain(part);
-    }
-    expect(lines.join('\n')).not.toContain(keys.secretKey);
-  });
+  it.each(sessions)(
+    'names the storage and the session store in one line: $name',
+    async ({ session: options, text }) => {
+      const lines: string[] = [];
+      const note = (line: unknown): unknown => lines.push(String(line));
+      const logger = { log: note, warn: note, error: note };
+      await scene.start({ logger }, { session: options });
+      await scene.stop();
+      const [line, ...others] = lines.filter((each) => each.includes('; storage: '));
+      expect(others).toEqual([]);
+      for (const part of [
+        '"demo"',
+        new URL(scene.service.url).host,
+        'memory',
+        'is lost when this process ends',
+        text,
+      ]) {
+        expect(line).toContain(part);
+      }
+      expect(lines.join('\n')).not.toContain(keys.secretKey);
+    },
+  );
 
   const store = new session.MemoryStore();
   it.each([

@@ -101,7 +101,7 @@ describe('telemetry', () => {
     });
   });
 
-  it('shows an outage as it is', async () => {
+  it('shows an outage', async () => {
     await scene.service.goDown();
     await logOutUntil('service-down', 'alice', 'bob', 'carol', 'dave', 'erin');
     expect(await exported()).toMatchObject({

@@ -54,7 +54,7 @@ async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): P
 /** With them there are so many failures in a row that the service counts as down. */
 const others = ['carol', 'dave', 'erin', 'frank'];
 
-describe('what operators see of the outbox', () => {
+describe('DebateSpaceOutbox', () => {
   it('is empty at first', async () => {
     await start();
     expect(await outbox().stats()).toEqual({
@@ -93,7 +93,7 @@ describe('what operators see of the outbox', () => {
     expect(await outbox().history('bob')).toEqual([]);
   });
 
-  it('tells what became of a user’s logouts after they are over', async () => {
+  it('shows the history of a user’s logouts after they are finished', async () => {
     await start();
     await logOutUntil('logout-delivered', 'alice', 'bob');
     const [entry, ...more] = await outbox().history('alice');
@@ -106,7 +106,7 @@ describe('what operators see of the outbox', () => {
     expect(more).toEqual([]);
   });
 
-  it('tells nothing afterwards when logout.historyRetentionMs is 0', async () => {
+  it('shows no history when logout.historyRetentionMs is 0', async () => {
     await start({ logout: { historyRetentionMs: 0 } });
     await logOutUntil('logout-delivered', 'alice');
     expect(await outbox().history('alice')).toEqual([]);
@@ -135,18 +135,21 @@ describe('what operators see of the outbox', () => {
     expect(await outbox().history('bob')).toMatchObject([{ state: 'discarded' }]);
   });
 
-  it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])('refuses %j', async (page) => {
-    await start();
-    await expect(outbox().parked(page)).rejects.toThrow(InvalidArgumentError);
-  });
+  it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])(
+    'refuses the page %j',
+    async (page) => {
+      await start();
+      await expect(outbox().parked(page)).rejects.toThrow(InvalidArgumentError);
+    },
+  );
 
-  it('refuses to explain what is no uid', async () => {
+  it('refuses the history of an invalid uid', async () => {
     await start();
     await expect(outbox().history('')).rejects.toThrow(InvalidUidError);
   });
 });
 
-describe('the health', () => {
+describe('DebateSpaceHealth', () => {
   const health = async (): Promise<{ status: number; body: string }> => {
     const response = await fetch(`${await app.getUrl()}/health`);
     return { status: response.status, body: await response.text() };

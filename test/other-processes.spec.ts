@@ -38,7 +38,7 @@ async function startInstance(act: Act): Promise<Instance> {
 
 const destroy: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
 
-redisServer.describe('processes with one Redis:', () => {
+redisServer.describe('when processes share one Redis,', () => {
   beforeAll(async () => {
     redis = await startRedis();
   });

@@ -105,7 +105,7 @@ async function run(
 }
 
 describe('whatever browsers do, each end is reported once, and nothing else is', () => {
-  it.each(cases)('$stack, with $name', async ({ stack, ...situation }) => {
+  it.each(cases)('on $stack, with $name', async ({ stack, ...situation }) => {
     const { ended, reported } = await run(stack, situation);
     expect(ended.length).toBeGreaterThan(BROWSERS);
     expect(reported).toEqual(ended);

@@ -146,7 +146,7 @@ for (const kind of [...inRedis, inPostgres]) {
       expect(ids(await outbox.claim(10, LONG))).toEqual(['held']);
     });
 
-    it('says while the server is away that it is, without a uid or a value, and continues when it is back', async () => {
+    it('refuses each call while the server is away, shows no uid and no value, and continues when the server is back', async () => {
       await storage.commit(new Map(), new Map([['held:a', '1']]));
       await server.crash();
       const calls: (() => unknown)[] = [
@@ -170,7 +170,7 @@ for (const kind of [...inRedis, inPostgres]) {
       expect(ids(await again(() => outbox.claim(10, LONG)))).toContain('after');
     });
 
-    it('rejects what is under way when the connection breaks, and has what it has acknowledged', async () => {
+    it('rejects what is under way when the connection breaks, and keeps what it has acknowledged', async () => {
       const names = Array.from({ length: 50 }, (_, n) => `e-${n}`);
       const outcomes = Promise.allSettled(names.map(async (name) => outbox.hold(entry(name), LONG)));
       await server.crash();
