@@ -6,7 +6,6 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { postgresMigration } from 'nestjs-debate-space/postgres';
 import pg from 'pg';
 import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
@@ -15,8 +14,8 @@ import { programOf } from 'debate-space-fixtures/program.js';
 import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
 import { startProxy, type ProxyServer } from 'debate-space-fixtures/proxy.js';
 import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { selfSigned } from 'debate-space-fixtures/self-signed.js';
-import { startService } from 'debate-space-fixtures/service.js';
 
 interface Result {
   readonly check: string;
@@ -27,19 +26,15 @@ interface Result {
 
 const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
 
-let service: DebateSpaceSimulator;
+const scene = scenario();
 let folder: string;
 beforeEach(async () => {
-  service = await startService();
   folder = await mkdtemp(join(tmpdir(), 'cli-doctor-'));
-});
-afterEach(async () => {
-  await service.stop();
-  await rm(folder, { recursive: true });
+  scene.afterwards(() => rm(folder, { recursive: true }));
 });
 
 async function examined(more: NodeJS.ProcessEnv = {}): Promise<{ code: number; results: readonly Result[] }> {
-  const { code, out } = await run('doctor --json', { env: configuredFor(service, more) });
+  const { code, out } = await run('doctor --json', { env: configuredFor(scene.service, more) });
   return { code, results: JSON.parse(out) as Result[] };
 }
 
@@ -53,7 +48,7 @@ async function faults(more: NodeJS.ProcessEnv): Promise<Record<string, string>> 
 }
 
 describe('doctor', () => {
-  it('finds nothing where all is well, and touches no user', async () => {
+  it('finds no fault where all is well, and touches no user', async () => {
     const { code, results } = await examined({ DEBATE_SPACE_STORAGE: `lmdb:${folder}` });
     expect(code).toBe(0);
     expect(results.map(({ check, ok }) => [check, ok])).toEqual([
@@ -74,7 +69,7 @@ describe('doctor', () => {
       ['parked', true],
       ['erasures', true],
     ]);
-    const asked = service.received.all.map(({ operation, accepted }) => [operation, accepted]);
+    const asked = scene.service.received.all.map(({ operation, accepted }) => [operation, accepted]);
     expect(asked).toEqual([
       ['logout', false],
       ['token', true],
@@ -83,9 +78,9 @@ describe('doctor', () => {
     ]);
   });
 
-  it('says it to people in lines, each fault with its hint', async () => {
+  it('prints a line for each check, and under each fault its hint', async () => {
     const { code, out, err } = await run('doctor', {
-      env: configuredFor(service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }),
+      env: configuredFor(scene.service, { DEBATE_SPACE_APPLICATION_NAME: 'other' }),
     });
     expect(code).toBe(6);
     expect(out).toMatch(/^✓ keys +the service takes API key and secret key$/m);
@@ -115,7 +110,7 @@ describe('doctor', () => {
     [120, 'behind'],
     [-120, 'ahead of'],
   ])('finds a clock that is two minutes off (%d s)', async (seconds, where) => {
-    service.clockOffsetSeconds = seconds;
+    scene.service.clockOffsetSeconds = seconds;
     const found = await faults({});
     expect(found).toEqual({
       clock: expect.stringMatching(new RegExp(`is (2 min|1 min 5\\d s|2 min 1 s) ${where}.*NTP`)),
@@ -123,37 +118,33 @@ describe('doctor', () => {
   });
 
   it('takes a clock that is a few seconds off', async () => {
-    service.clockOffsetSeconds = 20;
+    scene.service.clockOffsetSeconds = 20;
     expect(await faults({})).toEqual({});
   });
 
-  it('finds http instead of https, and does not send the keys there', async () => {
-    const open = await startService({ host: '0.0.0.0' });
-    try {
-      const http = open.url.replace(/\/\/[^:]+:/, '//0.0.0.0:');
-      const { results } = await examined({ DEBATE_SPACE_AUTH_URL: http });
-      const hint = expect.stringMatching(/https:.*keys and tokens travel/);
-      expect(results).toContainEqual({
-        check: 'address',
-        ok: false,
-        detail: expect.stringContaining('http:'),
-        hint,
-      });
-      expect(results).toContainEqual({
-        check: 'keys',
-        ok: null,
-        detail: expect.stringContaining('travel readable'),
-      });
-      expect(open.received.of('token')).toEqual([]);
+  it('finds http instead of https, and sends no key to such an address', async () => {
+    const open = await scene.startService({ host: '0.0.0.0' });
+    const http = open.url.replace(/\/\/[^:]+:/, '//0.0.0.0:');
+    const { results } = await examined({ DEBATE_SPACE_AUTH_URL: http });
+    const hint = expect.stringMatching(/https:.*keys and tokens travel/);
+    expect(results).toContainEqual({
+      check: 'address',
+      ok: false,
+      detail: expect.stringContaining('http:'),
+      hint,
+    });
+    expect(results).toContainEqual({
+      check: 'keys',
+      ok: null,
+      detail: expect.stringContaining('travel readable'),
+    });
+    expect(open.received.of('token')).toEqual([]);
 
-      const found = await faults({ DEBATE_SPACE_AUTH_URL: http, DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'true' });
-      expect(found).toEqual({
-        address: expect.stringContaining('DEBATE_SPACE_ALLOW_INSECURE_HTTP permits it'),
-      });
-      expect(open.received.of('token')).toHaveLength(2);
-    } finally {
-      await open.stop();
-    }
+    const found = await faults({ DEBATE_SPACE_AUTH_URL: http, DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'true' });
+    expect(found).toEqual({
+      address: expect.stringContaining('DEBATE_SPACE_ALLOW_INSECURE_HTTP permits it'),
+    });
+    expect(open.received.of('token')).toHaveLength(2);
   });
 
   it('finds a host that does not exist', async () => {
@@ -172,7 +163,7 @@ describe('doctor', () => {
 
   it('finds values that are missing, malformed or short, and goes on with the others', async () => {
     const env = {
-      DEBATE_SPACE_AUTH_URL: service.url,
+      DEBATE_SPACE_AUTH_URL: scene.service.url,
       DEBATE_SPACE_SECRET_KEY: 'short',
       DEBATE_SPACE_RATE_LIMIT: 'no',
     };
@@ -197,20 +188,20 @@ describe('doctor', () => {
     expect(out).not.toContain('short');
   });
 
-  it('finds an address that is none, or that of the API', async () => {
+  it('finds an address that is no URL, or that of the API', async () => {
     expect(await faults({ DEBATE_SPACE_AUTH_URL: 'debate.example.org' })).toMatchObject({
       address: expect.stringContaining('DEBATE_SPACE_AUTH_URL is not a URL'),
     });
-    expect(await faults({ DEBATE_SPACE_AUTH_URL: service.baseUrl })).toMatchObject({
+    expect(await faults({ DEBATE_SPACE_AUTH_URL: scene.service.baseUrl })).toMatchObject({
       address:
         'DEBATE_SPACE_AUTH_URL ends like the address of the API; it is the host root → leave out /api/v1, or give that address as DEBATE_SPACE_BASE_URL',
     });
-    expect(await faults({ DEBATE_SPACE_BASE_URL: `${service.url}/api/v2` })).toEqual({
+    expect(await faults({ DEBATE_SPACE_BASE_URL: `${scene.service.url}/api/v2` })).toEqual({
       'scope-public': expect.stringContaining('DEBATE_SPACE_BASE_URL'),
     });
   });
 
-  it('tells a secret that may be meant as Base64, and one that is none', async () => {
+  it('mentions that a secret may be meant as Base64, and finds one that is not Base64', async () => {
     const secret = Buffer.alloc(48, 'secret').toString('base64');
     const { results } = await examined({ DEBATE_SPACE_SECRET_KEY: secret });
     expect(results).toContainEqual({
@@ -224,7 +215,7 @@ describe('doctor', () => {
   });
 
   it('finds a scope that is not granted', async () => {
-    service.faults.add({
+    scene.service.faults.add({
       kind: 'status',
       status: 400,
       operation: 'token',
@@ -235,7 +226,7 @@ describe('doctor', () => {
   });
 
   it('does not blame the keys for a service that fails', async () => {
-    service.faults.add({ kind: 'status', status: 503 });
+    scene.service.faults.add({ kind: 'status', status: 503 });
     const { results } = await examined();
     expect(results).toContainEqual({
       check: 'keys',
@@ -252,22 +243,22 @@ describe('doctor', () => {
 
   it('does not show a header of the service that is no number', async () => {
     // The bytes of U+009B, which begins a control sequence as ESC [ does.
-    service.faults.add({
+    scene.service.faults.add({
       kind: 'status',
       status: 200,
       operation: 'list',
       headers: { total: '\u00c2\u009b2J' },
       body: [],
     });
-    const { out } = await run('doctor', { env: configuredFor(service) });
+    const { out } = await run('doctor', { env: configuredFor(scene.service) });
     expect(out).toMatch(/^✓ scope-public +the user list answers$/m);
-    expect((await run('doctor --json', { env: configuredFor(service) })).out).not.toContain('\u009b');
+    expect((await run('doctor --json', { env: configuredFor(scene.service) })).out).not.toContain('\u009b');
   });
 
   it('finds logouts that are parked', async () => {
     const env = { DEBATE_SPACE_STORAGE: `lmdb:${folder}` };
-    service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
-    await run('logout alice --execute-here', { env: configuredFor(service, env) });
+    scene.service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
+    await run('logout alice --execute-here', { env: configuredFor(scene.service, env) });
     const found = await faults(env);
     expect(found).toEqual({ parked: expect.stringMatching(/1 logout parked \(401\).*outbox retry --all/) });
     expect(JSON.stringify(found)).not.toContain('alice');
@@ -284,7 +275,7 @@ describe('doctor', () => {
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });
 
-  it('finds a folder that is not there, and does not make it', async () => {
+  it('finds that the folder is missing, and does not create it', async () => {
     const path = join(folder, 'elsewhere');
     const found = await faults({ DEBATE_SPACE_STORAGE: `lmdb:${path}` });
     expect(found).toEqual({ storage: expect.stringContaining(`there is no folder ${path}`) });
@@ -292,7 +283,7 @@ describe('doctor', () => {
   });
 });
 
-describe('doctor, behind a proxy', () => {
+describe('doctor behind a proxy', () => {
   const names = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatMap((name) => [
     name,
     name.toUpperCase(),
@@ -302,7 +293,7 @@ describe('doctor, behind a proxy', () => {
   beforeEach(async () => {
     before = Object.fromEntries(names.map((name) => [name, process.env[name]]));
     for (const name of names) Reflect.deleteProperty(process.env, name);
-    proxy = await startProxy(service.url);
+    proxy = await startProxy(scene.service.url);
   });
   afterEach(async () => {
     for (const [name, value] of Object.entries(before)) {
@@ -333,14 +324,14 @@ describe('doctor, behind a proxy', () => {
     expect(JSON.stringify(results)).not.toContain('secret@');
   });
 
-  it('sends nothing for loopback through it', async () => {
+  it('sends nothing for loopback through the proxy', async () => {
     process.env.HTTP_PROXY = proxy.url;
     expect(await faults({})).toEqual({});
-    expect(service.received.of('token')).toHaveLength(2);
+    expect(scene.service.received.of('token')).toHaveLength(2);
     expect(proxy.requests).toEqual([]);
   });
 
-  it('asks the service through it, with a password in which a % is not escaped', async () => {
+  it('asks the service through the proxy, with a password in which a % is not escaped', async () => {
     process.env.HTTP_PROXY = proxy.url.replace('//', '//desk:50%@');
     const { results } = await examined({
       DEBATE_SPACE_AUTH_URL: 'http://debate.example.org',
@@ -357,7 +348,7 @@ describe('doctor, behind a proxy', () => {
   });
 });
 
-redisServer.describe('doctor, of a storage in Redis', () => {
+redisServer.describe('doctor with a storage in Redis', () => {
   let redis: RunningRedis;
   afterEach(async () => {
     await redis.stop();
@@ -371,7 +362,7 @@ redisServer.describe('doctor, of a storage in Redis', () => {
     });
   });
 
-  it('finds nothing in one that keeps everything', async () => {
+  it('finds no fault in a Redis that keeps everything', async () => {
     redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
     expect(await faults({ ...storageKey, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
   });
@@ -386,7 +377,7 @@ redisServer.describe('doctor, of a storage in Redis', () => {
     expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
   });
 
-  it('opens it with a new storage key in front of the present one', async () => {
+  it('opens the storage with a new storage key in front of the present one', async () => {
     redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
     const keys = `a-new-storage-key-of-a-test,${storageKey.DEBATE_SPACE_STORAGE_KEY}`;
     expect(await faults({ DEBATE_SPACE_STORAGE_KEY: keys, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
@@ -394,7 +385,7 @@ redisServer.describe('doctor, of a storage in Redis', () => {
 
   it('finds a storage key that is too short, and one that is the API key, and shows neither', async () => {
     redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
-    const keys = `short-key, ${configuredFor(service, {}).DEBATE_SPACE_API_KEY}`;
+    const keys = `short-key, ${configuredFor(scene.service, {}).DEBATE_SPACE_API_KEY}`;
     const env = { DEBATE_SPACE_STORAGE_KEY: keys, DEBATE_SPACE_STORAGE: redis.url };
     const { results } = await examined(env);
     const wrong = JSON.stringify(results.filter(({ check }) => check === 'values'));
@@ -412,7 +403,7 @@ redisServer.describe('doctor, of a storage in Redis', () => {
   });
 });
 
-postgresServer.describe('doctor, of a storage in Postgres', () => {
+postgresServer.describe('doctor with a storage in Postgres', () => {
   let postgres: RunningPostgres;
   let env: NodeJS.ProcessEnv;
   beforeAll(async () => {
@@ -438,7 +429,7 @@ postgresServer.describe('doctor, of a storage in Postgres', () => {
     });
   });
 
-  it('finds that the table is not there, and does not make it', async () => {
+  it('finds that the table is missing, and does not create it', async () => {
     const found = await faults({ ...env, DEBATE_SPACE_STORAGE_TABLE: 'elsewhere' });
     expect(found).toEqual({
       storage: expect.stringMatching(/no table elsewhere → .*DEBATE_SPACE_STORAGE_TABLE/),
@@ -453,7 +444,7 @@ postgresServer.describe('doctor, of a storage in Postgres', () => {
   });
 });
 
-programOf('openssl', 'OpenSSL').describe('doctor, of TLS', () => {
+programOf('openssl', 'OpenSSL').describe('doctor with an https: address', () => {
   let server: Server;
   afterEach(() => {
     server.close();
@@ -476,7 +467,7 @@ programOf('openssl', 'OpenSSL').describe('doctor, of TLS', () => {
 
   it('finds a port that does not speak TLS', async () => {
     server = createServer(); // closed afterwards, whatever the test did
-    const found = await faults({ DEBATE_SPACE_AUTH_URL: service.url.replace('http:', 'https:') });
+    const found = await faults({ DEBATE_SPACE_AUTH_URL: scene.service.url.replace('http:', 'https:') });
     expect(found).toEqual({ tls: expect.stringContaining('does not speak TLS') });
   });
 });

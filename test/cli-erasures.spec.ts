@@ -89,7 +89,7 @@ for (const storage of sharedStorages) {
         expect(await answer('erasures resume case-1')).toMatchObject({ state: 'waiting' });
       });
 
-      it('can be told to try the failed ones again', async () => {
+      it('is tried again for the failed users', async () => {
         expect(await answer('erasures retry case-1')).toMatchObject({ state: 'waiting', failed: 0 });
         expect(await run('erasures retry nothing', { env })).toMatchObject({ code: 1 });
       });
@@ -108,7 +108,7 @@ for (const storage of sharedStorages) {
         expect(await answer('erasures cancel case-1 --yes')).toMatchObject({ canceled: 2 });
       });
 
-      it('is only watched by the same command, unless it is told to carry it out', async () => {
+      it('is only watched by the same command, unless --execute-here is given', async () => {
         const watching = start('erase ada ben --mode delete --reference case-1 --yes', { env });
         await watching.told('this only watches');
         watching.interrupt();

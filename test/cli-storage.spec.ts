@@ -1,28 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
 import { sharedStorages, type StorageServer } from '../libs/debate-space-cli/src/testing/storages.js';
 import { freePort } from 'debate-space-fixtures/free-port.js';
 import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
-import { startService } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
 
 jest.setTimeout(120_000); // each process compiles what it runs
 
-let service: DebateSpaceSimulator;
-beforeEach(async () => {
-  service = await startService({ rateLimit: false });
-});
-afterEach(async () => {
-  await service.stop();
-});
+const scene = scenario({ rateLimit: false });
 
 /** The command line as a process. @param more options of Node */
 async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[]) {
@@ -34,7 +27,7 @@ async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[
   ];
   const child = spawn(process.execPath, [...program, ...args.split(' ')], {
     cwd: '/',
-    env: { PATH: process.env.PATH, ...configuredFor(service, env) },
+    env: { PATH: process.env.PATH, ...configuredFor(scene.service, env) },
   });
   const closed = once(child, 'close');
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -65,11 +58,11 @@ for (const storage of sharedStorages) {
   });
 }
 
-describe('a storage that cannot be used', () => {
+describe('a command whose storage cannot be used', () => {
   it.each([
     ['redis', 'redis://127.0.0.1'],
     ['pg', 'postgres://127.0.0.1/app'],
-  ])('for lack of the package %s ends with 3, and says how to install it', async (name, url) => {
+  ])('ends with 3 when the package %s is missing, and says how to install the package', async (name, url) => {
     const resolve = `export async function resolve(name, context, next) {
       if (name === '${name}') throw Object.assign(new Error('missing'), { code: 'ERR_MODULE_NOT_FOUND' });
       return next(name, context);
@@ -89,11 +82,11 @@ describe('a storage that cannot be used', () => {
   });
 
   it.each(['redis', 'postgres'])(
-    'in %s, where nobody listens, ends with 3 and shows no password',
+    'ends with 3 when nobody listens at the address of %s, and shows no password',
     async (scheme) => {
       const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
       const { code, out, err } = await run('outbox stats --json', {
-        env: configuredFor(service, { ...storageKey, DEBATE_SPACE_STORAGE: url }),
+        env: configuredFor(scene.service, { ...storageKey, DEBATE_SPACE_STORAGE: url }),
       });
       expect(code).toBe(3);
       expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_CLI_CONFIGURATION' } });
@@ -107,17 +100,19 @@ describe('a storage that cannot be used', () => {
     'redis://desk:%zz@127.0.0.1',
     'postgres://desk:%zz@127.0.0.1/x',
     'postgres://127.0.0.1:1/x?sslrootcert=/nowhere',
-  ])('for an address that its client refuses ends with 3, and is not shown: %s', async (url) => {
+  ])('ends with 3 when its client refuses the address, and does not show the address: %s', async (url) => {
     const { code, out, err } = await run('outbox stats', {
-      env: configuredFor(service, { ...storageKey, DEBATE_SPACE_STORAGE: url }),
+      env: configuredFor(scene.service, { ...storageKey, DEBATE_SPACE_STORAGE: url }),
     });
     expect(code).toBe(3);
     expect(err).toContain('cannot be reached');
     expect(out + err).not.toContain('127.0.0.1');
   });
 
-  it('without its storage key ends with 3 before anything connects', async () => {
-    const env = configuredFor(service, { DEBATE_SPACE_STORAGE: `redis://127.0.0.1:${await freePort()}` });
+  it('ends with 3 when the storage key is missing, before anything connects', async () => {
+    const env = configuredFor(scene.service, {
+      DEBATE_SPACE_STORAGE: `redis://127.0.0.1:${await freePort()}`,
+    });
     const { code, err } = await run('users list', { env });
     expect(code).toBe(3);
     expect(err).toContain('DEBATE_SPACE_STORAGE_KEY is not set; hint: give the option storageKey');
@@ -125,11 +120,11 @@ describe('a storage that cannot be used', () => {
   });
 });
 
-redisServer.describe('a Redis that goes away', () => {
-  it('during a command ends it with the code of the storage, and the command does not hang', async () => {
+redisServer.describe('a Redis that goes away during a command', () => {
+  it('ends the command with the code of the storage', async () => {
     const redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
     try {
-      const env = configuredFor(service, { ...storageKey, DEBATE_SPACE_STORAGE: redis.url });
+      const env = configuredFor(scene.service, { ...storageKey, DEBATE_SPACE_STORAGE: redis.url });
       expect(await run('logout alice --no-wait', { env })).toMatchObject({ code: 0 });
       const watching = runProcess('logout alice', { ...storageKey, DEBATE_SPACE_STORAGE: redis.url });
       const waiting = async () =>

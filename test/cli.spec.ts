@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -9,11 +9,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, keys } from '../libs/debate-space-cli/src/testing/command-line.js';
 import { programOf } from 'debate-space-fixtures/program.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { selfSigned } from 'debate-space-fixtures/self-signed.js';
-import { startService } from 'debate-space-fixtures/service.js';
 
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const program = [
@@ -26,17 +25,13 @@ const script = programOf('script', 'util-linux');
 
 jest.setTimeout(120_000); // each process compiles what it runs
 
-let service: DebateSpaceSimulator;
+const scene = scenario({ rateLimit: false });
 let folder: string;
 let env: NodeJS.ProcessEnv;
 beforeEach(async () => {
-  service = await startService({ rateLimit: false });
   folder = await mkdtemp(join(tmpdir(), 'cli-process-'));
-  env = { PATH: process.env.PATH, ...configuredFor(service, { DEBATE_SPACE_RATE_LIMIT: 'off' }) };
-});
-afterEach(async () => {
-  await service.stop();
-  await rm(folder, { recursive: true });
+  scene.afterwards(() => rm(folder, { recursive: true }));
+  env = { PATH: process.env.PATH, ...configuredFor(scene.service, { DEBATE_SPACE_RATE_LIMIT: 'off' }) };
 });
 
 interface Ended {
@@ -72,8 +67,8 @@ function watched(child: ChildProcess) {
 
 const run = (args: readonly string[], more?: NodeJS.ProcessEnv): Promise<Ended> => start(args, more).ended;
 
-describe('npx debate-space, as a process', () => {
-  it('tells its version, and explains itself with examples and exit codes', async () => {
+describe('npx debate-space', () => {
+  it('prints its version, and help with examples and exit codes', async () => {
     expect(await run(['--version'])).toEqual({
       code: 0,
       out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
@@ -91,13 +86,17 @@ describe('npx debate-space, as a process', () => {
   });
 
   it('reads .env of the working folder', async () => {
-    const lines = Object.entries(configuredFor(service)).map(([name, value]) => `${name}="${value ?? ''}"\n`);
+    const lines = Object.entries(configuredFor(scene.service)).map(
+      ([name, value]) => `${name}="${value ?? ''}"\n`,
+    );
     await writeFile(join(folder, '.env'), lines.join(''));
-    const bare = Object.fromEntries(Object.keys(configuredFor(service)).map((name) => [name, undefined]));
+    const bare = Object.fromEntries(
+      Object.keys(configuredFor(scene.service)).map((name) => [name, undefined]),
+    );
     expect(await run(['users', 'find', 'alice'], bare)).toMatchObject({ code: 0, err: '' });
   });
 
-  it('says what is not configured, and shows no key', async () => {
+  it('names what is not configured, and shows no key', async () => {
     const { code, out, err } = await run(['users', 'list', '--json'], {
       DEBATE_SPACE_API_KEY: '',
       DEBATE_SPACE_AUTH_URL: 'http://example.org',
@@ -114,14 +113,14 @@ describe('npx debate-space, as a process', () => {
   });
 
   it('says that the service cannot be reached', async () => {
-    await service.goDown();
+    await scene.service.goDown();
     const { code, err } = await run(['users', 'list']);
     expect([code, err]).toEqual([4, expect.stringContaining('ECONNREFUSED')]);
   });
 
-  it('ends quietly when nobody reads any more', async () => {
+  it('ends quietly when nobody reads its output', async () => {
     for (let user = 0; user < 5000; user += 1)
-      service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
+      scene.service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
     const shell = `set -o pipefail; "$0" "$@" | head -n 1`;
     const child = spawn('bash', ['--norc', '-c', shell, process.execPath, ...program, 'users', 'export'], {
       cwd: folder,
@@ -133,14 +132,14 @@ describe('npx debate-space, as a process', () => {
   });
 });
 
-describe('stdout of the process', () => {
+describe('a command whose stdout', () => {
   const shell = (command: string): Promise<Ended> => {
     const words = [command, process.execPath, ...program, 'users', 'list', '--per-page', '100'];
     return watched(spawn('bash', ['--norc', '-c', ...words], { cwd: folder, env })).ended;
   };
   const full = existsSync('/dev/full') ? it : it.skip; // of Linux
 
-  full('is a full disk: the command ends with 1 and says so', async () => {
+  full('is a full disk ends with 1, and says so', async () => {
     const { code, err } = await shell('exec "$0" "$@" > /dev/full');
     expect([code, err]).toEqual([
       1,
@@ -148,9 +147,9 @@ describe('stdout of the process', () => {
     ]);
   });
 
-  it('is a file that takes only the beginning: the command ends with 1 and says so', async () => {
+  it('is a file that takes only the beginning ends with 1, and says so', async () => {
     for (let user = 0; user < 90; user += 1)
-      service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
+      scene.service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
     const { code, err } = await shell('ulimit -f 1; exec "$0" "$@" > users.txt');
     expect([code, err]).toEqual([
       1,
@@ -159,18 +158,18 @@ describe('stdout of the process', () => {
     expect((await stat(join(folder, 'users.txt'))).size).toBe(1024);
   });
 
-  it('is a file: all of the answer is there', async () => {
+  it('is a file writes all of the answer to it', async () => {
     const { code, err } = await shell('exec "$0" "$@" >> users.txt');
     expect([code, err]).toEqual([0, '']);
     expect(await readFile(join(folder, 'users.txt'), 'utf8')).toMatch(/^uid .*\nalice .*2 users in all\n$/s);
   });
 });
 
-describe('Ctrl-C', () => {
+describe('a command that is interrupted', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
-    '%s stops an erasure cleanly, and the same command goes on',
+    'by %s stops an erasure cleanly, and continues when it runs again',
     async (signal) => {
-      service.faults.add({ kind: 'status', status: 503, operation: 'anonymize' });
+      scene.service.faults.add({ kind: 'status', status: 503, operation: 'anonymize' });
       const command = [
         'erase',
         'alice',
@@ -190,14 +189,14 @@ describe('Ctrl-C', () => {
       expect(code).toBe(5);
       expect(err).toContain('Go on: the same command with --reference case-1, or leave it to your app');
 
-      service.faults.clear();
+      scene.service.faults.clear();
       const again = await run([...command, '--json'], storage);
       expect(again.code).toBe(0);
       expect(JSON.parse(again.out)).toMatchObject({ reference: 'case-1', total: 2, done: 2, state: 'done' });
     },
   );
 
-  it('leaves no file of an export behind when a second one ends the process immediately', async () => {
+  it('leaves no file of an export behind when a second signal ends the process immediately', async () => {
     const newFile = new URL('../libs/debate-space-cli/src/new-file.ts', import.meta.url).href;
     const text = `import { writeNewFile } from '${newFile}';
       await writeNewFile('${folder}/users.csv', (stream) => new Promise(() => {
@@ -227,11 +226,11 @@ describe('Ctrl-C', () => {
     const { code, err } = await ended;
     expect(code).toBe(5);
     expect(err).toContain('nothing of it is carried out');
-    expect(service.users.all()).toHaveLength(2);
+    expect(scene.service.users.all()).toHaveLength(2);
   });
 });
 
-script.describe('on a terminal', () => {
+script.describe('a command on a terminal', () => {
   it('asks, shows a bar, and does what was typed', async () => {
     const command = ['erase', 'alice', 'bob', '--mode', 'anonymize'];
     const quoted = [process.execPath, ...program, ...command].map((part) => `'${part}'`).join(' ');
@@ -242,16 +241,16 @@ script.describe('on a terminal', () => {
     const { code, out } = await ended;
     expect(out).toMatch(/█+ 100 % \| 2 of 2/);
     expect(code).toBe(0);
-    expect(service.received.of('anonymize')).toHaveLength(2);
+    expect(scene.service.received.of('anonymize')).toHaveLength(2);
   });
 });
 
-openssl.describe('doctor, behind TLS', () => {
-  it('finds nothing where all is well', async () => {
+openssl.describe('doctor with an https: address', () => {
+  it('finds no fault where all is well', async () => {
     const { certFile, ...pair } = await selfSigned(folder, '-addext', 'subjectAltName=DNS:localhost');
     const server = createServer(pair, (incoming, outgoing) => {
       const { method, url = '', headers } = incoming;
-      const passed = request(new URL(url, service.url), { method, headers }, (answer) => {
+      const passed = request(new URL(url, scene.service.url), { method, headers }, (answer) => {
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
         answer.pipe(outgoing);
       });

@@ -1,12 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import ts from 'typescript';
-import { keys, startService } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { keys } from 'debate-space-fixtures/service.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const sources = join(root, 'libs/debate-space/src');
@@ -41,6 +41,7 @@ const APP = `
 `;
 
 describe('a host that translates the plugin to CommonJS without esModuleInterop', () => {
+  const scene = scenario();
   let folder: string;
   beforeAll(() => {
     const places = join(root, 'libs/debate-space/node_modules/.cache'); // where Node.js finds the plugin's packages
@@ -59,10 +60,6 @@ describe('a host that translates the plugin to CommonJS without esModuleInterop'
     writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }');
     writeFileSync(join(folder, 'app.js'), APP);
   });
-  let service: DebateSpaceSimulator | undefined;
-  afterEach(async () => {
-    await service?.stop();
-  });
   afterAll(() => {
     rmSync(folder, { recursive: true });
   });
@@ -71,7 +68,7 @@ describe('a host that translates the plugin to CommonJS without esModuleInterop'
     ['our own adapter', {}],
     ["axios's adapter 'http'", { adapter: 'http' }],
   ])('logs a user out, erases and lists through %s', async (_what, http) => {
-    service = await startService();
+    const { service } = scene;
     const options = { ...keys, applicationName: 'demo', authUrl: service.url, http };
     const args = ['--disable-warning=ExperimentalWarning', join(folder, 'app.js'), JSON.stringify(options)];
     const { stdout } = await promisify(execFile)(process.execPath, args);

@@ -6,7 +6,8 @@ import express, { type Response } from 'express';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
 
 @Controller()
 class LogoutController {
@@ -17,17 +18,19 @@ class LogoutController {
   }
 }
 
+const scene = scenario();
+
 // As NestJS documents it for several servers at the same time; hosts without a server are like it.
 it('a session cookie is seen on servers that are not Nest’s own', async () => {
-  const service = await startService();
   const cookies = [{ name: 'session', uid: (value: string) => value }];
   @Module({
-    imports: [DebateSpaceModule.forRoot(using(service, { session: { cookies } }))],
+    imports: [DebateSpaceModule.forRoot(using(scene.service, { session: { cookies } }))],
     controllers: [LogoutController],
   })
   class App {}
   const handler = express();
-  const app = await NestFactory.create(App, new ExpressAdapter(handler), { logger: false });
+  const creating = NestFactory.create(App, new ExpressAdapter(handler), { logger: false });
+  const app = await scene.apps.add(creating);
   await app.init();
   const server = createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -35,7 +38,5 @@ it('a session cookie is seen on servers that are not Nest’s own', async () => 
   await fetch(`http://127.0.0.1:${port}/logout`, { method: 'POST', headers: { cookie: 'session=alice' } });
   server.closeAllConnections();
   server.close();
-  await app.close();
-  await service.stop();
-  expect(service.received.logouts).toEqual(['alice']);
+  expect(await scene.logouts()).toEqual(['alice']);
 });

@@ -1,39 +1,24 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, type DebateSpaceEvent, type SessionCookie } from 'nestjs-debate-space';
-import { Browser } from 'debate-space-fixtures/browser.js';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { SessionCookie } from 'nestjs-debate-space';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { cookieHosts, type CookieHost, type CookieHostOptions } from 'debate-space-fixtures/cookie-hosts.js';
 import type { EndingHost } from 'debate-space-fixtures/endings.js';
+import { eventsOf } from 'debate-space-fixtures/events.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
-import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import type { Act } from 'debate-space-fixtures/session-host.js';
 
-let service: DebateSpaceSimulator;
-let host: EndingHost | undefined;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await host?.stop();
-  await service.stop();
-});
+const scene = scenario();
 
-async function start(kind: CookieHost, options: Partial<CookieHostOptions> = {}): Promise<string> {
-  host = await kind.start({ debateSpace: using(service), ...options });
-  return host.url;
+function start(kind: CookieHost, options: Partial<CookieHostOptions> = {}): Promise<EndingHost> {
+  return scene.add(kind.start({ debateSpace: using(scene.service), ...options }));
 }
 
-async function logInTo(url: string): Promise<Browser> {
-  const browser = new Browser(url);
-  await browser.post('/login', { uid: 'alice' });
+async function logInAlice(host: EndingHost): Promise<Browser> {
+  const browser = await logInTo(host, 'alice');
   expect(await browser.get('/whoami')).toBe('alice');
   return browser;
-}
-
-async function loggedOut(): Promise<readonly string[]> {
-  await host?.stop(); // has every verdict fall, and delivers what there is
-  host = undefined;
-  return service.received.logouts;
 }
 
 /** What somebody sends who is not alice; `genuine` are her cookies. */
@@ -61,9 +46,9 @@ function changed(cookie: string): string {
   return cookie.slice(0, at) + (cookie[at] === 'A' ? 'B' : 'A') + cookie.slice(at + 1);
 }
 
-describe.each(cookieHosts)('$name', (kind) => {
+describe.each(cookieHosts)('on $name:', (kind) => {
   it.each(forgeries)('$name in a logout logs nobody out', async ({ forge }) => {
-    const url = await start(kind);
+    const { url } = await start(kind);
     const entered = await fetch(`${url}/login`, {
       method: 'POST',
       body: new URLSearchParams({ uid: 'alice' }),
@@ -72,7 +57,7 @@ describe.each(cookieHosts)('$name', (kind) => {
     const cookie = forge(genuine);
     expect(await (await fetch(`${url}/whoami`, { headers: { cookie } })).text()).toBe('nobody');
     await fetch(`${url}/act`, { method: 'POST', headers: { cookie } });
-    expect(await loggedOut()).toEqual([]);
+    expect(await scene.logouts()).toEqual([]);
   });
 
   it('two clicks at the same time with the same cookie are one logout', async () => {
@@ -81,28 +66,28 @@ describe.each(cookieHosts)('$name', (kind) => {
       bothIn.open();
       await bothIn.passed;
     };
-    const browser = await logInTo(await start(kind, { before }));
+    const browser = await logInAlice(await start(kind, { before }));
     await Promise.all([browser.post('/act'), browser.post('/act')]);
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOut()).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('the same user on two devices, whose cookies may be the same, is reported for each', async () => {
-    const url = await start(kind);
-    const [phone, desk] = [await logInTo(url), await logInTo(url)];
+    const host = await start(kind);
+    const [phone, desk] = [await logInAlice(host), await logInAlice(host)];
     await phone.post('/act');
     expect(await desk.get('/whoami')).toBe('alice');
     await desk.post('/act');
-    expect(await loggedOut()).toEqual(['alice', 'alice']);
+    expect(await scene.logouts()).toEqual(['alice', 'alice']);
   });
 
   it('a user who logs in and out twice is reported twice', async () => {
-    const browser = await logInTo(await start(kind));
+    const browser = await logInAlice(await start(kind));
     await browser.post('/act');
     await browser.post('/login', { uid: 'alice' });
     await browser.post('/act');
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOut()).toEqual(['alice', 'alice']);
+    expect(await scene.logouts()).toEqual(['alice', 'alice']);
   });
 
   const failures: { readonly name: string; readonly uid: SessionCookie['uid'] }[] = [
@@ -114,28 +99,34 @@ describe.each(cookieHosts)('$name', (kind) => {
     },
     { name: 'rejects', uid: () => Promise.reject(new TypeError('no such field')) },
   ];
-  it.each(failures)('a uid function that $name is an event, and the host goes on', async ({ uid }) => {
-    const browser = await logInTo(await start(kind, { cookie: (own) => ({ ...own, uid }) }));
-    const events: DebateSpaceEvent[] = [];
-    host?.app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+  it.each(failures)('a uid function that $name emits a fault, and the host continues', async ({ uid }) => {
+    const host = await start(kind, { cookie: (own) => ({ ...own, uid }) });
+    const browser = await logInAlice(host);
+    const events = eventsOf(host.app);
     expect(await browser.post('/act')).toBe('done');
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(await loggedOut()).toEqual([]);
+    expect(await scene.logouts()).toEqual([]);
     expect(events).toContainEqual({ type: 'fault', where: 'session.cookies', error: 'TypeError' });
   });
 });
 
 describe('a uid function that never answers', () => {
-  it('holds up no response, and the shutdown for its five seconds', async () => {
+  afterEach(() => void jest.useRealTimers());
+
+  it('delays no response, and the shutdown by five seconds', async () => {
     const [kind] = cookieHosts as [CookieHost];
     const never = new Promise<never>(() => undefined);
-    const browser = await logInTo(await start(kind, { cookie: (own) => ({ ...own, uid: () => never }) }));
-    const since = performance.now();
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const browser = await logInAlice(await start(kind, { cookie: (own) => ({ ...own, uid: () => never }) }));
     expect(await browser.post('/act')).toBe('done');
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(performance.now() - since).toBeLessThan(4_000);
-    expect(await loggedOut()).toEqual([]);
-    expect(performance.now() - since).toBeLessThan(9_000);
+    const stopped = jest.fn();
+    const stopping = scene.stop().then(stopped);
+    await jest.advanceTimersByTimeAsync(4_999);
+    expect(stopped).not.toHaveBeenCalled();
+    await jest.advanceTimersByTimeAsync(1);
+    await stopping;
+    expect(scene.service.received.logouts).toEqual([]);
   });
 });
 
@@ -167,13 +158,11 @@ describe('a cookie that is cut into chunks', () => {
     { before: 2, after: 1 },
   ];
   it.each(changes)(
-    'goes from $before to $after with the same user in silence, and then ends',
+    "is not reported when the same user's $before chunks become $after, and is when they are cleared",
     async ({ before, after }) => {
       let next = setCookies('alice', before);
-      host = await SessionHost.start({
-        debateSpace: using(service, { session: { cookies: [{ name: 'session', uid }] } }),
-        act: (_, response) => response.setHeader('Set-Cookie', next),
-      });
+      const act: Act = (_, response) => response.setHeader('Set-Cookie', next);
+      const host = await scene.start({ act }, { session: { cookies: [{ name: 'session', uid }] } });
       const browser = new Browser(host.url);
       for (const cookies of [next, setCookies('alice', after)]) {
         next = cookies;
@@ -181,7 +170,7 @@ describe('a cookie that is cut into chunks', () => {
       }
       next = setCookies(undefined, 1);
       await browser.post('/act');
-      expect(await loggedOut()).toEqual(['alice']);
+      expect(await scene.logouts()).toEqual(['alice']);
     },
   );
 });

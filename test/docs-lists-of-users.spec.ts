@@ -1,21 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import * as nestCommon from '@nestjs/common';
-import { Module, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import type { Type } from '@nestjs/common';
 import * as csvParse from 'csv-parse';
 import { parse } from 'csv-parse/sync';
 import * as csvStringify from 'csv-stringify';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import * as plugin from 'nestjs-debate-space';
-import { DebateSpaceErasures, DebateSpaceModule, type ErasureDryRun } from 'nestjs-debate-space';
+import { DebateSpaceErasures, type ErasureDryRun } from 'nestjs-debate-space';
 import { connect } from 'node:net';
 import * as nodeStream from 'node:stream';
 import { Readable } from 'node:stream';
 import * as nodeStreamPromises from 'node:stream/promises';
 import * as rxjs from 'rxjs';
 import { pageOf, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
-import { RunningApps } from 'debate-space-fixtures/running-apps.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { errorOf } from 'debate-space-fixtures/service-clients.js';
 
 type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
@@ -90,7 +87,7 @@ describe('the recipe for a file of uids', () => {
       Buffer.from('adaë').subarray(0, -1),
       'not in UTF-8',
     ],
-  ])('refuses %s, without a value', async (_what, uidsOf, text, problem) => {
+  ])('refuses %s, and shows no value', async (_what, uidsOf, text, problem) => {
     const error = await errorOf(all(uidsOf(fileOf(text))));
     expect(error).toMatchObject({ status: 400, message: expect.stringContaining(problem) });
     expect((error as Error).message).not.toContain('ada');
@@ -107,27 +104,17 @@ describe('the recipe for a file of uids', () => {
 
 describe('a host with the recipes', () => {
   const people = Array.from({ length: 250 }, (_, n) => ({ uid: `u-${n + 1}`, first_name: '=1+1' }));
-  const apps = new RunningApps();
-  let service: DebateSpaceSimulator;
+  const scene = scenario({ users: people, rateLimit: false });
   let erasures: DebateSpaceErasures;
   let url: string;
   beforeEach(async () => {
-    service = await startService({ users: people, rateLimit: false });
     const controllers = ['src/bulk-erasure.controller.ts', 'src/users-export.controller.ts'].flatMap(
       (path) => Object.values(runSnippet(page, path, modules)) as Type[],
     );
-    @Module({
-      imports: [DebateSpaceModule.forRoot(using(service, { http: { rateLimit: false } }))],
-      controllers,
-    })
-    class App {}
-    const creating = NestFactory.create(App, { logger: false });
-    url = await apps.listen(creating);
-    erasures = (await creating).get(DebateSpaceErasures);
-  });
-  afterEach(async () => {
-    await apps.close();
-    await service.stop();
+    const app = await scene.app({ http: { rateLimit: false } }, { controllers });
+    await app.listen(0, '127.0.0.1');
+    url = await app.getUrl();
+    erasures = app.get(DebateSpaceErasures);
   });
 
   const upload = (path: string, body: string): Promise<Response> =>
@@ -141,7 +128,7 @@ describe('a host with the recipes', () => {
     await rxjs.lastValueFrom(erasures.progress('case-1'));
     expect(await erasures.status('case-1')).toMatchObject({ done: 2, notFound: 1 });
     expect(
-      service.received
+      scene.service.received
         .of('anonymize')
         .map(({ uid }) => uid)
         .toSorted(),
@@ -152,7 +139,7 @@ describe('a host with the recipes', () => {
     const response = await upload('case-2', 'uid\nu-1\n"u-2"x\n');
     expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('Line 3')]);
     expect(await erasures.status('case-2')).toMatchObject({ state: 'waiting', complete: false });
-    expect(service.received.of('anonymize')).toEqual([]);
+    expect(scene.service.received.of('anonymize')).toEqual([]);
   });
 
   it('erases nobody of an upload that breaks off', async () => {
@@ -167,8 +154,8 @@ describe('a host with the recipes', () => {
       );
     while (!(await isThere())) await new Promise(setImmediate);
     socket.destroy();
-    await apps.close();
-    expect(service.received.of('anonymize')).toEqual([]);
+    await scene.stop();
+    expect(scene.service.received.of('anonymize')).toEqual([]);
   });
 
   it('gives its administrators all users as CSV, without formulas', async () => {
@@ -177,7 +164,7 @@ describe('a host with the recipes', () => {
     const [header, ...rows] = parse(await response.text());
     expect(header).toEqual(['uid', 'full_name', 'email', 'created_at']);
     expect(rows.map(([uid, name]) => [uid, name])).toEqual(people.map(({ uid }) => [uid, "'=1+1"]));
-    expect(service.received.of('list')).toHaveLength(3);
+    expect(scene.service.received.of('list')).toHaveLength(3);
   });
 
   it('gives its administrators all users as NDJSON', async () => {
@@ -186,20 +173,23 @@ describe('a host with the recipes', () => {
   });
 
   it.each(['users.csv', 'users.ndjson'])('breaks %s off when the service fails', async (name) => {
-    service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
-    service.faults.add({ operation: 'list', kind: 'status', status: 403 });
+    scene.service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
+    scene.service.faults.add({ operation: 'list', kind: 'status', status: 403 });
     const reading = fetch(`${url}/admin/users/${name}`).then((response) => response.text());
     await expect(reading).rejects.toThrow();
   });
 
-  it.each(['users.csv', 'users.ndjson'])('asks for no more of %s when its caller hangs up', async (name) => {
-    service.faults.add({ operation: 'list', kind: 'latency', ms: 60_000, times: 1 });
-    const patience = new AbortController();
-    const response = fetch(`${url}/admin/users/${name}`, { signal: patience.signal });
-    await service.received.waitFor('list');
-    patience.abort();
-    await expect(response).rejects.toThrow('abort');
-    await apps.close();
-    expect(service.received.of('list')).toHaveLength(1);
-  });
+  it.each(['users.csv', 'users.ndjson'])(
+    'reads no further page for %s when its caller hangs up',
+    async (name) => {
+      scene.service.faults.add({ operation: 'list', kind: 'latency', ms: 60_000, times: 1 });
+      const patience = new AbortController();
+      const response = fetch(`${url}/admin/users/${name}`, { signal: patience.signal });
+      await scene.service.received.waitFor('list');
+      patience.abort();
+      await expect(response).rejects.toThrow('abort');
+      await scene.stop();
+      expect(scene.service.received.of('list')).toHaveLength(1);
+    },
+  );
 });

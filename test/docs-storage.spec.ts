@@ -1,6 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import * as plugin from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
@@ -18,7 +16,7 @@ import {
   type RunningPostgres,
 } from 'debate-space-fixtures/postgres.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { startRedisCluster, type RunningRedisCluster } from 'debate-space-fixtures/redis-cluster.js';
 
 const page = pageOf('docs/choosing-a-storage.md');
@@ -33,17 +31,14 @@ function codeOf(row: string): string {
   return code;
 }
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
+const scene = scenario();
 
 async function expectToKeepRows(engine: plugin.StorageEngine): Promise<void> {
   const contained = (work: () => void): void => {
     work();
   };
   const storage = await engine.open({ namespace: 'my-app', families: ['row'], contained });
-  closing.push(() => storage.close());
+  scene.afterwards(() => storage.close());
   expect(await storage.commit(new Map(), new Map([['row:a', '1']]))).toBe(true);
   expect(await storage.get(['row:a'])).toEqual(['1']);
 }
@@ -76,20 +71,20 @@ describe('the page about storages', () => {
     it('works through node-redis', async () => {
       const client = redisClient(redis.url);
       await client.connect();
-      closing.push(() => client.close());
+      scene.afterwards(() => client.close());
       await expectToKeepRows(storageOf('node-redis, one node', { client }));
     });
 
     it('works through node-redis and a Cluster', async () => {
       const cluster = createCluster({ rootNodes: nodes.nodes.map((socket) => ({ socket })) });
       await cluster.connect();
-      closing.push(() => cluster.close());
+      scene.afterwards(() => cluster.close());
       await expectToKeepRows(storageOf('node-redis, Cluster', { cluster }));
     });
 
     it('works through ioredis', async () => {
       const client = new Redis(redis.url);
-      closing.push(() => client.quit());
+      scene.afterwards(() => client.quit());
       await expectToKeepRows(storageOf('ioredis, one node, Sentinel or Cluster', { client }));
     });
   });
@@ -157,16 +152,10 @@ describe('the page about storages', () => {
         deleteAccount: (uid: string, connection: unknown, erasures: unknown) => Promise<void>;
       };
       const connection = (transactions[path] as () => unknown)();
-      const service = await startService();
-      closing.push(() => service.stop());
       const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
       const options = { storage, storageKey: 'the storage key of a test', worker: false };
-      @Module({ imports: [plugin.DebateSpaceModule.forRoot(using(service, options))] })
-      class App {}
-      const app = await NestFactory.create(App, { logger: false, abortOnError: false });
-      await app.init();
-      closing.push(() => app.close());
-      const erasures = app.get(plugin.DebateSpaceErasures);
+      const app = await scene.app(options);
+      const erasures = (await app.init()).get(plugin.DebateSpaceErasures);
       const listed = async (): Promise<number> => {
         let count = 0;
         for await (const { total } of erasures.list()) count += total;
@@ -211,7 +200,7 @@ describe('the page about storages', () => {
       await pool.query(`CREATE ROLE my_app LOGIN; ${grants}`);
 
       const ofRole = postgresPool({ connectionString: server.connectionString, user: 'my_app' });
-      closing.push(() => ofRole.end());
+      scene.afterwards(() => ofRole.end());
       await expectToKeepRows(postgresStorage({ query: (text, values) => ofRole.query(text, values), table }));
       await new Migration().down(pool);
       expect(await rowsOf(`SELECT to_regclass('app.debate_space') AS name`, [])).toEqual([{ name: null }]);

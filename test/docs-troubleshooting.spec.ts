@@ -1,21 +1,14 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { Module, type LoggerService } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import type { LoggerService } from '@nestjs/common';
 import session from 'express-session';
 import * as plugin from 'nestjs-debate-space';
-import {
-  DebateSpaceModule,
-  type DebateSpaceErrorCode,
-  type DebateSpaceEvent,
-  type DebateSpaceModuleOptions,
-} from 'nestjs-debate-space';
+import type { DebateSpaceErrorCode, DebateSpaceEvent, DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { EventLog } from '../libs/debate-space/src/module/event-log.js';
 import { fencesOf, pageOf } from 'debate-space-fixtures/docs-snippets.js';
-import { RunningApps } from 'debate-space-fixtures/running-apps.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 
 const path = 'docs/troubleshooting.md';
 const page = pageOf(path);
@@ -203,18 +196,13 @@ function textsInSources(): { readonly all: ReadonlySet<string>; readonly lines: 
   return { all, lines };
 }
 
-const apps = new RunningApps();
-afterEach(() => apps.close());
+const scene = scenario();
 
 /** The lines of the boot log. */
 async function bootLog(options: Partial<DebateSpaceModuleOptions>): Promise<Recorder> {
-  const service = await startService();
   const logger = new Recorder();
-  @Module({ imports: [DebateSpaceModule.forRoot(using(service, options))] })
-  class App {}
-  const app = await apps.add(NestFactory.create(App, { logger, abortOnError: false }));
+  const app = await scene.app(options, {}, { logger });
   await app.init();
-  await service.stop();
   return logger;
 }
 

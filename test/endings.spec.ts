@@ -1,18 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
+import { describe, expect, it } from '@jest/globals';
 import { endingCells } from 'debate-space-fixtures/ending-stacks.js';
-import { startService } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 
-let service: DebateSpaceSimulator;
-beforeAll(async () => {
-  service = await startService();
-});
-beforeEach(() => {
-  service.received.clear();
-});
-afterAll(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
 /** light-my-request requires an ES module, which jest cannot on this Node.js: `npm run test:matrix` plays this column. */
 const ONLY_IN_MATRIX = 'Fastify on AWS Lambda, @fastify/aws-lambda';
@@ -25,7 +15,7 @@ describe('an end of a session is reported once and a look-alike is not', () => {
   it.each(cells)(
     '$stack: $name – $verdict',
     async ({ ends, observe }) => {
-      expect(await observe(service)).toEqual({ loggedOut: ends, reported: ends ? ['alice'] : [] });
+      expect(await observe(scene.service)).toEqual({ loggedOut: ends, reported: ends ? ['alice'] : [] });
     },
     60_000,
   ); // an end that is reported by its lease only takes half of it

@@ -1,18 +1,14 @@
 import 'reflect-metadata';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
 import { Context, GraphQLModule, Mutation, Query, Resolver } from '@nestjs/graphql';
-import type { NestExpressApplication } from '@nestjs/platform-express';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { NextFunction, Request, Response } from 'express';
 import session from 'express-session';
-import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
+import { EndsDebateSession } from 'nestjs-debate-space';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 
 type Header = Record<string, string>;
 interface Connection {
@@ -60,14 +56,7 @@ class LogoutResolver {
   }
 }
 
-let service: DebateSpaceSimulator;
-let app: NestExpressApplication;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
 async function start(options: Partial<ApolloDriverConfig> = {}): Promise<string> {
   const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
@@ -75,9 +64,7 @@ async function start(options: Partial<ApolloDriverConfig> = {}): Promise<string>
     autoSchemaFile: true,
     ...options,
   });
-  @Module({ imports: [DebateSpaceModule.forRoot(using(service)), graphql], providers: [LogoutResolver] })
-  class App {}
-  app = await NestFactory.create<NestExpressApplication>(App, { logger: false });
+  const app = await scene.app({}, { imports: [graphql], providers: [LogoutResolver] });
   app.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
   // Stands for a JWT guard: the user is on the request, and in no session.
   app.use((request: Request, _: Response, next: NextFunction) => {
@@ -130,13 +117,13 @@ describe('@EndsDebateSession() on a GraphQL mutation', () => {
     { name: 'stays silent when it fails', mutation: 'logoutFails', headers: alice, fails: true, logouts: [] },
     { name: 'stays silent when nobody is logged in', mutation: 'logout', logouts: [] },
     {
-      name: 'takes the uid from where in the request it is told',
+      name: 'takes the uid from its uid function, which reads the request',
       mutation: 'logoutByHeader',
       headers: { 'x-user': 'bob' },
       logouts: ['bob'],
     },
     {
-      name: 'takes the uid from where in the context it is told',
+      name: 'takes the uid from its uid function, which reads the context',
       mutation: 'logoutByContext',
       headers: alice,
       logouts: ['bob'],
@@ -164,8 +151,7 @@ describe('@EndsDebateSession() on a GraphQL mutation', () => {
   it.each(cases)('$name', async ({ mutation, headers = {}, fails = false, logouts }) => {
     const url = await start({ context: () => ({ tenant: 'bob' }) });
     expect(await hasFailed(url, mutation, headers)).toBe(fails);
-    await app.close();
-    expect(service.received.logouts).toEqual(logouts);
+    expect(await scene.logouts()).toEqual(logouts);
   });
 
   it('is a logout each time that it is asked over one and the same WebSocket', async () => {
@@ -189,7 +175,6 @@ describe('@EndsDebateSession() on a GraphQL mutation', () => {
       );
     }
     socket.close();
-    await app.close();
-    expect(service.received.logouts).toEqual(['alice', 'alice']);
+    expect(await scene.logouts()).toEqual(['alice', 'alice']);
   });
 });

@@ -1,8 +1,5 @@
 import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type { NestExpressApplication } from '@nestjs/platform-express';
+import { describe, expect, it } from '@jest/globals';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
 import {
@@ -12,12 +9,11 @@ import {
   WebSocketGateway,
   WsException,
 } from '@nestjs/websockets';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceModule, EndsDebateSession } from 'nestjs-debate-space';
+import { EndsDebateSession } from 'nestjs-debate-space';
 import { once } from 'node:events';
 import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 
 interface Client {
   user?: { sub: string } | undefined;
@@ -108,13 +104,7 @@ const platforms = [
   },
 ];
 
-let service: DebateSpaceSimulator;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
 describe.each(platforms)('@EndsDebateSession() on a gateway of $platform', ({ Adapter, connect }) => {
   const alice = ['login', 'alice'];
@@ -127,7 +117,7 @@ describe.each(platforms)('@EndsDebateSession() on a gateway of $platform', ({ Ad
     { name: 'stays silent when it fails', said: [alice, ['logout-fails']], logouts: [] },
     { name: 'stays silent when nobody is logged in', said: [['logout'], alice], logouts: [] },
     {
-      name: 'takes the uid from where in the message it is told',
+      name: 'takes the uid from its uid function, which reads the message',
       said: [['logout-by-message', 'bob']],
       logouts: ['bob'],
     },
@@ -148,15 +138,13 @@ describe.each(platforms)('@EndsDebateSession() on a gateway of $platform', ({ Ad
     },
   ];
   it.each(cases)('$name', async ({ said, logouts }) => {
-    @Module({ imports: [DebateSpaceModule.forRoot(using(service))], providers: [LogoutGateway] })
-    class App {}
-    const app = await NestFactory.create<NestExpressApplication>(App, { logger: false });
+    const app = await scene.app({}, { providers: [LogoutGateway] });
     app.useWebSocketAdapter(new Adapter(app));
     await app.listen(0, '127.0.0.1');
     const connection = await connect(await app.getUrl());
     for (const [event = '', data] of said) await connection.say(event, data);
     connection.close();
-    await app.close();
-    expect(service.received.logouts.toSorted()).toEqual(logouts.toSorted()); // several are under way at a time
+    const received = await scene.logouts();
+    expect(received.toSorted()).toEqual(logouts.toSorted()); // several are under way at a time
   });
 });

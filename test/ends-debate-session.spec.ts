@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   Controller,
   Module,
@@ -16,11 +16,11 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NextFunction, Request, Response } from 'express';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule, EndsDebateSession, SessionEndInterceptor } from 'nestjs-debate-space';
 import { lastValueFrom, of, timeout, type Observable } from 'rxjs';
 import { Latch } from 'debate-space-fixtures/latch.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
 import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 /** Gives the handler no time at all. */
@@ -87,22 +87,13 @@ class LogoutController {
   }
 }
 
-let service: DebateSpaceSimulator;
-let youth: DebateSpaceSimulator;
+const scene = scenario();
 let app: INestApplication;
-beforeEach(async () => {
-  service = await startService();
-  youth = await startService({ applicationName: 'youth' });
-});
-afterEach(async () => {
-  await service.stop();
-  await youth.stop();
-});
 
 async function start(imports: unknown[]): Promise<string> {
   @Module({ imports: imports as Type[], controllers: [LogoutController] })
   class App {}
-  const express = await NestFactory.create<NestExpressApplication>(App, { logger: false });
+  const express = await scene.apps.add(NestFactory.create<NestExpressApplication>(App, { logger: false }));
   express.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
   // Stands for a JWT guard: the user is on the request, and in no session.
   express.use((request: Request, _: Response, next: NextFunction) => {
@@ -137,7 +128,7 @@ describe('@EndsDebateSession()', () => {
       status: 201,
       logouts: [],
     },
-    { name: 'takes the uid from where it is told', path: '/logout-by-header', status: 201, logouts: ['bob'] },
+    { name: 'takes the uid from its uid function', path: '/logout-by-header', status: 201, logouts: ['bob'] },
     {
       name: 'is one logout when the handler ends a session of the same user as well',
       path: '/logout-session-too?as=alice',
@@ -146,55 +137,50 @@ describe('@EndsDebateSession()', () => {
     },
   ];
   it.each(cases)('$name', async ({ path, status, logouts }) => {
-    const url = await start([DebateSpaceModule.forRoot(using(service))]);
+    const url = await start([DebateSpaceModule.forRoot(using(scene.service))]);
     expect(await post(url + path, { 'x-user': 'bob' })).toBe(status);
-    await app.close();
-    expect(service.received.logouts).toEqual(logouts);
+    expect(await scene.logouts()).toEqual(logouts);
   });
 
   it('counts a handler as successful that somebody in front did not wait for', async () => {
     ended = new Latch();
-    const url = await start([DebateSpaceModule.forRoot(using(service))]);
+    const url = await start([DebateSpaceModule.forRoot(using(scene.service))]);
     expect(await post(`${url}/logout-slow?as=alice`)).toBe(500);
     ended.open();
-    await app.close();
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('does not wait for a storage that never answers', async () => {
     const storage = storageWith(() => ({ commit: () => new Promise<never>(() => undefined) }));
-    const url = await start([DebateSpaceModule.forRoot(using(service, { storage }))]);
+    const url = await start([DebateSpaceModule.forRoot(using(scene.service, { storage }))]);
     expect(await post(`${url}/logout?as=alice`)).toBe(201);
-    await app.close();
   });
 
   it.each([undefined, 'the text of a message'])(
-    'lets a handler without a request be, given %j',
+    'leaves a handler without a request alone, given %j',
     async (message) => {
-      const url = await start([DebateSpaceModule.forRoot(using(service))]);
+      const url = await start([DebateSpaceModule.forRoot(using(scene.service))]);
       expect(url).toContain('http');
       const handler = (): void => undefined;
       Reflect.defineMetadata('debate-space:ends-session', { uid: () => 'alice' }, handler);
       const context = new ExecutionContextHost([message], LogoutController, handler);
       const interceptor = new SessionEndInterceptor(app.get(ModuleRef), app.get(Reflector));
       expect(await lastValueFrom(interceptor.intercept(context, { handle: () => of('done') }))).toBe('done');
-      await app.close();
-      expect(service.received.logouts).toEqual(['alice']);
+      expect(await scene.logouts()).toEqual(['alice']);
     },
   );
 
-  it('tells the application of its name', async () => {
+  it('reports to the application of its name', async () => {
+    const youth = await scene.startService({ applicationName: 'youth' });
     const named = DebateSpaceModule.forRoot({ ...using(youth), name: 'youth' });
-    const url = await start([DebateSpaceModule.forRoot(using(service)), named]);
+    const url = await start([DebateSpaceModule.forRoot(using(scene.service)), named]);
     expect(await post(`${url}/logout-named?as=alice`)).toBe(201);
-    await app.close();
+    expect(await scene.logouts()).toEqual([]);
     expect(youth.received.logouts).toEqual(['alice']);
-    expect(service.received.logouts).toEqual([]);
   });
 
   it('leaves the handler alone when the module is missing', async () => {
     const url = await start([]);
     expect(await post(`${url}/logout?as=alice`)).toBe(201);
-    await app.close();
   });
 });

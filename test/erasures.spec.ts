@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Module, type INestApplication } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
 import { Readable } from 'node:stream';
 import { filter, firstValueFrom, lastValueFrom, map, share, take, toArray, type Observable } from 'rxjs';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceErasures,
   DebateSpaceEvents,
   DebateSpaceHealth,
-  DebateSpaceModule,
   DebateSpaceOutbox,
   DebateSpaceService,
   type BeforeErase,
@@ -17,41 +14,32 @@ import {
   type ErasureReceipt,
   type StorageEngine,
 } from 'nestjs-debate-space';
+import { firstEvent } from 'debate-space-fixtures/events.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 
+const scene = scenario({ rateLimit: false });
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 
 for (const kind of storageKinds) {
-  kind.describe(`erasures in the ${kind.name} storage`, () => {
+  kind.describe(`an erasure in the ${kind.name} storage`, () => {
     let places: StoragePlaces;
     let place: StorageEngine;
-    let service: DebateSpaceSimulator;
-    const apps: INestApplication[] = [];
     beforeAll(async () => {
       places = await kind.start();
     });
     afterAll(async () => {
       await places.stop();
     });
-    beforeEach(async () => {
+    beforeEach(() => {
       place = places.place();
-      service = await startService({ rateLimit: false });
-    });
-    afterEach(async () => {
-      for (const app of apps.splice(0)) await app.close();
-      await service.stop();
     });
 
     async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplication> {
       const storageKey = 'the storage key of a test';
       const defaults = { storage: place, storageKey, http: { rateLimit: false as const } };
-      @Module({ imports: [DebateSpaceModule.forRoot(using(service, { ...defaults, ...options }))] })
-      class App {}
-      const app = await NestFactory.create(App, { logger: false, abortOnError: false });
-      apps.push(await app.init());
-      return app;
+      return (await scene.app({ ...defaults, ...options })).init();
     }
     const erasuresOf = (app: INestApplication): DebateSpaceErasures => app.get(DebateSpaceErasures);
     function nextEvents<T extends DebateSpaceEvent['type']>(app: INestApplication, type: T, count = 1) {
@@ -71,7 +59,7 @@ for (const kind of storageKinds) {
       return found;
     }
     const register = (uids: readonly string[]): void => {
-      for (const uid of uids) service.users.add({ uid });
+      for (const uid of uids) scene.service.users.add({ uid });
     };
 
     it('logs the user out, then erases, and leaves a receipt without the uid', async () => {
@@ -92,9 +80,11 @@ for (const kind of storageKinds) {
       });
       await finished;
 
-      const operations = service.received.all.filter(({ uid }) => uid === 'alice').map((r) => r.operation);
+      const operations = scene.service.received.all
+        .filter(({ uid }) => uid === 'alice')
+        .map((r) => r.operation);
       expect(operations).toEqual(['logout', 'delete']);
-      expect(service.users.has('alice')).toBe(false);
+      expect(scene.service.users.has('alice')).toBe(false);
       expect(await erasuresOf(app).status('case 1/2 ü')).toMatchObject({
         state: 'done',
         total: 1,
@@ -120,7 +110,7 @@ for (const kind of storageKinds) {
       expect(JSON.stringify(receipts)).not.toContain('alice');
     });
 
-    it('shows for a given uid that it was erased, and when', async () => {
+    it('is proven for a given uid by its receipt', async () => {
       const app = await start();
       const finished = nextEvents(app, 'erasure-finished', 2);
       await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'one' });
@@ -134,7 +124,7 @@ for (const kind of storageKinds) {
 
     it('is requested twice and done once', async () => {
       const app = await start();
-      await service.goDown();
+      await scene.service.goDown();
       const first = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       const second = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       const third = await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'of its own' });
@@ -142,13 +132,13 @@ for (const kind of storageKinds) {
       expect(second).toMatchObject({ alreadyUnderWay: true, reference: first.reference });
       expect(third).toMatchObject({ alreadyUnderWay: true, reference: 'of its own', total: 1 });
       const finished = nextEvents(app, 'erasure-finished', 2);
-      await service.comeBack();
+      await scene.service.comeBack();
       await finished;
-      expect(service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
+      expect(scene.service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
       expect(await all(erasuresOf(app).receiptsOf('alice'))).toHaveLength(2);
     });
 
-    it('calls a user that the service does not know already gone', async () => {
+    it('counts a user whom the service does not know as not found', async () => {
       const app = await start();
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
@@ -159,9 +149,9 @@ for (const kind of storageKinds) {
       ]);
     });
 
-    it('calls it erased when an answer was lost, and the next one says 404', async () => {
+    it('counts a user as erased when an answer was lost and the next one is 404', async () => {
       const app = await start();
-      service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
+      scene.service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'lost' });
       await finished;
@@ -170,10 +160,10 @@ for (const kind of storageKinds) {
       ]);
     });
 
-    it('is not taken in by a web page that says 404', async () => {
+    it('is not done when a web page answers 404', async () => {
       const app = await start();
       const page = { status: 404, contentType: 'text/html', body: '<html>not here</html>' };
-      service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
+      scene.service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
       const retrying = nextEvents(app, 'erasure-retrying');
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
@@ -182,8 +172,8 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', status: 200 }]);
     });
 
-    it('is not taken in by an address at which everything is a 404', async () => {
-      const app = await start({ baseUrl: `${service.url}/api/v2` });
+    it('is not done at an address where every answer is 404', async () => {
+      const app = await start({ baseUrl: `${scene.service.url}/api/v2` });
       const heldUp = nextEvents(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'nowhere' });
       expect(await heldUp).toMatchObject([{ cause: '404' }]);
@@ -193,20 +183,20 @@ for (const kind of storageKinds) {
 
     it('deletes first when a user is to be deleted and anonymized', async () => {
       const app = await start();
-      await service.goDown();
+      await scene.service.goDown();
       const heldUp = nextEvents(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'a' });
       await heldUp;
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'd' });
       const finished = nextEvents(app, 'erasure-finished');
-      await service.comeBack();
+      await scene.service.comeBack();
       expect(await finished).toMatchObject([{ reference: 'd', done: 1 }]);
-      expect(service.received.of('anonymize')).toEqual([]);
+      expect(scene.service.received.of('anonymize')).toEqual([]);
     });
 
-    it('goes on with the operation when the service refuses the logout for good', async () => {
+    it('is carried out when the service refuses the logout for good', async () => {
       const app = await start();
-      service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
+      scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'refused' });
       await finished;
@@ -217,7 +207,7 @@ for (const kind of storageKinds) {
 
     it('forgets the logouts that still wait for the user', async () => {
       const app = await start();
-      service.faults.add({ kind: 'status', status: 404, operation: 'logout', times: 1 });
+      scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout', times: 1 });
       const parked = nextEvents(app, 'logout-parked');
       await app.get(DebateSpaceService).logoutUser('alice');
       await parked;
@@ -244,13 +234,13 @@ for (const kind of storageKinds) {
       expect(await vetoed).toMatchObject([{ reference: 'v', reason: 'legal hold' }]);
       await finished;
       expect(asked).toContainEqual({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
-      expect(service.received.all.filter(({ uid }) => uid === 'alice')).toEqual([]);
+      expect(scene.service.received.all.filter(({ uid }) => uid === 'alice')).toEqual([]);
       expect(await erasuresOf(app).status('v')).toMatchObject({ state: 'done', vetoed: 1, done: 0 });
       expect(await all(erasuresOf(app).receipts('v'))).toMatchObject([
         { outcome: 'vetoed', reason: 'legal hold' },
       ]);
-      expect(service.users.has('alice')).toBe(true);
-      expect(service.users.has('bob')).toBe(false);
+      expect(scene.service.users.has('alice')).toBe(true);
+      expect(scene.service.users.has('bob')).toBe(false);
     });
 
     for (const failure of ['throws', 'answers nonsense'] as const) {
@@ -275,7 +265,7 @@ for (const kind of storageKinds) {
       });
     }
 
-    it('takes many from an array, a stream and another iterable, each once', async () => {
+    it('takes many users from an array, a stream and another iterable, each once', async () => {
       const gate = new Latch(); // until all lists are read: a user who is erased before that is erased again
       const app = await start({ erasure: { beforeErase: () => gate.passed } });
       const uids = uidsOf(300);
@@ -291,7 +281,7 @@ for (const kind of storageKinds) {
       gate.open();
       await finished;
       expect(
-        service.received
+        scene.service.received
           .of('delete')
           .map(({ uid }) => uid)
           .toSorted(),
@@ -299,7 +289,7 @@ for (const kind of storageKinds) {
       expect(await erasuresOf(app).status('part 1')).toMatchObject({ state: 'done', done: 270, total: 270 });
     });
 
-    it('begins with none before all are durable, and goes on reading after a crash', async () => {
+    it('of a list begins with nobody before the list is durable, and continues reading after a crash', async () => {
       const app = await start();
       const uids = uidsOf(300);
       register(uids);
@@ -317,7 +307,7 @@ for (const kind of storageKinds) {
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       await finished;
-      expect(service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
+      expect(scene.service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
 
       const all = nextEvents(app, 'erasure-finished');
       expect(await erasuresOf(app).requestMany(uids, bulk)).toMatchObject({ complete: true, total: 300 });
@@ -337,7 +327,7 @@ for (const kind of storageKinds) {
       expect((error as Error).message).toContain('item 3: it has a line break');
       expect((error as Error).message).not.toMatch(/alice|bob|no\nuid/);
       expect(await erasuresOf(app).status('a mistake')).toMatchObject({ state: 'waiting', complete: false });
-      expect(service.received.of('delete')).toEqual([]);
+      expect(scene.service.received.of('delete')).toEqual([]);
     });
 
     it('has one list for a reference', async () => {
@@ -367,7 +357,7 @@ for (const kind of storageKinds) {
       expect(await erasures.request({ uid: 'alice', ...bulk })).toMatchObject({ total: 252 });
     });
 
-    it('stops reading a list that hangs when it is told to, and keeps what it has read', async () => {
+    it('stops reading a list that hangs when its signal aborts, and keeps what it has read', async () => {
       const app = await start();
       const abort = new AbortController();
       async function* hanging(): AsyncGenerator<string> {
@@ -396,7 +386,7 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).list())).toEqual([]);
     });
 
-    it('is finished immediately when there is nobody', async () => {
+    it('of an empty list is finished immediately', async () => {
       const app = await start();
       const finished = nextEvents(app, 'erasure-finished');
       expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({
@@ -406,25 +396,25 @@ for (const kind of storageKinds) {
       expect(await finished).toMatchObject([{ reference: 'nobody', total: 0 }]);
     });
 
-    it('pauses, goes on and is canceled, over all instances', async () => {
+    it('is paused, resumed and canceled over all instances', async () => {
       const [one, other] = [await start(), kind.name === 'memory' ? undefined : await start()];
       const uids = uidsOf(50);
       register(uids);
       const erasures = erasuresOf(other ?? one);
-      service.faults.add({ kind: 'latency', ms: 20, operation: 'delete' });
+      scene.service.faults.add({ kind: 'latency', ms: 20, operation: 'delete' });
       await erasuresOf(one).requestMany(uids, { mode: 'delete', reference: 'stop and go' });
-      await service.received.waitFor('delete', { count: 8 });
+      await scene.service.received.waitFor('delete', { count: 8 });
       expect(await erasures.pause('stop and go')).toMatchObject({ state: 'paused' });
-      const quiet = await settled(() => service.received.count);
+      const quiet = await settled(() => scene.service.received.count);
       expect(quiet).toBeLessThan(50);
       await erasures.resume('stop and go');
-      await service.received.waitFor('delete', { count: 20 });
+      await scene.service.received.waitFor('delete', { count: 20 });
       await erasures.cancel('stop and go');
       const ended = await lastValueFrom(erasures.progress('stop and go'));
       expect(ended).toMatchObject({ state: 'canceled', waiting: 0, total: 50, failed: 0 });
       expect(ended.canceled).toBeGreaterThan(0);
       expect(ended.done + ended.canceled).toBe(50);
-      expect(service.received.of('delete')).toHaveLength(ended.done);
+      expect(scene.service.received.of('delete')).toHaveLength(ended.done);
       await expect(
         erasures.requestMany(uids, { mode: 'delete', reference: 'stop and go' }),
       ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
@@ -445,7 +435,7 @@ for (const kind of storageKinds) {
       const one = await start(options);
       const other = kind.name === 'memory' ? one : await start({ ...options, worker: false });
       register(uidsOf(20));
-      service.faults.add({ kind: 'latency', ms: 50, operation: 'delete' });
+      scene.service.faults.add({ kind: 'latency', ms: 50, operation: 'delete' });
       const begun = performance.now();
       await erasuresOf(one).requestMany(uidsOf(20), { mode: 'delete', reference: 'slowly' });
       const looks = erasuresOf(other)
@@ -470,7 +460,7 @@ for (const kind of storageKinds) {
       expect(near.length).toBeGreaterThan(secondHalf.length / 2);
     }, 40_000);
 
-    it('says what a list would come to, and touches nobody', async () => {
+    it('counts in a dry run what a list would do, and touches nobody', async () => {
       const none: BeforeErase = () => {
         throw new Error('not now');
       };
@@ -490,23 +480,25 @@ for (const kind of storageKinds) {
         invalidItems: [153],
         unknownItems: uidsOf(30).map((_, n) => n + 121),
       });
-      expect(service.received.all.every(({ operation }) => ['list', 'token'].includes(operation))).toBe(true);
+      expect(scene.service.received.all.every(({ operation }) => ['list', 'token'].includes(operation))).toBe(
+        true,
+      );
     });
 
-    it('waits while the service is away, and leaves the service time', async () => {
+    it('waits while the service is away, and makes one attempt', async () => {
       const app = await start();
-      await service.goDown();
+      await scene.service.goDown();
       const heldUp = nextEvents(app, 'erasure-service-down');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
       await heldUp;
       const [finished, goOn] = [nextEvents(app, 'erasure-finished'), nextEvents(app, 'erasure-service-up')];
-      await service.comeBack();
+      await scene.service.comeBack();
       await Promise.all([finished, goOn]);
       expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ attempts: 1 }]);
     });
 
-    it('warns of what is overdue, gives up in the end, and goes on when it is told to', async () => {
-      service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
+    it('is reported as overdue, is parked in the end, and continues when it is retried', async () => {
+      scene.service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
       const app = await start({ erasure: { overdueAfterMs: [1], giveUpAfterMs: 1 } });
       const [overdue, parked] = [nextEvents(app, 'erasure-overdue'), nextEvents(app, 'erasure-parked')];
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'o' });
@@ -516,7 +508,7 @@ for (const kind of storageKinds) {
       const { state, problems } = await app.get(DebateSpaceHealth).check();
       expect([state, ...problems]).toEqual(['degraded', expect.stringContaining('an erasure is overdue')]);
       expect(await lastValueFrom(erasuresOf(app).progress('o'))).toMatchObject({ failed: 1 });
-      service.faults.clear();
+      scene.service.faults.clear();
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).retry('o');
       await finished;
@@ -524,7 +516,7 @@ for (const kind of storageKinds) {
       expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'up' });
     });
 
-    it('keeps receipts for as long as it was told to', async () => {
+    it('keeps its receipts for receiptRetentionMs', async () => {
       const app = await start({ erasure: { receiptRetentionMs: 0 } });
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'short' });
@@ -533,7 +525,7 @@ for (const kind of storageKinds) {
       await until(async () => (await all(erasuresOf(app).list())).length === 0);
     });
 
-    it('lists the references, the newest first', async () => {
+    it('is listed by reference, the newest first', async () => {
       const app = await start({ worker: kind.name === 'memory' });
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'first' });
       await new Promise((resolve) => setTimeout(resolve, 2)); // another millisecond
@@ -544,7 +536,7 @@ for (const kind of storageKinds) {
       ]);
     });
 
-    it('refuses what cannot be, before anything is stored', async () => {
+    it('is refused before anything is stored when the request is invalid', async () => {
       const app = await start();
       const erasures = erasuresOf(app);
       const one = { uid: 'alice', mode: 'delete' } as const;
@@ -585,29 +577,23 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-describe('what operators read of erasures', () => {
-  it('is one line for each change, with the hint, and nothing personal', async () => {
-    const service = await startService({ rateLimit: false });
+describe('the log of erasures', () => {
+  it('has one line for each change, with the hint, and nothing personal', async () => {
     const lines: string[] = [];
     const note = (level: string) => (text: string) => void lines.push(`${level} ${text}`);
     const erasure = { overdueAfterMs: [1], giveUpAfterMs: 1 };
-    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { erasure }))] })
-    class App {}
     const logger = { log: note('log'), warn: note('warn'), error: note('error') };
-    const app = await NestFactory.create(App, { logger, abortOnError: false });
+    const app = await scene.app({ erasure }, {}, { logger });
     await app.init();
-    const { events$ } = app.get(DebateSpaceEvents);
-    const nextEvent = (type: DebateSpaceEvent['type']) =>
-      firstValueFrom(events$.pipe(filter((event) => event.type === type)));
     const erasures = app.get(DebateSpaceErasures);
 
-    service.faults.add({ kind: 'status', status: 503, operation: 'delete', times: 3 });
-    const [overdue, goOn] = [nextEvent('erasure-overdue'), nextEvent('erasure-service-up')];
-    const parked = nextEvent('erasure-parked');
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'delete', times: 3 });
+    const [overdue, goOn] = [firstEvent(app, 'erasure-overdue'), firstEvent(app, 'erasure-service-up')];
+    const parked = firstEvent(app, 'erasure-parked');
     await erasures.request({ uid: 'alice', mode: 'delete', reference: 'case-1' });
     await parked;
     await overdue;
-    const finished = nextEvent('erasure-finished');
+    const finished = firstEvent(app, 'erasure-finished');
     await erasures.retry('case-1');
     await Promise.all([finished, goOn]);
     const overdueLine = 'error erasure case-1 is overdue: 1 not done after 0 days';
@@ -621,38 +607,28 @@ describe('what operators read of erasures', () => {
       'log erasure case-1 is finished: 1 done, 0 already gone, 0 vetoed, 0 canceled',
     ]);
     expect(lines.join()).not.toContain('alice');
-    await app.close();
-    await service.stop();
   });
 });
 
 describe('a host that shuts down', () => {
-  it('is told what memory forgets, and waits for no progress', async () => {
-    const service = await startService();
+  it('reports the erasures that its memory loses, and waits for no progress', async () => {
     const erasure = { beforeErase: () => new Promise<undefined>(() => undefined) };
-    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { erasure }))] })
-    class App {}
-    const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+    const app = await scene.app({ erasure });
     await app.init();
     const events = firstValueFrom(app.get(DebateSpaceEvents).events$.pipe(toArray()));
     await app.get(DebateSpaceErasures).requestMany(['alice', 'bob'], { mode: 'delete', reference: 'r' });
     const progress = app.get(DebateSpaceErasures).progress('r').pipe(share());
     const over = lastValueFrom(progress);
     await firstValueFrom(progress);
-    await app.close();
+    await scene.stop();
     expect(await over).toMatchObject({ waiting: 2 });
     expect(await events).toContainEqual({ type: 'erasures-dropped', count: 2 });
-    await service.stop();
   });
 });
 
 describe('a process that has no worker', () => {
-  it('is refused when what it notes would be in its memory only', async () => {
-    const service = await startService();
-    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { worker: false }))] })
-    class App {}
-    const starting = NestFactory.create(App, { logger: false, abortOnError: false });
+  it('is refused with a storage in memory', async () => {
+    const starting = scene.app({ worker: false });
     await expect(starting).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_OPTIONS' });
-    await service.stop();
   });
 });

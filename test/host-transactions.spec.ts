@@ -1,11 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { Module, type INestApplication } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceErasures,
-  DebateSpaceEvents,
-  DebateSpaceModule,
   memoryStorage,
   type DebateSpaceEvent,
   type ErasureStatus,
@@ -14,6 +9,7 @@ import {
 } from 'nestjs-debate-space';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import type { Pool, PoolClient } from 'pg';
+import { eventsOf } from 'debate-space-fixtures/events.js';
 import {
   postgresPool,
   postgresServer,
@@ -21,7 +17,7 @@ import {
   type RunningPostgres,
 } from 'debate-space-fixtures/postgres.js';
 import { postgresShapes } from 'debate-space-fixtures/postgres-clients.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 
 const uidsOf = (count: number, prefix = 'user'): string[] =>
   Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
@@ -29,11 +25,10 @@ const uidsOf = (count: number, prefix = 'user'): string[] =>
 postgresServer.describe("an erasure in the host's own transaction", () => {
   let server: RunningPostgres;
   let pool: Pool;
-  let service: DebateSpaceSimulator;
   let engine: StorageEngine;
   let table: string;
   let tables = 0;
-  const apps: INestApplication[] = [];
+  const scene = scenario({ rateLimit: false });
   beforeAll(async () => {
     server = await startPostgres();
     pool = postgresPool({ connectionString: server.connectionString, max: 20 });
@@ -43,31 +38,22 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
     await pool.end();
     await server.stop();
   });
-  beforeEach(async () => {
-    service = await startService({ rateLimit: false });
+  beforeEach(() => {
     table = `public.erasures_${(tables += 1)}`;
     engine = postgresStorage({ query: (text, values) => pool.query(text, values), table });
   });
   afterEach(async () => {
-    for (const app of apps.splice(0)) await app.close();
-    await service.stop();
     await pool.query('TRUNCATE account');
   });
 
   async function start(worker = true, storage = engine): Promise<DebateSpaceErasures> {
     const storageKey = 'the storage key of a test';
     const options = { storage, storageKey, worker, http: { rateLimit: false as const } };
-    @Module({ imports: [DebateSpaceModule.forRoot(using(service, options))] })
-    class App {}
-    const app = await NestFactory.create(App, { logger: false, abortOnError: false });
-    apps.push(await app.init());
-    app.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));
+    const app = await (await scene.app(options)).init();
+    events = eventsOf(app);
     return app.get(DebateSpaceErasures);
   }
-  let events: DebateSpaceEvent[] = [];
-  beforeEach(() => {
-    events = [];
-  });
+  let events: DebateSpaceEvent[];
 
   /** As a host does it: again on 40001 and 40P01, and rolled back on any other error. */
   async function inTransaction<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
@@ -131,9 +117,9 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
     expect(events.filter(({ type }) => type === 'erasure-requested')).toEqual([]);
   });
 
-  it('is found by a runner within seconds after the commit', async () => {
+  it('is found by a runner after the commit', async () => {
     const erasures = await start();
-    service.users.add({ uid: 'carol' });
+    scene.service.users.add({ uid: 'carol' });
     await inTransaction((transaction) =>
       erasures.request({ uid: 'carol', mode: 'delete', reference: 'c', transaction }),
     );
@@ -165,7 +151,7 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
     const erasures = await start();
     const uids = uidsOf(160);
     for (const uid of [...uids, ...uidsOf(40, 'shared')]) {
-      service.users.add({ uid });
+      scene.service.users.add({ uid });
       await pool.query('INSERT INTO account VALUES ($1)', [uid]);
     }
     /** Each deletes a user of its own and one that others delete, too; half of them are rolled back. */
@@ -190,7 +176,7 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
     const references = await finished(erasures);
     const kept = await pool.query<{ uid: string }>('SELECT uid FROM account WHERE uid LIKE $1', ['user-%']);
     expect(kept.rows).toHaveLength(80);
-    const erased = new Set(service.received.of('delete').map(({ uid }) => uid));
+    const erased = new Set(scene.service.received.of('delete').map(({ uid }) => uid));
     const committed = uids.filter((_, n) => n % 2 === 0);
     const shared = uids.flatMap((_, n) => (n % 6 === 0 ? [`shared-${n % 40}`] : []));
     expect(erased).toEqual(new Set([...committed, ...shared]));
@@ -203,7 +189,7 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
     expect(rows).toEqual([]);
   }, 60_000);
 
-  it("leaves the host its own errors, and the host's transaction fails as it always does", async () => {
+  it("leaves the host its own errors, and the host's transaction fails as it would without it", async () => {
     const erasures = await start(false);
     await inTransaction((transaction) =>
       erasures.request({ uid: 'alice', mode: 'delete', reference: 'r', transaction }),

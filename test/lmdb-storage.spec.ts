@@ -365,7 +365,7 @@ describe('the storage in an LMDB file', () => {
     });
   });
 
-  it('tells no key and no value in an error', async () => {
+  it('shows no key and no value in an error', async () => {
     const storage = await start();
     await storage.close();
     const failure = async () => storage.commit(nothing, new Map([['a:alice', 'secret']]));

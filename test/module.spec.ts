@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceEvents,
   DebateSpaceModule,
@@ -14,33 +13,24 @@ import {
   type DebateSpaceModuleOptions,
   type DebateSpaceOptionsFactory,
 } from 'nestjs-debate-space';
-import { keys, startService, using } from 'debate-space-fixtures/service.js';
-import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { keys, using } from 'debate-space-fixtures/service.js';
+import type { Act } from 'debate-space-fixtures/session-host.js';
 
-let service: DebateSpaceSimulator;
-const contexts: INestApplicationContext[] = [];
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  for (const context of contexts.splice(0)) await context.close();
-  await service.stop();
-});
+const scene = scenario();
 
 async function boot(
   ...imports: (DynamicModule | Promise<DynamicModule>)[]
 ): Promise<INestApplicationContext> {
   @Module({ imports })
   class App {}
-  const context = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
-  contexts.push(context);
-  return context;
+  return scene.apps.add(NestFactory.createApplicationContext(App, { logger: false, abortOnError: false }));
 }
 
 @Injectable()
 class OptionsFromDatabase implements DebateSpaceOptionsFactory {
   async createDebateSpaceOptions(): Promise<DebateSpaceModuleOptions> {
-    return Promise.resolve(using(service));
+    return Promise.resolve(using(scene.service));
   }
 }
 
@@ -48,12 +38,14 @@ class OptionsFromDatabase implements DebateSpaceOptionsFactory {
 class DatabaseModule {}
 
 const registrations: { name: string; module: () => DynamicModule }[] = [
-  { name: 'forRoot', module: () => DebateSpaceModule.forRoot(using(service)) },
+  { name: 'forRoot', module: () => DebateSpaceModule.forRoot(using(scene.service)) },
   {
     name: 'forRootAsync with useFactory, imports and inject',
     module: () =>
       DebateSpaceModule.forRootAsync({
-        imports: [ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ debate: using(service) })] })],
+        imports: [
+          ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ debate: using(scene.service) })] }),
+        ],
         inject: [ConfigService],
         useFactory: (config: ConfigService) => config.getOrThrow<DebateSpaceModuleOptions>('debate'),
       }),
@@ -73,10 +65,10 @@ describe('DebateSpaceModule', () => {
   it.each(registrations)('$name provides a service that works', async ({ module }) => {
     const context = await boot(module());
     await context.get(DebateSpaceService).deleteUser('alice');
-    expect(service.users.has('alice')).toBe(false);
+    expect(scene.service.users.has('alice')).toBe(false);
   });
 
-  it('is global unless told otherwise', async () => {
+  it('is global unless isGlobal is false', async () => {
     @Injectable()
     class Erasure {
       constructor(readonly debateSpace: DebateSpaceService) {}
@@ -85,15 +77,15 @@ describe('DebateSpaceModule', () => {
     class Feature {}
     const feature = { module: Feature };
 
-    const context = await boot(DebateSpaceModule.forRoot(using(service)), feature);
+    const context = await boot(DebateSpaceModule.forRoot(using(scene.service)), feature);
     expect(context.get(Erasure, { strict: false }).debateSpace).toBeInstanceOf(DebateSpaceService);
 
-    const local = DebateSpaceModule.forRoot({ ...using(service), isGlobal: false });
+    const local = DebateSpaceModule.forRoot({ ...using(scene.service), isGlobal: false });
     await expect(boot(local, feature)).rejects.toThrow('DebateSpaceService');
   });
 
   it('gives each named application its own service', async () => {
-    const youth = await startService({ applicationName: 'youth' });
+    const youth = await scene.startService({ applicationName: 'youth' });
     @Injectable()
     class Both {
       constructor(
@@ -105,19 +97,20 @@ describe('DebateSpaceModule', () => {
     @Module({ providers: [Both] })
     class Feature {}
     const context = await boot(
-      DebateSpaceModule.forRoot({ ...using(service), name: 'city' }),
+      DebateSpaceModule.forRoot({ ...using(scene.service), name: 'city' }),
       DebateSpaceModule.forRootAsync({ name: 'youth', useFactory: () => using(youth) }),
       { module: Feature },
     );
     const both = context.get(Both, { strict: false });
-    expect(both.city.backchannelLogoutUrl).toBe(`${service.url}/auth/logout/demo`);
+    expect(both.city.backchannelLogoutUrl).toBe(`${scene.service.url}/auth/logout/demo`);
     expect(both.youth.backchannelLogoutUrl).toBe(`${youth.url}/auth/logout/youth`);
     expect(both.youthEvents).toBeInstanceOf(DebateSpaceEvents);
-    await youth.stop();
   });
 
   it('lets a test put another service in its place', async () => {
-    const testing = await Test.createTestingModule({ imports: [DebateSpaceModule.forRoot(using(service))] })
+    const testing = await Test.createTestingModule({
+      imports: [DebateSpaceModule.forRoot(using(scene.service))],
+    })
       .overrideProvider(DebateSpaceService)
       .useValue({ deleteUser: () => 'deleted' })
       .compile();
@@ -142,7 +135,7 @@ describe('DebateSpaceModule', () => {
     }
   });
 
-  it('names what is missing when it is given nothing at all', async () => {
+  it('names the missing options when it gets none', async () => {
     const nothing = undefined as unknown as DebateSpaceModuleOptions;
     await expect((async () => boot(DebateSpaceModule.forRoot(nothing)))()).rejects.toThrow('- apiKey');
   });
@@ -151,12 +144,12 @@ describe('DebateSpaceModule', () => {
     ['without a name', {}],
     ["of the name 'youth'", { name: 'youth' }],
   ])('stops the boot when it is imported twice %s', async (which, extras) => {
-    const twice = () => DebateSpaceModule.forRoot({ ...using(service), ...extras });
+    const twice = () => DebateSpaceModule.forRoot({ ...using(scene.service), ...extras });
     await expect(boot(twice(), twice())).rejects.toThrow(which);
   });
 
   it('may be imported by several modules, as one', async () => {
-    const once = DebateSpaceModule.forRoot(using(service));
+    const once = DebateSpaceModule.forRoot(using(scene.service));
     @Module({ imports: [once] })
     class Other {}
     const context = await boot(once, { module: Other });
@@ -164,16 +157,16 @@ describe('DebateSpaceModule', () => {
   });
 
   it.each<[string, number, Partial<DebateSpaceModuleOptions>]>([
-    ['with one API key warn once, with the option that fixes it', 1, {}],
-    ['with API keys of their own warn of nothing', 0, { apiKey: 'another-api-key' }],
-    ['with one API key, of which one has no limit, warn of nothing', 0, { http: { rateLimit: false } }],
-    ['with one API key for two services warn of nothing', 0, { authUrl: 'https://other.example' }],
-  ])('of two applications in one host, %s', async (_what, count, options) => {
+    ['with one API key warns once, with the option that fixes it', 1, {}],
+    ['with API keys of their own warns of nothing', 0, { apiKey: 'another-api-key' }],
+    ['with one API key, one of them without a limit, warns of nothing', 0, { http: { rateLimit: false } }],
+    ['with one API key for two services warns of nothing', 0, { authUrl: 'https://other.example' }],
+  ])('for two applications in one host %s', async (_what, count, options) => {
     const warnings: string[] = [];
     const warn = (line: unknown) => warnings.push(String(line));
     const logger = { log: () => undefined, error: () => undefined, warn };
     const of = (name: string, more: Partial<DebateSpaceModuleOptions> = {}) =>
-      DebateSpaceModule.forRoot({ ...using(service), ...more, name });
+      DebateSpaceModule.forRoot({ ...using(scene.service), ...more, name });
     @Module({ imports: [of('youth'), of('town', options)] })
     class App {}
     const context = await NestFactory.createApplicationContext(App, { logger });
@@ -183,20 +176,20 @@ describe('DebateSpaceModule', () => {
     for (const line of found) expect(line).toContain('hint: set http.rateLimit of each to its share');
   });
 
-  it('takes authUrl from the environment, and says so when it is nowhere', async () => {
-    const options = { ...using(service), authUrl: undefined };
+  it('reads authUrl from the environment, and names the variable when authUrl is missing', async () => {
+    const options = { ...using(scene.service), authUrl: undefined };
     await expect(boot(DebateSpaceModule.forRoot(options))).rejects.toThrow('DEBATE_SPACE_AUTH_URL');
-    process.env.DEBATE_SPACE_AUTH_URL = service.url;
+    process.env.DEBATE_SPACE_AUTH_URL = scene.service.url;
     try {
       const context = await boot(DebateSpaceModule.forRoot(options));
-      expect(context.get(DebateSpaceService).backchannelLogoutUrl).toContain(service.url);
+      expect(context.get(DebateSpaceService).backchannelLogoutUrl).toContain(scene.service.url);
     } finally {
       delete process.env.DEBATE_SPACE_AUTH_URL;
     }
   });
 });
 
-describe('the boot line', () => {
+describe('the boot log', () => {
   const sessions = [
     {
       name: 'Express, without a store',
@@ -209,26 +202,28 @@ describe('the boot line', () => {
       text: 'session store: MemoryStore',
     },
   ];
-  it.each(sessions)('says what is on: $name', async ({ session: options, text }) => {
-    const lines: string[] = [];
-    const note = (line: unknown): unknown => lines.push(String(line));
-    const logger = { log: note, warn: note, error: note };
-    const debateSpace = using(service, { session: options });
-    const host = await SessionHost.start({ store: new session.MemoryStore(), debateSpace, logger });
-    await host.stop();
-    const [line, ...others] = lines.filter((each) => each.includes('; storage: '));
-    expect(others).toEqual([]);
-    for (const part of [
-      '"demo"',
-      new URL(service.url).host,
-      'memory',
-      'is lost when this process ends',
-      text,
-    ]) {
-      expect(line).toContain(part);
-    }
-    expect(lines.join('\n')).not.toContain(keys.secretKey);
-  });
+  it.each(sessions)(
+    'names the storage and the session store in one line: $name',
+    async ({ session: options, text }) => {
+      const lines: string[] = [];
+      const note = (line: unknown): unknown => lines.push(String(line));
+      const logger = { log: note, warn: note, error: note };
+      await scene.start({ logger }, { session: options });
+      await scene.stop();
+      const [line, ...others] = lines.filter((each) => each.includes('; storage: '));
+      expect(others).toEqual([]);
+      for (const part of [
+        '"demo"',
+        new URL(scene.service.url).host,
+        'memory',
+        'is lost when this process ends',
+        text,
+      ]) {
+        expect(line).toContain(part);
+      }
+      expect(lines.join('\n')).not.toContain(keys.secretKey);
+    },
+  );
 
   const store = new session.MemoryStore();
   it.each([
@@ -249,8 +244,8 @@ describe('the boot line', () => {
       error: () => undefined,
       warn: (line: unknown) => warnings.push(String(line)),
     };
-    const host = await SessionHost.start({ store, debateSpace: using(service, options), logger });
-    await host.stop();
+    await scene.start({ store, logger }, options);
+    await scene.stop();
     expect(warnings.join('\n')).toContain(warning);
   });
 
@@ -261,16 +256,12 @@ describe('the boot line', () => {
       error: () => undefined,
       warn: () => undefined,
     };
-    const host = await SessionHost.start({
-      store: new session.MemoryStore(),
-      act: (request) => new Promise((resolve) => request.session.destroy(resolve)),
-      debateSpace: using(service, { logout: { mode: 'oidc' } }),
-      logger,
-    });
+    const act: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
+    const host = await scene.start({ act, logger }, { logout: { mode: 'oidc' } });
     await fetch(`${host.url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) });
     await fetch(`${host.url}/act`, { method: 'POST' });
-    await host.stop();
+    await scene.stop();
     expect(lines.join('\n')).toContain('the identity provider notifies the service');
-    expect(service.received.of('logout')).toEqual([]);
+    expect(scene.service.received.of('logout')).toEqual([]);
   });
 });

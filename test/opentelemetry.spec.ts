@@ -10,9 +10,6 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { MemoryStore } from 'express-session';
-import { filter, firstValueFrom } from 'rxjs';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceErasures,
   DebateSpaceEvents,
@@ -21,10 +18,11 @@ import {
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
 import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
-import { startService, using } from 'debate-space-fixtures/service.js';
-import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { firstEvent } from 'debate-space-fixtures/events.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import type { SessionHost } from 'debate-space-fixtures/session-host.js';
 
-let service: DebateSpaceSimulator;
+const scene = scenario();
 let host: SessionHost;
 let stop: () => void;
 let metrics: InMemoryMetricExporter;
@@ -32,8 +30,7 @@ let spans: InMemorySpanExporter;
 let meters: MeterProvider;
 
 beforeEach(async () => {
-  service = await startService();
-  host = await SessionHost.start({ store: new MemoryStore(), debateSpace: using(service) });
+  host = await scene.start();
   metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   spans = new InMemorySpanExporter();
   meters = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter: metrics })] });
@@ -49,16 +46,12 @@ beforeEach(async () => {
 afterEach(async () => {
   stop();
   await meters.shutdown();
-  await host.stop();
-  await service.stop();
 });
 
 async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): Promise<void> {
-  const told = firstValueFrom(
-    host.app.get(DebateSpaceEvents).events$.pipe(filter((event) => event.type === type)),
-  );
+  const happened = firstEvent(host.app, type);
   for (const uid of uids) await host.app.get(DebateSpaceService).logoutUser(uid);
-  await told;
+  await happened;
 }
 
 /** The last value of each series, by name and by what tells it from others of this name. */
@@ -78,9 +71,9 @@ async function exported(): Promise<Record<string, unknown>> {
 
 describe('telemetry', () => {
   it('counts logouts by what became of them, and times their delivery', async () => {
-    service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
     await logOutUntil('logout-delivered', 'alice');
-    service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
+    scene.service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
     await logOutUntil('logout-parked', 'bob');
     expect(await exported()).toEqual({
       'debate_space.logouts ended': 2,
@@ -98,8 +91,7 @@ describe('telemetry', () => {
   });
 
   it('counts erasures by what became of them', async () => {
-    const { events$ } = host.app.get(DebateSpaceEvents);
-    const finished = firstValueFrom(events$.pipe(filter(({ type }) => type === 'erasure-finished')));
+    const finished = firstEvent(host.app, 'erasure-finished');
     const list = { mode: 'delete', reference: 'all' } as const;
     await host.app.get(DebateSpaceErasures).requestMany(['alice', 'bob', 'nobody'], list);
     await finished;
@@ -109,8 +101,8 @@ describe('telemetry', () => {
     });
   });
 
-  it('shows an outage as it is', async () => {
-    await service.goDown();
+  it('shows an outage', async () => {
+    await scene.service.goDown();
     await logOutUntil('service-down', 'alice', 'bob', 'carol', 'dave', 'erin');
     expect(await exported()).toMatchObject({
       'debate_space.outbox.entries pending': 5,
@@ -119,7 +111,7 @@ describe('telemetry', () => {
   });
 
   it('has a span for each attempt', async () => {
-    service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });
     await logOutUntil('logout-delivered', 'alice');
     const seen = spans.getFinishedSpans().map(({ name, status, attributes, duration }) => {
       expect(duration[0] + duration[1]).toBeGreaterThan(0);

@@ -1,13 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Module, type INestApplication } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { filter, firstValueFrom, take, toArray } from 'rxjs';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import {
   DebateSpaceEvents,
   DebateSpaceHealth,
-  DebateSpaceModule,
   DebateSpaceOutbox,
   DebateSpaceService,
   InvalidArgumentError,
@@ -15,7 +12,7 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 @Controller()
@@ -32,23 +29,12 @@ class HealthController {
 }
 Reflect.defineMetadata('design:paramtypes', [HealthCheckService, DebateSpaceHealth], HealthController);
 
-let service: DebateSpaceSimulator;
+const scene = scenario();
 let app: INestApplication;
-beforeEach(async () => {
-  service = await startService();
-});
-afterEach(async () => {
-  await app.close();
-  await service.stop();
-});
 
 async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<void> {
-  @Module({
-    imports: [DebateSpaceModule.forRoot(using(service, options)), TerminusModule.forRoot({ logger: false })],
-    controllers: [HealthController],
-  })
-  class App {}
-  app = await NestFactory.create(App, { logger: false, abortOnError: false });
+  const imports = [TerminusModule.forRoot({ logger: false })];
+  app = await scene.app(options, { imports, controllers: [HealthController] });
   await app.listen(0, '127.0.0.1');
 }
 
@@ -68,7 +54,7 @@ async function logOutUntil(type: DebateSpaceEvent['type'], ...uids: string[]): P
 /** With them there are so many failures in a row that the service counts as down. */
 const others = ['carol', 'dave', 'erin', 'frank'];
 
-describe('what operators see of the outbox', () => {
+describe('DebateSpaceOutbox', () => {
   it('is empty at first', async () => {
     await start();
     expect(await outbox().stats()).toEqual({
@@ -86,7 +72,7 @@ describe('what operators see of the outbox', () => {
 
   it('shows what waits while the service is down, and how long', async () => {
     await start();
-    await service.goDown();
+    await scene.service.goDown();
     await logOutUntil('logout-retrying', 'alice', ...others);
     expect(await outbox().stats()).toMatchObject({
       pending: 5,
@@ -107,7 +93,7 @@ describe('what operators see of the outbox', () => {
     expect(await outbox().history('bob')).toEqual([]);
   });
 
-  it('tells what became of a user’s logouts after they are over', async () => {
+  it('shows the history of a user’s logouts after they are finished', async () => {
     await start();
     await logOutUntil('logout-delivered', 'alice', 'bob');
     const [entry, ...more] = await outbox().history('alice');
@@ -120,7 +106,7 @@ describe('what operators see of the outbox', () => {
     expect(more).toEqual([]);
   });
 
-  it('tells nothing afterwards when logout.historyRetentionMs is 0', async () => {
+  it('shows no history when logout.historyRetentionMs is 0', async () => {
     await start({ logout: { historyRetentionMs: 0 } });
     await logOutUntil('logout-delivered', 'alice');
     expect(await outbox().history('alice')).toEqual([]);
@@ -128,7 +114,7 @@ describe('what operators see of the outbox', () => {
 
   it('lists what is parked with the hint, and retries or discards it', async () => {
     await start();
-    service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 2 });
+    scene.service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 2 });
     await logOutUntil('logout-parked', 'alice', 'bob');
     const parked = await outbox().parked();
     expect(parked.map(({ uid }) => uid).sort()).toEqual(['alice', 'bob']);
@@ -144,23 +130,26 @@ describe('what operators see of the outbox', () => {
     expect(await outbox().discard(idOf('bob'))).toBe(true);
     expect(await outbox().retry(idOf('bob'))).toBe(false);
     expect(await outbox().retry(idOf('alice'))).toBe(true);
-    await service.received.waitFor('logout', { count: 3 });
-    expect(service.received.logouts).toEqual(['alice']);
+    await scene.service.received.waitFor('logout', { count: 3 });
+    expect(scene.service.received.logouts).toEqual(['alice']);
     expect(await outbox().history('bob')).toMatchObject([{ state: 'discarded' }]);
   });
 
-  it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])('refuses %j', async (page) => {
-    await start();
-    await expect(outbox().parked(page)).rejects.toThrow(InvalidArgumentError);
-  });
+  it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])(
+    'refuses the page %j',
+    async (page) => {
+      await start();
+      await expect(outbox().parked(page)).rejects.toThrow(InvalidArgumentError);
+    },
+  );
 
-  it('refuses to explain what is no uid', async () => {
+  it('refuses the history of an invalid uid', async () => {
     await start();
     await expect(outbox().history('')).rejects.toThrow(InvalidUidError);
   });
 });
 
-describe('the health', () => {
+describe('DebateSpaceHealth', () => {
   const health = async (): Promise<{ status: number; body: string }> => {
     const response = await fetch(`${await app.getUrl()}/health`);
     return { status: response.status, body: await response.text() };
@@ -174,7 +163,7 @@ describe('the health', () => {
 
   it('is degraded, and healthy for a load balancer, while the service is down', async () => {
     await start();
-    await service.goDown();
+    await scene.service.goDown();
     await logOutUntil('logout-retrying', 'alice', ...others);
     const { state, problems } = await app.get(DebateSpaceHealth).check();
     expect({ state, problems }).toEqual({
@@ -188,7 +177,7 @@ describe('the health', () => {
 
   it('is degraded when something is parked', async () => {
     await start();
-    service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
+    scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
     await logOutUntil('logout-parked', 'alice');
     const { state, problems } = await app.get(DebateSpaceHealth).check();
     expect({ state, problems }).toEqual({
@@ -199,7 +188,7 @@ describe('the health', () => {
 
   it('is down when a logout has waited too long', async () => {
     await start();
-    await service.goDown();
+    await scene.service.goDown();
     await logOutUntil('logout-retrying', 'alice');
     const aged = { degradedAfterMs: -1, downAfterMs: -1 };
     const { state, problems } = await app.get(DebateSpaceHealth).check(aged);

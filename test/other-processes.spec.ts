@@ -1,60 +1,46 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RedisStore } from 'connect-redis';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
+import { DebateSpaceModule } from 'nestjs-debate-space';
 import { Browser } from 'debate-space-fixtures/browser.js';
+import { eventsOf } from 'debate-space-fixtures/events.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
-import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import type { Act } from 'debate-space-fixtures/session-host.js';
 
 let redis: RunningRedis;
-let service: DebateSpaceSimulator;
-/** What to close, the last one first. */
-const closing: (() => unknown)[] = [];
+const scene = scenario();
 
 /** A process has a connection, and so a store object, of its own. */
 async function storeOfProcess(): Promise<RedisStore> {
   const client = await redisClient(redis.url).connect();
-  closing.push(() => client.close());
+  scene.afterwards(() => client.close());
   return new RedisStore({ client });
 }
 
 interface Instance {
   readonly url: string;
-  readonly reported: string[];
+  /** The users whose sessions it ended. */
+  readonly reported: () => string[];
 }
 
 async function startInstance(act: Act): Promise<Instance> {
   const store = await storeOfProcess();
-  const host = await SessionHost.start({ store, act, debateSpace: using(service) });
-  closing.push(() => host.stop());
-  const reported: string[] = [];
-  host.app.get(DebateSpaceEvents).events$.subscribe((event) => {
-    if (event.type === 'session-ended') reported.push(event.uid);
-  });
+  const host = await scene.start({ store, act });
+  const events = eventsOf(host.app);
+  const reported = () => events.flatMap((event) => (event.type === 'session-ended' ? [event.uid] : []));
   return { url: host.url, reported };
-}
-
-async function stopAll(): Promise<void> {
-  for (const close of closing.splice(0).reverse()) await close();
 }
 
 const destroy: Act = (request) => new Promise((resolve) => request.session.destroy(resolve));
 
-redisServer.describe('processes with one Redis:', () => {
+redisServer.describe('when processes share one Redis,', () => {
   beforeAll(async () => {
     redis = await startRedis();
-  });
-  beforeEach(async () => {
-    service = await startService();
-  });
-  afterEach(async () => {
-    await stopAll();
-    await service.stop();
   });
   afterAll(async () => {
     await redis.stop();
@@ -71,9 +57,9 @@ redisServer.describe('processes with one Redis:', () => {
     if (warm) expect(await browser.get(`${other.url}/whoami`)).toBe('alice');
     await browser.post(`${other.url}/act`);
     expect(await browser.get('/whoami')).toBe('nobody');
-    await stopAll();
-    expect({ one: one.reported, other: other.reported }).toEqual({ one: [], other: ['alice'] });
-    expect(service.received.logouts).toEqual(['alice']);
+    await scene.stop();
+    expect({ one: one.reported(), other: other.reported() }).toEqual({ one: [], other: ['alice'] });
+    expect(scene.service.received.logouts).toEqual(['alice']);
   });
 
   it('a login at one instance of a session that another one has ended is reported when it ends again', async () => {
@@ -83,8 +69,8 @@ redisServer.describe('processes with one Redis:', () => {
       await browser.post(`${url}/login`, { uid: 'alice' });
       await browser.post(`${url === one.url ? other.url : one.url}/act`);
     }
-    await stopAll();
-    expect({ one: one.reported, other: other.reported }).toEqual({
+    await scene.stop();
+    expect({ one: one.reported(), other: other.reported() }).toEqual({
       one: ['alice', 'alice'],
       other: ['alice', 'alice'],
     });
@@ -96,7 +82,7 @@ redisServer.describe('processes with one Redis:', () => {
     await browser.post('/login', { uid: 'alice' });
 
     const store = await storeOfProcess();
-    @Module({ imports: [DebateSpaceModule.forRoot(using(service, { session: { store } }))] })
+    @Module({ imports: [DebateSpaceModule.forRoot(using(scene.service, { session: { store } }))] })
     class Script {}
     const script = await NestFactory.createApplicationContext(Script, { logger: false });
     const sessions = (await store.all()) as unknown as (session.SessionData & { id: string })[];
@@ -104,10 +90,10 @@ redisServer.describe('processes with one Redis:', () => {
     await script.close(); // delivers what there is
 
     expect(await browser.get('/whoami')).toBe('nobody');
-    expect(service.received.logouts).toEqual(['alice']);
-    await stopAll();
-    expect(instance.reported).toEqual([]);
-    expect(service.received.logouts).toEqual(['alice']);
+    expect(scene.service.received.logouts).toEqual(['alice']);
+    await scene.stop();
+    expect(instance.reported()).toEqual([]);
+    expect(scene.service.received.logouts).toEqual(['alice']);
   });
 
   it('a session that two instances end at the same moment is reported at least once, and at most by each', async () => {
@@ -122,9 +108,9 @@ redisServer.describe('processes with one Redis:', () => {
     await browser.post('/login', { uid: 'alice' });
     await Promise.all([browser.post('/act'), browser.post(`${other.url}/act`)]);
     expect(await browser.get('/whoami')).toBe('nobody');
-    await stopAll();
+    await scene.stop();
     // Neither knows of the other: rather one logout too many.
-    expect([['alice'], ['alice', 'alice']]).toContainEqual(service.received.logouts);
-    expect([...one.reported, ...other.reported]).toEqual(service.received.logouts);
+    expect([['alice'], ['alice', 'alice']]).toContainEqual(scene.service.received.logouts);
+    expect([...one.reported(), ...other.reported()]).toEqual(scene.service.received.logouts);
   });
 });

@@ -298,7 +298,7 @@ const contract = (kind: OutboxKind): void => {
     expect(finished).toMatchObject([{ id: 'a', outcome: 'discarded', attempts: 3 }]);
   });
 
-  it('tells where the logouts of a user stand, and which are over', async () => {
+  it('shows the state of the logouts of a user, and which are finished', async () => {
     const mine = (id: string, endedAt: number): LogoutEntry => entry(id, { uid: 'alice', endedAt });
     await pend('somebody else’s');
     for (const [n, name] of ['done', 'retried', 'parked', 'held', 'canceled'].entries()) {
@@ -359,7 +359,7 @@ const contract = (kind: OutboxKind): void => {
     expect((await outbox.ofUser('alice')).finished).toHaveLength(1);
   });
 
-  it('tells its listener whenever something may have become due earlier', async () => {
+  it('calls its listener whenever something may have become due earlier', async () => {
     let changes = 0;
     outbox.onChange(() => (changes += 1));
     const tells = async (change: () => void | Promise<void>): Promise<void> => {

@@ -160,7 +160,7 @@ postgresServer.describe('the storage in Postgres', () => {
     expect(careless.warnings).toHaveLength(2);
   });
 
-  it('a Postgres that writes its commits through has no warnings', async () => {
+  it('has no warnings when Postgres writes its commits through', async () => {
     const durable = await startPostgres('on');
     closing.push(() => durable.stop());
     const own = postgresPool({ connectionString: durable.connectionString });

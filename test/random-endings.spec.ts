@@ -1,12 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Request } from 'express';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { Browser } from 'debate-space-fixtures/browser.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { seeded } from 'debate-space-fixtures/seeded.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
-import { logIn, SessionHost, sessionStacks, type SessionStack } from 'debate-space-fixtures/session-host.js';
+import {
+  logIn,
+  sessionStacks,
+  type SessionHost,
+  type SessionStack,
+} from 'debate-space-fixtures/session-host.js';
 import { slowStore } from 'debate-space-fixtures/slow-store.js';
 
 const BROWSERS = 30;
@@ -62,16 +66,7 @@ const situations: Situation[] = [
 ];
 const cases = sessionStacks.flatMap((stack) => situations.map((situation) => ({ ...situation, stack })));
 
-let service: DebateSpaceSimulator;
-beforeAll(async () => {
-  service = await startService();
-});
-beforeEach(() => {
-  service.received.clear();
-});
-afterAll(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
 /** One browser, step by step. @returns the uids that it was logged in as and then no longer was */
 async function browse(host: SessionHost, prefix: string, random: () => number): Promise<string[]> {
@@ -103,16 +98,14 @@ async function run(
 ): Promise<{ ended: string[]; reported: string[] }> {
   const random = seeded(7);
   const act = (request: Request): unknown => steps[asked(request, 'name')]?.(request);
-  const debateSpace = using(service, { logout: { concurrency: 50 } });
-  const host = await SessionHost.start({ stack, store: store(random), act, debateSpace });
+  const host = await scene.start({ stack, store: store(random), act }, { logout: { concurrency: 50 } });
   const each = Array.from({ length: BROWSERS }, (_, n) => browse(host, `user-${n}`, random));
   const ended = (await Promise.all(each)).flat();
-  await host.stop();
-  return { ended: ended.toSorted(), reported: service.received.logouts.toSorted() };
+  return { ended: ended.toSorted(), reported: (await scene.logouts()).toSorted() };
 }
 
 describe('whatever browsers do, each end is reported once, and nothing else is', () => {
-  it.each(cases)('$stack, with $name', async ({ stack, ...situation }) => {
+  it.each(cases)('on $stack, with $name', async ({ stack, ...situation }) => {
     const { ended, reported } = await run(stack, situation);
     expect(ended.length).toBeGreaterThan(BROWSERS);
     expect(reported).toEqual(ended);

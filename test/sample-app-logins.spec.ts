@@ -88,14 +88,14 @@ describe('the sample app in front of a real service', () => {
   });
 });
 
-it('has no demo logins for a service that is not on this machine, even when SIMULATOR_URL names it', () => {
+it('the sample app has no demo logins for a service on another machine, even when SIMULATOR_URL names it', () => {
   const url = 'https://debate.example.org';
   expect(() => new Accounts(new ConfigService({ DEBATE_SPACE_AUTH_URL: url, SIMULATOR_URL: url }))).toThrow(
     'Nobody can log in',
   );
 });
 
-it('hashes the same password with another salt each time', async () => {
+it('the sample app hashes the same password with another salt each time', async () => {
   expect(await hashPassword(PASSWORD, QUICK)).not.toBe(hash);
   expect(await hashPassword(PASSWORD)).toMatch(/^scrypt\.15\.8\.3\./);
 });

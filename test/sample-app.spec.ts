@@ -92,9 +92,9 @@ describe('logging in and out', () => {
   });
 });
 
-describe('who may do what', () => {
+describe('the sample app', () => {
   it.each(['/logout', '/me/anonymize', '/me/delete', '/admin/outbox/x/retry'])(
-    'refuses POST %s without the token of the session, and tells the service nothing',
+    'refuses POST %s without the token of the session, and sends nothing to the service',
     async (path) => {
       const ada = await loggedIn('ada');
       const response = await ada.submitWithoutToken(path);

@@ -259,7 +259,7 @@ describe('nothing secret leaves', () => {
     expect(leaks(shown(events))).toEqual([]);
   });
 
-  it('and the search would find it', () => {
+  it('undetected: the search finds each secret in every form', () => {
     expect(secrets.size).toBeGreaterThan(10); // keys, access tokens, logout tokens
     for (const value of secrets) {
       expect(leaks(`x${encodeURIComponent(value)}x`)).toContain(value);

@@ -17,7 +17,7 @@ import {
 } from 'debate-space-fixtures/fastify-account.js';
 import { starts, storeWith } from 'debate-space-fixtures/running-apps.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { using } from 'debate-space-fixtures/service.js';
 
 interface Mounting {
   readonly name: string;
@@ -163,7 +163,7 @@ describe('several @fastify/sessions in one app', () => {
 });
 
 it('two applications of one host on Fastify each report an end, and no renewal', async () => {
-  const youth = await startService({ applicationName: 'youth' });
+  const youth = await scene.startService({ applicationName: 'youth' });
   const both = moduleOf(DebateSpaceModule.forRoot(using(scene.service)));
   const create = async (): Promise<NestFastifyApplication> => {
     @Module({ imports: [both, DebateSpaceModule.forRoot({ ...using(youth), name: 'youth' })] })
@@ -181,5 +181,4 @@ it('two applications of one host on Fastify each report an end, and no renewal',
   await post(browser, '/logout');
   expect(await scene.logouts()).toEqual(['alice']);
   expect(youth.received.logouts).toEqual(['alice']);
-  await youth.stop();
 });

@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Body, Controller, Get, Module, Post, Req, type INestApplication } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Body, Controller, Get, Post, Req, type INestApplication } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import {
@@ -13,14 +12,13 @@ import {
 } from '@nestjs/websockets';
 import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
-import { DebateSpaceEvents, DebateSpaceModule } from 'nestjs-debate-space';
+import { DebateSpaceEvents } from 'nestjs-debate-space';
 import { firstValueFrom } from 'rxjs';
 import type { Server, Socket } from 'socket.io';
 import { io } from 'socket.io-client';
 import { Browser } from 'debate-space-fixtures/browser.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
-import { startService, using } from 'debate-space-fixtures/service.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import 'debate-space-fixtures/session-host.js'; // says what a session of the tests holds
 
 const destroy = (request: Request): Promise<string> =>
@@ -95,7 +93,7 @@ interface Client {
   disconnect(): Promise<void>;
 }
 
-let service: DebateSpaceSimulator;
+const scene = scenario();
 let app: NestExpressApplication;
 let browser: Browser;
 const errors: unknown[] = [];
@@ -106,20 +104,13 @@ const note = (error: unknown): void => {
 beforeEach(async () => {
   left = new Latch();
   errors.length = 0;
-  service = await startService();
-  @Module({
-    imports: [DebateSpaceModule.forRoot(using(service))],
-    controllers: [AccountController],
-    providers: [AccountGateway],
-  })
-  class App {}
   const sessions = session({
     secret: 'only for tests',
     resave: false,
     saveUninitialized: false,
     store: new session.MemoryStore(),
   });
-  app = await NestFactory.create<NestExpressApplication>(App, { logger: false });
+  app = await scene.app({}, { controllers: [AccountController], providers: [AccountGateway] });
   app.use(sessions);
   app.useWebSocketAdapter(new SessionIoAdapter(app, sessions));
   await app.listen(0, '127.0.0.1');
@@ -127,9 +118,7 @@ beforeEach(async () => {
   await browser.post('/login', { uid: 'alice' });
   process.on('uncaughtException', note).on('unhandledRejection', note);
 });
-afterEach(async () => {
-  await app.close();
-  await service.stop();
+afterEach(() => {
   process.off('uncaughtException', note).off('unhandledRejection', note);
 });
 
@@ -154,8 +143,7 @@ describe.each(['polling', 'websocket'])(
       expect(await client.say('whoami')).toBe('alice');
       await client.disconnect();
       expect(await browser.get('/whoami')).toBe('alice');
-      await app.close();
-      expect({ errors, logouts: service.received.logouts }).toEqual({ errors: [], logouts: [] });
+      expect({ errors, logouts: await scene.logouts() }).toEqual({ errors: [], logouts: [] });
     });
 
     it('reports a logout over HTTP when the client has disconnected', async () => {
@@ -164,8 +152,7 @@ describe.each(['polling', 'websocket'])(
       const ended = firstValueFrom(app.get(DebateSpaceEvents).events$);
       await browser.post('/logout');
       expect(await ended).toMatchObject({ type: 'session-ended', uid: 'alice' });
-      await app.close();
-      expect({ errors, logouts: service.received.logouts }).toEqual({ errors: [], logouts: ['alice'] });
+      expect({ errors, logouts: await scene.logouts() }).toEqual({ errors: [], logouts: ['alice'] });
     });
 
     it('reports a logout over HTTP while the client is connected', async () => {
@@ -174,8 +161,7 @@ describe.each(['polling', 'websocket'])(
       await browser.post('/logout');
       expect(await ended).toMatchObject({ type: 'session-ended', uid: 'alice' });
       await client.disconnect();
-      await app.close();
-      expect({ errors, logouts: service.received.logouts }).toEqual({ errors: [], logouts: ['alice'] });
+      expect({ errors, logouts: await scene.logouts() }).toEqual({ errors: [], logouts: ['alice'] });
     });
 
     it('reports a logout in a handler of a message', async () => {
@@ -185,8 +171,7 @@ describe.each(['polling', 'websocket'])(
       expect(await browser.get('/whoami')).toBe('nobody');
       expect(await ended).toMatchObject({ type: 'session-ended', uid: 'alice' });
       await client.disconnect();
-      await app.close();
-      expect({ errors, logouts: service.received.logouts }).toEqual({ errors: [], logouts: ['alice'] });
+      expect({ errors, logouts: await scene.logouts() }).toEqual({ errors: [], logouts: ['alice'] });
     });
   },
 );

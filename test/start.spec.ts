@@ -18,15 +18,15 @@ async function startWithout(...packages: readonly string[]): Promise<StartReport
   return JSON.parse(stdout) as StartReport;
 }
 
-describe('a host starts, and loads afterwards what only signs and sends', () => {
-  it('and where none of that can be loaded, the host lives and the logout waits', async () => {
+describe('a host', () => {
+  it('starts when no package that signs or sends can be loaded, and the logout waits', async () => {
     const report = await startWithout('axios', 'jose', 'undici', 'lmdb', '@opentelemetry');
     expect(new Set(report.causes)).toEqual(new Set(['jose cannot be loaded']));
     expect(report.warnings).toEqual([expect.stringContaining('contained: start')]);
     expect(report.status).toBe(404);
   });
 
-  it('and where undici cannot be loaded, the logout says so and waits', async () => {
+  it('starts when undici cannot be loaded, and the logout names the cause and waits', async () => {
     const report = await startWithout('undici');
     expect(new Set(report.causes)).toEqual(new Set(['ERR_MODULE_NOT_FOUND']));
     expect(report.status).toBe(404);

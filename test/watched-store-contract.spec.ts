@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
 import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
 import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
-import { startService } from 'debate-space-fixtures/service.js';
 import { callChecks } from 'debate-space-fixtures/watched-store/calls.js';
 import { derivedChecks } from 'debate-space-fixtures/watched-store/derived.js';
 import { localKinds, remoteKinds, type ContractKind } from 'debate-space-fixtures/watched-store/kinds.js';
@@ -13,13 +12,7 @@ import { requestChecks } from 'debate-space-fixtures/watched-store/requests.js';
 import { shapeChecks } from 'debate-space-fixtures/watched-store/shape.js';
 import { observed, type Check } from 'debate-space-fixtures/watched-store/watched.js';
 
-let service: DebateSpaceSimulator;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(async () => {
-  await service.stop();
-});
+const scene = scenario();
 
 /** A host that watches its store can tell no difference to one that does not. */
 function contract(kind: ContractKind): void {
@@ -32,8 +25,8 @@ function contract(kind: ContractKind): void {
     );
     if (known.length === 0) return;
     it.each(known)(`${title}: $name`, async (check) => {
-      const plain = await observed(kind, check, service, false);
-      expect(await observed(kind, check, service, true)).toBe(plain);
+      const plain = await observed(kind, check, scene.service, false);
+      expect(await observed(kind, check, scene.service, true)).toBe(plain);
     });
   };
   compare('it', shapeChecks);

@@ -11,14 +11,14 @@ describe('a command line that cannot be understood', () => {
     ['users list --loud', '--loud'],
     ['users find', 'uid'],
     ['erasures', 'Usage: debate-space erasures'],
-  ])('%s', async (command, part) => {
+  ])('is refused: %s', async (command, part) => {
     const { code, out, err } = await run(command);
     expect(code).toBe(2);
     expect(out).toBe('');
     expect(err).toContain(part);
   });
 
-  it('is JSON, too, when JSON is wanted', async () => {
+  it('is answered in JSON with --json', async () => {
     const { out, err } = await run('users list --loud --json');
     expect(JSON.parse(out)).toEqual({
       error: { code: 'ERR_DEBATE_SPACE_CLI_USAGE', message: "error: unknown option '--loud'" },
@@ -109,7 +109,7 @@ describe('the configuration', () => {
     expect(service.received.of('token')).toEqual([]);
   });
 
-  it('tells a service that refuses from one that is not configured', async () => {
+  it('distinguishes a service that refuses from one that is not configured', async () => {
     const env = configuredFor(service, {
       DEBATE_SPACE_SECRET_KEY: 'another secret key, long enough for HS256',
     });

@@ -57,7 +57,7 @@ describe('a list of uids', () => {
     },
   );
 
-  it('takes the column that it is told', async () => {
+  it('takes the column that is named', async () => {
     expect(await uids(bytes('id;x,uid\nada,1\n'), 'csv', 'id;x')).toEqual(['ada']);
     expect(await uids(bytes('{"id":"ada","uid":1}'), 'ndjson', 'id')).toEqual(['ada']);
   });
@@ -209,7 +209,7 @@ describe('the stream of a list', () => {
     await closed;
   });
 
-  it('is destroyed when a row is refused, and is told nothing of the row', async () => {
+  it('is destroyed when a row is refused, with an error that shows nothing of the row', async () => {
     const upload = hanging('uid\nada\n"ben"x\n\n');
     const closed = new Promise((resolve) => upload.once('close', resolve));
     await expect(uids(upload, 'csv')).rejects.toThrow('row 3');

@@ -1,10 +1,10 @@
-import type { INestApplication } from '@nestjs/common';
+import type { INestApplication, INestApplicationContext } from '@nestjs/common';
 import session from 'express-session';
 import { neverCloseIdle } from './never-close-idle.js';
 
 /** The apps of a test, which closes them. */
 export class RunningApps {
-  readonly #apps: INestApplication[] = [];
+  readonly #apps: INestApplicationContext[] = [];
 
   /** @returns where it listens */
   async listen(creating: Promise<INestApplication>): Promise<string> {
@@ -14,7 +14,7 @@ export class RunningApps {
     return app.getUrl();
   }
 
-  async add<App extends INestApplication>(creating: Promise<App>): Promise<App> {
+  async add<App extends INestApplicationContext>(creating: Promise<App>): Promise<App> {
     const app = await creating;
     this.#apps.push(app);
     return app;

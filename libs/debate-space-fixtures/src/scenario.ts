@@ -1,6 +1,9 @@
 import { afterEach, beforeEach } from '@jest/globals';
+import { Module, type ModuleMetadata, type NestApplicationOptions } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator, SimulatorOptions } from 'debate-space-simulator';
-import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { RunningApps } from './running-apps.js';
 import { startService, using } from './service.js';
 import { SessionHost, type SessionHostOptions } from './session-host.js';
@@ -26,18 +29,36 @@ export class Scenario {
   }
 
   async begin(options?: SimulatorOptions): Promise<void> {
-    this.#service = await startService(options);
+    this.#service = await this.startService(options);
   }
 
   async end(): Promise<void> {
     await this.stop();
     for (const cleanUp of this.#cleanups.splice(0).reverse()) await cleanUp();
-    await this.service.stop();
+  }
+
+  /** Starts one more service. */
+  async startService(options?: SimulatorOptions): Promise<DebateSpaceSimulator> {
+    const service = await startService(options);
+    this.afterwards(() => service.stop());
+    return service;
   }
 
   /** Starts a host on Express. @param plugin its options for the plugin, which uses the service */
   start(options: SessionHostOptions = {}, plugin?: Partial<DebateSpaceModuleOptions>): Promise<SessionHost> {
     return this.add(SessionHost.start({ debateSpace: using(this.service, plugin), ...options }));
+  }
+
+  /** Creates an app that has no login. @param plugin its options for the plugin @param module what else it has */
+  app(
+    plugin?: Partial<DebateSpaceModuleOptions>,
+    { imports = [], ...module }: ModuleMetadata = {},
+    settings?: NestApplicationOptions,
+  ): Promise<NestExpressApplication> {
+    @Module({ imports: [DebateSpaceModule.forRoot(using(this.service, plugin)), ...imports], ...module })
+    class App {}
+    const options = { logger: false, abortOnError: false, ...settings } as const;
+    return this.apps.add(NestFactory.create<NestExpressApplication>(App, options));
   }
 
   /** Stops a host of another class as well. */

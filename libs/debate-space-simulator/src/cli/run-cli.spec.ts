@@ -25,7 +25,7 @@ function run(args: string[], env: NodeJS.ProcessEnv = {}) {
 }
 
 describe('the command', () => {
-  it('serves until it is told to stop, and prints no secret that was given', async () => {
+  it('serves until it is stopped, and prints no secret that was given', async () => {
     const env = { DEBATE_SPACE_API_KEY: 'given-key', DEBATE_SPACE_SECRET_KEY: 'given-secret' };
     const { written, exitCode, printed, stop } = run(['--port', '0', '--users', '3'], env);
     await printed;
@@ -62,7 +62,7 @@ describe('the command', () => {
     expect(written.err).toContain('Usage: debate-space-simulator');
   });
 
-  it('explains itself and tells its version', async () => {
+  it('prints its help and its version', async () => {
     const help = run(['--help']);
     expect(await help.exitCode).toBe(0);
     expect(help.written.out).toContain('SIMULATOR_PORT');

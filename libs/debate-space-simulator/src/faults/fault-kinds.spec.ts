@@ -15,7 +15,7 @@ async function startWith(fault: Fault): Promise<DebateSpaceSimulator> {
 }
 
 describe('a fault', () => {
-  it('outage: the connection ends and nothing is applied', async () => {
+  it('of kind outage ends the connection and applies nothing', async () => {
     const sim = await startWith({ kind: 'outage' });
     await expect(logOut(sim, signedToken())).rejects.toThrow('fetch failed');
     expect(sim.debate.isSignedIn('u-1')).toBe(true);
@@ -25,7 +25,7 @@ describe('a fault', () => {
     expect(sim.received.all[0]).not.toHaveProperty('status');
   });
 
-  it('latency: applied on arrival, answered later', async () => {
+  it('of kind latency applies on arrival and answers later', async () => {
     const sim = await startWith({ kind: 'latency', ms: 150 });
     const begun = performance.now();
     const answer = logOut(sim, signedToken());
@@ -35,7 +35,7 @@ describe('a fault', () => {
     expect(performance.now() - begun).toBeGreaterThanOrEqual(145);
   });
 
-  it('latency: a client that gives up has been served all the same', async () => {
+  it('of kind latency applies the request of a client that gives up', async () => {
     const sim = await startWith({ kind: 'latency', ms: 60_000 });
     const body = new URLSearchParams({ logout_token: signedToken() });
     const leaving = new AbortController();
@@ -46,7 +46,7 @@ describe('a fault', () => {
     expect(sim.received.logouts).toEqual(['u-1']);
   });
 
-  it('status: answered as told, not applied', async () => {
+  it('of kind status answers with that status and applies nothing', async () => {
     const sim = await startWith({ kind: 'status', status: 503, headers: { 'Retry-After': '7' } });
     const response = await logOut(sim, signedToken());
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '7']);
@@ -57,7 +57,7 @@ describe('a fault', () => {
     ]);
   });
 
-  it('reset-after-apply: applied, and no answer', async () => {
+  it('of kind reset-after-apply applies and does not answer', async () => {
     const sim = await startWith({ kind: 'reset-after-apply' });
     await expect(logOut(sim, signedToken())).rejects.toThrow('fetch failed');
     expect(sim.debate.isSignedIn('u-1')).toBe(false);
@@ -65,7 +65,7 @@ describe('a fault', () => {
     expect(sim.received.all[0]).not.toHaveProperty('status');
   });
 
-  it('slow-body: the headers come immediately', async () => {
+  it('of kind slow-body sends the headers immediately', async () => {
     const sim = await startWith({ kind: 'slow-body', ms: 60_000 });
     const response = await logOut(sim, signedToken());
     expect([response.status, response.headers.get('content-length')]).toEqual([200, '16']);
@@ -73,7 +73,7 @@ describe('a fault', () => {
     await response.body?.cancel();
   });
 
-  it('slow-body: the body comes in its own time, and whole', async () => {
+  it('of kind slow-body sends the whole body later', async () => {
     const sim = await startWith({ kind: 'slow-body', ms: 160 });
     const begun = performance.now();
     const response = await logOut(sim, signedToken());
@@ -81,7 +81,7 @@ describe('a fault', () => {
     expect(performance.now() - begun).toBeGreaterThan(140);
   });
 
-  it('cut-body: the whole length promised, half of it sent', async () => {
+  it('of kind cut-body promises the whole length and sends half of it', async () => {
     const sim = await startWith({ kind: 'cut-body' });
     const response = await logOut(sim, signedToken());
     expect([response.status, response.headers.get('content-length')]).toEqual([200, '16']);
@@ -89,7 +89,7 @@ describe('a fault', () => {
     expect(sim.debate.isSignedIn('u-1')).toBe(false);
   });
 
-  it('malformed-body: complete by its length, cut off as JSON', async () => {
+  it('of kind malformed-body is complete by its length and cut off as JSON', async () => {
     const sim = await startWith({ kind: 'malformed-body' });
     const response = await logOut(sim, signedToken());
     expect([response.status, await response.text()]).toEqual([200, '{"succes']);
@@ -103,7 +103,7 @@ describe('a fault', () => {
     [{ success: false }, '{"success":false}'],
     [[1], '[1]'],
     [null, 'null'],
-  ])('body: %j takes the place of the answer, not applied unless told to', async (body, sent) => {
+  ])('of kind body answers %j and applies nothing unless apply is set', async (body, sent) => {
     const sim = await startWith({ kind: 'body', body, contentType: 'text/html' });
     const response = await logOut(sim, signedToken());
     expect([response.status, await response.text()]).toEqual([200, sent]);
@@ -115,21 +115,21 @@ describe('a fault', () => {
     expect(sim.received.logouts).toEqual(['u-1']);
   });
 
-  it('body: a status without a body leaves the connection usable', async () => {
+  it('of kind body with a status that has no body leaves the connection usable', async () => {
     const sim = await startWith({ kind: 'body', body: '', status: 204, apply: true });
     const response = await logOut(sim, signedToken());
     expect([response.status, await response.text()]).toEqual([204, '']);
     expect((await logOut(sim, signedToken())).status).toBe(200);
   });
 
-  it('redirect: answered with a location, not applied', async () => {
+  it('of kind redirect answers with a location and applies nothing', async () => {
     const sim = await startWith({ kind: 'redirect', location: 'https://elsewhere.example/', status: 307 });
     const response = await logOut(sim, signedToken());
     expect([response.status, response.headers.get('location')]).toEqual([307, 'https://elsewhere.example/']);
     expect(sim.debate.isSignedIn('u-1')).toBe(true);
   });
 
-  it('leaves the answer of a refused operation what it is, but for the fault', async () => {
+  it('changes nothing else in the answer of a refused operation', async () => {
     const sim = await startWith({ kind: 'malformed-body' });
     expect((await logOut(sim, 'no token')).status).toBe(400);
     expect(sim.received.all).toMatchObject([{ accepted: false, status: 400 }]);

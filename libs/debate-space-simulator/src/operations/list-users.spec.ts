@@ -85,7 +85,7 @@ describe('the user list', () => {
     });
   });
 
-  it('comes as a bare array without paging headers when told to', async () => {
+  it('comes as a bare array without paging headers when the option says so', async () => {
     const sim = await start({ users: people(1), listEnvelope: false, pagingHeaders: false });
     const response = await callApi(sim, 'GET', '/users?api_key=demo-api-key');
     expect(await response.json()).toMatchObject([{ uid: 'u-1' }]);

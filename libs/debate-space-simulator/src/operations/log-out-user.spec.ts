@@ -38,7 +38,7 @@ describe('the logout route', () => {
     expect((await logOut(sim, signedToken(logoutClaims(), { alg: 'HS512' }))).status).toBe(200);
   });
 
-  it('derives the key from a Base64 secret key when told to', async () => {
+  it('derives the key from a Base64 secret key when the option says so', async () => {
     const key = Buffer.from('a secret of thirty-two bytes ....');
     const sim = await start({ secretKey: key.toString('base64'), secretKeyEncoding: 'base64' });
     expect((await logOut(sim, signedToken(logoutClaims(), {}, key))).status).toBe(200);

@@ -62,7 +62,7 @@ describe('the token route', () => {
     expect((await callApi(sim, 'DELETE', '/users/u-1', first.access_token)).status).toBe(200);
   });
 
-  it('hands a living token out again with what is left of its time, when told to', async () => {
+  it('hands out a living token again, with the rest of its lifetime, when the option says so', async () => {
     const sim = await start({ reissueTokens: true });
     const first = await accessToken(sim);
     sim.clockOffsetSeconds = 100;

@@ -73,7 +73,7 @@ describe('a request whose outcome is unknown', () => {
     },
   );
 
-  it('names the earlier reference when that is what the caller would have been told', async () => {
+  it('names the earlier reference when the caller would have received that one', async () => {
     const { reference } = await erasures.request({ uid: 'alice', mode: 'delete' });
     const get = storage.get.bind(storage);
     let reads = 0;

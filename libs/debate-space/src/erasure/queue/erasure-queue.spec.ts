@@ -226,7 +226,7 @@ describe('the queue of erasures', () => {
     expect(await outcomesOf('joined')).toEqual([{ outcome: 'vetoed', attempts: 1, uncertain: true }]);
   });
 
-  it('tells the host of the earliest reference, and who requested that', async () => {
+  it('gives the host the earliest reference, and who requested it', async () => {
     await ask('earlier', 'alice');
     await one.control.pause('earlier');
     await ask('later', 'alice');

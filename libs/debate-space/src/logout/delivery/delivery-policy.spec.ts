@@ -12,8 +12,8 @@ const job = (attempts = 0, rejections = 0, ageMs = 1000): LogoutJob => ({
 const after = (answer: DeliveryAnswer, of = job(), random = 1): Decision =>
   decide(answer, of, DAY, now, random);
 
-describe('what follows an attempt at delivery', () => {
-  it.each([200, 201, 202, 204, 299])('%d: done', (status) => {
+describe('the delivery policy', () => {
+  it.each([200, 201, 202, 204, 299])('finishes a logout that is answered %d', (status) => {
     expect(after({ status })).toEqual({ action: 'finish' });
   });
 
@@ -29,7 +29,7 @@ describe('what follows an attempt at delivery', () => {
     ['503', { status: 503 }],
     ['599', { status: 599 }],
     ['400', { status: 400 }],
-  ])('%s: once more', (_what, answer) => {
+  ])('retries a logout after %s', (_what, answer) => {
     expect(after(answer)).toMatchObject({ action: 'retry', delayMs: 1000 });
   });
 
@@ -40,7 +40,7 @@ describe('what follows an attempt at delivery', () => {
     [8, 256_000],
     [9, 300_000],
     [500, 300_000],
-  ])('after %d attempts before, at most %d ms later', (attempts, delayMs) => {
+  ])('retries after %d earlier attempts at most %d ms later', (attempts, delayMs) => {
     expect(after({ status: 503 }, job(attempts))).toMatchObject({ delayMs });
     expect(after({ status: 503 }, job(attempts), 0.5)).toMatchObject({ delayMs: delayMs / 2 });
     expect(after({ status: 503 }, job(attempts), 0)).toMatchObject({ delayMs: 0 });
@@ -57,11 +57,11 @@ describe('what follows an attempt at delivery', () => {
       { status: 503, retryAfterMs: 1 },
       { delayMs: 1000, pauseMs: 1000 },
     ],
-  ])('%s', (_what, answer, expected) => {
+  ])('sets the delay and the pause: %s', (_what, answer, expected) => {
     expect(after(answer)).toMatchObject({ action: 'retry', ...expected });
   });
 
-  it('400: twice more, then parked', () => {
+  it('retries twice after a 400, then parks', () => {
     expect(after({ status: 400 }, job(0, 0))).toMatchObject({ action: 'retry', rejections: 1, pauseMs: 0 });
     expect(after({ status: 400 }, job(1, 1))).toMatchObject({ action: 'retry', rejections: 2 });
     expect(after({ status: 400 }, job(2, 2))).toMatchObject({ action: 'park' });
@@ -81,7 +81,7 @@ describe('what follows an attempt at delivery', () => {
     [410, 'secretKey'],
     [415, 'secretKey'],
     [422, 'secretKey'],
-  ])('%d: parked immediately, and the hint is %s', (status, hint) => {
+  ])('parks immediately after a %d, with a hint that names %s', (status, hint) => {
     expect(after({ status })).toMatchObject({
       action: 'park',
       pauseMs: 0,
@@ -94,7 +94,7 @@ describe('what follows an attempt at delivery', () => {
     [-29_000, 'secretKeyEncoding'],
     [31_000, 'the clocks differ by 31 s'],
     [-7_200_000, 'the clocks differ by 7200 s'],
-  ])('400 with a clock that is %d ms off: the hint is %s', (clockSkewMs, hint) => {
+  ])('parks after a 400 with a clock that is %d ms off, with a hint that names %s', (clockSkewMs, hint) => {
     expect(after({ status: 400, clockSkewMs }, job(2, 2))).toMatchObject({
       action: 'park',
       rejections: 3,
@@ -103,7 +103,7 @@ describe('what follows an attempt at delivery', () => {
   });
 
   it.each<DeliveryAnswer>([{ status: 503 }, { status: 429 }, { status: 400 }, { reason: 'TIMEOUT' }])(
-    '%j: parked when it is older than logout.giveUpAfterMs',
+    'parks after %j when the logout is older than logout.giveUpAfterMs',
     (answer) => {
       expect(after(answer, job(5, 0, DAY))).toMatchObject({
         action: 'park',
@@ -113,7 +113,7 @@ describe('what follows an attempt at delivery', () => {
     },
   );
 
-  it('is tried a last time when the age is reached, never later', () => {
+  it('makes the last attempt when the age is reached, never later', () => {
     expect(after({ status: 503 }, job(20, 0, DAY - 5000))).toMatchObject({ delayMs: 5000 });
     const years = { status: 429, retryAfterMs: 999_999_999_000 };
     expect(after(years, job(0, 0, DAY - 5000))).toMatchObject({ delayMs: 5000, pauseMs: 3_600_000 });
@@ -129,12 +129,12 @@ describe('what follows an attempt at delivery', () => {
     expect(after(answer, job(9, 0, DAY), 0)).toMatchObject({ action: 'park', pauseMs: 60_000 });
   });
 
-  it('is done even when it is older than that', () => {
+  it('finishes a delivered logout even when it is older than that', () => {
     expect(after({ status: 200 }, job(5, 0, 2 * DAY))).toEqual({ action: 'finish' });
   });
 });
 
-describe('the service seems to be down', () => {
+describe('a service', () => {
   it.each<[DeliveryAnswer, boolean]>([
     [{ reason: 'ECONNREFUSED' }, true],
     [{ status: 408 }, true],
@@ -146,7 +146,7 @@ describe('the service seems to be down', () => {
     [{ status: 425 }, false],
     [{ status: 429 }, false],
     [{ reason: 'logout.claims failed', local: true }, false],
-  ])('after %j: %s', (answer, down) => {
+  ])('seems to be down after %j: %s', (answer, down) => {
     expect(seemsDown(answer)).toBe(down);
   });
 });

@@ -73,7 +73,7 @@ describe('a logout token', () => {
   });
 
   it.each(['base64', 'base64url'] as const)(
-    'is signed with the bytes of a %s key when told to',
+    'is signed with the bytes of a %s key when secretKeyEncoding is base64',
     async (encoding) => {
       const bytes = Buffer.from(Array.from({ length: 47 }, (_, n) => 255 - n));
       const one = signer({ key: bytes.toString(encoding), secretKeyEncoding: 'base64' });

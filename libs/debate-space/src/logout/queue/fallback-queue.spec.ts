@@ -276,7 +276,7 @@ describe('the fallback queue', () => {
   });
 
   it.each(['cancel', 'finish'] as const)(
-    'tells the engine of a %s again that it did not hear',
+    'repeats to the engine a %s that the engine has missed',
     async (change) => {
       await held('a');
       if (change === 'finish') {
@@ -341,7 +341,7 @@ describe('the fallback queue', () => {
   };
 
   it.each([0, 5, 15])(
-    'tells a slow storage once about what was delivered from memory, although it is to give out work %d ms later',
+    'reports once to a slow storage what was delivered from memory, although it is to give out work %d ms later',
     async (ms) => {
       await keptInMemory(5);
       await outbox.claim(5);

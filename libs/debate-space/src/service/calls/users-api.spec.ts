@@ -43,7 +43,7 @@ describe('the user operations', () => {
     });
   });
 
-  it('go to another {base_url} when told to', async () => {
+  it('go to the {base_url} of the option baseUrl', async () => {
     const service = await scripted(() => ({}));
     await (await client(service, { baseUrl: `${service.url}/v2/api/` })).deleteUser('alice');
     expect(service.requests[0]?.url).toBe('/v2/api/users/alice');
@@ -60,7 +60,7 @@ describe('the user operations', () => {
     expect(service.received.all.every(({ accepted }) => accepted)).toBe(true);
   });
 
-  it('list with the API key in the query when told to, and then want no token', async () => {
+  it('list with the API key in the query when users.listAuth says so, and then need no token', async () => {
     const service = await simulator();
     const debate = await client(service, { users: { listAuth: 'apiKey' } });
     expect((await debate.listUsers()).users).toHaveLength(2);

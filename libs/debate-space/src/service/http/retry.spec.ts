@@ -92,7 +92,7 @@ describe('repeating a call', () => {
     expect(service.received.of('delete')).toHaveLength(3);
   });
 
-  it('is a NetworkError of known outcome when the service was never reached', async () => {
+  it('ends with a NetworkError of known outcome when the service was never reached', async () => {
     const service = await simulator();
     const debate = await client(service, { users: { listAuth: 'apiKey' } });
     await service.goDown();
@@ -101,7 +101,7 @@ describe('repeating a call', () => {
     expect((error as Error).message).toContain('ECONNREFUSED');
   });
 
-  it('says of a token that cannot be got that the call was not sent', async () => {
+  it('ends with the outcome not-sent when no token can be fetched', async () => {
     const service = await simulator();
     const debate = await client(service, { http: { maxAttempts: 2 } });
     await service.goDown();
@@ -117,7 +117,7 @@ describe('repeating a call', () => {
 
   describe('an erasure', () => {
     it.each(['anonymizeUser', 'deleteUser'] as const)(
-      '%s: 404 after a reset is success',
+      'by %s succeeds with a 404 after a reset',
       async (operation) => {
         const service = await simulator();
         service.faults.add({
@@ -136,21 +136,21 @@ describe('repeating a call', () => {
       ['408', 408, true],
       ['429', 429, false],
       ['425', 425, false],
-    ])('404 after %d: success is %s', async (_what, status, success) => {
+    ])('that is answered 404 after %d succeeds: %s', async (_what, status, success) => {
       const service = await scripted(({ index }) => ({ status: index === 0 ? status : 404 }));
       const result = errorOf((await client(service)).deleteUser('nobody'));
       if (success) expect(await result).toEqual(new Error('was expected to reject'));
       else expect(await result).toMatchObject({ status: 404, outcome: 'refused', attempts: 2 });
     });
 
-    it('an immediate 404 is a UserNotFoundError', async () => {
+    it('that is answered 404 immediately is a UserNotFoundError', async () => {
       const service = await simulator();
       const error = await errorOf((await client(service)).deleteUser('nobody'));
       expect(error).toBeInstanceOf(UserNotFoundError);
       expect(error).toMatchObject({ status: 404, outcome: 'refused', attempts: 1, retryable: false });
     });
 
-    it('404 as a web page is no success', async () => {
+    it('that is answered 404 with a web page is no success', async () => {
       const service = await scripted(({ index }) => (index === 0 ? 'reset' : { status: 404, body: page }));
       const error = await errorOf((await client(service)).deleteUser('alice'));
       expect(error).toBeInstanceOf(UserNotFoundError);
@@ -171,7 +171,7 @@ describe('repeating a call', () => {
       expect(service.requests).toHaveLength(2);
     });
 
-    it.each(['"false"', '0', 'null'])('takes no success: %s for a yes', async (success) => {
+    it.each(['"false"', '0', 'null'])('does not accept success: %s', async (success) => {
       const service = await scripted(() => ({ body: `{"success":${success}}` }));
       const error = { code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', outcome: 'unknown' };
       await expect((await client(service)).deleteUser('alice')).rejects.toMatchObject(error);
@@ -183,7 +183,7 @@ describe('repeating a call', () => {
     });
 
     it.each(['anonymizeUser', 'deleteUser'] as const)(
-      '%s: success: false is a refusal',
+      'by %s is refused with success: false',
       async (operation) => {
         const service = await scripted(() => ({ body: { success: false, error: 'no' } }));
         const error = await errorOf((await client(service))[operation]('alice'));
@@ -200,7 +200,7 @@ describe('repeating a call', () => {
     });
   });
 
-  describe('in time', () => {
+  describe('under http.totalTimeoutMs', () => {
     it.each([
       ['seconds', { 'retry-after': '3600' }],
       [
@@ -298,7 +298,8 @@ describe('repeating a call', () => {
 
     it('refuses a deletion whose slot comes in time, but leaves too little of it for the request', async () => {
       const service = await scripted(() => ({}));
-      const http = { timeoutMs: 400, totalTimeoutMs: 1_000, rateLimit: { requests: 1, perMs: 700 } };
+      const rateLimit = { requests: 1, perMs: 70_000 };
+      const http = { timeoutMs: 40_000, totalTimeoutMs: 100_000, rateLimit };
       const debate = await client(service, { http });
       await debate.deleteUser('alice');
       const error = await errorOf(debate.deleteUser('bob'));
@@ -308,8 +309,8 @@ describe('repeating a call', () => {
         attempts: 0,
       });
       const { retryAfterMs = 0 } = error as RateLimitedError;
-      expect(retryAfterMs).toBeGreaterThan(600);
-      expect(retryAfterMs).toBeLessThan(1_000);
+      expect(retryAfterMs).toBeGreaterThan(60_000);
+      expect(retryAfterMs).toBeLessThan(100_000);
       expect(service.requests).toHaveLength(1);
     });
 

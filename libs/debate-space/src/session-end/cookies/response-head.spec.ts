@@ -52,7 +52,7 @@ async function answerOf(answer: Answer, watch: (response: ServerResponse) => voi
 }
 
 describe('the cookies of a response', () => {
-  it.each(answers)('are told when they are set $name, and the head stays what it was', async (row) => {
+  it.each(answers)('are reported when they are set $name, and the head stays unchanged', async (row) => {
     const { answer, cookies = ['a=1', 'b=2'] } = row;
     const told: (readonly string[])[] = [];
     const watched = await answerOf(answer, (response) => {

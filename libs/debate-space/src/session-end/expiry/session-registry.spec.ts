@@ -290,7 +290,7 @@ function contract(open: () => Promise<Instances>): void {
       expect(await rowsOf(storage)).toEqual([]);
     });
 
-    it('tells one only that there are no others, when one of each key ends at the same time', async () => {
+    it('answers one caller only that there are no others, when one of each key ends at the same time', async () => {
       for (const uid of numbered(50)) {
         await putFormer(`${uid}-before`, uid, 1);
         await put(`${uid}-now`, uid, 1);
@@ -322,7 +322,7 @@ function contract(open: () => Promise<Instances>): void {
     expect(sidsOf(await registry.claimExpired(10, LONG))).toEqual(['damaged']);
   });
 
-  it('tells one only, of all who remove a session at the same time', async () => {
+  it('confirms a removal to one only of all callers that remove a session at the same time', async () => {
     const names = numbered(200);
     for (const name of names) await put(name, 'alice', 1);
     const both = names.flatMap((name) => [remove(registry, name, 'alice'), remove(other, name, 'alice')]);
@@ -333,7 +333,7 @@ function contract(open: () => Promise<Instances>): void {
     }
   });
 
-  it('tells one only that there are no others, when all sessions of a user end at the same time', async () => {
+  it('answers one caller only that there are no others, when all sessions of a user end at the same time', async () => {
     const users = numbered(100);
     for (const uid of users) for (const side of ['left', 'right']) await put(`${uid}-${side}`, uid, 1);
     const removals = await Promise.all(

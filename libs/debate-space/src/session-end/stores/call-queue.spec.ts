@@ -116,7 +116,7 @@ describe('calls of a store', () => {
       throw new Error('the store is down');
     };
 
-    it('tell the callback, once', async () => {
+    it('call the callback once', async () => {
       const { calls } = callQueue();
       const told: unknown[] = [];
       await new Promise<void>((resolve) => {
