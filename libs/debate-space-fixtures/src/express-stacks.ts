@@ -20,8 +20,8 @@ import {
   type Act,
   type SessionHostOptions,
   type SessionStack,
-  type UserShape,
 } from './session-host.js';
+import type { UserShape } from './user-shape.js';
 
 interface ExpressVariant {
   readonly name: string;
