@@ -19,8 +19,13 @@ const ROOMS = [
   'secrets',
   'async',
 ];
-/** Within `session-end/`; below them are the files of its root. */
-const SESSION_END_ROOMS = ['platforms', 'cookies', 'stores', 'expiry', 'verdict'];
+/** The folders within some rooms, from the top; below them are the files of the room's root. */
+const FOLDERS = {
+  'session-end': ['platforms', 'cookies', 'stores', 'expiry', 'verdict'],
+  erasure: ['execution', 'queue'],
+  logout: ['delivery', 'queue'],
+  service: ['calls', 'http'],
+};
 const library = 'libs/debate-space/src';
 
 function downwardImports(files, roomsAbove) {
@@ -55,10 +60,13 @@ export default tseslint.config(
   { files: ['scripts/check-recipes/*.ts'], ...tseslint.configs.disableTypeChecked },
   ...ROOMS.slice(1).map((room, n) => downwardImports([`${library}/${room}/**/*.ts`], ROOMS.slice(0, n + 1))),
   downwardImports([`${library}/{errors,events,uid}.ts`], ROOMS),
-  ...[...SESSION_END_ROOMS, '.'].map((room, n) =>
-    downwardImports(
-      [room === '.' ? `${library}/session-end/*.ts` : `${library}/session-end/${room}/**/*.ts`],
-      ['module', 'api', ...SESSION_END_ROOMS.slice(0, n)],
+  // A rule is replaced by the next one for the same file: each names the rooms above as well.
+  ...Object.entries(FOLDERS).flatMap(([room, folders]) =>
+    [...folders, '*.ts'].map((folder, n) =>
+      downwardImports(
+        [`${library}/${room}/${folder === '*.ts' ? folder : `${folder}/**/*.ts`}`],
+        [...ROOMS.slice(0, ROOMS.indexOf(room)), ...folders.slice(0, n)],
+      ),
     ),
   ),
   {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { optionGroups, options } from '../libs/debate-space/src/module/options-schema.js';
+import { optionEntries, optionGroups } from '../libs/debate-space/src/module/options-schema.js';
 import { resolveOptions } from '../libs/debate-space/src/module/resolve-options.js';
 import { generatedFiles } from '../scripts/docs-options/generated-files.js';
 import { pageOf } from 'debate-space-fixtures/docs-snippets.js';
@@ -19,7 +19,7 @@ const rows = new Map(
   }),
 );
 
-const names = Object.keys(options).flatMap((name) =>
+const names = Object.keys(optionEntries).flatMap((name) =>
   Object.hasOwn(optionGroups, name)
     ? Object.keys(optionGroups[name as keyof typeof optionGroups]).map((key) => `${name}.${key}`)
     : [name],

@@ -5,7 +5,7 @@ import { StorageError, type DebateSpaceStorage, type StorageEngine } from 'nestj
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { redisStorage } from 'nestjs-debate-space/redis';
 import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
-import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
+import type { LogoutQueue } from '../libs/debate-space/src/logout/queue/logout-queue.js';
 import { tryAcquireSlot } from '../libs/debate-space/src/service/shared-slots.js';
 import { openOutbox, storageContext } from 'debate-space-fixtures/outbox-engines.js';
 import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';

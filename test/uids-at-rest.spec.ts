@@ -6,7 +6,7 @@ import { DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { RegistryWriter } from '../libs/debate-space/src/session-end/expiry/registry-writer.js';
 import type { LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
-import type { LogoutQueue } from '../libs/debate-space/src/logout/logout-queue.js';
+import type { LogoutQueue } from '../libs/debate-space/src/logout/queue/logout-queue.js';
 import { SessionRegistry } from '../libs/debate-space/src/session-end/expiry/session-registry.js';
 import { Containment } from '../libs/debate-space/src/async/containment.js';
 import { Secret } from '../libs/debate-space/src/secrets/secret.js';

@@ -4,11 +4,11 @@ const built = new URL('../../libs/debate-space/dist/', import.meta.url);
 const fileOf = (path: string): string => new URL(path, built).href;
 
 export const { LogoutQueue } = (await import(
-  fileOf('logout/logout-queue.js')
-)) as typeof import('../../libs/debate-space/src/logout/logout-queue.js');
+  fileOf('logout/queue/logout-queue.js')
+)) as typeof import('../../libs/debate-space/src/logout/queue/logout-queue.js');
 export const { QUEUE_FAMILIES } = (await import(
-  fileOf('logout/queue-keys.js')
-)) as typeof import('../../libs/debate-space/src/logout/queue-keys.js');
+  fileOf('logout/queue/queue-keys.js')
+)) as typeof import('../../libs/debate-space/src/logout/queue/queue-keys.js');
 export const { MemoryStorage } = (await import(
   fileOf('storage/memory-storage.js')
 )) as typeof import('../../libs/debate-space/src/storage/memory-storage.js');

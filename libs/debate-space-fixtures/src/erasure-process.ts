@@ -1,12 +1,12 @@
 import { jest } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
 import type { DebateSpaceEvent } from '../../debate-space/src/events.js';
-import { ErasureControl } from '../../debate-space/src/erasure/erasure-control.js';
-import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/erasure-records.js';
-import { ErasureMaintenance } from '../../debate-space/src/erasure/erasure-maintenance.js';
-import { ErasureQueue } from '../../debate-space/src/erasure/erasure-queue.js';
-import { ErasureRequests } from '../../debate-space/src/erasure/erasure-requests.js';
-import { ErasureStorage } from '../../debate-space/src/erasure/erasure-storage.js';
+import { ErasureControl } from '../../debate-space/src/erasure/queue/erasure-control.js';
+import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/queue/erasure-records.js';
+import { ErasureMaintenance } from '../../debate-space/src/erasure/queue/erasure-maintenance.js';
+import { ErasureQueue } from '../../debate-space/src/erasure/queue/erasure-queue.js';
+import { ErasureRequests } from '../../debate-space/src/erasure/queue/erasure-requests.js';
+import { ErasureStorage } from '../../debate-space/src/erasure/queue/erasure-storage.js';
 import { Secret } from '../../debate-space/src/secrets/secret.js';
 import type { DebateSpaceStorage } from '../../debate-space/src/storage/storage.js';
 import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';

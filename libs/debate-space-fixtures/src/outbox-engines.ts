@@ -1,6 +1,6 @@
-import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/erasure-records.js';
-import { LogoutQueue } from '../../debate-space/src/logout/logout-queue.js';
-import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue-keys.js';
+import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/queue/erasure-records.js';
+import { LogoutQueue } from '../../debate-space/src/logout/queue/logout-queue.js';
+import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/queue-keys.js';
 import type { LogoutContext } from '../../debate-space/src/logout/logout.js';
 import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
 import type {

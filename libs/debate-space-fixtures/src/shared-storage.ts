@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue-keys.js';
+import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/queue-keys.js';
 import { StorageError } from '../../debate-space/src/errors.js';
 import type {
   DebateSpaceStorage,

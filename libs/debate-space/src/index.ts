@@ -9,7 +9,7 @@ export type {
   SessionUid,
 } from './session-end/session-options.js';
 export type { DebateSpaceErasureOptions } from './erasure/erasure-options.js';
-export type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from './service/http-options.js';
+export type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from './service/http/http-options.js';
 export type { DebateSpaceLogoutOptions, LogoutClaims, LogoutClaimsContext } from './logout/logout-options.js';
 export type { DebateSpaceModuleOptions, DebateSpaceOptionsFactory } from './module/module-options.js';
 export { DebateSpaceService, type CallOptions, type FindUserOptions } from './api/debate-space.service.js';
@@ -71,8 +71,8 @@ export type {
   StorageView,
 } from './storage/storage.js';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
-export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/user-list.js';
-export type { HttpAdapter } from './service/transport.js';
+export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/user-list.js';
+export type { HttpAdapter } from './service/http/transport.js';
 export {
   AbortedError,
   AuthenticationError,

@@ -3,30 +3,30 @@
  *
  * @internal
  */
-export { ErasureAttempt } from './erasure/erasure-attempt.js';
-export { ErasureCalls } from './erasure/erasure-calls.js';
-export { ErasureExecution } from './erasure/erasure-execution.js';
-export { ErasureMaintenance } from './erasure/erasure-maintenance.js';
-export { ErasureQueue } from './erasure/erasure-queue.js';
-export { ErasureStorage } from './erasure/erasure-storage.js';
+export { ErasureAttempt } from './erasure/execution/erasure-attempt.js';
+export { ErasureCalls } from './erasure/execution/erasure-calls.js';
+export { ErasureExecution } from './erasure/execution/erasure-execution.js';
+export { ErasureMaintenance } from './erasure/queue/erasure-maintenance.js';
+export { ErasureQueue } from './erasure/queue/erasure-queue.js';
+export { ErasureStorage } from './erasure/queue/erasure-storage.js';
 export { JobRunner } from './jobs/job-runner.js';
-export { FallbackQueue } from './logout/fallback-queue.js';
-export { LogoutDelivery } from './logout/logout-delivery.js';
-export { LogoutQueue } from './logout/logout-queue.js';
-export { LogoutSender } from './logout/logout-sender.js';
-export { LogoutTokenSigner } from './logout/logout-token-signer.js';
+export { FallbackQueue } from './logout/queue/fallback-queue.js';
+export { LogoutDelivery } from './logout/delivery/logout-delivery.js';
+export { LogoutQueue } from './logout/queue/logout-queue.js';
+export { LogoutSender } from './logout/delivery/logout-sender.js';
+export { LogoutTokenSigner } from './logout/delivery/logout-token-signer.js';
 export { Application } from './module/application.js';
 export { DebateSpaceLifecycle } from './module/debate-space.lifecycle.js';
 export { Shutdown } from './module/shutdown.js';
 export { optionHints } from './options/option-problem.js';
-export { AccessTokens } from './service/access-tokens.js';
-export { LogoutRoute } from './service/logout-route.js';
-export { proxyAuthorization, proxyFor } from './service/proxy.js';
+export { AccessTokens } from './service/calls/access-tokens.js';
+export { LogoutRoute } from './service/calls/logout-route.js';
+export { proxyAuthorization, proxyFor } from './service/http/proxy.js';
 export { RateLimiter } from './service/rate-limiter.js';
-export { ServiceClient } from './service/service-client.js';
-export { ServicePause } from './service/service-pause.js';
-export { Transport } from './service/transport.js';
-export { UsersApi } from './service/users-api.js';
+export { ServiceClient } from './service/calls/service-client.js';
+export { ServicePause } from './service/http/service-pause.js';
+export { Transport } from './service/http/transport.js';
+export { UsersApi } from './service/calls/users-api.js';
 export { SessionRegistry } from './session-end/expiry/session-registry.js';
 export { SessionEndDetector } from './session-end/platforms/session-end-detector.js';
 export { EndRecorder } from './session-end/verdict/end-recorder.js';

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
-import type { ErasureCalls } from '../erasure/erasure-calls.js';
-import { finishedEvent } from '../erasure/erasure-change.js';
-import { ErasureControl } from '../erasure/erasure-control.js';
-import { watchProgress, type JobPace } from '../erasure/erasure-progress.js';
-import { batchRequest, ErasureRequests } from '../erasure/erasure-requests.js';
-import type { ErasureStorage } from '../erasure/erasure-storage.js';
+import type { ErasureCalls } from '../erasure/execution/erasure-calls.js';
+import { finishedEvent } from '../erasure/queue/erasure-change.js';
+import { ErasureControl } from '../erasure/queue/erasure-control.js';
+import { watchProgress, type JobPace } from '../erasure/queue/erasure-progress.js';
+import { batchRequest, ErasureRequests } from '../erasure/queue/erasure-requests.js';
+import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import type {
   ErasureProgress,
   ErasureReceipt,

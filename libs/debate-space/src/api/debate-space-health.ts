@@ -1,5 +1,5 @@
-import type { ErasureStorage } from '../erasure/erasure-storage.js';
-import type { ServicePause } from '../service/service-pause.js';
+import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
+import type { ServicePause } from '../service/http/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: users are served, and somebody should look. `down`: logouts do not get through. */

@@ -1,8 +1,8 @@
 import { invalidArgument } from '../errors.js';
 import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
-import type { FallbackQueue } from '../logout/fallback-queue.js';
-import type { LogoutQueue } from '../logout/logout-queue.js';
-import { inTime } from '../logout/pending-writes.js';
+import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
+import type { LogoutQueue } from '../logout/queue/logout-queue.js';
+import { inTime } from '../logout/queue/pending-writes.js';
 import type { FinishedEntry, LogoutCounts, WaitingJob } from '../logout/logout.js';
 import type { EndReason } from '../events.js';
 import type { StorageEngine } from '../storage/storage.js';

@@ -1,9 +1,9 @@
 import type { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { assertUid } from '../uid.js';
-import type { LogoutRoute } from '../service/logout-route.js';
-import { iterateUsers, MAX_FIND_PAGES } from '../service/paginate-users.js';
-import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/user-list.js';
-import type { UsersApi } from '../service/users-api.js';
+import type { LogoutRoute } from '../service/calls/logout-route.js';
+import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
+import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/calls/user-list.js';
+import type { UsersApi } from '../service/calls/users-api.js';
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {

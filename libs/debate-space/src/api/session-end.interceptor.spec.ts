@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
-import type { LogoutQueue } from '../logout/logout-queue.js';
+import type { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { SessionEndInterceptor } from './session-end.interceptor.js';
 

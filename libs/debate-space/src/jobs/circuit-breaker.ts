@@ -1,5 +1,5 @@
 import type { Emit } from '../events.js';
-import { fullJitter } from '../service/backoff.js';
+import { fullJitter } from '../service/http/backoff.js';
 
 const FIRST_PROBE_MS = 1_000;
 const MIN_PROBE_MS = FIRST_PROBE_MS / 4;

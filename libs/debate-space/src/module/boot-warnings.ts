@@ -1,5 +1,5 @@
 import type { ModulesContainer } from '@nestjs/core';
-import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
+import type { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
 import { Application } from './application.js';
 import type { ResolvedOptions } from './resolve-options.js';
 

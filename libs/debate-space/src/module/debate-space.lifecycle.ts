@@ -2,8 +2,8 @@ import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from
 import type { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { Containment } from '../async/containment.js';
 import type { JobRunner } from '../jobs/job-runner.js';
-import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
-import type { Transport } from '../service/transport.js';
+import type { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
+import type { Transport } from '../service/http/transport.js';
 import {
   attachPlatform,
   describeSessions,

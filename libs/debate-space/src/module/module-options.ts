@@ -1,6 +1,6 @@
 import type { DebateSpaceErasureOptions } from '../erasure/erasure-options.js';
 import type { DebateSpaceLogoutOptions } from '../logout/logout-options.js';
-import type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from '../service/http-options.js';
+import type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from '../service/http/http-options.js';
 import type { DebateSpaceSessionOptions } from '../session-end/session-options.js';
 import type { StorageEngine } from '../storage/storage.js';
 

@@ -6,7 +6,7 @@ import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
 import { openMemory, storageContext } from 'debate-space-fixtures/outbox-engines.js';
 import { storageKinds } from 'debate-space-fixtures/storage-engines.js';
 import { uidCipher } from '../secrets/uid-cipher.js';
-import { LogoutQueue } from '../logout/logout-queue.js';
+import { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { openStorage, type OpenStorage } from './open-storage.js';
 
 import { resolveOptions } from './resolve-options.js';

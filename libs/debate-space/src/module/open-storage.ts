@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { DebateSpaceOptionsError } from '../errors.js';
-import { ERASURE_FAMILIES } from '../erasure/erasure-records.js';
+import { ERASURE_FAMILIES } from '../erasure/queue/erasure-records.js';
 import { keyedHash } from '../secrets/keyed-hash.js';
 import { optionProblem } from '../options/option-problem.js';
-import { QUEUE_FAMILIES } from '../logout/queue-keys.js';
+import { QUEUE_FAMILIES } from '../logout/queue/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';

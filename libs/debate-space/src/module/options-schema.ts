@@ -4,6 +4,19 @@ import type { LogoutClaims } from '../logout/logout-options.js';
 import type { SessionCookie, SessionStore, SessionUid } from '../session-end/session-options.js';
 import type { BeforeErase } from '../erasure/erasure.js';
 import { defaultSessionUid } from '../session-end/default-session-uid.js';
+import {
+  DAY_MS,
+  frozen,
+  functionOption,
+  group,
+  long,
+  MAX_MS,
+  milliseconds,
+  oneOf,
+  text,
+  whole,
+  yesOrNo,
+} from '../options/option-schemas.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { StorageEngine } from '../storage/storage.js';
 
@@ -12,54 +25,9 @@ export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
 
 const STORAGE_KEYS = 'must be a string, or strings in an array';
 const AUDIENCE = 'must be a string, or strings in an array, and none empty';
-
-const oneOf = <T extends string>(...values: readonly T[]) => {
-  const named = values.map((value) => `'${value}'`).join(', ');
-  return v.picklist(values, `must be ${named.replace(/, ([^,]*)$/, ' or $1')}`);
-};
-const yesOrNo = v.boolean('must be true or false');
-const functionOption = <F>() => v.custom<F>((value) => typeof value === 'function', 'must be a function');
-// Longer timers fire immediately.
-const MAX_MS = 2 ** 31 - 1;
-const whole = (least: number, most: number, of = '') => {
-  const message = `must be a whole number${of} from ${least} to ${most}`;
-  return v.pipe(v.number(message), v.integer(message), v.minValue(least, message), v.maxValue(most, message));
-};
-const milliseconds = (least: number) => whole(least, MAX_MS, ' of milliseconds');
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** For what is no timer but a difference of moments. */
-const long = (least: number) => whole(least, 1000 * 365 * DAY_MS, ' of milliseconds');
 const EXPIRY = 'must be true, false or { sweepMs }, a whole number of milliseconds';
 const ADAPTER = "must be 'http', 'fetch' or a function that is an axios adapter";
 const COOKIE = 'must be an array of { name, uid }, one for each cookie that holds a session';
-const frozen = <T>() => v.transform((value: T): Readonly<T> => Object.freeze(value));
-type Strict<E extends v.ObjectEntries> = v.StrictObjectSchema<E, string>;
-type Group<E extends v.ObjectEntries> = v.GenericSchema<
-  v.InferInput<Strict<E>>,
-  Readonly<v.InferOutput<Strict<E>>>
->;
-/**
- * As valibot's `strictObject`, which takes arrays as well, stops at the first option that it does not know, and says the same of
- * every option that is missing.
- */
-const group = <E extends v.ObjectEntries>(entries: E, message = 'must be an object'): Group<E> => {
-  const missing = (name: unknown): string | undefined =>
-    v.safeParse(entries[String(name)] ?? v.never(), undefined).issues?.[0]?.message;
-  return v.pipe(
-    v.custom((value) => !Array.isArray(value), message),
-    v.objectWithRest(entries, v.never(), ({ path }) => (path && missing(path[0].key)) ?? message),
-    frozen(),
-  ) as unknown as Group<E>;
-};
-/** Nothing is trimmed or replaced: what cannot be sent as it stands is refused. */
-const text = v.pipe(
-  v.string('must be a string'),
-  v.check((value) => value.trim() === value && value !== '', 'must not be empty or have blanks around it'),
-  v.check(
-    (value) => value.isWellFormed() && !/\p{Cc}/u.test(value),
-    'must not have control characters or lone surrogates',
-  ),
-);
 
 const store = v.custom<SessionStore | readonly SessionStore[]>((value) => {
   const stores: unknown[] = Array.isArray(value) ? value : [value];
@@ -171,7 +139,7 @@ export const optionGroups = { session, logout, erasure, http, users };
  * What each option must be, and its default. What it is for stands in the types of the options, and the hints of what is
  * refused in options/option-problem.ts.
  */
-export const options = {
+export const optionEntries = {
   apiKey: text,
   secretKey: v.union([text, functionOption<() => string | Promise<string>>()], 'must be a string'),
   applicationName: v.pipe(
@@ -201,7 +169,7 @@ export const options = {
   users: v.optional(group(users), {}),
 };
 
-export const optionsSchema = group(options);
+export const optionsSchema = group(optionEntries);
 
 export type CheckedOptions = v.InferOutput<typeof optionsSchema>;
 

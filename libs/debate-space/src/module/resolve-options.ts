@@ -1,12 +1,7 @@
 import { safeParse } from 'valibot';
 import { SecretKeyProvider } from '../secrets/secret-key-provider.js';
 import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
-import {
-  AUTH_URL_VARIABLE,
-  options as knownOptions,
-  optionsSchema,
-  type CheckedOptions,
-} from './options-schema.js';
+import { AUTH_URL_VARIABLE, optionEntries, optionsSchema, type CheckedOptions } from './options-schema.js';
 import { optionProblem } from '../options/option-problem.js';
 import { schemaProblems } from './schema-problems.js';
 import { Secret, type SecretSource } from '../secrets/secret.js';
@@ -106,7 +101,7 @@ function placesOf(value: unknown, options: object, path = ''): string[] {
 
 /** Also of a class with getters, as many hosts keep their configuration. Each option is named, also one that is absent. */
 function withGetters(given: object): Record<string, unknown> {
-  const names = Object.keys(knownOptions);
+  const names = Object.keys(optionEntries);
   return {
     ...given,
     ...Object.fromEntries(names.map((name) => [name, Reflect.get(given, name) as unknown])),

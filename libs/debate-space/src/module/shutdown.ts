@@ -1,10 +1,10 @@
 import type { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
-import type { ErasureStorage } from '../erasure/erasure-storage.js';
+import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import type { JobRunner } from '../jobs/job-runner.js';
-import type { FallbackQueue } from '../logout/fallback-queue.js';
-import type { Transport } from '../service/transport.js';
+import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
+import type { Transport } from '../service/http/transport.js';
 import type { SessionRegistry } from '../session-end/expiry/session-registry.js';
 import type { SessionEndDetector } from '../session-end/platforms/session-end-detector.js';
 import type { EndRecorder } from '../session-end/verdict/end-recorder.js';

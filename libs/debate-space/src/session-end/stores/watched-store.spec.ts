@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceEvent } from '../../events.js';
-import type { LogoutQueue } from '../../logout/logout-queue.js';
+import type { LogoutQueue } from '../../logout/queue/logout-queue.js';
 import { defaultSessionUid } from '../default-session-uid.js';
 import { EndRecorder } from '../verdict/end-recorder.js';
 import { SessionEndDetector } from '../platforms/session-end-detector.js';

@@ -6,7 +6,7 @@ import type { Emit, EndReason } from '../../events.js';
 import { AbortedError } from '../../errors.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
 import type { LogoutEntry } from '../../logout/logout.js';
-import type { LogoutQueue } from '../../logout/logout-queue.js';
+import type { LogoutQueue } from '../../logout/queue/logout-queue.js';
 import { validateUid } from '../../uid.js';
 import { isObject } from '../is-object.js';
 

@@ -1,4 +1,3 @@
-import type { Containment } from '../../async/containment.js';
 import { LRUCache } from 'lru-cache';
 import type { MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
@@ -32,8 +31,6 @@ interface UndecidedEnd extends EndCandidate {
 
 const MAX_REMEMBERED = 10_000;
 const ASK_TIMEOUT_MS = 5_000;
-/** A response that takes longer does not notice what it would wait for. */
-const MAX_RESPONSE_MS = 20;
 
 /** The sessions that are ending, each held once and followed until its verdict (session-endings.md, rule 5). */
 export class EndTracker {
@@ -96,7 +93,6 @@ export class EndTracker {
   async #decide(end: UndecidedEnd, key: string): Promise<void> {
     const { sid, uid, calls } = end;
     const { reader, registryWriter } = this.#context;
-    await afterResponse(partiesOf(end), this.#context.containment);
     let ended: boolean;
     let heard: number;
     do {
@@ -114,18 +110,6 @@ export class EndTracker {
     const user = reader.user(sid).catch(() => uid);
     if ((await withTimeout(user, ASK_TIMEOUT_MS, uid)) !== uid) await registryWriter.forget(sid, uid);
   }
-}
-
-/** Lets a response go first, with which a logout is answered: until the first of the requests is closed. */
-export function afterResponse(
-  requests: readonly SessionRequest[],
-  containment: Containment,
-): Promise<void> | undefined {
-  if (requests.length === 0) return undefined;
-  const closed = new Promise<void>((resolve) => {
-    for (const request of requests) if (!request.onClose({ containment, closed: resolve })) resolve();
-  });
-  return withTimeout(closed, MAX_RESPONSE_MS, undefined);
 }
 
 function partiesOf({ actors, holders }: EndCandidate): readonly SessionRequest[] {

@@ -1,0 +1,189 @@
+import type { Emit } from '../../events.js';
+import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../../errors.js';
+import { raceAbort } from '../../async/combined-signal.js';
+import { causeOf, decide } from '../../logout/delivery/delivery-policy.js';
+import type { LogoutSender } from '../../logout/delivery/logout-sender.js';
+import { fullJitter, MAX_RETRY_AFTER_MS } from '../../service/http/backoff.js';
+import type { NoSlot, Slot } from '../../service/rate-limiter.js';
+import { timeoutOrThrow } from '../../async/with-timeout.js';
+import type { ErasureCalls } from './erasure-calls.js';
+import type { ErasureEnd } from '../queue/erasure-change.js';
+import type { ErasureClaim } from '../queue/erasure-claims.js';
+import type { Setback } from '../queue/erasure-queue.js';
+import type { BeforeErase } from '../erasure.js';
+
+/** An attempt that did not end the erasure. */
+export interface FailedAttempt extends Setback {
+  readonly hint: string;
+  /** What it says of all the others: the service wants fewer requests, or it is away, or the keys are wrong. */
+  readonly others: 'unaffected' | 'slower' | 'held-up';
+  /** Nothing failed: the app shuts down, or somebody paused or canceled the erasure. */
+  readonly brokenOff: boolean;
+  /** Until the next attempt, in milliseconds. */
+  readonly delayMs: number;
+}
+
+/** Where it says no more, nothing was sent, and the failure concerns this erasure only. */
+type Failure = Pick<FailedAttempt, 'cause' | 'hint'> & Partial<FailedAttempt>;
+const USUAL = { sent: false, unknown: false, others: 'unaffected', brokenOff: false } as const;
+const BROKEN_OFF = { cause: 'broken off', hint: '', brokenOff: true, delayMs: 0 } as const;
+
+const HINTS = {
+  noSlot: 'raise http.rateLimit if the service permits more requests',
+  noWord: 'see why erasure.beforeErase fails; without its answer nothing is erased',
+  noService: 'the address answers 404 to everything, and is not the service; check baseUrl',
+  noLogout: 'see that the service is up, and run `npx debate-space doctor`',
+  refused: 'the service refuses to erase this user; ask its operator',
+};
+
+/** What errors say of all the other erasures, if not that they are held up. */
+const OTHERS: Partial<Record<DebateSpaceErrorCode, FailedAttempt['others']>> = {
+  ERR_DEBATE_SPACE_RATE_LIMITED: 'slower',
+  ERR_DEBATE_SPACE_ABORTED: 'unaffected', // a slot of the rate limit did not come in time
+  ERR_DEBATE_SPACE_INVALID_UID: 'unaffected', // an older version took it
+  ERR_DEBATE_SPACE_REFUSED: 'unaffected',
+};
+
+/** How long `erasure.beforeErase` may take, in milliseconds. */
+const HOOK_TIMEOUT_MS = 30_000;
+const MAX_REASON_LENGTH = 1_000;
+const MIN_DELAY_MS = 100;
+const MINUTE_MS = 60_000;
+
+/**
+ * One attempt at one erasure. It waits for the rate limit first: between the word of the host and the request stands the
+ * logout only. Rejects only when `markSending` does.
+ */
+export class ErasureAttempt {
+  /**
+   * @param logouts absent when the identity provider notifies the service
+   * @param shutdownSignal aborted when the app shuts down
+   */
+  constructor(
+    private readonly calls: Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere'>,
+    private readonly logouts: Pick<LogoutSender, 'send'> | undefined,
+    private readonly beforeErase: BeforeErase | undefined,
+    private readonly shutdownSignal: AbortSignal,
+    private readonly emit: Emit,
+  ) {}
+
+  /** @param markSending called immediately before the request; `false` breaks the attempt off */
+  async make(claim: ErasureClaim, markSending: () => Promise<boolean>): Promise<ErasureEnd | FailedAttempt> {
+    const result = await this.#make(claim, markSending);
+    if ('outcome' in result) return result;
+    return { ...USUAL, rejections: claim.rejections, delayMs: delayOf(claim), ...result };
+  }
+
+  async #make(claim: ErasureClaim, markSending: () => Promise<boolean>): Promise<ErasureEnd | Failure> {
+    const { uid, mode, hint = '' } = claim;
+    if (uid === undefined) return { cause: 'unreadable', hint };
+    let slot: Slot | NoSlot;
+    try {
+      slot = await this.calls.prepare(mode);
+    } catch (error) {
+      return this.shutdownSignal.aborted ? BROKEN_OFF : failureOf(claim, error);
+    }
+    if ('retryAfterMs' in slot)
+      return {
+        cause: 'no slot of the rate limit',
+        hint: HINTS.noSlot,
+        others: 'slower',
+        delayMs: slot.retryAfterMs,
+      };
+    try {
+      return (await this.#veto(claim, uid)) ?? (await this.#erase(claim, uid, slot, markSending));
+    } finally {
+      slot.release(false); // unless the request has taken it
+    }
+  }
+
+  /** @returns `undefined` when the host agrees */
+  async #veto(claim: ErasureClaim, uid: string): Promise<ErasureEnd | Failure | undefined> {
+    if (!this.beforeErase) return undefined;
+    const { mode, references, requestedBy } = claim;
+    const [reference = ''] = references;
+    try {
+      const asked = { uid, mode, reference, ...(requestedBy === undefined ? {} : { requestedBy }) };
+      const word = Promise.resolve(asked).then(this.beforeErase);
+      const answer: unknown = await raceAbort(timeoutOrThrow(word, HOOK_TIMEOUT_MS), this.shutdownSignal);
+      if (answer === undefined) return undefined;
+      const { veto } = Object(answer) as { veto?: unknown };
+      if (typeof veto !== 'string') throw new TypeError('neither nothing nor a veto');
+      return { outcome: 'vetoed', loggedOut: false, reason: veto.slice(0, MAX_REASON_LENGTH) };
+    } catch (error) {
+      if (this.shutdownSignal.aborted) return BROKEN_OFF;
+      const name = error instanceof Error ? error.name : typeof error;
+      this.emit({ type: 'fault', where: 'erasure.beforeErase', error: name });
+      return { cause: 'beforeErase failed', hint: HINTS.noWord };
+    }
+  }
+
+  async #erase(
+    claim: ErasureClaim,
+    uid: string,
+    slot: Slot,
+    markSending: () => Promise<boolean>,
+  ): Promise<ErasureEnd | Failure> {
+    const loggedOut = await this.#logOut(claim, uid);
+    if (typeof loggedOut === 'object') return loggedOut;
+    if (!(await markSending())) return BROKEN_OFF;
+    try {
+      const status = await this.calls.erase(uid, claim.mode, slot);
+      if (status === 404 && !(await this.calls.isServiceThere()))
+        return { cause: '404', hint: HINTS.noService, others: 'held-up', sent: true };
+      // Gone already – unless an earlier attempt, whose answer nobody has heard, was what did it.
+      const outcome = status === 404 && !claim.unknown ? 'not-found' : 'erased';
+      return { outcome, status, loggedOut };
+    } catch (error) {
+      return failureOf(claim, error, this.shutdownSignal.aborted);
+    }
+  }
+
+  /** @returns whether the service took it; a failure when it may take it later: the operation waits for that */
+  async #logOut(claim: ErasureClaim, uid: string): Promise<boolean | Failure> {
+    if (!this.logouts) return false;
+    const { uidHash: id, attempts, rejections } = claim;
+    const entry = { id, uid, reason: 'erasure', endedAt: Date.now() } as const;
+    const answer = await this.logouts.send(entry);
+    if (answer.aborted) return BROKEN_OFF;
+    const decision = decide(answer, { entry, attempts, rejections }, Infinity);
+    // Refused for good: the erasure, which the law demands, does not wait for it. The receipt says so.
+    if (decision.action !== 'retry') return decision.action === 'finish';
+    const { local = false, status, retryAfterMs } = answer;
+    return {
+      cause: `logout: ${causeOf(answer)}`,
+      hint: HINTS.noLogout,
+      rejections: decision.rejections,
+      others: local || status === 400 ? 'unaffected' : status === 429 ? 'slower' : 'held-up',
+      delayMs: delayOf(claim, retryAfterMs),
+    };
+  }
+}
+
+/** The request for the erasure failed, or the one for its access token. */
+function failureOf(claim: ErasureClaim, error: unknown, isClosing = false): Failure {
+  if (!(error instanceof DebateSpaceRequestError)) {
+    const cause = error instanceof Error ? error.name : typeof error;
+    return { cause, hint: 'an error of this plugin', unknown: true, sent: true };
+  }
+  const { outcome, status, code, message, retryAfterMs } = error;
+  const cause = String(status ?? code);
+  const known = { cause, unknown: outcome === 'unknown', sent: outcome !== 'not-sent' };
+  if (isClosing && code === 'ERR_DEBATE_SPACE_ABORTED') return { ...BROKEN_OFF, ...known };
+  const isRefused = code === 'ERR_DEBATE_SPACE_REFUSED';
+  return {
+    ...known,
+    hint: isRefused ? HINTS.refused : message.replace(/^\w+: /, ''),
+    others: OTHERS[code] ?? 'held-up',
+    delayMs: delayOf(claim, retryAfterMs, isRefused),
+  };
+}
+
+/** @param isRefused then repeating alone hardly helps: somebody has to look at it */
+function delayOf({ failures }: ErasureClaim, retryAfterMs = 0, isRefused = false): number {
+  const jitter = isRefused
+    ? fullJitter(failures + 1, MINUTE_MS, 6 * 60 * MINUTE_MS)
+    : fullJitter(failures + 1, 1_000, 5 * MINUTE_MS);
+  // Never so short that a failure on this side becomes a loop.
+  return Math.max(MIN_DELAY_MS, jitter, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+}

@@ -1,0 +1,104 @@
+import { rangePages } from '../../storage/range-pages.js';
+import { isReadable, UnreadableRecord } from '../../storage/record-type.js';
+import type { ErasureChange } from './erasure-change.js';
+import * as records from './erasure-records.js';
+import { ENTRY, type StoredBatch } from './erasure-records.js';
+import { USERS_PER_COMMIT } from './erasure-requests.js';
+import type { ErasureStorage } from './erasure-storage.js';
+import type { ErasureStatus } from '../erasure.js';
+
+type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
+
+/** Stops the work on a reference, and continues it. Rejects with an `ErasureError` when there is no such reference. */
+export class ErasureControl {
+  constructor(private readonly storage: ErasureStorage) {}
+
+  pause(reference: string): Promise<ErasureStatus> {
+    return this.storage.changeBatch(reference, (batch) => {
+      batch.paused = batch.finishedSince === undefined;
+    });
+  }
+
+  /** After a pause; the parked ones stay parked. */
+  resume(reference: string): Promise<ErasureStatus> {
+    return this.storage.changeBatch(reference, (batch, change) => {
+      if (batch.paused) batch.resumedSince = change.now;
+      batch.paused = false;
+      change.dueBy(batch, change.now);
+    });
+  }
+
+  /** Makes the parked ones due again, as far as their records can be read. */
+  async retry(reference: string): Promise<ErasureStatus> {
+    const status = await this.storage.status(reference); // or it rejects
+    return this.#changeUsers(status, records.parkedOf(reference), retryUser);
+  }
+
+  /**
+   * Gives up those of which nothing was sent, and the parked ones; what else may have been carried out is finished.
+   */
+  async cancel(reference: string): Promise<ErasureStatus> {
+    const status = await this.storage.changeBatch(reference, (batch, change) => {
+      if (batch.finishedSince !== undefined) return;
+      Object.assign(batch, { canceling: true, paused: false });
+      change.dueBy(batch, change.now); // what may have been carried out
+    });
+    return this.#changeUsers(status, records.entriesOf(reference), cancelUser);
+  }
+
+  /** @returns the status after the changes of all users that the index rows of a range lead to */
+  async #changeUsers(
+    status: ErasureStatus,
+    range: records.KeyRange,
+    work: ChangeUser,
+  ): Promise<ErasureStatus> {
+    let last = status;
+    for await (const rows of rangePages(this.storage.view, ...range, { size: USERS_PER_COMMIT })) {
+      last = await this.storage.changeBatch(status.reference, async (batch, change) => {
+        for (const [row] of rows) await work(change, batch, row);
+      });
+    }
+    return last;
+  }
+}
+
+async function retryUser(
+  change: ErasureChange,
+  { reference, mode }: StoredBatch,
+  row: string,
+): Promise<void> {
+  const { now, transaction } = change;
+  const uidHash = records.lastPart(row);
+  const entry = await change.findEntry(uidHash, mode);
+  if (!entry || (await transaction.get(row)) === undefined) return;
+  await transaction.getAll(ENTRY.indexes(entry)); // some went when it was parked
+  // The one that could not be read may have been replaced by another reference's.
+  if (!entry.references.includes(reference)) entry.references = [...entry.references, reference];
+  for (const batch of await change.batchesOf(entry)) {
+    if (await change.unpark(batch, uidHash)) change.dueBy(batch, now);
+  }
+  // The one that has replaced it may be under way.
+  const again = { parked: false, dueAt: now, since: now, failures: 0 };
+  const forgotten = { lease: undefined, cause: undefined, hint: undefined };
+  await change.put(entry.parked ? { ...entry, ...again, ...forgotten } : entry);
+}
+
+/** A user of whom nothing was sent – what is claimed but not sent among them –, or, with a receipt, who is parked. */
+async function cancelUser(change: ErasureChange, batch: StoredBatch, row: string): Promise<void> {
+  const { transaction } = change;
+  const uidHash = records.lastPart(row);
+  const [entry] = await change.readEntries([uidHash], batch.mode);
+  if (!isReadable(entry) || !entry.references.includes(batch.reference)) {
+    if ((await transaction.get(row)) === undefined) return; // finished meanwhile
+    await change.unpark(batch, uidHash);
+    transaction.set(row, undefined);
+    if (entry instanceof UnreadableRecord) transaction.set(entry.key, undefined);
+    batch.canceled += 1;
+  } else if (!entry.unknown) {
+    await change.unpark(batch, uidHash);
+    batch.canceled += 1;
+    await change.leave(entry, batch.reference);
+  } else if (entry.parked) {
+    await change.settle(entry, batch, { outcome: 'canceled', loggedOut: false });
+  }
+}

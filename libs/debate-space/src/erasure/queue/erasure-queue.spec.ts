@@ -1,0 +1,432 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Readable } from 'node:stream';
+import {
+  Clocks,
+  DAY_MS,
+  erasureProcess,
+  erasureRows,
+  RETENTION_MS,
+  type ErasureProcess,
+} from 'debate-space-fixtures/erasure-process.js';
+import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
+import { seeded } from 'debate-space-fixtures/seeded.js';
+import { LEASE_MS } from '../../jobs/job-queue.js';
+import type { DebateSpaceStorage } from '../../storage/storage.js';
+import type { ErasureClaim } from './erasure-claims.js';
+import type { Setback } from './erasure-queue.js';
+
+const failure: Setback = { cause: '503', unknown: true, sent: true, rejections: 0 };
+const notSent: Setback = { cause: 'ECONNREFUSED', unknown: false, sent: false, rejections: 0 };
+const erased = { outcome: 'erased', status: 200, loggedOut: true } as const;
+const vetoed = { outcome: 'vetoed', reason: 'a hold', loggedOut: false } as const;
+const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
+
+let clocks: Clocks;
+let shared: DebateSpaceStorage;
+/** Two processes that share a storage. */
+let one: ErasureProcess;
+let other: ErasureProcess;
+beforeEach(() => {
+  clocks = new Clocks();
+  shared = openMemory();
+  [one, other] = [erasureProcess(shared, clocks), erasureProcess(shared, clocks)];
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+async function ask(reference: string, ...uids: string[]): Promise<void> {
+  for (const uid of uids)
+    await one.requests.add({ reference, mode: 'delete', requestedBy: `for ${reference}` }, uid);
+}
+async function claim(process = one): Promise<ErasureClaim> {
+  const [claimed] = await process.queue.claim(1);
+  if (!claimed) throw new Error('nothing is due');
+  return claimed;
+}
+async function outcomesOf(reference: string): Promise<readonly unknown[]> {
+  const found: unknown[] = [];
+  for await (const { outcome, attempts, uncertain } of one.storage.receipts(reference)) {
+    found.push({ outcome, attempts, ...(uncertain ? { uncertain } : {}) });
+  }
+  return found;
+}
+const status = (reference: string) => one.storage.status(reference);
+
+describe('the queue of erasures', () => {
+  it('gives each out once, until its lease ends', async () => {
+    await ask('r', 'alice');
+    expect(await claim()).toMatchObject({ uid: 'alice', attempts: 0, unknown: false });
+    expect(await other.queue.claim(1)).toEqual([]);
+    clocks.advance(LEASE_MS);
+    expect(await claim(other)).toMatchObject({ uid: 'alice' });
+  });
+
+  it('keeps a claim as long as it is renewed', async () => {
+    await ask('r', 'alice', 'bob');
+    const claims = await one.queue.claim(2);
+    for (let beat = 0; beat < 9; beat += 1) {
+      clocks.advance(10_000);
+      await one.queue.renew(claims);
+      expect(await other.queue.claim(2)).toEqual([]);
+    }
+    clocks.advance(LEASE_MS);
+    expect(await other.queue.claim(2)).toHaveLength(2);
+    await one.queue.renew(claims);
+    clocks.advance(LEASE_MS);
+    expect(await one.queue.claim(2)).toHaveLength(2);
+  });
+
+  it('gives back what was not begun, as if it had never been claimed', async () => {
+    await ask('r', 'alice', 'bob');
+    const claims = await one.queue.claim(2);
+    const woken = jest.fn();
+    one.queue.onChange(woken);
+    await one.queue.giveBack(claims);
+    expect(woken).toHaveBeenCalledTimes(1);
+    expect(await one.queue.nextDueMs()).toBe(0);
+    expect(await other.queue.claim(2)).toMatchObject([
+      { attempts: 0, failures: 0 },
+      { attempts: 0, failures: 0 },
+    ]);
+    await one.queue.giveBack(claims); // they are the other's now
+    expect(await one.queue.claim(2)).toEqual([]);
+  });
+
+  it('claims up to the limit in one commit for each reference', async () => {
+    await one.requests.addList({ reference: 'list', mode: 'delete' }, Readable.from(uidsOf(40)));
+    await ask('single', 'z');
+    const commits = jest.spyOn(shared, 'commit');
+    const claims = await one.queue.claim(10);
+    expect(claims.map(({ references }) => references[0])).toEqual([
+      ...Array<string>(5).fill('list'),
+      'single',
+      ...Array<string>(4).fill('list'),
+    ]);
+    expect(new Set(claims.map(({ lease }) => lease)).size).toBe(10);
+    expect(commits).toHaveBeenCalledTimes(3);
+    expect(await other.queue.claim(100)).toHaveLength(31);
+    expect(await one.queue.nextDueMs()).toBe(LEASE_MS);
+  });
+
+  it('lets only one of two processes have it', async () => {
+    await ask('r', 'alice');
+    const claims = await Promise.all([one.queue.claim(1), other.queue.claim(1)]);
+    expect(claims.flat()).toHaveLength(1);
+  });
+
+  it('lets the references take turns', async () => {
+    await ask('list', 'a', 'b', 'c');
+    clocks.advance(10);
+    await ask('single', 'z');
+    const claimed = [];
+    for (let n = 0; n < 4; n += 1) {
+      claimed.push((await claim()).references[0]);
+      clocks.advance(1);
+    }
+    expect(claimed.indexOf('single')).toBeLessThan(3);
+  });
+
+  it('counts an attempt when it is sent, and knows for ever that it may have been carried out', async () => {
+    await ask('r', 'alice');
+    const first = await claim();
+    expect(await one.queue.markSending(first)).toBe(true);
+    await one.queue.retry(first, failure, 0);
+    const second = await claim();
+    expect(second).toMatchObject({ attempts: 1, unknown: true, failures: 1 });
+    await one.queue.retry(second, notSent, 0);
+    expect(await claim()).toMatchObject({ attempts: 1, unknown: true, failures: 2 });
+  });
+
+  it('does not take for sent what a process that died had only claimed', async () => {
+    await ask('r', 'alice');
+    await claim();
+    clocks.advance(LEASE_MS);
+    expect(await claim()).toMatchObject({ attempts: 0, unknown: false });
+  });
+
+  it('sends nothing of a claim that another process has taken over', async () => {
+    await ask('r', 'alice');
+    const late = await claim();
+    clocks.advance(LEASE_MS);
+    const taken = await claim(other);
+    expect(await one.queue.markSending(late)).toBe(false);
+    expect(await other.queue.markSending(taken)).toBe(true);
+    await one.queue.retry(late, notSent, 0);
+    expect(await one.queue.claim(1)).toEqual([]);
+    await one.control.cancel('r');
+    expect(await status('r')).toMatchObject({ waiting: 1, canceled: 0 });
+    await other.queue.finish(taken, erased);
+    expect(await status('r')).toMatchObject({ state: 'done', done: 1 });
+  });
+
+  it('does not end a later erasure of the same user by what comes late of an earlier one', async () => {
+    await ask('first', 'alice');
+    const late = await claim();
+    clocks.advance(LEASE_MS);
+    await other.queue.finish(await claim(other), erased);
+    await ask('second', 'alice');
+    expect(await one.queue.finish(late, erased)).toMatchObject({ references: [] });
+    expect(await status('second')).toMatchObject({ waiting: 1, done: 0 });
+  });
+
+  it('sends nothing that was canceled or paused while it waited for its turn', async () => {
+    await ask('canceled', 'alice');
+    await ask('paused', 'bob');
+    const claims = [await claim(), await claim()];
+    await other.control.cancel('canceled');
+    await other.control.pause('paused');
+    expect(await status('canceled')).toMatchObject({ state: 'canceled', canceled: 1 });
+    for (const claimed of claims) {
+      expect(await one.queue.markSending(claimed)).toBe(false);
+      await one.queue.retry(claimed, notSent, 0);
+    }
+    expect(await one.queue.claim(1)).toEqual([]);
+    await other.control.resume('paused');
+    expect(await claim()).toMatchObject({ uid: 'bob' });
+  });
+
+  it('gives up what a cancellation that a crash interrupted has left', async () => {
+    await ask('r', 'alice');
+    await one.storage.change('r', async (change) => {
+      change.edit(await change.batch('r')).canceling = true;
+    });
+    expect(await one.queue.claim(1)).toEqual([]);
+    expect(await status('r')).toMatchObject({ state: 'canceled', canceled: 1 });
+  });
+
+  it('goes on with what may have been carried out when it is canceled, and ends it when it was given up', async () => {
+    await ask('r', 'alice', 'bob');
+    const [sent, parked] = [await claim(), await claim()];
+    await one.queue.markSending(sent);
+    await one.queue.markSending(parked);
+    await one.queue.park(parked, failure, 'a hint');
+    expect(await one.control.cancel('r')).toMatchObject({ waiting: 1, canceled: 1, failed: 0 });
+    expect(await outcomesOf('r')).toEqual([{ outcome: 'canceled', attempts: 1, uncertain: true }]);
+    await one.queue.retry(sent, failure, 0);
+    const again = await claim();
+    expect(await one.queue.markSending(again)).toBe(true);
+    await one.queue.finish(again, erased);
+    expect(await status('r')).toMatchObject({ state: 'canceled', done: 1, canceled: 1 });
+  });
+
+  it('vetoes for those that the host was asked about, and says when it came too late', async () => {
+    await ask('asked', 'alice');
+    const claimed = await claim();
+    await ask('joined', 'alice');
+    expect(claimed).toMatchObject({ references: ['asked'], requestedBy: 'for asked' });
+    await one.queue.finish(claimed, vetoed);
+    expect(await outcomesOf('asked')).toEqual([{ outcome: 'vetoed', attempts: 0 }]);
+    expect(await status('joined')).toMatchObject({ waiting: 1, vetoed: 0 });
+    clocks.advance(LEASE_MS);
+    const second = await claim();
+    await one.queue.markSending(second);
+    await one.queue.retry(second, failure, 0);
+    await one.queue.finish(await claim(), vetoed);
+    expect(await outcomesOf('joined')).toEqual([{ outcome: 'vetoed', attempts: 1, uncertain: true }]);
+  });
+
+  it('tells the host of the earliest reference, and who requested that', async () => {
+    await ask('earlier', 'alice');
+    await one.control.pause('earlier');
+    await ask('later', 'alice');
+    expect(await claim()).toMatchObject({ references: ['earlier', 'later'], requestedBy: 'for earlier' });
+  });
+
+  it('lets a deletion go before an anonymization only as long as it is going', async () => {
+    await ask('delete', 'alice');
+    await one.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
+    const deletion = await claim();
+    expect(deletion.mode).toBe('delete');
+    expect(await one.queue.claim(1)).toEqual([]);
+    await one.queue.park(deletion, failure, 'a hint');
+    clocks.advance(60_000);
+    expect(await claim()).toMatchObject({ mode: 'anonymize' });
+  });
+
+  it('counts a parked one for each of its references, and revives it for each', async () => {
+    await ask('a', 'alice');
+    await ask('b', 'alice');
+    await one.queue.park(await claim(), failure, 'a hint');
+    for (const reference of ['a', 'b']) {
+      expect(await status(reference)).toMatchObject({ failed: 1, waiting: 0, state: 'overdue' });
+    }
+    await one.control.resume('b');
+    expect(await status('b')).toMatchObject({ failed: 1 });
+    await one.control.retry('b');
+    for (const reference of ['a', 'b']) {
+      expect(await status(reference)).toMatchObject({ failed: 0, waiting: 1 });
+    }
+    await one.queue.finish(await claim(), erased);
+    expect(await status('b')).toMatchObject({ state: 'done' });
+  });
+
+  it('retries the parked ones of a paused reference after the pause', async () => {
+    await ask('r', 'alice');
+    await one.queue.park(await claim(), failure, 'a hint');
+    await one.control.pause('r');
+    await one.control.retry('r');
+    expect(await one.queue.claim(1)).toEqual([]);
+    await one.control.resume('r');
+    expect(await claim()).toMatchObject({ uid: 'alice', failures: 0, ageMs: 0 });
+  });
+
+  it('does not count the time of a pause', async () => {
+    await ask('r', 'alice');
+    await one.control.pause('r');
+    clocks.advance(29 * DAY_MS);
+    await one.control.resume('r');
+    clocks.advance(5);
+    expect((await claim()).ageMs).toBe(5);
+  });
+
+  it('leaves nothing behind when the retention of a receipt has ended', async () => {
+    await ask('r', 'alice');
+    await one.queue.finish(await claim(), erased);
+    clocks.advance(RETENTION_MS - 1);
+    await one.queue.maintain();
+    expect(await outcomesOf('r')).toHaveLength(1);
+    clocks.advance(1);
+    await one.queue.maintain();
+    expect(await erasureRows(shared)).toEqual([]);
+  });
+
+  it('reports once what is overdue, over all processes', async () => {
+    const reported = () => [...one.events, ...other.events];
+    await ask('r', 'alice');
+    clocks.advance(7 * DAY_MS + 1);
+    await Promise.all([one.queue.maintain(), other.queue.maintain()]);
+    expect(reported()).toEqual([
+      { type: 'erasure-overdue', reference: 'r', mode: 'delete', waiting: 1, days: 7 },
+    ]);
+    expect(await one.storage.overdueMs()).toBe(7 * DAY_MS + 1);
+    clocks.advance(DAY_MS);
+    await one.queue.maintain();
+    expect(reported()).toHaveLength(1);
+    clocks.advance(14 * DAY_MS);
+    await one.queue.maintain();
+    expect(reported()).toMatchObject([{ days: 7 }, { days: 22 }]);
+  });
+
+  it('finds an erasure and its receipt under every storage key, and requests it once', async () => {
+    await ask('before', 'alice');
+    const rotated = erasureProcess(shared, clocks, ['a new key', 'a key']);
+    const request = { reference: 'after', mode: 'delete' } as const;
+    expect(await rotated.requests.underWay('alice', 'delete')).toBe('before');
+    expect(await rotated.requests.countUnderWay(['alice', 'bob'], ['delete'])).toBe(1);
+    expect(await rotated.requests.add(request, 'alice')).toBe(true);
+    expect(await rotated.storage.count()).toBe(1);
+    await rotated.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
+    const claims = await rotated.queue.claim(10);
+    expect(claims).toMatchObject([
+      { uid: 'alice', mode: 'delete', references: ['before', 'after'], uidHash: one.uids.hash('alice') },
+    ]);
+    for (const found of claims) await rotated.queue.finish(found, erased);
+    const receipts = [];
+    for await (const { reference } of rotated.storage.receiptsOf('alice')) receipts.push(reference);
+    expect(receipts).toEqual(['after', 'before']);
+    await rotated.requests.add(request, 'alice');
+    expect(await status('after')).toMatchObject({ total: 1, done: 1 });
+  });
+
+  it('parks a record that was copied to the key of another user', async () => {
+    await ask('r', 'alice', 'bob');
+    const entryOf = (uid: string): string => `erasureentry:${one.uids.hash(uid)}:delete`;
+    const [alice] = await shared.get([entryOf('alice')]);
+    await shared.commit(new Map(), new Map([[entryOf('bob'), alice]]));
+    const claims = await one.queue.claim(2);
+    expect(claims.map(({ uid }) => uid)).toEqual(expect.arrayContaining(['alice', undefined]));
+    expect(await status('r')).toMatchObject({ failed: 1, waiting: 1 });
+  });
+
+  it("does not open a uid that was copied from another user's erasure", async () => {
+    await ask('r', 'alice', 'bob');
+    const entryOf = (uid: string): string => `erasureentry:${one.uids.hash(uid)}:delete`;
+    const entries = await shared.get([entryOf('alice'), entryOf('bob')]);
+    const [alice, bob] = entries.map((text) => JSON.parse(String(text)) as { sealed: string });
+    const moved = JSON.stringify({ ...alice, sealed: bob?.sealed });
+    await shared.commit(new Map(), new Map([[entryOf('alice'), moved]]));
+    const claims = await one.queue.claim(2);
+    expect(claims.map(({ uid }) => uid)).toEqual(expect.arrayContaining(['bob', undefined]));
+    expect(claims.find(({ uid }) => uid === undefined)?.hint).toContain('storageKey');
+  });
+
+  for (const seed of [1, 2, 3]) {
+    it(`adds up, whatever two processes do in which order (${seed})`, async () => {
+      const random = seeded(seed);
+      const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+      const references = ['r0', 'r1', 'r2', 'r3'];
+      const held: ErasureClaim[] = [];
+      const steps: readonly ((process: typeof one) => Promise<unknown>)[] = [
+        ({ requests }) =>
+          requests.add({ reference: pick(references), mode: 'delete' }, `user-${Math.floor(random() * 12)}`),
+        async ({ queue }) => void held.push(...(await queue.claim(pick([1, 3])))),
+        async ({ queue }) => {
+          const claimed = held.splice(Math.floor(random() * held.length), 1)[0];
+          if (!claimed) return;
+          const sent = random() < 0.8 && (await queue.markSending(claimed));
+          const end = pick([erased, vetoed, { outcome: 'not-found', status: 404, loggedOut: true } as const]);
+          const what = pick(['finish', 'finish', 'retry', 'park'] as const);
+          if (what === 'finish') await queue.finish(claimed, end);
+          if (what === 'retry') await queue.retry(claimed, sent ? failure : notSent, 1_000);
+          if (what === 'park') await queue.park(claimed, failure, 'a hint');
+        },
+        ({ control }) => control.pause(pick(references)),
+        ({ control }) => control.resume(pick(references)),
+        ({ control }) => control.retry(pick(references)),
+        ({ queue }) => queue.renew(held.slice(0, 3)),
+        ({ queue }) => queue.giveBack(held.splice(0, pick([0, 0, 1, 2]))),
+        ({ queue }) => queue.maintain(),
+        ({ control }) => (random() < 0.1 ? control.cancel(pick(references)) : Promise.resolve()),
+        () => {
+          clocks.advance(pick([1, 500, LEASE_MS]));
+          return Promise.resolve();
+        },
+      ];
+      const refused = ({ code }: { code?: string }): void => {
+        expect(code).toMatch(/_ERASURE(_CONFLICT)?$/);
+      };
+      for (let step = 0; step < 600; step += 1) {
+        const both = [pick(steps)(one), pick(steps)(other)].map((work) => work.catch(refused));
+        await Promise.all(both);
+        for await (const found of one.storage.list()) {
+          const { total, done, notFound, vetoed: forbidden, canceled, failed, waiting } = found;
+          expect(Math.min(done, notFound, forbidden, canceled, failed, waiting)).toBeGreaterThanOrEqual(0);
+          expect(done + notFound + forbidden + canceled + failed + waiting).toBe(total);
+        }
+      }
+      for (const reference of references) {
+        await one.control.resume(reference).catch(refused);
+        await one.control.retry(reference).catch(refused);
+      }
+      for (let idle = 0; idle < 3;) {
+        clocks.advance(LEASE_MS);
+        const claims = await one.queue.claim(5);
+        for (const claimed of claims) await one.queue.finish(claimed, erased);
+        if (claims.length === 0) idle += 1;
+      }
+      for await (const { reference, state, waiting, failed, total, canceled } of one.storage.list()) {
+        expect({ reference, over: ['done', 'canceled'].includes(state), waiting, failed }).toEqual({
+          reference,
+          over: true,
+          waiting: 0,
+          failed: 0,
+        });
+        expect((await outcomesOf(reference)).length).toBeGreaterThanOrEqual(total - canceled);
+      }
+      const left = (await erasureRows(shared)).map(([key]) => /^erasure(time:)?[a-z]+/.exec(key)?.[0]);
+      expect(new Set(left)).toEqual(
+        new Set([
+          'erasurebatch',
+          'erasuretime:finished',
+          'erasuretime:asked',
+          'erasurereceipt',
+          'erasureuser',
+        ]),
+      );
+      clocks.advance(RETENTION_MS + DAY_MS);
+      await one.queue.maintain();
+      expect(await erasureRows(shared)).toEqual([]);
+    });
+  }
+});

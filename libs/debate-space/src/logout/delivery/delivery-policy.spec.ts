@@ -1,0 +1,162 @@
+import { describe, expect, it } from '@jest/globals';
+import { causeOf, decide, seemsDown, type DeliveryAnswer, type Decision } from './delivery-policy.js';
+import type { LogoutJob } from '../logout.js';
+
+const DAY = 24 * 60 * 60_000;
+const now = 1_750_000_000_000;
+const job = (attempts = 0, rejections = 0, ageMs = 1000): LogoutJob => ({
+  entry: { id: 'a', uid: 'alice', reason: 'destroyed', endedAt: now - ageMs },
+  attempts,
+  rejections,
+});
+const after = (answer: DeliveryAnswer, of = job(), random = 1): Decision =>
+  decide(answer, of, DAY, now, random);
+
+describe('what follows an attempt at delivery', () => {
+  it.each([200, 201, 202, 204, 299])('%d: done', (status) => {
+    expect(after({ status })).toEqual({ action: 'finish' });
+  });
+
+  it.each<[string, DeliveryAnswer]>([
+    ['no connection', { reason: 'ECONNREFUSED' }],
+    ['no answer in time', { reason: 'TIMEOUT' }],
+    ['no reason known', {}],
+    ['408', { status: 408 }],
+    ['425', { status: 425 }],
+    ['429', { status: 429 }],
+    ['500', { status: 500 }],
+    ['502', { status: 502 }],
+    ['503', { status: 503 }],
+    ['599', { status: 599 }],
+    ['400', { status: 400 }],
+  ])('%s: once more', (_what, answer) => {
+    expect(after(answer)).toMatchObject({ action: 'retry', delayMs: 1000 });
+  });
+
+  it.each([
+    [0, 1000],
+    [1, 2000],
+    [5, 32_000],
+    [8, 256_000],
+    [9, 300_000],
+    [500, 300_000],
+  ])('after %d attempts before, at most %d ms later', (attempts, delayMs) => {
+    expect(after({ status: 503 }, job(attempts))).toMatchObject({ delayMs });
+    expect(after({ status: 503 }, job(attempts), 0.5)).toMatchObject({ delayMs: delayMs / 2 });
+    expect(after({ status: 503 }, job(attempts), 0)).toMatchObject({ delayMs: 0 });
+  });
+
+  it.each<[string, DeliveryAnswer, { delayMs: number; pauseMs: number }]>([
+    ['429 pauses the whole queue', { status: 429 }, { delayMs: 1000, pauseMs: 1000 }],
+    ['429 as long as it says', { status: 429, retryAfterMs: 90_000 }, { delayMs: 90_000, pauseMs: 90_000 }],
+    ['503 as long as it says', { status: 503, retryAfterMs: 90_000 }, { delayMs: 90_000, pauseMs: 90_000 }],
+    ['503 without a word', { status: 503 }, { delayMs: 1000, pauseMs: 0 }],
+    ['425 delays itself alone', { status: 425, retryAfterMs: 5000 }, { delayMs: 5000, pauseMs: 0 }],
+    [
+      'a short Retry-After never shortens the delay',
+      { status: 503, retryAfterMs: 1 },
+      { delayMs: 1000, pauseMs: 1000 },
+    ],
+  ])('%s', (_what, answer, expected) => {
+    expect(after(answer)).toMatchObject({ action: 'retry', ...expected });
+  });
+
+  it('400: twice more, then parked', () => {
+    expect(after({ status: 400 }, job(0, 0))).toMatchObject({ action: 'retry', rejections: 1, pauseMs: 0 });
+    expect(after({ status: 400 }, job(1, 1))).toMatchObject({ action: 'retry', rejections: 2 });
+    expect(after({ status: 400 }, job(2, 2))).toMatchObject({ action: 'park' });
+    // Failures in between are no rejections.
+    expect(after({ status: 503 }, job(2, 2))).toMatchObject({ action: 'retry', rejections: 2 });
+    expect(after({ status: 400 }, job(9, 0))).toMatchObject({ action: 'retry', rejections: 1 });
+  });
+
+  it.each<[number, string]>([
+    [301, 'authUrl'],
+    [302, 'authUrl'],
+    [307, 'authUrl'],
+    [401, 'secretKey'],
+    [403, 'secretKey'],
+    [404, 'applicationName'],
+    [405, 'secretKey'],
+    [410, 'secretKey'],
+    [415, 'secretKey'],
+    [422, 'secretKey'],
+  ])('%d: parked immediately, and the hint is %s', (status, hint) => {
+    expect(after({ status })).toMatchObject({
+      action: 'park',
+      pauseMs: 0,
+      hint: expect.stringContaining(hint),
+    });
+  });
+
+  it.each([
+    [29_000, 'secretKeyEncoding'],
+    [-29_000, 'secretKeyEncoding'],
+    [31_000, 'the clocks differ by 31 s'],
+    [-7_200_000, 'the clocks differ by 7200 s'],
+  ])('400 with a clock that is %d ms off: the hint is %s', (clockSkewMs, hint) => {
+    expect(after({ status: 400, clockSkewMs }, job(2, 2))).toMatchObject({
+      action: 'park',
+      rejections: 3,
+      hint: expect.stringContaining(hint),
+    });
+  });
+
+  it.each<DeliveryAnswer>([{ status: 503 }, { status: 429 }, { status: 400 }, { reason: 'TIMEOUT' }])(
+    '%j: parked when it is older than logout.giveUpAfterMs',
+    (answer) => {
+      expect(after(answer, job(5, 0, DAY))).toMatchObject({
+        action: 'park',
+        hint: expect.stringContaining('logout.giveUpAfterMs'),
+      });
+      expect(after(answer, job(5, 0, DAY - 1))).toMatchObject({ action: 'retry' });
+    },
+  );
+
+  it('is tried a last time when the age is reached, never later', () => {
+    expect(after({ status: 503 }, job(20, 0, DAY - 5000))).toMatchObject({ delayMs: 5000 });
+    const years = { status: 429, retryAfterMs: 999_999_999_000 };
+    expect(after(years, job(0, 0, DAY - 5000))).toMatchObject({ delayMs: 5000, pauseMs: 3_600_000 });
+  });
+
+  it('pauses the others for as long as the service asks, however old the one is that was answered', () => {
+    const answer = { status: 429, retryAfterMs: 60_000 };
+    expect(after(answer, job(9, 0, DAY - 1), 0)).toMatchObject({
+      action: 'retry',
+      delayMs: 1,
+      pauseMs: 60_000,
+    });
+    expect(after(answer, job(9, 0, DAY), 0)).toMatchObject({ action: 'park', pauseMs: 60_000 });
+  });
+
+  it('is done even when it is older than that', () => {
+    expect(after({ status: 200 }, job(5, 0, 2 * DAY))).toEqual({ action: 'finish' });
+  });
+});
+
+describe('the service seems to be down', () => {
+  it.each<[DeliveryAnswer, boolean]>([
+    [{ reason: 'ECONNREFUSED' }, true],
+    [{ status: 408 }, true],
+    [{ status: 500 }, true],
+    [{ status: 503 }, true],
+    [{ status: 200 }, false],
+    [{ status: 302 }, false],
+    [{ status: 400 }, false],
+    [{ status: 425 }, false],
+    [{ status: 429 }, false],
+    [{ reason: 'logout.claims failed', local: true }, false],
+  ])('after %j: %s', (answer, down) => {
+    expect(seemsDown(answer)).toBe(down);
+  });
+});
+
+describe('the cause of a failure', () => {
+  it.each<[DeliveryAnswer, string]>([
+    [{ status: 503, reason: 'x' }, '503'],
+    [{ reason: 'ECONNREFUSED' }, 'ECONNREFUSED'],
+    [{}, 'no answer'],
+  ])('of %j is %s', (answer, cause) => {
+    expect(causeOf(answer)).toBe(cause);
+  });
+});

@@ -1,0 +1,91 @@
+import { fullJitter, MAX_RETRY_AFTER_MS } from '../../service/http/backoff.js';
+import type { LogoutJob } from '../logout.js';
+
+/** What came of one attempt at delivery. */
+export interface DeliveryAnswer {
+  /** HTTP status; absent when no whole answer came. */
+  readonly status?: number;
+  /** Why not, such as `ECONNREFUSED` or `TIMEOUT`. */
+  readonly reason?: string;
+  /** Whether it failed on this side, before anything was sent: the service has no part in it. */
+  readonly local?: boolean;
+  /** Whether it was broken off because the app shuts down: no attempt at all. */
+  readonly aborted?: boolean;
+  readonly retryAfterMs?: number;
+  /** The service's clock minus this one's, in milliseconds. */
+  readonly clockSkewMs?: number;
+}
+
+export type Decision =
+  | { readonly action: 'finish' }
+  | (Setback & { readonly action: 'retry'; readonly delayMs: number })
+  | (Setback & { readonly action: 'park'; readonly hint: string });
+
+interface Setback {
+  /** For the whole queue, in milliseconds. */
+  readonly pauseMs: number;
+  /** How many attempts the service has answered with 400, this one included. */
+  readonly rejections: number;
+}
+
+const FIRST_DELAY_MS = 1_000;
+const MAX_DELAY_MS = 5 * 60_000;
+const MAX_REJECTIONS = 3;
+const CLOCK_TOLERANCE_MS = 30_000;
+const TOO_OLD = 'it is older than logout.giveUpAfterMs; see that the service is up';
+
+/**
+ * What to do after an attempt. Back-Channel Logout 1.0, section 2.5: retransmit only what may be a recoverable failure,
+ * after a delay.
+ * @param job how far delivery had come *before* this attempt
+ * @param random a number from 0 to 1
+ */
+export function decide(
+  answer: DeliveryAnswer,
+  job: LogoutJob,
+  giveUpAfterMs: number,
+  now = Date.now(),
+  random = Math.random(),
+): Decision {
+  const { status } = answer;
+  const retryAfterMs = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+  if (status !== undefined && status >= 200 && status < 300) return { action: 'finish' };
+
+  const rejections = job.rejections + (status === 400 ? 1 : 0);
+  const down = seemsDown(answer);
+  const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MAX_DELAY_MS, random);
+  const waitMs = Math.max(jitter, retryAfterMs);
+  // Cut, or one odd header would stop the queue for years. It holds for the others even if this one is given up.
+  const pauseMs = status === 429 || (down && retryAfterMs > 0) ? Math.min(waitMs, giveUpAfterMs) : 0;
+  const setback = { pauseMs, rejections };
+  const recoverable =
+    down ||
+    status === undefined ||
+    status === 425 ||
+    status === 429 ||
+    (status === 400 && rejections < MAX_REJECTIONS);
+  if (!recoverable) return { action: 'park', ...setback, hint: hintFor(status, answer.clockSkewMs) };
+
+  const leftMs = job.entry.endedAt + giveUpAfterMs - now;
+  if (leftMs <= 0) return { action: 'park', ...setback, hint: TOO_OLD };
+  return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
+}
+
+/** Whether the service does not serve at all, and not only this one logout. Nothing is heard of it by a local failure. */
+export function seemsDown({ status, local = false }: DeliveryAnswer): boolean {
+  return !local && (status === undefined || status === 408 || status >= 500);
+}
+
+/** `500`, `ECONNREFUSED`: for events and logs. */
+export function causeOf(answer: DeliveryAnswer): string {
+  return String(answer.status ?? answer.reason ?? 'no answer');
+}
+
+function hintFor(status: number, clockSkewMs = 0): string {
+  if (status < 400) return 'a redirect is never followed; give the address it leads to as authUrl';
+  if (status === 404) return 'there is no such logout route; check applicationName and authUrl';
+  if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {
+    return `the clocks differ by ${Math.round(Math.abs(clockSkewMs) / 1000)} s; set this machine's clock`;
+  }
+  return 'the service refuses the logout token; check secretKey, secretKeyEncoding, logout.algorithm, issuer and audience';
+}

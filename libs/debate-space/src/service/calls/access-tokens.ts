@@ -1,0 +1,162 @@
+import * as v from 'valibot';
+import { SecretKeyError } from '../../secrets/secret-key-provider.js';
+import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
+import { raceAbort } from '../../async/combined-signal.js';
+import type { SecretSource, Secret } from '../../secrets/secret.js';
+import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from '../http/answer.js';
+import { retry, type RetryPolicy } from '../http/retry.js';
+import type { HttpReply, Transport } from '../http/transport.js';
+
+/** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
+export type Scope = 'authentication' | 'public';
+
+/** A token as the service gave it out (service-interface.md, section 2). Times in milliseconds of this machine's clock. */
+export interface IssuedToken {
+  readonly value: string;
+  readonly expiresInMs: number;
+  /** `created_at + expires_in` by this machine's clock; absent when the service did not say. */
+  readonly expiresAt?: number;
+}
+
+interface Cached {
+  readonly value: string;
+  readonly goodUntil: number;
+  renewFrom: number;
+}
+
+const RENEW_AHEAD_MS = 5 * 60_000;
+const MARGIN_MS = 5_000;
+
+/** One living token per scope, one request in flight per scope, however many callers there are. */
+export class AccessTokens {
+  readonly #cached = new Map<Scope, Cached>();
+  readonly #flights = new Map<Scope, Promise<string>>();
+
+  constructor(private readonly fetch: (scope: Scope) => Promise<IssuedToken>) {}
+
+  /** A living token, from the cache when there is one. The signal ends this caller's wait, not the others'. */
+  async get(scope: Scope, signal: AbortSignal): Promise<string> {
+    const cached = this.#cached.get(scope);
+    const now = performance.now();
+    if (!cached || now >= cached.goodUntil) return raceAbort(this.#renew(scope), signal);
+    if (now >= cached.renewFrom) {
+      // In the background: the one at hand is still good. If it fails, not again before half of the rest has passed.
+      cached.renewFrom = now + (cached.goodUntil - now) / 2;
+      this.#renew(scope).catch(() => undefined);
+    }
+    return cached.value;
+  }
+
+  /** Forgets this very token – not a newer one that somebody else has fetched meanwhile. */
+  drop(scope: Scope, value: string): void {
+    if (this.#cached.get(scope)?.value === value) this.#cached.delete(scope);
+  }
+
+  #renew(scope: Scope): Promise<string> {
+    const flight = this.#flights.get(scope) ?? this.#start(scope).finally(() => this.#flights.delete(scope));
+    this.#flights.set(scope, flight);
+    return flight;
+  }
+
+  async #start(scope: Scope): Promise<string> {
+    const token = await this.fetch(scope);
+    const life = lifeMs(token, Date.now());
+    const goodUntil = performance.now() + life - Math.min(MARGIN_MS, life / 10);
+    const renewFrom = performance.now() + life - Math.min(RENEW_AHEAD_MS, life / 4);
+    this.#cached.set(scope, { value: token.value, goodUntil, renewFrom });
+    return token.value;
+  }
+}
+
+/**
+ * How long a token is good from now, in milliseconds. A server may hand out a living token again with its old
+ * `created_at` and the *remaining* `expires_in`: their sum then lies in the past, and the token is good for the
+ * remaining time. Never longer than `expires_in`, whatever the clocks say.
+ */
+export function lifeMs(token: IssuedToken, now: number): number {
+  const left = token.expiresAt === undefined ? 0 : token.expiresAt - now;
+  return left > 0 ? Math.min(left, token.expiresInMs) : token.expiresInMs;
+}
+
+const REFUSED = {
+  error: AuthenticationError,
+  text: 'the service refused the keys',
+  hint: '; compare apiKey and secretKey with the administration panel, Configuration > General',
+};
+const STATUSES: StatusMeanings = {
+  400: REFUSED,
+  401: REFUSED,
+  403: REFUSED,
+  404: {
+    error: UnexpectedResponseError,
+    text: 'there is no token route at {auth_url}/oauth/token',
+    hint: '; check authUrl',
+  },
+};
+
+const isNoArray = v.custom((value) => !Array.isArray(value));
+const tokenBody = v.pipe(
+  isNoArray,
+  v.object({
+    // What a header can carry (RFC 6750, section 2.1, and a little more).
+    access_token: v.pipe(v.string(), v.regex(/^[\x21-\x7e]+$/)),
+    token_type: v.optional(v.pipe(v.string(), v.regex(/^bearer$/i))),
+    expires_in: v.optional(v.pipe(v.number(), v.gtValue(0)), 7200),
+    created_at: v.optional(v.number()),
+  }),
+);
+
+export interface TokenRouteOptions {
+  readonly authUrl: string;
+  readonly apiKey: Secret;
+  readonly secretKey: SecretSource;
+}
+
+/**
+ * POST {auth_url}/oauth/token (service-interface.md, section 4.1).
+ * @throws {@link AuthenticationError} when the keys are wrong
+ * @throws another `DebateSpaceRequestError` when the service does not answer well
+ */
+export async function fetchToken(
+  transport: Transport,
+  { authUrl, apiKey, secretKey }: TokenRouteOptions,
+  policy: RetryPolicy,
+  scope: Scope,
+  signal: AbortSignal,
+): Promise<IssuedToken> {
+  return retry('token', policy, 'call', signal, async ({ leftMs }) => {
+    const body = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: apiKey.reveal(),
+      client_secret: (await currentKey(secretKey)).reveal(),
+      scope,
+    }).toString();
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const request = { method: 'POST', url: `${authUrl}/oauth/token`, headers, body } as const;
+    return issuedToken(await transport.exchange(request, signal, leftMs()));
+  });
+}
+
+async function currentKey(secretKey: SecretSource): Promise<Secret> {
+  try {
+    return await secretKey.current();
+  } catch (error) {
+    const message = error instanceof SecretKeyError ? error.message : 'secretKey cannot be had';
+    const details = { operation: 'token', outcome: 'not-sent', retryable: true, attempts: 0 } as const;
+    throw new AuthenticationError(message, details);
+  }
+}
+
+function issuedToken(reply: HttpReply): IssuedToken {
+  assertSuccess(reply, STATUSES);
+  const { success, output: data, issues } = v.safeParse(tokenBody, jsonBody(reply));
+  if (!success) {
+    const fields = issues.flatMap((issue) => v.getDotPath(issue) ?? []);
+    const isNone = fields.length === 0;
+    throw unexpected(reply, isNone ? 'is not an access token' : `has no usable ${fields.join(', ')}`);
+  }
+  const { clockSkewMs = 0 } = reply;
+  const { access_token: value, expires_in: expiresIn, created_at: createdAt } = data;
+  const expiresAt = createdAt && (createdAt + expiresIn) * 1000 - clockSkewMs;
+  return { value, expiresInMs: expiresIn * 1000, expiresAt };
+}

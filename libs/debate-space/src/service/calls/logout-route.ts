@@ -1,0 +1,38 @@
+import { AbortedError } from '../../errors.js';
+import { Failure } from '../http/answer.js';
+import type { HttpReply, Transport } from '../http/transport.js';
+
+/** What came of one logout notification. */
+export interface LogoutAnswer extends Pick<Partial<HttpReply>, 'status' | 'retryAfterMs' | 'clockSkewMs'> {
+  /** Why no whole answer came: the system's error code, or `TIMEOUT`. The status is absent then. */
+  readonly reason?: string;
+  /** Whether it was broken off by the signal. */
+  readonly aborted?: boolean;
+}
+
+/** {auth_url}/auth/logout/{application_name} (service-interface.md, section 4.5). */
+export function backchannelLogoutUrl(authUrl: string, applicationName: string): string {
+  return `${authUrl}/auth/logout/${encodeURIComponent(applicationName)}`;
+}
+
+/** POST {auth_url}/auth/logout/{application_name}: one request, no retry, which is the queue's to schedule. */
+export class LogoutRoute {
+  constructor(
+    private readonly transport: Transport,
+    readonly url: string,
+  ) {}
+
+  async send(logoutToken: string, signal: AbortSignal): Promise<LogoutAnswer> {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const body = `logout_token=${logoutToken}`; // no character of a JWT needs an escape
+    const request = { method: 'POST', url: this.url, headers, body } as const;
+    try {
+      const { status, retryAfterMs, clockSkewMs } = await this.transport.exchange(request, signal);
+      return { status, retryAfterMs, clockSkewMs };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { reason } = error.details;
+      return error.error === AbortedError ? { reason, aborted: true } : { reason };
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
+import { Secret } from '../../secrets/secret.js';
+import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import { keys } from 'debate-space-fixtures/service.js';
+import { fetchToken as fetchFrom } from './access-tokens.js';
+import { Transport } from '../http/transport.js';
+
+const { simulator, scripted, client } = serviceClients();
+const never = new AbortController().signal;
+
+/** The token route alone. */
+async function fetchToken(authUrl: string, maxAttempts = 1) {
+  const transport = new Transport(5000);
+  const options = { authUrl, apiKey: new Secret(keys.apiKey), secretKey: new Secret(keys.secretKey) };
+  try {
+    return await fetchFrom(transport, options, { maxAttempts, totalTimeoutMs: 10_000 }, 'public', never);
+  } finally {
+    transport.close();
+  }
+}
+
+describe('the token route', () => {
+  beforeEach(() => {
+    jest.spyOn(Math, 'random').mockReturnValue(0); // no backoff
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it('takes a form with the keys and the scope', async () => {
+    const service = await scripted(() => ({ body: { access_token: 'x' } }));
+    await fetchToken(`${service.url}/root`);
+    expect(service.requests).toMatchObject([
+      {
+        method: 'POST',
+        url: '/root/oauth/token',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      },
+    ]);
+    expect(Object.fromEntries(new URLSearchParams(service.requests[0]?.body))).toEqual({
+      grant_type: 'client_credentials',
+      client_id: keys.apiKey,
+      client_secret: keys.secretKey,
+      scope: 'public',
+    });
+  });
+
+  it('is asked once for a thousand concurrent calls, and once more for the other scope', async () => {
+    const service = await simulator();
+    // However slow the machine is, no call is repeated because its answer took too long.
+    const debate = await client(service, { http: { timeoutMs: 100_000, totalTimeoutMs: 100_000 } });
+    const calls = Array.from({ length: 1000 }, () => debate.listUsers());
+    await Promise.all([...calls, debate.anonymizeUser('alice')]);
+    expect(service.received.of('list')).toHaveLength(1000);
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it.each([-3600, 3600, 0])('gives the whole life to a token of a clock that is %d s off', async (offset) => {
+    const service = await simulator({ clockOffsetSeconds: offset });
+    const token = await fetchToken(service.url);
+    const leftSeconds = ((token.expiresAt ?? 0) - Date.now()) / 1000;
+    // Both created_at and Date are cut to whole seconds.
+    expect(Math.abs(leftSeconds - 7200)).toBeLessThan(60);
+    expect(token.expiresInMs).toBe(7_200_000);
+  });
+
+  it('may hand out a living token again: it is used for all calls', async () => {
+    const service = await simulator({ reissueTokens: true });
+    await fetchToken(service.url);
+    service.clockOffsetSeconds = 5000; // created_at + the remaining expires_in now lies in the past
+    const debate = await client(service);
+    for (let call = 0; call < 5; call += 1) await debate.listUsers();
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('is asked again once when the token was refused, and the call is made again', async () => {
+    const service = await simulator();
+    const debate = await client(service);
+    await debate.listUsers();
+    service.revokeTokens();
+    const pages = await Promise.all(Array.from({ length: 20 }, () => debate.listUsers()));
+    expect(pages).toHaveLength(20);
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('is not asked a third time: a second refusal is an AuthenticationError', async () => {
+    const service = await simulator();
+    service.faults.add({ operation: 'delete', kind: 'status', status: 401 });
+    const error = await errorOf((await client(service)).deleteUser('alice'));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error).toMatchObject({ operation: 'deleteUser', status: 401, outcome: 'refused', attempts: 2 });
+    expect(error).toMatchObject({ retryable: false });
+    expect(service.received.of('delete')).toHaveLength(2);
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('is not asked again by a call that may make one request: the next call asks', async () => {
+    const service = await simulator();
+    const debate = await client(service, { http: { maxAttempts: 1 } });
+    await debate.listUsers();
+    service.revokeTokens();
+    const error = await errorOf(debate.listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_AUTHENTICATION', attempts: 1, retryable: true });
+    expect(service.received.of('list')).toHaveLength(2);
+    await debate.listUsers();
+    expect(service.received.of('token')).toHaveLength(2);
+  });
+
+  it('names the administration panel for wrong keys, and is asked once', async () => {
+    const service = await simulator({ secretKey: 'another secret key than that of the client' });
+    const error = await errorOf((await client(service)).anonymizeUser('alice'));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect((error as Error).message).toContain('administration panel, Configuration > General');
+    expect(error).toMatchObject({
+      operation: 'anonymizeUser',
+      outcome: 'not-sent',
+      status: 401,
+      attempts: 1,
+    });
+    expect(error).toMatchObject({ retryable: false });
+    expect(service.received.count).toBe(1);
+  });
+
+  it.each([500, 503, 429, 408])('is asked again after %d', async (status) => {
+    const service = await simulator();
+    service.faults.add({ operation: 'token', kind: 'status', status, times: 3 });
+    await (await client(service)).listUsers();
+    expect(service.received.of('token')).toHaveLength(4);
+  });
+
+  it('has its own error when it is not there', async () => {
+    const service = await scripted(() => ({ status: 404 }));
+    const error = await errorOf(fetchToken(`${service.url}/elsewhere`));
+    expect(error).toBeInstanceOf(UnexpectedResponseError);
+    expect((error as Error).message).toContain('check authUrl');
+  });
+
+  const good = { access_token: 'x', token_type: 'Bearer', expires_in: 7200, created_at: 1_700_000_000 };
+  it.each<[string, unknown, string]>([
+    ['no access_token', { ...good, access_token: undefined }, 'no usable access_token'],
+    ['an empty access_token', { ...good, access_token: '' }, 'no usable access_token'],
+    ['a number for an access_token', { ...good, access_token: 7 }, 'no usable access_token'],
+    ['an access_token with a line break', { ...good, access_token: 'x\r\ny: z' }, 'no usable access_token'],
+    ['another token_type', { ...good, token_type: 'mac' }, 'no usable token_type'],
+    ['expires_in 0', { ...good, expires_in: 0 }, 'no usable expires_in'],
+    ['a negative expires_in', { ...good, expires_in: -1 }, 'no usable expires_in'],
+    ['expires_in as text', { ...good, expires_in: '7200' }, 'no usable expires_in'],
+    ['created_at as text', { ...good, created_at: 'today' }, 'no usable created_at'],
+    ['several of them', { expires_in: null }, 'no usable access_token, expires_in'],
+    ['an array', [], 'is not an access token'],
+    ['null', 'null', 'is not an access token'],
+    ['a web page', '<!doctype html><p>Welcome', 'is a web page'],
+    ['cut-off JSON', '{"access_token":"x', 'is not whole JSON'],
+    ['nothing', '', 'is not an access token'],
+  ])('refuses %s', async (_what, body, problem) => {
+    const service = await scripted(() => ({ body }));
+    const error = await errorOf(fetchToken(`${service.url}/root`));
+    expect(error).toBeInstanceOf(UnexpectedResponseError);
+    expect((error as Error).message).toContain(problem);
+    expect(error).toMatchObject({ operation: 'token', status: 200 });
+  });
+
+  it.each([
+    ['token_type in small letters', { ...good, token_type: 'bearer' }],
+    ['no token_type, expires_in or created_at', { access_token: 'x' }],
+    ['fields of its own', { ...good, refresh: null }],
+  ])('accepts %s', async (_what, body) => {
+    const service = await scripted(() => ({ body }));
+    expect((await fetchToken(`${service.url}/root`)).value).toBe('x');
+  });
+});

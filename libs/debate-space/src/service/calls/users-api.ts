@@ -1,0 +1,111 @@
+import type { ErasureMode } from '../../events.js';
+import { UserNotFoundError } from '../../errors.js';
+import type { Secret } from '../../secrets/secret.js';
+import { acceptedBody, assertSuccess, isWebPage } from '../http/answer.js';
+import { findInPages } from './paginate-users.js';
+import type { NoSlot, Slot } from '../rate-limiter.js';
+import type { Caller } from '../http/retry.js';
+import type { ServiceClient } from './service-client.js';
+import type { HttpReply } from '../http/transport.js';
+import { assertUid } from '../../uid.js';
+import {
+  listedPage,
+  userQuery,
+  type DebateSpaceUser,
+  type ListedPage,
+  type ListUsersQuery,
+} from './user-list.js';
+
+const ERASURES = {
+  anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },
+  delete: { operation: 'deleteUser', method: 'DELETE', rest: '' },
+} as const;
+
+/** The user operations of service-interface.md, sections 4.2 to 4.4. */
+export class UsersApi {
+  /** @param listApiKey sent in the query of the user list; absent for a Bearer token of scope `public` */
+  constructor(
+    private readonly client: ServiceClient,
+    private readonly baseUrl: string,
+    private readonly listApiKey?: Secret,
+  ) {}
+
+  /** @throws {@link UserNotFoundError} when the service does not know the user */
+  async erase(uid: string, mode: ErasureMode, signal?: AbortSignal): Promise<void> {
+    await this.#erase(uid, mode, signal);
+  }
+
+  /** Waits for all that {@link eraseIfExists} needs before its request. Rejects with a `DebateSpaceRequestError`. */
+  async prepareErasure(mode: ErasureMode, signal: AbortSignal): Promise<Slot | NoSlot> {
+    return this.client.prepareJob(ERASURES[mode].operation, 'authentication', signal);
+  }
+
+  /**
+   * Erases a user as part of a job.
+   * @param slot of its first request
+   * @returns the status of the answer; 404 when the service does not know the user (any more)
+   */
+  async eraseIfExists(uid: string, mode: ErasureMode, slot: Slot, signal?: AbortSignal): Promise<number> {
+    return this.#erase(uid, mode, signal, slot);
+  }
+
+  /** @param totalTimeoutMs default: `http.totalTimeoutMs` */
+  async list(
+    asked: ListUsersQuery,
+    signal?: AbortSignal,
+    caller: Caller = 'call',
+    totalTimeoutMs?: number,
+  ): Promise<ListedPage> {
+    const query = userQuery(asked);
+    if (this.listApiKey) query.set('api_key', this.listApiKey.reveal());
+    const call = {
+      operation: 'listUsers',
+      method: 'GET',
+      url: `${this.baseUrl}/users?${query.toString()}`,
+      scope: this.listApiKey ? undefined : 'public',
+      caller,
+      totalTimeoutMs,
+      read: (reply: HttpReply) => listedPage(reply, asked),
+    } as const;
+    return this.client.call(call, signal);
+  }
+
+  /**
+   * Looks for a user in the list. All of its requests together are one call with one `http.totalTimeoutMs`.
+   * @throws {@link PageLimitError} when the list goes on after `maxPages`
+   */
+  async find(uid: string, maxPages: number, signal?: AbortSignal): Promise<DebateSpaceUser | undefined> {
+    const end = performance.now() + this.client.totalTimeoutMs;
+    return findInPages(uid, maxPages, (query) => this.list(query, signal, 'call', end - performance.now()));
+  }
+
+  #erase(uid: string, mode: ErasureMode, signal?: AbortSignal, slot?: Slot): Promise<number> {
+    const { operation, method, rest } = ERASURES[mode];
+    assertUid(uid, operation);
+    const call = {
+      operation,
+      method,
+      url: `${this.baseUrl}/users/${encodeURIComponent(uid)}${rest}`,
+      scope: 'authentication',
+      caller: slot ? 'job' : 'call',
+      slot,
+      read: (reply: HttpReply, unknownBefore: boolean) => erased(reply, unknownBefore || slot !== undefined),
+    } as const;
+    return this.client.call(call, signal);
+  }
+}
+
+const NO_USER = { error: UserNotFoundError, text: 'the service knows no such user' };
+const NO_PAGE = { ...NO_USER, hint: ', with a web page for an answer; if the user exists, check baseUrl' };
+
+/**
+ * Reads the answer to an erasure. Its body is not shown in the interface, so an empty one is fine; one that says no,
+ * or that is not the service's, is not. A 404 after an attempt of unknown outcome means that the attempt was carried
+ * out – unless it is a web page, which may come from somebody else than the service.
+ */
+function erased(reply: HttpReply, unknownBefore: boolean): number {
+  if (reply.status === 404 && unknownBefore && !isWebPage(reply)) return reply.status;
+  assertSuccess(reply, { 404: isWebPage(reply) ? NO_PAGE : NO_USER });
+  acceptedBody(reply);
+  return reply.status;
+}

@@ -1,0 +1,326 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Fault } from 'debate-space-simulator';
+import {
+  type RateLimitedError,
+  RefusedError,
+  UnexpectedResponseError,
+  UserNotFoundError,
+} from '../../errors.js';
+import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+
+const { simulator, scripted, client } = serviceClients();
+const page = '<!doctype html><title>404</title>';
+
+describe('repeating a call', () => {
+  beforeEach(() => {
+    jest.spyOn(Math, 'random').mockReturnValue(0); // no backoff
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  it.each<[string, Fault]>([
+    ['408', { kind: 'status', status: 408 }],
+    ['425', { kind: 'status', status: 425 }],
+    ['429', { kind: 'status', status: 429 }],
+    ['500', { kind: 'status', status: 500 }],
+    ['502', { kind: 'status', status: 502 }],
+    ['503', { kind: 'status', status: 503 }],
+    ['504', { kind: 'status', status: 504 }],
+    ['599', { kind: 'status', status: 599 }],
+    ['a connection that ends', { kind: 'outage' }],
+    ['half a body', { kind: 'cut-body' }],
+    ['a body that is cut off', { kind: 'malformed-body' }],
+    ['a web page', { kind: 'body', body: page, contentType: 'text/html' }],
+  ])('fixes %s', async (_what, fault) => {
+    const service = await simulator();
+    service.faults.add({ operation: 'list', times: 3, ...fault });
+    expect((await (await client(service)).listUsers()).users).toHaveLength(2);
+    expect(service.received.of('list')).toHaveLength(4);
+  });
+
+  it.each([
+    [400, 'REFUSED'],
+    [402, 'REFUSED'],
+    [403, 'PERMISSION'],
+    [404, 'USER_NOT_FOUND'],
+    [405, 'REFUSED'],
+    [409, 'REFUSED'],
+    [410, 'REFUSED'],
+    [415, 'REFUSED'],
+    [422, 'REFUSED'],
+    [451, 'REFUSED'],
+    [300, 'UNEXPECTED_RESPONSE'],
+    [304, 'UNEXPECTED_RESPONSE'],
+  ])('is no use after %d', async (status, code) => {
+    const service = await simulator();
+    service.faults.add({ operation: 'anonymize', kind: 'status', status });
+    const error = await errorOf((await client(service)).anonymizeUser('alice'));
+    expect(error).toMatchObject({
+      code: `ERR_DEBATE_SPACE_${code}`,
+      operation: 'anonymizeUser',
+      status,
+      retryable: false,
+      outcome: 'refused',
+      attempts: 1,
+    });
+    expect(service.received.of('anonymize')).toHaveLength(1);
+  });
+
+  it.each<[string, Fault, object]>([
+    ['408', { kind: 'status', status: 408 }, { code: 'TIMEOUT', status: 408, outcome: 'unknown' }],
+    ['425', { kind: 'status', status: 425 }, { code: 'UNAVAILABLE', status: 425, outcome: 'refused' }],
+    ['429', { kind: 'status', status: 429 }, { code: 'RATE_LIMITED', status: 429, outcome: 'refused' }],
+    ['503', { kind: 'status', status: 503 }, { code: 'UNAVAILABLE', status: 503, outcome: 'unknown' }],
+    ['a connection that ends', { kind: 'outage' }, { code: 'NETWORK', outcome: 'unknown' }],
+    [
+      'a web page',
+      { kind: 'body', body: page },
+      { code: 'UNEXPECTED_RESPONSE', status: 200, outcome: 'unknown' },
+    ],
+  ])('ends after http.maxAttempts with the error of the last: %s', async (_what, fault, expected) => {
+    const service = await simulator();
+    service.faults.add({ operation: 'delete', ...fault });
+    const error = await errorOf((await client(service, { http: { maxAttempts: 3 } })).deleteUser('alice'));
+    const { code } = expected as { code: string };
+    expect(error).toMatchObject({
+      ...expected,
+      code: `ERR_DEBATE_SPACE_${code}`,
+      attempts: 3,
+      retryable: true,
+    });
+    expect(service.received.of('delete')).toHaveLength(3);
+  });
+
+  it('is a NetworkError of known outcome when the service was never reached', async () => {
+    const service = await simulator();
+    const debate = await client(service, { users: { listAuth: 'apiKey' } });
+    await service.goDown();
+    const error = await errorOf(debate.listUsers());
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_NETWORK', outcome: 'not-sent', attempts: 4 });
+    expect((error as Error).message).toContain('ECONNREFUSED');
+  });
+
+  it('says of a token that cannot be got that the call was not sent', async () => {
+    const service = await simulator();
+    const debate = await client(service, { http: { maxAttempts: 2 } });
+    await service.goDown();
+    const error = await errorOf(debate.deleteUser('alice'));
+    expect(error).toMatchObject({
+      code: 'ERR_DEBATE_SPACE_NETWORK',
+      operation: 'deleteUser',
+      outcome: 'not-sent',
+      retryable: true,
+      attempts: 2,
+    });
+  });
+
+  describe('an erasure', () => {
+    it.each(['anonymizeUser', 'deleteUser'] as const)(
+      '%s: 404 after a reset is success',
+      async (operation) => {
+        const service = await simulator();
+        service.faults.add({
+          operation: operation === 'deleteUser' ? 'delete' : 'anonymize',
+          kind: 'reset-after-apply',
+          times: 1,
+        });
+        await (await client(service))[operation]('alice');
+        expect(service.users.has('alice')).toBe(false);
+        expect(service.received.all.map(({ status }) => status)).toEqual([200, undefined, 404]);
+      },
+    );
+
+    it.each([
+      ['5xx', 500, true],
+      ['408', 408, true],
+      ['429', 429, false],
+      ['425', 425, false],
+    ])('404 after %d: success is %s', async (_what, status, success) => {
+      const service = await scripted(({ index }) => ({ status: index === 0 ? status : 404 }));
+      const result = errorOf((await client(service)).deleteUser('nobody'));
+      if (success) expect(await result).toEqual(new Error('was expected to reject'));
+      else expect(await result).toMatchObject({ status: 404, outcome: 'refused', attempts: 2 });
+    });
+
+    it('an immediate 404 is a UserNotFoundError', async () => {
+      const service = await simulator();
+      const error = await errorOf((await client(service)).deleteUser('nobody'));
+      expect(error).toBeInstanceOf(UserNotFoundError);
+      expect(error).toMatchObject({ status: 404, outcome: 'refused', attempts: 1, retryable: false });
+    });
+
+    it('404 as a web page is no success', async () => {
+      const service = await scripted(({ index }) => (index === 0 ? 'reset' : { status: 404, body: page }));
+      const error = await errorOf((await client(service)).deleteUser('alice'));
+      expect(error).toBeInstanceOf(UserNotFoundError);
+      expect(error).toMatchObject({ outcome: 'unknown', attempts: 2 });
+      expect((error as Error).message).toContain('check baseUrl');
+    });
+
+    it.each([
+      ['nothing', ''],
+      ['blanks', ' \n'],
+      ['success', { success: true }],
+      ['any JSON', 'null'],
+    ])('is content with %s as the body of a 200', async (_what, body) => {
+      const service = await scripted(() => ({ body }));
+      const debate = await client(service);
+      await debate.anonymizeUser('alice');
+      await debate.deleteUser('alice');
+      expect(service.requests).toHaveLength(2);
+    });
+
+    it.each(['"false"', '0', 'null'])('takes no success: %s for a yes', async (success) => {
+      const service = await scripted(() => ({ body: `{"success":${success}}` }));
+      const error = { code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', outcome: 'unknown' };
+      await expect((await client(service)).deleteUser('alice')).rejects.toMatchObject(error);
+    });
+
+    it('is content with 204', async () => {
+      const service = await scripted(() => ({ status: 204 }));
+      await (await client(service)).deleteUser('alice');
+    });
+
+    it.each(['anonymizeUser', 'deleteUser'] as const)(
+      '%s: success: false is a refusal',
+      async (operation) => {
+        const service = await scripted(() => ({ body: { success: false, error: 'no' } }));
+        const error = await errorOf((await client(service))[operation]('alice'));
+        expect(error).toBeInstanceOf(RefusedError);
+        expect(error).toMatchObject({ status: 200, outcome: 'refused', attempts: 1, retryable: false });
+      },
+    );
+
+    it.each([page, '{"success":tr'])('does not believe a 200 with %j', async (body) => {
+      const service = await scripted(() => ({ body }));
+      const error = await errorOf((await client(service)).deleteUser('alice'));
+      expect(error).toBeInstanceOf(UnexpectedResponseError);
+      expect(error).toMatchObject({ status: 200, outcome: 'unknown', attempts: 4 });
+    });
+  });
+
+  describe('in time', () => {
+    it.each([
+      ['seconds', { 'retry-after': '3600' }],
+      [
+        'a date of a clock that is a day ahead',
+        {
+          date: 'Wed, 02 Jul 2098 12:00:00 GMT',
+          'retry-after': 'Wed, 02 Jul 2098 13:00:00 GMT',
+        },
+      ],
+    ])('fails immediately for a Retry-After beyond the deadline, in %s', async (_what, headers) => {
+      for (const status of [429, 503]) {
+        const service = await scripted(() => ({ status, headers }));
+        const error = await errorOf((await client(service)).deleteUser('alice'));
+        expect(error).toMatchObject({ status, retryAfterMs: 3_600_000, attempts: 1, retryable: true });
+        expect((error as Error).message).toContain('http.totalTimeoutMs leaves no time');
+      }
+    });
+
+    it.each([408, 425])('waits as long as the Retry-After of a %d says', async (status) => {
+      const service = await scripted(({ index }) =>
+        index === 0 ? { status, headers: { 'retry-after': '1' } } : { body: [] },
+      );
+      const start = performance.now();
+      await (await client(service)).listUsers();
+      expect(performance.now() - start).toBeGreaterThan(990);
+    });
+
+    it('is finished immediately when the service has asked all for a pause that nobody can wait for', async () => {
+      const service = await scripted(() => ({ status: 429, headers: { 'retry-after': '999999999' } }));
+      const debate = await client(service);
+      const error = { code: 'ERR_DEBATE_SPACE_RATE_LIMITED', retryable: true };
+      const listing = (await errorOf(debate.listUsers())) as RateLimitedError;
+      expect(listing).toMatchObject({ ...error, outcome: 'refused', attempts: 1 });
+      const deleting = (await errorOf(debate.deleteUser('alice'))) as RateLimitedError;
+      expect(deleting).toMatchObject({ ...error, outcome: 'not-sent', attempts: 0 });
+      // 31 years are not believed.
+      expect(listing.retryAfterMs).toBe(3_600_000);
+      expect(deleting.retryAfterMs).toBeLessThanOrEqual(3_600_000);
+      expect(service.requests).toHaveLength(1);
+    });
+
+    it('waits as long as Retry-After says', async () => {
+      const service = await scripted(({ index }) =>
+        index === 0 ? { status: 503, headers: { 'retry-after': '1' } } : {},
+      );
+      const debate = await client(service);
+      const start = performance.now();
+      await debate.deleteUser('alice');
+      expect(performance.now() - start).toBeGreaterThanOrEqual(999);
+    });
+
+    it('ends all attempts together at the deadline', async () => {
+      jest.spyOn(Math, 'random').mockReturnValue(0.2);
+      const service = await scripted(() => ({ status: 500 }));
+      const debate = await client(service, { http: { totalTimeoutMs: 250, maxAttempts: 20 } });
+      const error = await errorOf(debate.deleteUser('alice'));
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 500, retryable: true });
+      expect((error as Error).message).toContain('http.totalTimeoutMs leaves no time');
+      expect(service.requests.length).toBeLessThan(4);
+    });
+
+    it('ends an attempt under way at the deadline', async () => {
+      const service = await scripted(() => 'silence');
+      const debate = await client(service, { http: { totalTimeoutMs: 100, timeoutMs: 60_000 } });
+      expect(await errorOf(debate.deleteUser('alice'))).toMatchObject({
+        code: 'ERR_DEBATE_SPACE_TIMEOUT',
+        outcome: 'unknown',
+        attempts: 1,
+      });
+    });
+
+    it('ends the wait for a token at the deadline', async () => {
+      const service = await simulator();
+      service.faults.add({ operation: 'token', kind: 'latency', ms: 60_000 });
+      const debate = await client(service, { http: { totalTimeoutMs: 100, timeoutMs: 60_000 } });
+      const error = await errorOf(debate.deleteUser('alice'));
+      expect(error).toMatchObject({
+        code: 'ERR_DEBATE_SPACE_TIMEOUT',
+        operation: 'deleteUser',
+        retryable: true,
+      });
+      expect(error).toMatchObject({ outcome: 'not-sent', attempts: 0 });
+    });
+
+    it('ends the wait for the rate limiter before a repetition at the deadline, and gives the place back', async () => {
+      const service = await scripted(({ index }) => (index === 0 ? { status: 500 } : { body: [] }));
+      const http = { totalTimeoutMs: 1_500, rateLimit: { requests: 1, perMs: 2_500 } };
+      const debate = await client(service, { http });
+      const error = await errorOf(debate.deleteUser('alice'));
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status: 500, attempts: 1 });
+      expect(error).toMatchObject({ retryAfterMs: expect.any(Number), outcome: 'unknown' });
+      expect(await debate.users()[Symbol.asyncIterator]().next()).toMatchObject({ done: true });
+      expect(service.requests.map(({ url }) => url)).toEqual(['/api/v1/users/alice', '/api/v1/users?page=1']);
+    });
+
+    it('refuses a deletion whose slot comes in time, but leaves too little of it for the request', async () => {
+      const service = await scripted(() => ({}));
+      const http = { timeoutMs: 400, totalTimeoutMs: 1_000, rateLimit: { requests: 1, perMs: 700 } };
+      const debate = await client(service, { http });
+      await debate.deleteUser('alice');
+      const error = await errorOf(debate.deleteUser('bob'));
+      expect(error).toMatchObject({
+        code: 'ERR_DEBATE_SPACE_RATE_LIMITED',
+        outcome: 'not-sent',
+        attempts: 0,
+      });
+      const { retryAfterMs = 0 } = error as RateLimitedError;
+      expect(retryAfterMs).toBeGreaterThan(600);
+      expect(retryAfterMs).toBeLessThan(1_000);
+      expect(service.requests).toHaveLength(1);
+    });
+
+    it('leaves a walk over the users the time that the service asks for', async () => {
+      const service = await scripted(({ index }) =>
+        index < 2
+          ? { status: [429, 503][index] ?? 0, headers: { 'retry-after': '2' } }
+          : { body: index === 2 ? [{ uid: 'alice' }] : [] },
+      );
+      const debate = await client(service, { http: { totalTimeoutMs: 1_500 } });
+      expect(await debate.users()[Symbol.asyncIterator]().next()).toMatchObject({ value: { uid: 'alice' } });
+    });
+  });
+});
