@@ -8,7 +8,7 @@ const expiring = (request: Request, ms: number): void => {
   request.session.cookie.maxAge = ms;
 };
 
-/** The time of the session is over, or is moved. */
+/** The session has expired, or expires at another time. */
 export const expiry: readonly ExpressEnding[] = [
   {
     name: 'the session runs out and is found expired at the next request',

@@ -7,7 +7,7 @@ function runOut(store: FastifyStore, sid: string): void {
   if (session) session.cookie.expires = new Date(Date.now() - 1_000);
 }
 
-/** The time of the session is over, or is moved. */
+/** The session has expired, or expires at another time. */
 export const expiry: readonly FastifyEnding[] = [
   {
     name: 'the session runs out and is found expired at the next request',
