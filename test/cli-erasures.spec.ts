@@ -60,7 +60,7 @@ for (const storage of sharedStorages) {
           'erase ada ben --mode delete --reference case-1 --execute-here --yes', // fails
           { env },
         );
-        await working.told('not done at the first attempt');
+        await working.waitForStderr('not done at the first attempt');
         working.interrupt();
         await working.code;
         const { out } = await run('erasures status case-1', { env });
@@ -110,7 +110,7 @@ for (const storage of sharedStorages) {
 
       it('is only watched by the same command, unless --execute-here is given', async () => {
         const watching = start('erase ada ben --mode delete --reference case-1 --yes', { env });
-        await watching.told('this only watches');
+        await watching.waitForStderr('this only watches');
         watching.interrupt();
         expect(await watching.code).toBe(5);
         expect(service.received.count).toBe(0);
@@ -120,7 +120,7 @@ for (const storage of sharedStorages) {
 
       it('can be carried out here by the same command, and watched from elsewhere', async () => {
         const watching = start('erasures status case-1 --watch --json', { env });
-        await watching.told('0 of 2');
+        await watching.waitForStderr('0 of 2');
         expect(
           await run('erase ada ben --mode delete --reference case-1 --execute-here --yes', { env }),
         ).toMatchObject({
@@ -165,9 +165,9 @@ for (const storage of sharedStorages) {
 
       it('ends with 8 when it was canceled', async () => {
         const erasing = start('erase ada ben --mode delete --reference case-1 --yes', { env });
-        await erasing.told('this only watches');
+        await erasing.waitForStderr('this only watches');
         const watching = start('erasures status case-1 --watch', { env });
-        await watching.told('0 of 2');
+        await watching.waitForStderr('0 of 2');
         await run('erasures cancel case-1 --yes', { env });
         expect([await erasing.code, await watching.code]).toEqual([8, 8]);
         expect(watching.err()).not.toContain('2 of 2');
@@ -176,8 +176,8 @@ for (const storage of sharedStorages) {
 
       it('ends with 5 when the watching is interrupted before', async () => {
         await run('erase ada --mode delete --reference case-1 --no-wait --yes', { env });
-        const { code, told, interrupt, err } = start('erasures status case-1 --watch', { env });
-        await told('0 of 1');
+        const { code, waitForStderr, interrupt, err } = start('erasures status case-1 --watch', { env });
+        await waitForStderr('0 of 1');
         interrupt();
         expect(await code).toBe(5);
         expect(err()).toContain('Stopped; 1 user not erased yet.');

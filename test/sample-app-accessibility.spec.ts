@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import axe from 'axe-core';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { lastValueFrom } from 'rxjs';
-import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
-import { SampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
+import { chromium } from 'debate-space-fixtures/chromium.js';
+import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 
 const screens = [
   { name: 'on a desktop', width: 1280, height: 800, colorScheme: 'light' },
@@ -15,22 +15,7 @@ const screens = [
 const NARROWEST = 320;
 
 chromium.describe('every page of the sample app', () => {
-  let browser: Browser;
-  let host: SampleAppInChromium;
-
-  beforeAll(async () => {
-    browser = await launchChromium();
-  });
-  afterAll(async () => {
-    await browser.close();
-  });
-  beforeEach(async () => {
-    host = await SampleAppInChromium.start(browser, 30);
-  });
-  afterEach(async () => {
-    await host.close();
-    expect(host.complaints).toEqual([]);
-  });
+  const host = sampleAppInChromium(30);
 
   /** What is wrong with the page, as it is now, on each screen. */
   async function findings(page: Page): Promise<string[]> {

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
-import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
-import { SampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
+import { chromium } from 'debate-space-fixtures/chromium.js';
+import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 import {
   chosenStorage,
   sampleAppStorages,
@@ -46,22 +46,7 @@ async function fillIn(page: Page, reference: string, file = list): Promise<void>
 }
 
 chromium.describe('the sample app in a browser', () => {
-  let browser: Browser;
-  let host: SampleAppInChromium;
-
-  beforeAll(async () => {
-    browser = await launchChromium();
-  });
-  afterAll(async () => {
-    await browser.close();
-  });
-  beforeEach(async () => {
-    host = await SampleAppInChromium.start(browser, MEMBERS);
-  });
-  afterEach(async () => {
-    await host.close();
-    expect(host.complaints).toEqual([]);
-  });
+  const host = sampleAppInChromium(MEMBERS);
 
   /** A page that is loaded again forgets it. */
   const MARKED = `globalThis.marked === true`;
@@ -209,22 +194,7 @@ const otherStorages = (Object.keys(sampleAppStorages) as SampleAppStorage[]).fil
 for (const storage of otherStorages)
   sampleAppStorages[storage].describe(`with the storage ${storage}`, () => {
     chromium.describe('the sample app in a browser', () => {
-      let browser: Browser;
-      let host: SampleAppInChromium;
-
-      beforeAll(async () => {
-        browser = await launchChromium();
-      });
-      afterAll(async () => {
-        await browser.close();
-      });
-      beforeEach(async () => {
-        host = await SampleAppInChromium.start(browser, FEW, storage);
-      });
-      afterEach(async () => {
-        await host.close();
-        expect(host.complaints).toEqual([]);
-      });
+      const host = sampleAppInChromium(FEW, storage);
 
       it('sends a parked logout again, and deletes the users of a file', async () => {
         await host.parkedLogout('ada');

@@ -1,28 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { ErasureProgress } from 'nestjs-debate-space';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { erasureView } from '../sample-app/src/erasure/erasure-view.js';
-import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
-import { SampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
+import { chromium } from 'debate-space-fixtures/chromium.js';
+import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 
 /** Follows the section "Faults to play with" of sample-app/README.md. */
 chromium.describe('the faults to play with', () => {
-  let browser: Browser;
-  let host: SampleAppInChromium;
-
-  beforeAll(async () => {
-    browser = await launchChromium();
-  });
-  afterAll(async () => {
-    await browser.close();
-  });
-  beforeEach(async () => {
-    host = await SampleAppInChromium.start(browser, 30);
-  });
-  afterEach(async () => {
-    await host.close();
-    expect(host.complaints).toEqual([]);
-  });
+  const host = sampleAppInChromium(30);
 
   /** Chooses a fault on the page of the simulator, which another page shows. */
   async function choose(fault: string): Promise<void> {

@@ -4,6 +4,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule, type StorageEngine } from 'nestjs-debate-space';
 import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import { keys } from './bench-keys.js';
 import { LogoutQueue, Secret, uidCipher } from './built-queue.js';
 import { append, newEntry } from './outbox-entries.js';
 
@@ -25,8 +26,7 @@ function filled(engineWithout: StorageEngine): StorageEngine {
 
 const { storage } = await storageOptions({ engine: engine as EngineName, place });
 const plugin = DebateSpaceModule.forRoot({
-  apiKey: 'an-api-key',
-  secretKey: 'a secret key that is long enough for HS256',
+  ...keys,
   applicationName,
   authUrl,
   storage: filled(storage),

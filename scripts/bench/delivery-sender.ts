@@ -14,6 +14,7 @@ import {
   type DebateSpaceHttpOptions,
 } from 'nestjs-debate-space';
 import { Agent, request } from 'undici';
+import { keys } from './bench-keys.js';
 
 const [kind = '', url = '', inFlight] = process.argv.slice(2);
 
@@ -26,12 +27,12 @@ export interface Sent {
   readonly cpuMicros: number;
 }
 
-const secretKey = 'a secret key that is long enough for HS256';
+const { apiKey, secretKey } = keys;
 const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
 const tokenByHand = (key: string | KeyObject): string =>
   jwt.sign({ sub: 'alice', jti: randomUUID(), txn: randomUUID(), events }, key, {
     issuer: 'demo',
-    audience: 'an-api-key',
+    audience: apiKey,
     expiresIn: 120,
     header: { alg: 'HS256', typ: 'logout+jwt' },
   });
@@ -61,8 +62,14 @@ const send = await senders[kind as SenderKind]();
 /** From `logoutUser` until the answer of the service is recorded: queue in memory, runner, token and request. */
 async function plugin(httpOptions: DebateSpaceHttpOptions): Promise<Send> {
   const applicationName = 'demo';
-  const keys = { apiKey: 'an-api-key', secretKey, applicationName, authUrl: new URL(url).origin };
-  const options = { ...keys, logout: { concurrency: Number(inFlight) }, http: httpOptions };
+  const authUrl = new URL(url).origin;
+  const options = {
+    ...keys,
+    applicationName,
+    authUrl,
+    logout: { concurrency: Number(inFlight) },
+    http: httpOptions,
+  };
 
   @Module({ imports: [DebateSpaceModule.forRoot(options)] })
   class HostModule {}

@@ -2,41 +2,22 @@
 import 'reflect-metadata';
 import type { Server } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
-import { Controller, Get, HttpCode, Module, Post, Req } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DebateSpaceModule } from 'nestjs-debate-space';
+import { keys, sessionSecret as secret } from './bench-keys.js';
+import { HelloController } from './hello.controller.js';
 import { startProfile, type OwnShare } from './own-frames.js';
 
 const [kind, platform] = process.argv.slice(2);
-const secret = 'only for benchmarks, and long enough for it';
 
 export type Platform = 'express' | 'fastify';
 
-@Controller()
-class HostController {
-  @Get('hello')
-  hello(): string {
-    return 'hello';
-  }
-
-  @Post('login')
-  @HttpCode(200)
-  login(@Req() request: { readonly session: { user?: string } }): string {
-    request.session.user = 'alice';
-    return 'hello alice';
-  }
-}
-
-const keys = {
-  apiKey: 'an-api-key',
-  secretKey: 'a secret key that is long enough for HS256',
-  applicationName: 'demo',
-};
 // Where nobody listens: what is measured is the host, not the service.
-const plugin = DebateSpaceModule.forRoot({ ...keys, authUrl: 'http://127.0.0.1:9' });
+const plugin = DebateSpaceModule.forRoot({ ...keys, applicationName: 'demo', authUrl: 'http://127.0.0.1:9' });
 
-@Module({ imports: kind === 'with' ? [plugin] : [], controllers: [HostController] })
+@Module({ imports: kind === 'with' ? [plugin] : [], controllers: [HelloController] })
 class HostModule {}
 
 const start: Readonly<Record<Platform, () => Promise<INestApplication>>> = {

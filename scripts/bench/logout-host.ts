@@ -1,33 +1,23 @@
 // One host process for the benchmark of the logout: sessions in a MemoryStore, and the plugin with one of its storages;
 // or no plugin; or a handler that tells the service itself and waits for it.
 import 'reflect-metadata';
-import { Controller, Get, HttpCode, Module, Post, Req, type DynamicModule } from '@nestjs/common';
+import { Controller, HttpCode, Module, Post, Req, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { INestApplication } from '@nestjs/common';
 import session from 'express-session';
 import { DebateSpaceModule } from 'nestjs-debate-space';
 import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import { keys, sessionSecret as secret } from './bench-keys.js';
+import { HelloController } from './hello.controller.js';
 
 const [kind = '', serviceUrl = '', applicationName = '', place = ''] = process.argv.slice(2);
 
 interface SessionRequest {
-  readonly session: { user?: string; destroy(callback: () => void): void };
+  readonly session: { destroy(callback: () => void): void };
 }
 
 @Controller()
-class HostController {
-  @Get('hello')
-  hello(): string {
-    return 'hello';
-  }
-
-  @Post('login')
-  @HttpCode(200)
-  login(@Req() request: SessionRequest): string {
-    request.session.user = 'alice';
-    return 'hello alice';
-  }
-
+class LogoutController {
   @Post('logout')
   @HttpCode(200)
   async logout(@Req() request: SessionRequest): Promise<string> {
@@ -44,8 +34,7 @@ class HostController {
 
 async function plugin(): Promise<DynamicModule> {
   return DebateSpaceModule.forRoot({
-    apiKey: 'an-api-key',
-    secretKey: 'a secret key that is long enough for HS256',
+    ...keys,
     applicationName,
     authUrl: new URL('/auth', serviceUrl).href,
     ...(await storageOptions({ engine: kind as EngineName, place })),
@@ -54,11 +43,10 @@ async function plugin(): Promise<DynamicModule> {
 
 const imports = ['no plugin', 'by hand'].includes(kind) ? [] : [await plugin()];
 
-@Module({ imports, controllers: [HostController] })
+@Module({ imports, controllers: [HelloController, LogoutController] })
 class HostModule {}
 
 const app: INestApplication = await NestFactory.create(HostModule, { logger: false });
-const secret = 'only for benchmarks, and long enough for it';
 app.use(session({ secret, resave: false, saveUninitialized: false }));
 await app.listen(0, '127.0.0.1');
 process.once('disconnect', () => process.exit());

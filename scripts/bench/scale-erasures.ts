@@ -6,6 +6,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceErasures, DebateSpaceModule } from 'nestjs-debate-space';
 import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import { keys } from './bench-keys.js';
 
 const SAMPLED_EVERY_MS = 2_000;
 const CONCURRENCY = 16;
@@ -20,8 +21,7 @@ export interface ErasedUsers {
 }
 
 const plugin = DebateSpaceModule.forRoot({
-  apiKey: 'an-api-key',
-  secretKey: 'a secret key that is long enough for HS256',
+  ...keys,
   applicationName,
   authUrl: url,
   baseUrl: `${url}/api`,

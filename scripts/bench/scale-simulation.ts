@@ -12,6 +12,7 @@ import {
   type ErasureStatus,
 } from 'nestjs-debate-space';
 import { LogoutTokenSigner, Transport } from 'nestjs-debate-space/internal';
+import { keys } from './bench-keys.js';
 import { SimulatedClock } from './scale-clock.js';
 
 const LIMIT = { requests: 100, perMs: 60_000 };
@@ -57,8 +58,7 @@ export async function simulate(size: number): Promise<void> {
     return { status: 200, statusText: 'OK', headers: new AxiosHeaders(), data, config };
   };
   const plugin = DebateSpaceModule.forRoot({
-    apiKey: 'an-api-key',
-    secretKey: 'a secret key that is long enough for HS256',
+    ...keys,
     applicationName: 'demo',
     authUrl: 'http://127.0.0.1:9',
     baseUrl: 'http://127.0.0.1:9/api',

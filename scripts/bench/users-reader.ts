@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
+import { keys } from './bench-keys.js';
 
 const uidSource = new URL('../../libs/debate-space/dist/erasure/uid-source.js', import.meta.url);
 const { dryRun, uidItems } = (await import(
@@ -60,12 +61,12 @@ const kinds: Readonly<Record<Reading, () => Promise<void>>> = {
   },
 };
 
-const keys = {
-  apiKey: 'an-api-key',
-  secretKey: 'a secret key that is long enough for HS256',
+const plugin = DebateSpaceModule.forRoot({
+  ...keys,
   applicationName: 'demo',
-};
-const plugin = DebateSpaceModule.forRoot({ ...keys, authUrl, http: { rateLimit: false } });
+  authUrl,
+  http: { rateLimit: false },
+});
 
 @Module({ imports: [plugin] })
 class ReaderModule {}

@@ -3,23 +3,9 @@ import 'reflect-metadata';
 import { Controller, HttpCode, Module, Post, Req, UnauthorizedException } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import session from 'express-session';
-import {
-  DebateSpaceErasures,
-  DebateSpaceEvents,
-  DebateSpaceModule,
-  DebateSpaceOutbox,
-} from 'nestjs-debate-space';
-import { storageOptions } from './engines.js';
-import { withFault } from './injected-faults.js';
-import { losingAnswers } from './lost-answers.js';
-import {
-  tellParent,
-  type AppEvent,
-  type AppSettings,
-  type FromParent,
-  type Measured,
-  type Question,
-} from './messages.js';
+import { DebateSpaceErasures, DebateSpaceEvents, DebateSpaceOutbox } from 'nestjs-debate-space';
+import { answerParent, beginApp, pluginOf, tell } from './app-process.js';
+import { tellParent, type AppEvent, type Measured, type Question } from './messages.js';
 import { ParentStore } from './session-store.js';
 import type { WaitingStates } from './settled.js';
 
@@ -32,8 +18,7 @@ const TOLD_OF: readonly AppEvent['type'][] = [
 ];
 const WAITING = ['held', 'pending', 'parked'];
 
-process.on('disconnect', () => process.exit()); // an app without its parent
-const settings = JSON.parse(process.argv[2] ?? '') as AppSettings;
+const settings = beginApp();
 
 interface SessionRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -65,12 +50,7 @@ class HostController {
   }
 }
 
-const { storage, ...key } = await storageOptions(settings);
-const plugin = DebateSpaceModule.forRoot({
-  ...settings.options,
-  ...key,
-  storage: withFault(settings.fault, settings.losesAnswers ? losingAnswers(storage) : storage),
-});
+const plugin = await pluginOf(settings);
 
 @Module({ imports: [plugin], controllers: [HostController] })
 class HostModule {}
@@ -80,18 +60,10 @@ const secret = 'only for crashes, and long enough for it';
 app.use(session({ secret, resave: false, saveUninitialized: false, store: new ParentStore() }));
 app.enableShutdownHooks();
 app.get(DebateSpaceEvents).events$.subscribe((event) => {
-  if (TOLD_OF.includes(event.type)) tellParent({ event });
+  if (TOLD_OF.includes(event.type)) tell(event);
 });
 
-process.on('message', (message) => {
-  void answer(message as FromParent);
-});
-
-async function answer(message: FromParent): Promise<void> {
-  if (!('question' in message)) return;
-  const { question, ...what } = message;
-  tellParent({ question, answer: await answerTo(what).catch(() => undefined) });
-}
+answerParent(answerTo);
 
 async function answerTo({ uids = [], retry, erase, measure }: Question): Promise<unknown> {
   const logouts = app.get(DebateSpaceOutbox);

@@ -2,21 +2,19 @@
 import 'reflect-metadata';
 import { createReadStream } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   DebateSpaceErasures,
   DebateSpaceEvents,
-  DebateSpaceModule,
   type ErasureMode,
   type ErasureReceipt,
   type ErasureStatus,
 } from 'nestjs-debate-space';
 import { codeOf } from '../caught.js';
-import { storageOptions } from './engines.js';
+import { answerParent, beginApp, pluginOf, tell } from './app-process.js';
 import type { ErasureAccount } from './erasure-account.js';
-import { withFault } from './injected-faults.js';
-import { tellParent, type AppEvent, type AppSettings, type FromParent } from './messages.js';
+import { tellParent, type AppEvent, type AppSettings } from './messages.js';
+import { receiptsByUser } from './receipts-by-user.js';
 
 interface ErasureSettings extends AppSettings {
   readonly erasure: { readonly list: string; readonly mode: ErasureMode; readonly reference: string };
@@ -27,51 +25,22 @@ const TOLD_OF: readonly AppEvent['type'][] = ['erasure-parked', 'erasure-overdue
 const PIECE_BYTES = 512;
 const PIECE_MS = 20;
 
-process.on('disconnect', () => process.exit()); // an app without its parent
-const settings = JSON.parse(process.argv[2] ?? '') as ErasureSettings;
+const settings = beginApp() as ErasureSettings;
 const { list, mode, reference } = settings.erasure;
 
-const { storage, ...key } = await storageOptions(settings);
-const plugin = DebateSpaceModule.forRoot({
-  ...settings.options,
-  ...key,
-  storage: withFault(settings.fault, storage),
-});
-
-@Module({ imports: [plugin] })
-class HostModule {}
-
-const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
+const app = await NestFactory.createApplicationContext(await pluginOf(settings), { logger: false });
 const erasures = app.get(DebateSpaceErasures);
 app.get(DebateSpaceEvents).events$.subscribe((event) => {
   if (TOLD_OF.includes(event.type)) tell(event);
 });
 
-process.on('message', (message) => {
-  void answer(message as FromParent);
-});
-
-async function answer(message: FromParent): Promise<void> {
-  if (!('question' in message)) return;
-  const { question, account } = message;
-  const answering: Promise<unknown> = account ? accountOf(account) : erasures.status(reference);
-  tellParent({ question, answer: await answering.catch(() => undefined) });
-}
-
-function tell(event: AppEvent): void {
-  tellParent({ event });
-}
+answerParent(({ account }) => (account ? accountOf(account) : erasures.status(reference)));
 
 /** How it stands, what is proven of all, and what of each user. */
 async function accountOf(uids: readonly string[]): Promise<ErasureAccount> {
   const receipts: ErasureReceipt[] = [];
   for await (const receipt of erasures.receipts(reference)) receipts.push(receipt);
-  const ofUser: Record<string, ErasureReceipt[]> = {};
-  for (const uid of uids) {
-    const own: ErasureReceipt[] = (ofUser[uid] = []);
-    for await (const receipt of erasures.receiptsOf(uid)) own.push(receipt);
-  }
-  return { status: await erasures.status(reference), receipts, ofUser };
+  return { status: await erasures.status(reference), receipts, ofUser: await receiptsByUser(erasures, uids) };
 }
 
 async function* uids(): AsyncGenerator<string> {

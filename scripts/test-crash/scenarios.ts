@@ -14,6 +14,13 @@ const STORM_SPEED = 20;
 const SLOW_SPEED = 5;
 const LEASE_MS = 30_000;
 
+const places = { lmdb: temporaryFolder, redis: redis('everysec'), postgres };
+
+/** Apps that are killed at random, on a storage that loses nothing by it. */
+function durable(name: string, what: string, engine: keyof typeof places, apps = 1): LogoutScenario {
+  return { name, what, engine, apps, place: places[engine], ...ofDurable };
+}
+
 /** Those that take longest first. */
 export const logoutScenarios: readonly LogoutScenario[] = [
   {
@@ -48,45 +55,23 @@ export const logoutScenarios: readonly LogoutScenario[] = [
       fix();
     },
   },
-  {
-    name: 'lmdb',
-    what: 'lmdb; one app, killed at random',
-    engine: 'lmdb',
-    place: temporaryFolder,
-    ...ofDurable,
-  },
-  {
-    name: 'lmdb-two',
-    what: 'lmdb; two apps on one folder, both killed at random',
-    engine: 'lmdb',
-    apps: 2,
-    place: temporaryFolder,
-    ...ofDurable,
-  },
-  {
-    name: 'redis-two',
-    what: 'Redis; two apps on one Redis with an append-only file, both killed at random',
-    engine: 'redis',
-    apps: 2,
-    place: redis('everysec'),
-    ...ofDurable,
-  },
-  {
-    name: 'postgres-two',
-    what: 'Postgres; two apps on one Postgres, both killed at random',
-    engine: 'postgres',
-    apps: 2,
-    place: postgres,
-    ...ofDurable,
-  },
+  durable('lmdb', 'lmdb; one app, killed at random', 'lmdb'),
+  durable('lmdb-two', 'lmdb; two apps on one folder, both killed at random', 'lmdb', 2),
+  durable(
+    'redis-two',
+    'Redis; two apps on one Redis with an append-only file, both killed at random',
+    'redis',
+    2,
+  ),
+  durable('postgres-two', 'Postgres; two apps on one Postgres, both killed at random', 'postgres', 2),
   ...(['lmdb', 'redis', 'postgres'] as const).map((engine) => ({
-    name: `${engine}-four`,
-    what: `${engine}; four apps on one storage, all of them killed at random`,
-    engine,
-    apps: 4,
+    ...durable(
+      `${engine}-four`,
+      `${engine}; four apps on one storage, all of them killed at random`,
+      engine,
+      4,
+    ),
     onlyFull: true,
-    place: { lmdb: temporaryFolder, redis: redis('everysec'), postgres }[engine],
-    ...ofDurable,
   })),
   {
     name: 'postgres-killed',

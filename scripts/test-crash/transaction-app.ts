@@ -2,19 +2,13 @@
 // committed for those who leave and rolled back for those who stay. Its parent watches it, and kills it.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import {
-  DebateSpaceErasures,
-  DebateSpaceModule,
-  type ErasureMode,
-  type ErasureReceipt,
-} from 'nestjs-debate-space';
+import { DebateSpaceErasures, type ErasureMode } from 'nestjs-debate-space';
 import pg from 'pg';
 import { codeOf } from '../caught.js';
-import { storageOptions } from './engines.js';
-import { withFault } from './injected-faults.js';
-import { tellParent, type AppEvent, type AppSettings, type FromParent } from './messages.js';
+import { answerParent, beginApp, pluginOf, tell } from './app-process.js';
+import { tellParent, type AppSettings } from './messages.js';
+import { receiptsByUser } from './receipts-by-user.js';
 import type { ErasureCounts, TransactionAccount } from './transaction-trial.js';
 
 interface TransactionSettings extends AppSettings {
@@ -27,39 +21,15 @@ const MAX_OPEN_MS = 150;
 /** What the host repeats: serialization failures and deadlocks. */
 const REPEATED: readonly unknown[] = ['40001', '40P01'];
 
-process.on('disconnect', () => process.exit()); // an app without its parent
-const settings = JSON.parse(process.argv[2] ?? '') as TransactionSettings;
+const settings = beginApp() as TransactionSettings;
 const { mode } = settings.erasure;
 const leaving = new RegExp(settings.erasure.leaving);
 
-const { storage, ...key } = await storageOptions(settings);
-const plugin = DebateSpaceModule.forRoot({
-  ...settings.options,
-  ...key,
-  storage: withFault(settings.fault, storage),
-});
-
-@Module({ imports: [plugin] })
-class HostModule {}
-
-const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
+const app = await NestFactory.createApplicationContext(await pluginOf(settings), { logger: false });
 const erasures = app.get(DebateSpaceErasures);
 const pool = new pg.Pool({ connectionString: settings.place });
 
-process.on('message', (message) => {
-  void answer(message as FromParent);
-});
-
-async function answer(message: FromParent): Promise<void> {
-  if (!('question' in message)) return;
-  const { question, account } = message;
-  const answering: Promise<unknown> = account ? accountOf(account) : waiting();
-  tellParent({ question, answer: await answering.catch(() => undefined) });
-}
-
-function tell(event: AppEvent): void {
-  tellParent({ event });
-}
+answerParent(({ account }) => (account ? accountOf(account) : waiting()));
 
 /** How many erasures the plugin has, and how many of them are not done. */
 async function waiting(): Promise<ErasureCounts> {
@@ -72,12 +42,7 @@ async function waiting(): Promise<ErasureCounts> {
 }
 
 async function accountOf(uids: readonly string[]): Promise<TransactionAccount> {
-  const ofUser: Record<string, ErasureReceipt[]> = {};
-  for (const uid of uids) {
-    const own: ErasureReceipt[] = (ofUser[uid] = []);
-    for await (const receipt of erasures.receiptsOf(uid)) own.push(receipt);
-  }
-  return { ...(await waiting()), ofUser };
+  return { ...(await waiting()), ofUser: await receiptsByUser(erasures, uids) };
 }
 
 async function membersLeft(): Promise<string[]> {

@@ -1,13 +1,18 @@
 import type { DebateSpaceErrorCode } from 'nestjs-debate-space';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 
-/** A command that ends with another exit code than 0. The message is for people, and says how to fix it. */
+/** A command that ends with another exit code than 0. The message is for people: the problem, and the hint if there is one. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   readonly code: string;
 
-  constructor(kind: Exclude<keyof typeof exitCodes, 'done'>, message: string) {
-    super(message);
+  /** @param hint how to fix it */
+  constructor(
+    kind: Exclude<keyof typeof exitCodes, 'done'>,
+    readonly problem: string,
+    readonly hint?: string,
+  ) {
+    super(hint === undefined ? problem : `${problem}; ${hint}`);
     this.name = new.target.name;
     this.exitCode = exitCodes[kind];
     this.code = `ERR_DEBATE_SPACE_CLI_${kind.toUpperCase()}`;

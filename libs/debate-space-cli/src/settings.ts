@@ -29,7 +29,7 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
 /** @param folder what relative paths start from */
 export function readSettings(environment: Environment, folder: string): Settings {
   const problems: OptionProblem[] = [];
-  const told = <T>(
+  const parsed = <T>(
     setting: keyof typeof variables,
     understood: (text: string) => T | undefined,
     must: string,
@@ -50,7 +50,7 @@ export function readSettings(environment: Environment, folder: string): Settings
     prefix: environment[variables.storagePrefix],
     table: environment[variables.storageTable],
   };
-  const storage: StorageSetting = told(
+  const storage: StorageSetting = parsed(
     'storage',
     (text) => storageSetting(text, folder, names),
     'memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
@@ -63,12 +63,12 @@ export function readSettings(environment: Environment, folder: string): Settings
     applicationName: environment[variables.applicationName],
     authUrl: environment[variables.authUrl],
     baseUrl: environment[variables.baseUrl],
-    secretKeyEncoding: told('secretKeyEncoding', oneOf('utf8', 'base64'), 'utf8 or base64'),
+    secretKeyEncoding: parsed('secretKeyEncoding', oneOf('utf8', 'base64'), 'utf8 or base64'),
     storage,
     storageKey,
-    rateLimit: told('rateLimit', rateLimit, 'off, or requests/time such as 100/60s'),
-    listAuth: told('listAuth', oneOf('bearer', 'apiKey'), 'bearer or apiKey'),
-    allowInsecureHttp: told('allowInsecureHttp', yesOrNo, 'true or false') ?? false,
+    rateLimit: parsed('rateLimit', rateLimit, 'off, or requests/time such as 100/60s'),
+    listAuth: parsed('listAuth', oneOf('bearer', 'apiKey'), 'bearer or apiKey'),
+    allowInsecureHttp: parsed('allowInsecureHttp', yesOrNo, 'true or false') ?? false,
     problems,
   };
 }

@@ -37,7 +37,8 @@ async function openLmdb({ path }: SettingOf<'lmdb'>): Promise<StorageConnection>
   await access(path).catch(() => {
     throw new Failure(
       'configuration',
-      `${variables.storage}: there is no folder ${path}; give the one that your app gives to lmdbStorage, and run this command as the app's user`,
+      `${variables.storage}: there is no folder ${path}`,
+      "give the path of your app's lmdb storage, and run this command as the app's user",
     );
   });
   const { lmdbStorage } = await import('nestjs-debate-space/lmdb');
@@ -91,7 +92,8 @@ async function connectPostgres({
     if (rows[0]?.found !== true) {
       throw new Failure(
         'configuration',
-        `${variables.storage}: Postgres has no table ${table}; give the one that your app gives to postgresStorage as ${variables.storageTable}, and start your app first`,
+        `${variables.storage}: Postgres has no table ${table}`,
+        `start your app first, and give the table of its storage as ${variables.storageTable}`,
       );
     }
   } catch (error) {
@@ -114,7 +116,8 @@ async function installed<T>(name: string, loading: Promise<T>): Promise<T> {
   return loading.catch(() => {
     throw new Failure(
       'configuration',
-      `${variables.storage} needs the package ${name}, which is missing or does not load; npm install ${name}`,
+      `${variables.storage} needs the package ${name}, which is missing or does not load`,
+      `npm install ${name}`,
     );
   });
 }
@@ -126,7 +129,8 @@ async function reached<T>(server: string, connecting: () => Promise<T>): Promise
   } catch (error) {
     throw new Failure(
       'configuration',
-      `${server} cannot be reached (${reasonOf(error)}); compare address, user, password and database in ${variables.storage}`,
+      `${server} cannot be reached (${reasonOf(error)})`,
+      `compare address, user, password and database in ${variables.storage}`,
     );
   }
 }

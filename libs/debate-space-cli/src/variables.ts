@@ -26,9 +26,10 @@ const byOption: Readonly<Record<string, string>> = {
 
 /** A problem as the plugin words it, with the variables in place of its options. */
 export function inVariables({ option, problem, hint }: OptionProblem): OptionProblem {
-  return { option: renamed(option), problem: renamed(problem), hint: renamed(hint) };
+  return { option: textInVariables(option), problem: textInVariables(problem), hint: textInVariables(hint) };
 }
 
-function renamed(text: string): string {
+/** What the plugin says, for people who have no code of the app at hand: with the variables in place of its options. */
+export function textInVariables(text: string): string {
   return text.replaceAll(/(?:http\.|users\.)?\b[a-z]\w+\b/g, (word) => byOption[word] ?? word);
 }

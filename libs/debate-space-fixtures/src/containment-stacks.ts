@@ -1,7 +1,7 @@
 import type { EndingStack } from './endings.js';
 import { expressStacks } from './express-stacks.js';
-import { fastifyStacks } from './fastify-endings.js';
-import { socketStacks } from './socket-endings.js';
+import { fastifyStacks } from './fastify-stacks.js';
+import { socketStacks } from './socket-stacks.js';
 
 export type AnyStack = EndingStack<never>;
 

@@ -4,12 +4,8 @@ import type { DebateSpaceSessionOptions } from 'nestjs-debate-space';
 import { Browser } from './browser.js';
 import { BsonStore } from './bson-store.js';
 import type { EndingStack } from './endings.js';
-import {
-  expressEndings,
-  SHORT_MAX_AGE_MS,
-  type ExpressContext,
-  type ExpressEnding,
-} from './express-endings.js';
+import { expressEndings } from './express-endings.js';
+import { SHORT_MAX_AGE_MS, type ExpressContext, type ExpressEnding } from './express-endings/ending.js';
 import { onLambda, wiringsInParents } from './express-wirings.js';
 import { FallibleStore } from './fallible-store.js';
 import { PrefixedStore } from './prefixed-store.js';
@@ -20,8 +16,8 @@ import {
   type Act,
   type SessionHostOptions,
   type SessionStack,
-  type UserShape,
 } from './session-host.js';
+import type { UserShape } from './user-shape.js';
 
 interface ExpressVariant {
   readonly name: string;

@@ -1,23 +1,10 @@
-import {
-  Body,
-  Controller,
-  Get,
-  Inject,
-  Module,
-  Post,
-  Req,
-  Res,
-  Sse,
-  UseGuards,
-  type CanActivate,
-  type ExecutionContext,
-} from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import awsLambdaFastify from '@fastify/aws-lambda';
 import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { NEVER, concat, of, type Observable } from 'rxjs';
+import { ActingController, providerOf, type ActingScenario } from './acting-controller.js';
 import type { Fetch } from './browser.js';
 import { http2Fetch } from './http2-fetch.js';
 import { lambdaFetch, type LambdaHandler } from './lambda-fetch.js';
@@ -82,62 +69,6 @@ export const onLambda: FastifyServing = {
   },
 };
 
-const SCENARIO = Symbol('scenario');
-
-class ActingGuard implements CanActivate {
-  constructor(@Inject(SCENARIO) private readonly scenario: FastifyHostOptions) {}
-
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    const http = context.switchToHttp();
-    await this.scenario.act({ request: http.getRequest(), reply: http.getResponse() });
-    return false;
-  }
-}
-
-@Controller()
-class FastifyHostController {
-  constructor(@Inject(SCENARIO) private readonly scenario: FastifyHostOptions) {}
-
-  @Post('login')
-  async login(
-    @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-    @Body('uid') uid: string,
-  ): Promise<string> {
-    await this.scenario.login.logIn({ request, reply }, uid);
-    return `hello ${uid}`;
-  }
-
-  @Get('whoami')
-  async whoami(
-    @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<string> {
-    return (await this.scenario.login.uidIn({ request, reply })) ?? 'nobody';
-  }
-
-  @Post('act')
-  async act(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.scenario.act({ request, reply });
-    if (!reply.sent) await reply.send('done');
-  }
-
-  @Post('act-guarded')
-  @UseGuards(ActingGuard)
-  actGuarded(): string {
-    return 'never';
-  }
-
-  @Sse('act-events')
-  async actEvents(
-    @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Observable<{ data: string }>> {
-    await this.scenario.act({ request, reply });
-    return concat(of({ data: 'done' }), NEVER);
-  }
-}
-
 /** A host on Fastify as a team would have it: main.ts registers the session plugin, and has no line of ours. */
 export class FastifyHost {
   private constructor(
@@ -156,8 +87,8 @@ export class FastifyHost {
   static async start(options: FastifyHostOptions): Promise<FastifyHost> {
     @Module({
       imports: options.debateSpace ? [DebateSpaceModule.forRoot(options.debateSpace)] : [],
-      controllers: [FastifyHostController],
-      providers: [{ provide: SCENARIO, useValue: options }],
+      controllers: [ActingController],
+      providers: [providerOf(scenarioOf(options))],
     })
     class FastifyHostModule {}
 
@@ -187,4 +118,13 @@ export class FastifyHost {
     await this.served.close?.();
     await this.app.close();
   }
+}
+
+function scenarioOf({ act, login }: FastifyHostOptions): ActingScenario<FastifyRequest, FastifyReply> {
+  return {
+    act: (request, reply) => act({ request, reply }),
+    logIn: (request, reply, uid) => login.logIn({ request, reply }, uid),
+    uidIn: (request, reply) => login.uidIn({ request, reply }),
+    finish: (reply) => reply.sent || reply.send('done'),
+  };
 }

@@ -96,6 +96,12 @@ const around = (name: string, apply: (parts: FaultyRequest) => void): HostFault[
   { name: `${name}, after the end`, after: apply },
   { name: `${name}, and the session stays`, before: apply, stays: true },
 ];
+const whenClosed = (name: string, apply: (parts: FaultyRequest) => void): HostFault[] =>
+  around(`${name} when the response closes`, (parts) => {
+    parts.response?.prependListener('close', () => {
+      apply(parts);
+    });
+  });
 const session = (options: DebateSpaceSessionOptions): Partial<DebateSpaceModuleOptions> => ({
   session: options,
 });
@@ -109,40 +115,26 @@ export const hostFaults: readonly HostFault[] = [
   ...around('the response of the request is null', ({ raw }) => {
     if (raw) Object.assign(raw, { res: null });
   }),
-  ...around('response.getHeader throws when the response closes', ({ response }) => {
-    response?.prependListener('close', () => {
-      failing(response, 'getHeader');
-    });
+  ...whenClosed('response.getHeader throws', ({ response }) => {
+    failing(response, 'getHeader');
   }),
-  ...around('response.headersSent throws when the response closes', ({ response }) => {
-    response?.prependListener('close', () => {
-      failingGetter(response, 'headersSent');
-    });
+  ...whenClosed('response.headersSent throws', ({ response }) => {
+    failingGetter(response, 'headersSent');
   }),
-  ...around('response.writableEnded throws when the response closes', ({ response }) => {
-    response?.prependListener('close', () => {
-      failingGetter(response, 'writableEnded');
-    });
+  ...whenClosed('response.writableEnded throws', ({ response }) => {
+    failingGetter(response, 'writableEnded');
   }),
-  ...around('request.headers throws when the response closes', ({ raw, response }) => {
-    response?.prependListener('close', () => {
-      failingGetter(raw, 'headers');
-    });
+  ...whenClosed('request.headers throws', ({ raw }) => {
+    failingGetter(raw, 'headers');
   }),
-  ...around('the session of the request throws when the response closes', ({ request, response }) => {
-    response?.prependListener('close', () => {
-      failingGetter(request, 'session');
-    });
+  ...whenClosed('the session of the request throws', ({ request }) => {
+    failingGetter(request, 'session');
   }),
-  ...around('the session id of the request throws when the response closes', ({ request, response }) => {
-    response?.prependListener('close', () => {
-      failingGetter(request, 'sessionID');
-    });
+  ...whenClosed('the session id of the request throws', ({ request }) => {
+    failingGetter(request, 'sessionID');
   }),
-  ...around('the request is frozen when the response closes', ({ request, response }) => {
-    response?.prependListener('close', () => {
-      Object.freeze(request);
-    });
+  ...whenClosed('the request is frozen', ({ request }) => {
+    Object.freeze(request);
   }),
   ...around('response.on throws', ({ response }) => {
     failing(response, 'on');

@@ -1,15 +1,14 @@
-import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Pool, type PoolConfig } from 'pg';
 import { freePort } from './free-port.js';
 import { programOf } from './program.js';
+import { waitForLine } from './wait-for-line.js';
 
 /** The Postgres server of this machine, if it has one. */
 export const postgresServer = programOf('postgres', 'Postgres', placesOfDebian());
@@ -45,14 +44,15 @@ export async function startPostgres(fsync: 'on' | 'off' = 'off'): Promise<Runnin
   const port = await freePort();
   const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: directory, fsync };
   const flags = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const start = () =>
-    launch(() =>
-      spawn(program, ['-D', cluster, ...flags], {
-        ...user,
-        cwd: directory,
-        stdio: ['ignore', 'ignore', 'pipe'],
-      }),
-    );
+  const start = async () => {
+    const started = spawn(program, ['-D', cluster, ...flags], {
+      ...user,
+      cwd: directory,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    await waitForLine('Postgres', started.stderr, 'ready to accept connections');
+    return started;
+  };
   let server = await start();
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     server.kill(signal);
@@ -69,21 +69,6 @@ export async function startPostgres(fsync: 'on' | 'off' = 'off'): Promise<Runnin
       await rm(directory, { recursive: true });
     },
   };
-}
-
-async function launch<Server extends ChildProcessByStdio<null, null, Readable>>(
-  spawned: () => Server,
-): Promise<Server> {
-  const server = spawned();
-  const log: string[] = [];
-  for await (const line of createInterface(server.stderr)) {
-    log.push(line);
-    if (line.includes('ready to accept connections')) {
-      server.stderr.resume();
-      return server;
-    }
-  }
-  throw new Error(`Postgres has not started:\n${log.join('\n')}`);
 }
 
 /** Debian keeps its servers, one folder per version, out of the `PATH`. */

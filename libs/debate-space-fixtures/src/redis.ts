@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { createClient } from 'redis';
 import { freePort } from './free-port.js';
 import { programOf } from './program.js';
+import { waitForLine } from './wait-for-line.js';
 
 /** The Redis server of this machine, if it has one. */
 export const redisServer = programOf('redis-server', 'Redis');
@@ -55,13 +55,6 @@ async function launch(options: Record<string, string | number>) {
   const server = spawn(redisServer.path ?? 'redis-server', settings, {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const log: string[] = [];
-  for await (const line of createInterface(server.stdout)) {
-    log.push(line);
-    if (line.includes('Ready to accept')) {
-      server.stdout.resume();
-      return server;
-    }
-  }
-  throw new Error(`Redis has not started:\n${log.join('\n')}`);
+  await waitForLine('Redis', server.stdout, 'Ready to accept');
+  return server;
 }

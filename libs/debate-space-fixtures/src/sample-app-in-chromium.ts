@@ -1,49 +1,76 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
 import { filter, firstValueFrom } from 'rxjs';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { DEMO_PASSWORD } from '../../../sample-app/src/login/demo-users.js';
+import { launchChromium } from './chromium.js';
 import { RunningSampleApp } from './running-sample-app.js';
 import type { SampleAppStorage } from './sample-app-storages.js';
 
 /** Chromium says this of answers that tests ask for: a refused login or form, a page that is not there. */
 const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a status of (401|404|422)/;
 
-/** The sample app, with a debate space and visitors of its own. */
-export class SampleAppInChromium {
+/**
+ * Each test has the sample app, with a debate space and visitors of its own, whose pages complain of nothing. All tests
+ * share one Chromium.
+ * @param members how many users the debate space has besides the demo ones
+ * @param storage default: as `SAMPLE_APP_STORAGE` says
+ */
+export function sampleAppInChromium(members: number, storage?: SampleAppStorage): SampleAppInChromium {
+  const host = new SampleAppInChromium();
+  let chromium: Browser;
+  beforeAll(async () => {
+    chromium = await launchChromium();
+  });
+  afterAll(async () => {
+    await chromium.close();
+  });
+  beforeEach(async () => {
+    host.begin(chromium, await RunningSampleApp.start(members, storage));
+  });
+  afterEach(async () => {
+    await host.end();
+    expect(host.complaints.splice(0)).toEqual([]);
+  });
+  return host;
+}
+
+class SampleAppInChromium {
   /** What the console of a page has complained of: errors of scripts, and what the content security policy stopped. */
   readonly complaints: string[] = [];
   readonly #contexts: BrowserContext[] = [];
+  #running: { readonly chromium: Browser; readonly host: RunningSampleApp } | undefined;
 
-  private constructor(
-    readonly host: RunningSampleApp,
-    readonly chromium: Browser,
-  ) {}
+  begin(chromium: Browser, host: RunningSampleApp): void {
+    this.#running = { chromium, host };
+  }
+
+  async end(): Promise<void> {
+    for (const context of this.#contexts.splice(0)) await context.close();
+    const { host } = this.#now;
+    this.#running = undefined;
+    await host.close();
+  }
 
   get app(): NestExpressApplication {
-    return this.host.app;
+    return this.#now.host.app;
   }
 
   get sim(): DebateSpaceSimulator {
-    return this.host.sim;
+    return this.#now.host.sim;
   }
 
-  /**
-   * @param members how many users the debate space has besides the demo ones
-   * @param storage default: as `SAMPLE_APP_STORAGE` says
-   */
-  static async start(
-    chromium: Browser,
-    members = 0,
-    storage?: SampleAppStorage,
-  ): Promise<SampleAppInChromium> {
-    return new SampleAppInChromium(await RunningSampleApp.start(members, storage), chromium);
+  get #now() {
+    if (!this.#running) throw new Error('The sample app runs while a test runs.');
+    return this.#running;
   }
 
   /** A visitor with cookies of their own, on an empty page. Paths lead to the app. */
   async visitor(options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await this.chromium.newContext({ baseURL: this.host.url, ...options });
+    const { chromium, host } = this.#now;
+    const context = await chromium.newContext({ baseURL: host.url, ...options });
     this.#contexts.push(context);
     const page = await context.newPage();
     page.on('pageerror', ({ message }) => this.complaints.push(message));
@@ -75,10 +102,5 @@ export class SampleAppInChromium {
     const page = await this.loggedIn(uid);
     await page.getByRole('button', { name: 'Log out' }).click();
     await parked;
-  }
-
-  async close(): Promise<void> {
-    for (const context of this.#contexts) await context.close();
-    await this.host.close();
   }
 }

@@ -1,33 +1,17 @@
-import {
-  Body,
-  Controller,
-  Get,
-  Inject,
-  type LoggerService,
-  type NestApplicationOptions,
-  Module,
-  Post,
-  Req,
-  Res,
-  Sse,
-  UseGuards,
-  type CanActivate,
-  type ExecutionContext,
-  type Type,
-} from '@nestjs/common';
+import { Module, type LoggerService, type NestApplicationOptions, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { ExpressAdapter, NestExpressApplication } from '@nestjs/platform-express';
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, Response } from 'express';
 import session, { type Store } from 'express-session';
 import {
   DebateSpaceModule,
   type DebateSpaceModuleExtras,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
-import passport from 'passport';
-import { NEVER, concat, of, type Observable } from 'rxjs';
+import { ActingController, providerOf } from './acting-controller.js';
 import type { Fetch } from './browser.js';
 import { onNestsServer, type ExpressWiring, type Mountable, type WiredHost } from './express-wirings.js';
+import { bareUid, byUid, passportHandlers, type UserShape } from './user-shape.js';
 
 declare module 'express-session' {
   interface SessionData {
@@ -69,80 +53,10 @@ export interface SessionHostOptions {
   readonly users?: UserShape;
 }
 
-/** How a host keeps a user in its session, or serializes one for passport. */
-export interface UserShape {
-  readonly user: (name: string) => unknown;
-  readonly name: (user: unknown) => string | undefined;
-}
-
-const byUid: UserShape = {
-  user: (uid) => ({ uid }),
-  name: (user) => (user as { uid: string } | undefined)?.uid,
-};
 const SHAPE = 'shape of users';
-/** passport keeps the uid alone. */
-const bare: UserShape = { user: (uid) => uid, name: (user) => user as string };
 
 export const sessionStacks = ['express-session', 'passport'] as const;
 export type SessionStack = (typeof sessionStacks)[number];
-
-const SCENARIO = Symbol('scenario');
-interface Scenario {
-  readonly act: Act;
-  readonly store: Store;
-  readonly login: ExpressLogin;
-}
-
-class ActingGuard implements CanActivate {
-  constructor(@Inject(SCENARIO) private readonly scenario: Scenario) {}
-
-  async canActivate(context: ExecutionContext): Promise<boolean> {
-    const http = context.switchToHttp();
-    await this.scenario.act(http.getRequest(), http.getResponse(), this.scenario.store);
-    return false;
-  }
-}
-
-@Controller(['', 'youth'])
-class SessionHostController {
-  constructor(@Inject(SCENARIO) private readonly scenario: Scenario) {}
-
-  @Post('login')
-  async login(
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-    @Body('uid') uid: string,
-  ): Promise<string> {
-    await this.scenario.login.logIn(request, response, uid);
-    return `hello ${uid}`;
-  }
-
-  @Get('whoami')
-  async whoami(@Req() request: Request, @Res({ passthrough: true }) response: Response): Promise<string> {
-    return (await this.scenario.login.uidIn(request, response)) ?? 'nobody';
-  }
-
-  @Post('act')
-  async act(@Req() request: Request, @Res() response: Response): Promise<void> {
-    await this.scenario.act(request, response, this.scenario.store);
-    if (!response.writableEnded) response.end('done');
-  }
-
-  @Post('act-guarded')
-  @UseGuards(ActingGuard)
-  actGuarded(): string {
-    return 'never';
-  }
-
-  @Sse('act-events')
-  async actEvents(
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<Observable<{ data: string }>> {
-    await this.scenario.act(request, response, this.scenario.store);
-    return concat(of({ data: 'done' }), NEVER);
-  }
-}
 
 /** A host app as a team would have it: main.ts mounts the session middleware, and has no line of ours. */
 export class SessionHost {
@@ -167,7 +81,7 @@ export class SessionHost {
   static async start(options: SessionHostOptions): Promise<SessionHost> {
     const { act = () => undefined, store = new session.MemoryStore(), stores = {}, unset = 'keep' } = options;
     const { stack = 'express-session', logger = false, debateSpace = [], maxAge } = options;
-    const { wiring = onNestsServer, users = stack === 'passport' ? bare : byUid } = options;
+    const { wiring = onNestsServer, users = stack === 'passport' ? bareUid : byUid } = options;
     const mountSessions = (app: Mountable): void => {
       app.use((_: Request, response: Response, next: () => void) => {
         response.locals[SHAPE] = users;
@@ -194,12 +108,14 @@ export class SessionHost {
       uidIn: (request: Request) => uidIn(request, users),
     };
     const { login = sessions } = options;
+    const acting = (request: Request, response: Response): unknown => act(request, response, store);
+    const finish = (response: Response): unknown => response.writableEnded || response.end('done');
     const imports = [debateSpace].flat().map((options) => DebateSpaceModule.forRoot(options));
 
     @Module({
       imports,
-      controllers: [SessionHostController, ...(options.controllers ?? [])],
-      providers: [{ provide: SCENARIO, useValue: { act, store, login } satisfies Scenario }],
+      controllers: [ActingController, ...(options.controllers ?? [])],
+      providers: [providerOf({ act: acting, logIn: login.logIn, uidIn: login.uidIn, finish })],
     })
     class SessionHostModule {}
 
@@ -211,7 +127,7 @@ export class SessionHost {
     };
     const mountOutside = (app: Mountable): void => {
       app.use('/outside', (request: Request, response: Response, next: (error?: unknown) => void) => {
-        Promise.resolve(act(request, response, store)).then(() => response.end('done'), next);
+        Promise.resolve(acting(request, response)).then(() => response.end('done'), next);
       });
     };
     const mount = (app: Mountable): void => {
@@ -223,17 +139,6 @@ export class SessionHost {
   async stop(): Promise<void> {
     await this.#host.stop();
   }
-}
-
-function passportHandlers({ user, name }: UserShape): RequestHandler[] {
-  const authenticator = new passport.Passport();
-  authenticator.serializeUser((known, done) => {
-    done(null, user((known as { uid: string }).uid));
-  });
-  authenticator.deserializeUser((stored, done) => {
-    done(null, { uid: name(stored) } as Express.User);
-  });
-  return [authenticator.initialize() as RequestHandler, authenticator.session() as RequestHandler];
 }
 
 /** Logs in as the app's session stack does it. */

@@ -174,8 +174,11 @@ describe('erase', () => {
   });
 
   it('stops at the question when it is interrupted', async () => {
-    const { code, told, interrupt, err } = start('erase ada --mode delete', { env, isTerminal: true });
-    await told('Type');
+    const { code, waitForStderr, interrupt, err } = start('erase ada --mode delete', {
+      env,
+      isTerminal: true,
+    });
+    await waitForStderr('Type');
     interrupt();
     expect(await code).toBe(5);
     expect(err()).toContain('nothing was done');
@@ -205,8 +208,8 @@ describe('erase', () => {
   it('stops when it is interrupted, says how to go on, and goes on with the same reference', async () => {
     service.faults.add({ kind: 'status', status: 503, operation: 'delete' });
     const command = 'erase ada ben --mode delete --reference case-2 --yes --json';
-    const { code, told, interrupt, out, err } = start(command, { env });
-    await told('not done at the first attempt (503)');
+    const { code, waitForStderr, interrupt, out, err } = start(command, { env });
+    await waitForStderr('not done at the first attempt (503)');
     interrupt();
     expect(await code).toBe(5);
     expect(JSON.parse(out())).toMatchObject({ reference: 'case-2', waiting: 2 });
@@ -244,8 +247,8 @@ describe('a list that changes after it was counted', () => {
   it.each(changes)('%s, and the users that were confirmed are erased', async (_, change) => {
     await file('users.txt', 'ada\n');
     const command = 'erase --file users.txt --mode delete --json';
-    const { code, told, type, out } = start(command, { env, folder, isTerminal: true });
-    await told('Type "delete 1" to go on: ');
+    const { code, waitForStderr, type, out } = start(command, { env, folder, isTerminal: true });
+    await waitForStderr('Type "delete 1" to go on: ');
     await change(join(folder, 'users.txt'));
     type('delete 1');
     expect(await code).toBe(0);
@@ -257,9 +260,9 @@ describe('a list that changes after it was counted', () => {
     pipe = join(folder, 'users.txt');
     await promisify(execFile)('mkfifo', [pipe]);
     const command = 'erase --file users.txt --mode delete --json';
-    const { code, told, type, out } = start(command, { env, folder, isTerminal: true });
+    const { code, waitForStderr, type, out } = start(command, { env, folder, isTerminal: true });
     await writeFile(pipe, 'ada\nben\n');
-    await told('Type "delete 2" to go on: ');
+    await waitForStderr('Type "delete 2" to go on: ');
     type('delete 2');
     expect(await code).toBe(0);
     expect(JSON.parse(out())).toMatchObject({ total: 2, done: 2 });

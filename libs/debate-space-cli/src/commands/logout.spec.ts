@@ -43,8 +43,8 @@ describe('logout', () => {
 
   it('tries again while the service is away, until it is interrupted', async () => {
     await service.goDown();
-    const { code, told, interrupt, err } = start('logout ada', { env });
-    await told('not delivered yet (ECONNREFUSED)');
+    const { code, waitForStderr, interrupt, err } = start('logout ada', { env });
+    await waitForStderr('not delivered yet (ECONNREFUSED)');
     interrupt();
     expect(await code).toBe(5);
     expect(err()).toContain('run the command again');
@@ -78,7 +78,7 @@ for (const storage of sharedStorages) {
 
     it('leaves it to the app, and watches until somebody has sent it', async () => {
       const watching = start('logout ada', { env });
-      await watching.told('this only watches');
+      await watching.waitForStderr('this only watches');
       expect(service.received.all).toEqual([]);
       expect(await run('logout nobody --no-wait', { env })).toMatchObject({
         out: 'Queued; your app sends it.\n',
@@ -89,8 +89,8 @@ for (const storage of sharedStorages) {
     });
 
     it('keeps it for the app when it is interrupted', async () => {
-      const { code, told, interrupt, err } = start('logout ada', { env });
-      await told('this only watches');
+      const { code, waitForStderr, interrupt, err } = start('logout ada', { env });
+      await waitForStderr('this only watches');
       interrupt();
       expect(await code).toBe(5);
       expect(err()).toContain('it waits in the storage, and your app sends it');

@@ -27,12 +27,8 @@ export function faultOfOption(check: string, { option, problem, hint }: OptionPr
   return fault(check, `${option} ${problem}`, hint);
 }
 
-/** A sentence of the form `what is wrong; how to fix it`, or `What is wrong. hint: how to fix it`. */
-export function faultOf(
-  check: string,
-  sentence: string,
-  otherwise = 'Fix it in the environment or in .env.',
-): CheckResult {
-  const [, detail = sentence, hint = otherwise] = /^(.*?)(?:;|[.;]? hint:) (.*)$/s.exec(sentence) ?? [];
+/** @param line as the plugin logs it: what happened, then `hint:` and how to fix it */
+export function faultOfLine(check: string, line: string, otherwise: string): CheckResult {
+  const [, detail = line, hint = otherwise] = /^(.*?)[.;]? hint: (.*)$/s.exec(line) ?? [];
   return fault(check, detail, hint);
 }

@@ -51,7 +51,11 @@ const TLS: readonly Trouble[] = [
     detail: 'the host does not speak TLS on this port',
     hint: `Compare the port in ${variables.authUrl}.`,
   },
-  { codes: /CERT|ERR_SSL|ERR_TLS/, detail: 'TLS failed', hint: 'Compare the host and its TLS settings.' },
+  {
+    codes: /CERT|ERR_SSL|ERR_TLS/,
+    detail: 'TLS failed',
+    hint: `Compare the host in ${variables.authUrl} and its TLS settings.`,
+  },
 ];
 
 /** Whether the service answers at all, and whether TLS is in order. */

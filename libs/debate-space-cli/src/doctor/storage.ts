@@ -4,17 +4,19 @@ import {
   DebateSpaceOutbox,
   type ParkedLogout,
 } from 'nestjs-debate-space';
-import { messageOf } from '../failure.js';
+import { Failure, messageOf } from '../failure.js';
 import { bootPlugin } from '../plugin-app.js';
 import type { Settings } from '../settings.js';
 import { connectStorage, type StorageConnection } from '../storage-connection.js';
 import { counted, duration, shown } from '../text.js';
-import { variables } from '../variables.js';
-import { fault, faultOf, fine, unchecked, type CheckResult } from './check.js';
+import { textInVariables, variables } from '../variables.js';
+import { fault, faultOfLine, fine, unchecked, type CheckResult } from './check.js';
 
 const CHECKS = ['storage-settings', 'pending', 'parked', 'erasures'];
 const LONG_MS = 60_000;
 const MAX_PARKED = 1000;
+const COMPARE = `compare ${variables.storage} with the storage of your app`;
+const PAGE = 'docs/troubleshooting.md';
 
 /** Opens the storage, and looks. Nothing is sent from it. */
 export async function* checkStorage(settings: Settings): AsyncGenerator<CheckResult> {
@@ -51,14 +53,17 @@ export async function* checkStorage(settings: Settings): AsyncGenerator<CheckRes
 function notOpened(error: unknown): CheckResult {
   // `values` has each of its problems.
   if (error instanceof DebateSpaceOptionsError) return unchecked('storage', 'a value is missing or wrong');
-  return faultOf('storage', messageOf(error), `Compare ${variables.storage}.`);
+  if (error instanceof Failure) return fault('storage', error.problem, error.hint ?? COMPARE);
+  const { detail, hint = '' } = faultOfLine('storage', messageOf(error), COMPARE);
+  return fault('storage', detail, `${textInVariables(hint)}. ${PAGE} explains this line under "Storage".`);
 }
 
 /** What the engine itself warns of at boot. */
 function* checkEngine(outbox: DebateSpaceOutbox, engine: string): Generator<CheckResult> {
   yield fine('storage', `${engine} opens`);
   if (outbox.warnings.length === 0) yield fine('storage-settings', 'nothing to warn of');
-  for (const warning of outbox.warnings) yield faultOf('storage-settings', warning);
+  for (const warning of outbox.warnings)
+    yield faultOfLine('storage-settings', warning, `see ${PAGE}, "Boot warnings"`);
 }
 
 async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckResult> {
@@ -69,7 +74,7 @@ async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckRes
     : fault(
         'pending',
         `${waiting}, the oldest for ${duration(oldest)}`,
-        'Does an app that shares this storage run, and does the service answer it? Its log says why they wait.',
+        `See that an app that shares this storage runs and reaches the service; ${PAGE} has the lines of its log under "Logouts". Then look again with: debate-space outbox stats`,
       );
   const parked = await outbox.parked({ limit: MAX_PARKED });
   yield parked.length === 0 ? fine('parked', 'none') : parkedFault(parked);
@@ -77,12 +82,12 @@ async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckRes
 
 function parkedFault(parked: readonly ParkedLogout[]): CheckResult {
   const causes = [...new Set(parked.map(({ cause }) => cause))].join(', ');
-  const hints = [...new Set(parked.map(({ hint }) => hint))].join(' ');
+  const hints = [...new Set(parked.map(({ hint }) => textInVariables(hint)))].join('; ');
   const least = parked.length === MAX_PARKED ? 'at least ' : '';
   return fault(
     'parked',
     `${least}${counted(parked.length, 'logout')} parked (${causes})`,
-    `${hints} Then: debate-space outbox retry --all`,
+    `${hints}. ${PAGE} has the causes under "Causes of a parked logout". See them with: debate-space outbox parked; then: debate-space outbox retry --all`,
   );
 }
 
@@ -97,6 +102,6 @@ async function checkErasures(erasures: DebateSpaceErasures): Promise<CheckResult
   return fault(
     'erasures',
     `overdue or failed: ${late.map(shown).join(', ')}`,
-    'Look with: debate-space erasures status <reference>; fix the cause that the log of your app names, then: debate-space erasures retry <reference>',
+    `Look with: debate-space erasures status <reference>; fix the cause that the log of your app names (${PAGE}, "Causes of a failed erasure"), then: debate-space erasures retry <reference>`,
   );
 }

@@ -41,7 +41,7 @@ export interface RunningCommand {
   readonly out: () => string;
   readonly err: () => string;
   /** Resolves when stderr has this text. */
-  readonly told: (text: string) => Promise<void>;
+  readonly waitForStderr: (text: string) => Promise<void>;
   /** A person types a line. */
   readonly type: (line: string) => void;
   /** Ctrl-C. */
@@ -83,7 +83,7 @@ export function start(args: string, terminal: Terminal = {}): RunningCommand {
     code,
     out: () => written.out,
     err: () => written.err,
-    told: async (text) => {
+    waitForStderr: async (text) => {
       while (!written.err.includes(text)) await once(events, 'err');
     },
     type: (line) => {

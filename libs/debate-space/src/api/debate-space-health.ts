@@ -55,11 +55,11 @@ export class DebateSpaceHealth {
     if (leftMs > 0)
       problems.push(`the service requested a pause, which ends in ${Math.ceil(leftMs / 1000)} s`);
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
-    if (parked > 0) problems.push(`${parked} logouts are parked; see DebateSpaceOutbox.parked()`);
+    if (parked > 0) problems.push(`${parked} logouts are parked; see: npx debate-space outbox parked`);
     const oldestErasureMs = await this.#erasures.overdueMs();
     if (oldestErasureMs !== undefined) {
       const days = Math.floor(oldestErasureMs / DAY_MS);
-      problems.push(`an erasure is overdue, requested ${days} days ago; see DebateSpaceErasures.list()`);
+      problems.push(`an erasure is overdue, requested ${days} days ago; see: npx debate-space erasures list`);
     }
     const isDown = Math.max(oldest, unreadableMs) > downAfterMs;
     return { state: isDown ? 'down' : problems.length > 0 ? 'degraded' : 'up', problems, stats };

@@ -1,0 +1,71 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { configuredFor, run } from '../testing/command-line.js';
+import { faultOfLine, type CheckResult } from './check.js';
+
+const scene = scenario();
+let folder: string;
+let env: NodeJS.ProcessEnv;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'doctor-storage-'));
+  scene.afterwards(() => rm(folder, { recursive: true }));
+  env = configuredFor(scene.service, { DEBATE_SPACE_STORAGE: `lmdb:${folder}` });
+});
+
+async function checked(name: string): Promise<CheckResult | undefined> {
+  const results = JSON.parse((await run('doctor --json', { env })).out) as CheckResult[];
+  return results.find(({ check }) => check === name);
+}
+
+describe('doctor', () => {
+  it('names the variables to compare, the page of the causes and the commands for parked logouts', async () => {
+    scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout', times: 1 });
+    await run('logout alice --execute-here', { env });
+    expect(await checked('parked')).toEqual({
+      check: 'parked',
+      ok: false,
+      detail: '1 logout parked (404)',
+      hint: 'there is no such logout route; check DEBATE_SPACE_APPLICATION_NAME and DEBATE_SPACE_AUTH_URL. docs/troubleshooting.md has the causes under "Causes of a parked logout". See them with: debate-space outbox parked; then: debate-space outbox retry --all',
+    });
+  });
+
+  it('shows the whole problem of a storage that does not open, its hint, and the page for it', async () => {
+    await run('logout alice --no-wait', { env });
+    const [namespace = ''] = await readdir(folder);
+    const file = join(folder, namespace, 'storage-key');
+    await chmod(file, 0o600);
+    await rm(file);
+    expect(await checked('storage')).toEqual({
+      check: 'storage',
+      ok: false,
+      detail: `${file} is missing or damaged, and the uids in the storage cannot be read without it`,
+      hint: expect.stringMatching(
+        /^restore it from a backup.* DEBATE_SPACE_STORAGE_KEY, .* there\. docs\/troubleshooting\.md .*"Storage"\.$/,
+      ),
+    });
+  });
+
+  it('says what to give in place of a folder that is not there', async () => {
+    const path = join(folder, 'elsewhere');
+    env = { ...env, DEBATE_SPACE_STORAGE: `lmdb:${path}` };
+    expect(await checked('storage')).toMatchObject({
+      detail: `DEBATE_SPACE_STORAGE: there is no folder ${path}`,
+      hint: "give the path of your app's lmdb storage, and run this command as the app's user",
+    });
+  });
+
+  it('cuts a line of the plugin at its hint, and not at a semicolon before', () => {
+    const line = 'Others have changed it; nothing was changed; hint: repeat the call; later';
+    expect(faultOfLine('storage', line, 'none')).toMatchObject({
+      detail: 'Others have changed it; nothing was changed',
+      hint: 'repeat the call; later',
+    });
+    expect(faultOfLine('storage', 'The storage is closed', 'none')).toMatchObject({
+      detail: 'The storage is closed',
+      hint: 'none',
+    });
+  });
+});

@@ -1,0 +1,77 @@
+import session from 'express-session';
+import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import type { Browser } from './browser.js';
+import type { EndingHost, EndingStack } from './endings.js';
+import { logIn, SessionHost, uidIn } from './session-host.js';
+import { destroySession, onlySid } from './session-jobs.js';
+import { socketEndings, type SocketContext, type SocketEnding } from './socket-endings.js';
+import { socketKinds, type Acting, type Client, type SocketKind } from './socket-kinds.js';
+
+async function start(
+  kind: SocketKind,
+  act: (context: SocketContext) => unknown,
+  ending: SocketEnding | undefined,
+  debateSpace: DebateSpaceModuleOptions | undefined,
+): Promise<EndingHost> {
+  const store = new session.MemoryStore();
+  const sessions = session({ secret: 'only for tests', resave: false, saveUninitialized: false, store });
+  let current: { readonly browser: Browser; readonly client: Client } | undefined;
+  let sid = '';
+  const acting: Acting = async (request, gone) => {
+    if (!current) throw new Error('nobody has connected');
+    const { browser, client } = current;
+    const disconnect = async (): Promise<void> => {
+      client.close();
+      await gone;
+    };
+    await act({ request, store, browser, disconnect });
+  };
+  const host = await SessionHost.start({
+    store,
+    debateSpace,
+    act: destroySession,
+    login: {
+      mount: (app) => {
+        if (!kind.prepare) app.use(sessions);
+        kind.prepare?.({
+          app: app.getHttpAdapter().getInstance() as object,
+          server: app.getHttpServer(),
+          sessions,
+          acting,
+        });
+      },
+      logIn: (request, _, uid) => logIn(request, uid),
+      uidIn: (request) => uidIn(request),
+    },
+  });
+  const close = kind.serve?.(host, sessions, acting);
+  return {
+    app: host.app,
+    url: host.url,
+    stop: async () => {
+      (host.app.getHttpServer() as { closeAllConnections(): void }).closeAllConnections();
+      await close?.();
+      await host.stop();
+    },
+    reach: async (browser) => {
+      const client = await kind.connect(host.url, browser);
+      current = { browser, client };
+      sid = await onlySid(store);
+      await client.act();
+      await ending?.job?.(store, sid);
+      return () => {
+        client.close();
+      };
+    },
+  };
+}
+
+/** express-session behind sockets. */
+export const socketStacks: readonly EndingStack<SocketContext>[] = socketKinds.map((kind) => ({
+  name: `Sockets, ${kind.name}`,
+  endings: socketEndings,
+  start: (act, { name }, debateSpace) => {
+    const ending = socketEndings.find((row) => row.name === name);
+    return start(kind, act, ending, debateSpace);
+  },
+}));
