@@ -6,7 +6,7 @@ import { BsonStore } from './bson-store.js';
 import type { EndingStack } from './endings.js';
 import { expressEndings } from './express-endings.js';
 import { SHORT_MAX_AGE_MS, type ExpressContext, type ExpressEnding } from './express-endings/ending.js';
-import { onLambda, wiringsInParents } from './express-wirings.js';
+import { behindCalledApp, onLambda, wiringsInParents } from './express-wirings.js';
 import { FallibleStore } from './fallible-store.js';
 import { PrefixedStore } from './prefixed-store.js';
 import { onlySid } from './session-jobs.js';
@@ -106,6 +106,12 @@ const variants: readonly ExpressVariant[] = [
     has: isCore,
     host: () => ({ wiring }),
   })),
+  {
+    name: 'Express, behind another app that is called',
+    stack: 'express-session',
+    has: isCore,
+    host: () => ({ wiring: behindCalledApp }),
+  },
   {
     name: 'Express on AWS Lambda, @codegenie/serverless-express',
     stack: 'express-session',

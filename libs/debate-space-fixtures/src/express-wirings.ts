@@ -43,6 +43,18 @@ export const onNestsServer: ExpressWiring = async ({ create, mount, mountOutside
   return { app, url: await app.getUrl(), stop: () => app.close() };
 };
 
+/** Another Express app stands behind the sessions, and is called: it leaves its own prototype on the request. */
+export const behindCalledApp: ExpressWiring = (parts) => {
+  const called = express();
+  const mount = (app: Mountable): void => {
+    parts.mount(app);
+    app.use((request, response, next) => {
+      called(request, response, next);
+    });
+  };
+  return onNestsServer({ ...parts, mount });
+};
+
 const instanceOf = (app: NestExpressApplication): Express => app.getHttpAdapter().getInstance();
 
 /** A bigger Express app has the session middleware and the server; Nest is a part of it. */
