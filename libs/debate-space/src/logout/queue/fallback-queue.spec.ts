@@ -249,6 +249,21 @@ describe('the fallback queue', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
+  it('delivers what comes after a commit that gets no answer for good', async () => {
+    engine.state = 'silent';
+    const holding = held('a');
+    await holding;
+    const canceled = Promise.resolve(outbox.cancel('a')).catch(() => undefined);
+    engine.state = 'up';
+    await jest.advanceTimersByTimeAsync(20_000);
+    await canceled;
+    await held('b');
+    await outbox.release('b');
+    const claiming = outbox.claim(10);
+    await jest.advanceTimersByTimeAsync(5_000);
+    expect(ids(await claiming)).toEqual(['b']);
+  });
+
   it('leaves what is under way to the process that delivers it', async () => {
     engine.state = 'silent';
     await held('a');
