@@ -233,6 +233,19 @@ describe('the logout queue', () => {
       expect(await claim(one)).toEqual(['theirs']);
     });
 
+    it('take what a competing process has made due, when they have only retried', async () => {
+      const storage = new SharedStorage();
+      const [one, other] = [start(storage), start(storage)];
+      pend(other, ['again']);
+      expect(await claim(one)).toEqual(['again']);
+      pend(other, ['lost']);
+      storage.beforeCommit = () => claim(other, 1);
+      expect(await claim(one)).toEqual([]);
+      await one.retry('again', { attempts: 1, rejections: 0, cause: '503' }, LEASE);
+      pend(other, ['theirs']);
+      expect(await claim(one)).toEqual(['theirs']);
+    });
+
     it('begin at the front again, whatever was taken behind it', async () => {
       const storage = new SharedStorage();
       const [one, other] = [start(storage), start(storage)];
