@@ -146,6 +146,7 @@ describe('the token route', () => {
     ['expires_in 0', { ...good, expires_in: 0 }, 'no usable expires_in'],
     ['a negative expires_in', { ...good, expires_in: -1 }, 'no usable expires_in'],
     ['expires_in as text', { ...good, expires_in: '7200' }, 'no usable expires_in'],
+    ['an expires_in beyond all numbers', '{"access_token":"x","expires_in":1e999}', 'no usable expires_in'],
     ['created_at as text', { ...good, created_at: 'today' }, 'no usable created_at'],
     ['several of them', { expires_in: null }, 'no usable access_token, expires_in'],
     ['an array', [], 'is not an access token'],

@@ -29,6 +29,13 @@ describe('a page of the user list', () => {
     expect(read(body)).toMatchObject({ value: { page: { users: [alice], page: 1 }, last: false } });
   });
 
+  it('gives a host no prototype to copy with a user', () => {
+    const found = read('[{"uid":"alice","__proto__":{"isAdmin":true}}]');
+    if (!('value' in found)) throw found.failure;
+    const copied = Object.assign({}, found.value.page.users[0]) as Record<string, unknown>;
+    expect([copied.uid, copied.isAdmin]).toEqual(['alice', undefined]);
+  });
+
   it('has everything that the headers say', () => {
     const headers = {
       total: '45',
