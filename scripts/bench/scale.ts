@@ -65,7 +65,7 @@ export default async function scale(options: BenchOptions): Promise<void> {
     });
   if (writesFigures && cycles.length > 0)
     writeFigure('throughput-by-processes.svg', {
-      title: 'Logouts a second, held, released, claimed and finished, by processes that share a storage',
+      title: 'Logouts a second, by processes that share a storage',
       unit: 'logouts/s',
       isLogarithmic: false,
       points: COUNTS.map(String),

@@ -4,7 +4,7 @@ import { observe } from '../verdict/session-request.js';
 import type { PlatformListener } from './platform-listener.js';
 
 const LISTENERS = Symbol('listeners for session stores');
-/** Without a setter: what is set by it becomes a property of the receiver itself, for half of what `defineProperty` costs. */
+/** Without a setter: what is set by it becomes a property of the receiver itself, for less than `defineProperty` costs. */
 const PLAIN: object = Object.create(null) as object;
 
 /** As much of an Express app as is needed here. */
