@@ -79,7 +79,7 @@ describe('a host that translates the plugin to CommonJS without esModuleInterop'
 
   it('opens a tunnel through a proxy', async () => {
     const script = `
-      const { Transport } = require('./service/transport.js');
+      const { Transport } = require('./service/http/transport.js');
       const request = { method: 'GET', url: 'https://debate.invalid/', headers: {} };
       new Transport(5000).exchange(request, new AbortController().signal).catch(({ error, details }) => {
         const { reason, outcome } = details;
