@@ -148,6 +148,12 @@ describe('DebateSpaceModule', () => {
     await expect(boot(twice(), twice())).rejects.toThrow(which);
   });
 
+  it('is one module beside a host module that has a token of its name', async () => {
+    const own = { module: class HostModule {}, providers: [{ provide: 'DebateSpace', useValue: 1 }] };
+    const context = await boot(DebateSpaceModule.forRoot(using(scene.service)), own);
+    expect(context.get(DebateSpaceService).backchannelLogoutUrl).toContain(scene.service.url);
+  });
+
   it('may be imported by several modules, as one', async () => {
     const once = DebateSpaceModule.forRoot(using(scene.service));
     @Module({ imports: [once] })
