@@ -149,8 +149,9 @@ describe('DebateSpaceModule', () => {
   });
 
   it('is one module beside a host module that has a token of its name', async () => {
-    const own = { module: class HostModule {}, providers: [{ provide: 'DebateSpace', useValue: 1 }] };
-    const context = await boot(DebateSpaceModule.forRoot(using(scene.service)), own);
+    @Module({ providers: [{ provide: 'DebateSpace', useValue: 1 }] })
+    class HostModule {}
+    const context = await boot(DebateSpaceModule.forRoot(using(scene.service)), { module: HostModule });
     expect(context.get(DebateSpaceService).backchannelLogoutUrl).toContain(scene.service.url);
   });
 
