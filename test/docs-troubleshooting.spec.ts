@@ -276,7 +276,7 @@ describe('docs/getting-started.md', () => {
     const [, shown = ''] = /session stack: (Express, .*?);/.exec(boot) ?? [];
     expect(infos.join('\n')).toContain(shown);
     const recorder = new Recorder();
-    new EventLog(recorder).write({ type: 'session-store-found', store: 'RedisStore' });
+    new EventLog(recorder).write({ type: 'session-store-found', store: 'MemoryStore' });
     expect(pageOf('docs/getting-started.md')).toContain(`[DebateSpace] ${recorder.infos[0] ?? ''}\n`);
   });
 });

@@ -26,8 +26,8 @@ export interface EndsDebateSessionOptions {
   /**
    * Finds the user before the handler runs: in the request, which for GraphQL is that of its context, or in the client
    * of a WebSocket; everything else is in the context.
-   * @defaultValue `user`, or for socket.io `data.user` or `request.user` – a string, a number, or an object with `uid`,
-   * `id`, `sub` or `userId`
+   * @defaultValue `user`, or for socket.io `data.user` or `request.user` – a string, a number, an ObjectId, or an object
+   * with one of them in `uid`, `id`, `sub`, `userId` or `_id`
    */
   readonly uid?:
     | ((request: Readonly<Record<string, unknown>>, context: ExecutionContext) => string | number | undefined)

@@ -40,7 +40,7 @@ export interface DebateSpaceLogoutOptions {
    */
   onRelogin?: 'deliver' | 'drop' | undefined;
   /**
-   * How long a logout of the host may wait until the storage has it, in milliseconds. Then the session ends anyway, the
+   * How long an operation of the session store may wait until the storage has the logout, in milliseconds. Then the session ends anyway, the
    * logout continues from memory, and a `storage-degraded` event reports it. @defaultValue `250`
    */
   storageTimeoutMs?: number | undefined;

@@ -16,7 +16,7 @@ export interface DebateSpaceModuleOptions {
    * A function is called at boot and for each attempt, so that a key can be rotated while the app runs; it should cache.
    */
   secretKey: string | (() => string | Promise<string>);
-  /** The last part of the logout route (section 4.5). It names the place in the storage. */
+  /** The last part of the logout route (section 4.5). Applications of different names share nothing in a storage. */
   applicationName: string;
   /**
    * {auth_url}, the host root of the service; `https:`, except on loopback.

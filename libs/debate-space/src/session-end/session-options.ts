@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 export type SessionRecord = Readonly<Record<string, unknown>>;
 
 /** The uid under which the session's user was registered in the service; `undefined` for nobody. */
-export type SessionUid = (session: SessionRecord, request?: unknown) => string | undefined;
+export type SessionUid = (session: SessionRecord, request?: unknown) => string | number | undefined;
 
 /** The part of an express-session store that is needed; any store of that kind fits. */
 export interface SessionStore {
@@ -39,7 +39,8 @@ export interface DebateSpaceSessionOptions {
    * Finds the user in a session (docs/getting-started.md#which-user). One that throws names nobody, and a `fault` event
    * reports it.
    * @defaultValue the first of `session.passport.user`, `session.passport` (`@fastify/passport`), `session.user`,
-   * `session.userId`, `session.uid` that is a string, a number, or an object with `uid`, `id`, `sub`, `userId` or `_id`
+   * `session.userId`, `session.uid` that is a string, a number, an ObjectId, or an object with one of them in `uid`, `id`,
+   * `sub`, `userId` or `_id`
    */
   uid?: SessionUid | undefined;
   /** The store or stores to watch, and no others. @defaultValue every store that the app's requests bring along */

@@ -21,7 +21,7 @@ export interface DebateSpaceHttpOptions {
   /**
    * The axios adapter that sends the requests. `'http'` goes through `node:http`, where nock, msw and agents see the
    * requests; `'fetch'` through the global `fetch`; a function may add an agent, such as one for mutual TLS.
-   * @defaultValue ours, on undici's `Pool`, which sends two to three times as many requests as axios's own
+   * @defaultValue ours, on undici's `Pool`, which sends about twice as many requests as axios's own
    * @example adapter: (config) => axios.getAdapter('http')({ ...config, httpsAgent })
    */
   adapter?: HttpAdapter | undefined;

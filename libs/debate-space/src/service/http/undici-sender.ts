@@ -30,7 +30,7 @@ interface Route {
 }
 
 /**
- * Sends requests on undici: two to three times as many as axios's own adapter. It follows no redirect, and no status is
+ * Sends requests on undici: about twice as many as axios's own adapter. It follows no redirect, and no status is
  * an error. Rejects with {@link Unanswered}.
  */
 export class UndiciSender {
