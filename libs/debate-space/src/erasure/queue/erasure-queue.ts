@@ -5,6 +5,7 @@ import type { ErasureMaintenance } from './erasure-maintenance.js';
 import * as records from './erasure-records.js';
 import type { StoredBatch, StoredEntry } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
+import { GatheredChanges } from './gathered-changes.js';
 
 /** What became of an attempt that did not bring the end. */
 export interface Setback {
@@ -25,10 +26,14 @@ export interface FinishedErasure {
 
 /** The erasures to carry out. A claim whose lease was lost changes nothing – except by {@link finish}. */
 export class ErasureQueue implements JobQueue<ErasureClaim> {
+  readonly #changes: GatheredChanges;
+
   constructor(
     private readonly storage: ErasureStorage,
     private readonly maintenance: ErasureMaintenance,
-  ) {}
+  ) {
+    this.#changes = new GatheredChanges(storage);
+  }
 
   claim(limit: number): Promise<readonly ErasureClaim[]> {
     return claimErasures(this.storage, limit);
@@ -70,8 +75,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
    * @returns whether it may be sent; `false` when it was canceled or paused meanwhile, or when the lease was lost
    */
   markSending(claim: ErasureClaim): Promise<boolean> {
-    return this.storage.change(referenceOf(claim), async (change) => {
-      await preload(change, claim);
+    return this.#changes.make(referenceOf(claim), keysOf(claim), async (change) => {
       const entry = await claimedEntry(change, claim);
       if (!entry || !(await change.isWanted(entry))) return false;
       await change.put({ ...entry, attempts: entry.attempts + 1, unknown: true });
@@ -102,8 +106,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
    * @returns how many requests were sent, the references that have a receipt now, and the batches that are finished by it
    */
   finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure> {
-    return this.storage.change(referenceOf(claim), async (change) => {
-      await preload(change, claim);
+    return this.#changes.make(referenceOf(claim), keysOf(claim), async (change) => {
       const entry = await change.findEntry(claim.uidHash, claim.mode);
       if (entry?.id !== claim.id) return { attempts: 0, references: [], finished: [] };
       const references: string[] = [];
@@ -141,10 +144,11 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
 
 const referenceOf = ({ references: [reference = ''] }: ErasureClaim): string => reference;
 
-/** Reads the entry and its batches in one round trip. */
-async function preload(change: ErasureChange, { uidHash, mode, references }: ErasureClaim): Promise<void> {
-  await change.transaction.getAll([records.entryKey(uidHash, mode), ...references.map(records.batchKey)]);
-}
+/** The entry and its batches. */
+const keysOf = ({ uidHash, mode, references }: ErasureClaim): readonly string[] => [
+  records.entryKey(uidHash, mode),
+  ...references.map(records.batchKey),
+];
 
 /** @returns `undefined` when it is finished, or when the lease was lost */
 async function claimedEntry(change: ErasureChange, claim: ErasureClaim): Promise<StoredEntry | undefined> {
