@@ -453,7 +453,7 @@ describe('the erasure of many', () => {
 
   it('says that it is unknown whether it was stored when the storage does not answer, and names the reference', async () => {
     const asked = jest.spyOn(app.get(DebateSpaceErasures), 'requestMany');
-    asked.mockRejectedValueOnce(new StorageError('internals', 'leavers'));
+    asked.mockRejectedValueOnce(new StorageError('internals', undefined, 'leavers'));
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', leavers, list);
     expect(response.status).toBe(503);
@@ -580,7 +580,9 @@ describe('the answer to an error of the library', () => {
 
   it('to an erasure says that it is unknown whether it was stored, and names the reference', async () => {
     const asked = jest.spyOn(app.get(DebateSpaceErasures), 'request');
-    asked.mockImplementationOnce(({ reference }) => Promise.reject(new StorageError(secret, reference)));
+    asked.mockImplementationOnce(({ reference }) =>
+      Promise.reject(new StorageError(secret, undefined, reference)),
+    );
     const ada = await loggedIn('ada');
     const response = await ada.submit('/me/delete', { confirmation: 'ada' });
     const [{ reference = '' } = {}] = asked.mock.lastCall ?? [];
