@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
 import {
-  Clocks,
   DAY_MS,
   erasureProcess,
   erasureRows,
   RETENTION_MS,
+  twoErasureProcesses,
+  type Clocks,
   type ErasureProcess,
 } from 'debate-space-fixtures/erasure-process.js';
-import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import { seeded } from 'debate-space-fixtures/seeded.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';
@@ -23,13 +23,10 @@ const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n)
 
 let clocks: Clocks;
 let shared: DebateSpaceStorage;
-/** Two processes that share a storage. */
 let one: ErasureProcess;
 let other: ErasureProcess;
 beforeEach(() => {
-  clocks = new Clocks();
-  shared = openMemory();
-  [one, other] = [erasureProcess(shared, clocks), erasureProcess(shared, clocks)];
+  ({ clocks, shared, one, other } = twoErasureProcesses());
 });
 afterEach(() => {
   jest.restoreAllMocks();
