@@ -362,7 +362,7 @@ postgresServer.describe('the storage in Postgres', () => {
       });
     });
 
-    it('exists exactly if the host commits, under load', async () => {
+    it('keeps a commit exactly if the host commits, under load', async () => {
       const storage = await open();
       await pool.query('CREATE TABLE users (id int PRIMARY KEY)');
       await Promise.all(

@@ -198,7 +198,7 @@ redisServer.describe('the storage in Redis', () => {
     expect(JSON.stringify([error, String(error)])).not.toMatch(/secret|of-a-user/);
   });
 
-  it('makes nothing of a commit that the full memory refuses', async () => {
+  it('applies no part of a commit that the full memory refuses', async () => {
     const storage = await open(await connect());
     await storage.commit(none, values(['row:a', '1'], ['row:b', '1']));
     const client = await admin();

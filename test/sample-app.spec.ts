@@ -379,7 +379,7 @@ describe('the erasure of many', () => {
     expect(page).toMatch(/<td>canceled<\/td><td class="number">0 of 2</);
   });
 
-  it('says what is so after a cancellation: the bar is not full, and how many users are not erased', async () => {
+  it('shows after a cancellation a bar that is not full, and how many users are not erased', async () => {
     const admin = await loggedIn('admin');
     await sim.goDown();
     await admin.upload('/admin/erasures', leavers, list);
@@ -440,7 +440,7 @@ describe('the erasure of many', () => {
     for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
   });
 
-  it('keeps no file, whatever comes of it', async () => {
+  it('keeps no file, whatever becomes of the request', async () => {
     const { folder } = app.get(UploadedLists);
     const admin = await loggedIn('admin');
     for (const fields of [leavers, { ...leavers, confirmation: '' }]) {

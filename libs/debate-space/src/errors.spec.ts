@@ -34,7 +34,7 @@ describe('the errors', () => {
     expect(error.stack).toMatch(/: deleteUser: what happened\n/);
   });
 
-  it('of the storage have the hint in the message and of their own', () => {
+  it('of the storage have the hint in the message and as a property', () => {
     const error = new errors.StorageError('It fails', 'repair it', 'GDPR-1');
     expect(error).toMatchObject({ problem: 'It fails', hint: 'repair it', reference: 'GDPR-1' });
     expect(error.message).toBe('It fails; hint: repair it');

@@ -58,7 +58,7 @@ describe('a request whose outcome is unknown', () => {
   });
 
   it.each([1, 2, 3])(
-    'of many names the reference, whichever commit was not answered (%d)',
+    'names the reference of many users, whichever commit was not answered (%d)',
     async (number) => {
       loseAnswerOf(number);
       const request = { mode: 'delete', reference: 'list' } as const;
