@@ -70,7 +70,7 @@ describe('the commands of the docs', () => {
     for (const word of rest.filter((each) => each.startsWith('--'))) expect(options).toContain(word);
   });
 
-  it('has requests with curl that the simulator or an example takes', async () => {
+  it('have requests with curl that the simulator or an example takes', async () => {
     const service = await DebateSpaceSimulator.start();
     const requests = starting('curl ').filter(({ command }) => command.includes('4010'));
     expect(requests.length).toBeGreaterThan(0);

@@ -168,10 +168,22 @@ function textsOf(node: ts.Expression): string[] {
 /** Not a part of a longer text. */
 const isWhole = ({ parent }: ts.Node): boolean => !(isSum(parent) || ts.isParenthesizedExpression(parent));
 
-/** All texts in the sources; and of these, the lines for a logger, messages of a `StorageError`, and texts with a hint. */
+function valueOf(object: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {
+  const found = object.properties.find((property) => property.name?.getText() === name);
+  return found && ts.isPropertyAssignment(found) ? found.initializer : undefined;
+}
+
+/**
+ * All texts in the sources; and the lines that they make: for a logger, of a `StorageError` or another `problem` with its
+ * `hint`, and texts with a hint.
+ */
 function textsInSources(): { readonly all: ReadonlySet<string>; readonly lines: ReadonlySet<string> } {
   const all = new Set<string>();
   const lines = new Set<string>();
+  const addLines = (problem: ts.Expression, hint?: ts.Expression): void => {
+    const hints = hint ? textsOf(hint).map((text) => `; hint: ${text}`) : [''];
+    for (const text of textsOf(problem)) for (const end of hints) lines.add(text + end);
+  };
   const visit = (node: ts.Node): void => {
     if (ts.isExpression(node) && isWhole(node)) {
       for (const text of textsOf(node)) {
@@ -181,9 +193,12 @@ function textsInSources(): { readonly all: ReadonlySet<string>; readonly lines: 
     }
     if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
       const callee = node.expression.getText();
-      const [line] = node.arguments ?? [];
-      if (line && /^StorageError$|[lL]ogger\.(warn|error)$/.test(callee))
-        for (const text of textsOf(line)) lines.add(text);
+      const [line, hint] = node.arguments ?? [];
+      if (line && /^StorageError$|[lL]ogger\.(warn|error)$/.test(callee)) addLines(line, hint);
+    }
+    if (ts.isObjectLiteralExpression(node)) {
+      const [problem, hint] = ['problem', 'hint'].map((name) => valueOf(node, name));
+      if (problem && hint) addLines(problem, hint);
     }
     ts.forEachChild(node, visit);
   };
@@ -257,7 +272,8 @@ describe(path, () => {
   });
 
   it('has no entry for a line that the plugin does not write', () => {
-    const all = [...textsInSources().all].join('\n');
+    const { all: texts, lines: whole } = textsInSources();
+    const all = [...texts, ...whole].join('\n');
     const logged = Object.values(events).flatMap((each) => loggedOf(each));
     const stale = lines
       .filter((entry) => !logged.some((line) => patternOf(entry).test(line)))

@@ -258,12 +258,12 @@ for (const kind of keptPlaces) {
       inspect(value, { depth: Infinity, showHidden: true, maxArrayLength: null, maxStringLength: null }),
     ];
 
-    it('at the service, but who was not to be erased after all', () => {
+    it('at the service, except the users who were not to be erased after all', () => {
       const left = service.users.all().flatMap(({ uid }) => uid ?? []);
       expect(left.toSorted()).toEqual([uidOf('canceled'), uidOf('vetoed')]);
     });
 
-    it('of their logouts, but of the user whom a veto has kept', () => {
+    it('of their logouts, except those of the user whom a veto has kept', () => {
       expect(story.parked).toEqual([uidOf('vetoed')]); // who remains a user, and is logged out like any other
     });
 

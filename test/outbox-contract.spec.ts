@@ -140,7 +140,7 @@ const contract = (kind: OutboxKind): void => {
     expect(ids(await claimNext(1))).toEqual(['late']);
   });
 
-  it('gives nothing out twice, to claims at the same time either', async () => {
+  it('gives nothing out twice, also to claims at the same time', async () => {
     await pend(...Array.from({ length: 20 }, (_, n) => `e-${n}`));
     const claims = await Promise.all(Array.from({ length: 10 }, async () => outbox.claim(3, LONG)));
     const claimed = claims.flatMap(ids);

@@ -5,7 +5,11 @@ import {
   redisStorage,
   type RedisStorageOptions,
 } from '../libs/debate-space/src/storage/redis/redis-storage.js';
-import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
+import type {
+  DebateSpaceStorage,
+  StorageContext,
+  StorageWarning,
+} from '../libs/debate-space/src/storage/storage.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
 import {
   redisClients,
@@ -194,7 +198,7 @@ redisServer.describe('the storage in Redis', () => {
     expect(JSON.stringify([error, String(error)])).not.toMatch(/secret|of-a-user/);
   });
 
-  it('makes nothing of a commit that the full memory refuses', async () => {
+  it('applies no part of a commit that the full memory refuses', async () => {
     const storage = await open(await connect());
     await storage.commit(none, values(['row:a', '1'], ['row:b', '1']));
     const client = await admin();
@@ -279,7 +283,7 @@ redisServer.describe('the storage in Redis', () => {
   });
 
   describe('warns', () => {
-    const warnings = async (): Promise<readonly string[] | undefined> =>
+    const warnings = async (): Promise<readonly StorageWarning[] | undefined> =>
       (await open(await connect())).warnings;
     afterEach(async () => {
       const client = await admin();
@@ -289,8 +293,8 @@ redisServer.describe('the storage in Redis', () => {
     it('of a Redis that may lose what it has', async () => {
       await (await admin()).configSet('maxmemory-policy', 'allkeys-lru');
       expect(await warnings()).toEqual([
-        expect.stringMatching(/no append-only file.*hint: set appendonly yes/),
-        expect.stringMatching(/allkeys-lru.*hint: set maxmemory-policy noeviction/),
+        { problem: expect.stringContaining('no append-only file'), hint: 'set appendonly yes' },
+        { problem: expect.stringContaining('allkeys-lru'), hint: 'set maxmemory-policy noeviction' },
       ]);
     });
 

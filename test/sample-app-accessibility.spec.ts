@@ -115,7 +115,7 @@ chromium.describe('every page of the sample app', () => {
     expect(await page.evaluate<string>(outline)).not.toBe('none');
   }
 
-  it('is used with the keyboard alone: from the login to my own erasure', async () => {
+  it('works with the keyboard alone: from the login to my own erasure', async () => {
     const page = await host.visitor();
     await page.goto('/');
     await page.keyboard.press('Tab');
@@ -143,7 +143,7 @@ chromium.describe('every page of the sample app', () => {
     expect(host.sim.users.wasDeleted('ada')).toBe(true);
   });
 
-  it('is used with the keyboard alone: from a file to the end of a bulk erasure', async () => {
+  it('works with the keyboard alone: from a file to the end of a bulk erasure', async () => {
     const page = await host.loggedIn('admin');
     page.on('filechooser', () => undefined); // asks Chromium early for the event, not while the key is pressed
     await tabTo(page, 'a[href="/admin"]');

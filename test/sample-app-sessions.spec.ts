@@ -99,7 +99,7 @@ describe('a request to another host name', () => {
     'localhost.rebound.example',
     '127.0.0.1.nip.io',
     'x y',
-  ])('is refused, as a site has it whose name resolves to this machine: %s', async (name) => {
+  ])('is refused, such as the name of a site that resolves to this machine: %s', async (name) => {
     const { status, page } = await answerTo(name);
     expect([status, page.includes('_csrf')]).toEqual([421, false]);
   });

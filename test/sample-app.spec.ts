@@ -379,7 +379,7 @@ describe('the erasure of many', () => {
     expect(page).toMatch(/<td>canceled<\/td><td class="number">0 of 2</);
   });
 
-  it('says what is so after a cancellation: the bar is not full, and how many users are not erased', async () => {
+  it('shows after a cancellation a bar that is not full, and how many users are not erased', async () => {
     const admin = await loggedIn('admin');
     await sim.goDown();
     await admin.upload('/admin/erasures', leavers, list);
@@ -440,7 +440,7 @@ describe('the erasure of many', () => {
     for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
   });
 
-  it('keeps no file, whatever comes of it', async () => {
+  it('keeps no file, whatever becomes of the request', async () => {
     const { folder } = app.get(UploadedLists);
     const admin = await loggedIn('admin');
     for (const fields of [leavers, { ...leavers, confirmation: '' }]) {
@@ -453,7 +453,7 @@ describe('the erasure of many', () => {
 
   it('says that it is unknown whether it was stored when the storage does not answer, and names the reference', async () => {
     const asked = jest.spyOn(app.get(DebateSpaceErasures), 'requestMany');
-    asked.mockRejectedValueOnce(new StorageError('internals', 'leavers'));
+    asked.mockRejectedValueOnce(new StorageError('internals', undefined, 'leavers'));
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', leavers, list);
     expect(response.status).toBe(503);
@@ -580,7 +580,9 @@ describe('the answer to an error of the library', () => {
 
   it('to an erasure says that it is unknown whether it was stored, and names the reference', async () => {
     const asked = jest.spyOn(app.get(DebateSpaceErasures), 'request');
-    asked.mockImplementationOnce(({ reference }) => Promise.reject(new StorageError(secret, reference)));
+    asked.mockImplementationOnce(({ reference }) =>
+      Promise.reject(new StorageError(secret, undefined, reference)),
+    );
     const ada = await loggedIn('ada');
     const response = await ada.submit('/me/delete', { confirmation: 'ada' });
     const [{ reference = '' } = {}] = asked.mock.lastCall ?? [];

@@ -115,7 +115,7 @@ describe('a session with a user in which no uid is found', () => {
       put: ({ session }) => Object.assign(session, { 'oauth2:example': { state: 'x' } }),
     },
   ];
-  it.each(others)('is none when the session has $name', async ({ put }) => {
+  it.each(others)('is no warning when the session has $name', async ({ put }) => {
     expect(await warningsAfterLogins({ login: keeping(put) })).toEqual([]);
   });
 
@@ -127,7 +127,7 @@ describe('a session with a user in which no uid is found', () => {
     expect(warnings[0]?.hint).toContain('make session.uid return the uid');
   });
 
-  it('is none when the host’s own session.uid finds each user', async () => {
+  it('is no warning when the host’s own session.uid finds each user', async () => {
     const uid: SessionUid = ({ user }) => (user as { username: string } | undefined)?.username;
     const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
     expect(await warningsAfterLogins({ login }, { session: { uid } })).toEqual([]);

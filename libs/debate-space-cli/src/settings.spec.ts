@@ -60,7 +60,7 @@ describe('the settings', () => {
     ['postgres://db/app', true],
     ['lmdb:storage', false],
     ['memory', false],
-  ])('of the storage %s: a missing storage key is a problem: %p', (text, isMissed) => {
+  ])('report a missing storage key with the storage %s: %p', (text, isMissed) => {
     const keyless = expect.objectContaining({ option: 'DEBATE_SPACE_STORAGE_KEY', problem: 'is not set' });
     const missed = (more: Record<string, string>) =>
       settings({ DEBATE_SPACE_STORAGE: text, ...more }).problems;

@@ -71,7 +71,7 @@ describe('a list of uids', () => {
     expect(await uids(bytes(csv, 1), 'csv')).toEqual(odd);
   });
 
-  it('is empty when it is', async () => {
+  it('has no uids when its text has none', async () => {
     expect(await uids(bytes(''), 'lines')).toEqual([]);
     expect(await uids(bytes('\n\n'), 'ndjson')).toEqual([]);
     expect(await uids(bytes('uid\n'), 'csv')).toEqual([]);

@@ -10,6 +10,7 @@ import { ErasureStorage } from '../../debate-space/src/erasure/queue/erasure-sto
 import { Secret } from '../../debate-space/src/secrets/secret.js';
 import type { DebateSpaceStorage } from '../../debate-space/src/storage/storage.js';
 import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';
+import { openMemory } from './outbox-engines.js';
 
 export const DAY_MS = 86_400_000;
 export const YEAR_MS = 365 * DAY_MS;
@@ -73,6 +74,13 @@ export function erasureProcess(shared: DebateSpaceStorage, clocks: Clocks, stora
 }
 
 export type ErasureProcess = ReturnType<typeof erasureProcess>;
+
+/** Two processes that share a storage in memory, with {@link Clocks} of their own. */
+export function twoErasureProcesses() {
+  const clocks = new Clocks();
+  const shared = openMemory();
+  return { clocks, shared, one: erasureProcess(shared, clocks), other: erasureProcess(shared, clocks) };
+}
 
 /** All rows of erasures. */
 export async function erasureRows(

@@ -34,6 +34,14 @@ describe('the errors', () => {
     expect(error.stack).toMatch(/: deleteUser: what happened\n/);
   });
 
+  it('of the storage have the hint in the message and as a property', () => {
+    const error = new errors.StorageError('It fails', 'repair it', 'GDPR-1');
+    expect(error).toMatchObject({ problem: 'It fails', hint: 'repair it', reference: 'GDPR-1' });
+    expect(error.message).toBe('It fails; hint: repair it');
+    expect(Object.keys(error)).not.toContain('hint');
+    expect(new errors.StorageError('It fails').message).toBe('It fails');
+  });
+
   it('list every problem of the options', () => {
     const problems = [
       { option: 'apiKey', problem: 'is missing', hint: 'copy it' },

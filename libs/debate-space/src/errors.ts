@@ -70,16 +70,20 @@ export class DebateSpaceOptionsError extends DebateSpaceError {
 }
 
 /**
- * The storage cannot be used. At boot it stops the app, and the message has a hint. Later the outcome of a change is
- * unknown: it may have been made.
+ * The storage cannot be used. At boot it stops the app, and has a hint. Later the outcome of a change is unknown: it may
+ * have been made.
  */
 export class StorageError extends DebateSpaceError {
   readonly code = 'ERR_DEBATE_SPACE_STORAGE';
+  declare readonly problem: string;
+  /** How to fix it. */
+  declare readonly hint?: string;
   /** Of `DebateSpaceErasures.request` and `requestMany`: the erasure that may have been stored all the same. */
   declare readonly reference?: string;
 
-  constructor(message: string, reference?: string) {
-    super(message);
+  constructor(problem: string, hint?: string, reference?: string) {
+    super(hint === undefined ? problem : `${problem}; hint: ${hint}`);
+    Object.defineProperties(this, { problem: { value: problem }, hint: { value: hint } }); // not enumerable
     if (reference !== undefined) this.reference = reference;
   }
 }

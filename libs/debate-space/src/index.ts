@@ -69,6 +69,7 @@ export type {
   StorageRow,
   StorageValues,
   StorageView,
+  StorageWarning,
 } from './storage/storage.js';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/user-list.js';

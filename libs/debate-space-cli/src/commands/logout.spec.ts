@@ -50,7 +50,7 @@ describe('logout', () => {
     expect(err()).toContain('run the command again');
   });
 
-  it('leaves it to the app only through a storage that both use', async () => {
+  it('leaves the logout to the app only through a storage that both use', async () => {
     const { code, err } = await run('logout ada --no-wait', { env });
     expect(code).toBe(3);
     expect(err).toContain('DEBATE_SPACE_STORAGE');
@@ -76,7 +76,7 @@ for (const storage of sharedStorages) {
       env = configuredFor(service, await server.place());
     });
 
-    it('leaves it to the app, and watches until somebody has sent it', async () => {
+    it('leaves the logout to the app, and watches until a process has sent it', async () => {
       const watching = start('logout ada', { env });
       await watching.waitForStderr('this only watches');
       expect(service.received.all).toEqual([]);
@@ -88,7 +88,7 @@ for (const storage of sharedStorages) {
       expect(service.received.logouts.toSorted()).toEqual(['ada', 'ada', 'nobody']);
     });
 
-    it('keeps it for the app when it is interrupted', async () => {
+    it('keeps the logout for the app when the command is interrupted', async () => {
       const { code, waitForStderr, interrupt, err } = start('logout ada', { env });
       await waitForStderr('this only watches');
       interrupt();

@@ -104,11 +104,14 @@ for (const storage of sharedStorages) {
         expect(err).toContain('1 id of no parked logout.');
       });
 
-      it.each(['retry', 'discard --yes'])('must be named, or all of it: %s', async (command) => {
-        expect(await run(`outbox ${command}`, { env })).toMatchObject({ code: 2 });
-        expect(await run(`outbox ${command} --all some-id`, { env })).toMatchObject({ code: 2 });
-        expect(await run(`outbox ${command} some-id`, { env })).toMatchObject({ code: 1 });
-      });
+      it.each(['retry', 'discard --yes'])(
+        'is chosen by ids or by --all, and not by both or neither: %s',
+        async (command) => {
+          expect(await run(`outbox ${command}`, { env })).toMatchObject({ code: 2 });
+          expect(await run(`outbox ${command} --all some-id`, { env })).toMatchObject({ code: 2 });
+          expect(await run(`outbox ${command} some-id`, { env })).toMatchObject({ code: 1 });
+        },
+      );
     });
   });
 }

@@ -26,9 +26,3 @@ export function unchecked(check: string, why: string): CheckResult {
 export function faultOfOption(check: string, { option, problem, hint }: OptionProblem): CheckResult {
   return fault(check, `${option} ${problem}`, hint);
 }
-
-/** @param line as the plugin logs it: what happened, then `hint:` and how to fix it */
-export function faultOfLine(check: string, line: string, otherwise: string): CheckResult {
-  const [, detail = line, hint = otherwise] = /^(.*?)[.;]? hint: (.*)$/s.exec(line) ?? [];
-  return fault(check, detail, hint);
-}

@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { configuredFor, run } from '../testing/command-line.js';
-import { faultOfLine, type CheckResult } from './check.js';
+import type { CheckResult } from './check.js';
 
 const scene = scenario();
 let folder: string;
 let env: NodeJS.ProcessEnv;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'doctor-storage-'));
+  // The doctor takes problem and hint from the error: the word in a path misleads nobody.
+  folder = await mkdtemp(join(tmpdir(), 'doctor; hint: storage-'));
   scene.afterwards(() => rm(folder, { recursive: true }));
   env = configuredFor(scene.service, { DEBATE_SPACE_STORAGE: `lmdb:${folder}` });
 });
@@ -54,18 +55,6 @@ describe('doctor', () => {
     expect(await checked('storage')).toMatchObject({
       detail: `DEBATE_SPACE_STORAGE: there is no folder ${path}`,
       hint: "give the path of your app's lmdb storage, and run this command as the app's user",
-    });
-  });
-
-  it('cuts a line of the plugin at its hint, and not at a semicolon before', () => {
-    const line = 'Others have changed it; nothing was changed; hint: repeat the call; later';
-    expect(faultOfLine('storage', line, 'none')).toMatchObject({
-      detail: 'Others have changed it; nothing was changed',
-      hint: 'repeat the call; later',
-    });
-    expect(faultOfLine('storage', 'The storage is closed', 'none')).toMatchObject({
-      detail: 'The storage is closed',
-      hint: 'none',
     });
   });
 });

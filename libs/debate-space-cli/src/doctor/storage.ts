@@ -3,6 +3,7 @@ import {
   DebateSpaceOptionsError,
   DebateSpaceOutbox,
   type ParkedLogout,
+  type StorageWarning,
 } from 'nestjs-debate-space';
 import { Failure, messageOf } from '../failure.js';
 import { bootPlugin } from '../plugin-app.js';
@@ -10,7 +11,7 @@ import type { Settings } from '../settings.js';
 import { connectStorage, type StorageConnection } from '../storage-connection.js';
 import { counted, duration, shown } from '../text.js';
 import { textInVariables, variables } from '../variables.js';
-import { fault, faultOfLine, fine, unchecked, type CheckResult } from './check.js';
+import { fault, fine, unchecked, type CheckResult } from './check.js';
 
 const CHECKS = ['storage-settings', 'pending', 'parked', 'erasures'];
 const LONG_MS = 60_000;
@@ -54,16 +55,15 @@ function notOpened(error: unknown): CheckResult {
   // `values` has each of its problems.
   if (error instanceof DebateSpaceOptionsError) return unchecked('storage', 'a value is missing or wrong');
   if (error instanceof Failure) return fault('storage', error.problem, error.hint ?? COMPARE);
-  const { detail, hint = '' } = faultOfLine('storage', messageOf(error), COMPARE);
-  return fault('storage', detail, `${textInVariables(hint)}. ${PAGE} explains this line under "Storage".`);
+  const { problem = messageOf(error), hint = COMPARE } = Object(error) as Partial<StorageWarning>;
+  return fault('storage', problem, `${textInVariables(hint)}. ${PAGE} explains this line under "Storage".`);
 }
 
 /** What the engine itself warns of at boot. */
 function* checkEngine(outbox: DebateSpaceOutbox, engine: string): Generator<CheckResult> {
   yield fine('storage', `${engine} opens`);
   if (outbox.warnings.length === 0) yield fine('storage-settings', 'nothing to warn of');
-  for (const warning of outbox.warnings)
-    yield faultOfLine('storage-settings', warning, `see ${PAGE}, "Boot warnings"`);
+  for (const { problem, hint } of outbox.warnings) yield fault('storage-settings', problem, hint);
 }
 
 async function* checkLogouts(outbox: DebateSpaceOutbox): AsyncGenerator<CheckResult> {

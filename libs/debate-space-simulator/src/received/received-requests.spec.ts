@@ -90,7 +90,7 @@ describe('waitFor', () => {
     );
   });
 
-  it('says so when nothing came', async () => {
+  it('rejects on time-out and says that nothing came', async () => {
     const sim = await start();
     const waiting = sim.received.waitFor(() => true, { timeoutMs: 5 });
     await expect(waiting).rejects.toThrow('1 matching request(s). Nothing was received.');

@@ -46,7 +46,7 @@ describe.each(copies)('a host with $name', ({ rxjs }) => {
   });
 });
 
-it('the second copy of RxJS is one', () => {
+it('this test has two copies of RxJS', () => {
   expect(copies[1]?.rxjs.Subscriber).not.toBe(ownRxjs.Subscriber);
 });
 

@@ -34,7 +34,7 @@ describe('a request whose outcome is unknown', () => {
     let commits = 0;
     lost = jest.spyOn(storage, 'commit').mockImplementation(async (checks, changes) => {
       const made = await commit(checks, changes);
-      if ((commits += 1) >= number) throw new StorageError('no answer');
+      if ((commits += 1) >= number) throw new StorageError('no answer', 'look there');
       return made;
     });
   }
@@ -47,8 +47,9 @@ describe('a request whose outcome is unknown', () => {
 
   it('names the reference that the caller has not given', async () => {
     loseAnswerOf(1);
-    const { reference = '', message } = await errorOf(erasures.request({ uid: 'alice', mode: 'delete' }));
-    expect(message).toBe(`Erasure ${reference}: no answer`);
+    const error = await errorOf(erasures.request({ uid: 'alice', mode: 'delete' }));
+    const { reference = '' } = error;
+    expect(error).toMatchObject({ problem: `Erasure ${reference}: no answer`, hint: 'look there' });
     expect(await erasures.status(reference)).toMatchObject({ total: 1, waiting: 1 });
     expect(await erasures.request({ uid: 'alice', mode: 'delete' })).toMatchObject({
       reference,
@@ -57,7 +58,7 @@ describe('a request whose outcome is unknown', () => {
   });
 
   it.each([1, 2, 3])(
-    'of many names the reference, whichever commit was not answered (%d)',
+    'names the reference of many users, whichever commit was not answered (%d)',
     async (number) => {
       loseAnswerOf(number);
       const request = { mode: 'delete', reference: 'list' } as const;

@@ -234,5 +234,5 @@ export class DebateSpaceErasures {
 /** A `StorageError` names the erasure, so that the caller can look whether it was stored. */
 function named(error: unknown, reference: string): unknown {
   if (!(error instanceof StorageError)) return error;
-  return new StorageError(`Erasure ${reference}: ${error.message}`, reference);
+  return new StorageError(`Erasure ${reference}: ${error.problem}`, error.hint, reference);
 }

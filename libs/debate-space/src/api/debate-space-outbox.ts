@@ -5,7 +5,7 @@ import type { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { inTime } from '../logout/queue/pending-writes.js';
 import type { FinishedEntry, LogoutCounts, WaitingJob } from '../logout/logout.js';
 import type { EndReason } from '../events.js';
-import type { StorageEngine } from '../storage/storage.js';
+import type { StorageEngine, StorageWarning } from '../storage/storage.js';
 import { assertUid } from '../uid.js';
 
 /** How the logouts of this application stand. No personal data. */
@@ -59,7 +59,7 @@ export interface OutboxParts {
   readonly queue: LogoutQueue;
   readonly logouts: FallbackQueue;
   readonly engine: Pick<StorageEngine, 'name' | 'durable'>;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly StorageWarning[];
   readonly breaker: CircuitBreaker;
 }
 
@@ -74,8 +74,8 @@ export class DebateSpaceOutbox {
     this.#parts = parts;
   }
 
-  /** What to change in the place of the storage, as it was at boot; whole sentences. */
-  get warnings(): readonly string[] {
+  /** What to change in the place of the storage, as it was at boot. */
+  get warnings(): readonly StorageWarning[] {
     return this.#parts.warnings;
   }
 

@@ -12,7 +12,7 @@ const request = { user: { sub: 'alice' } };
 const client = { user: 'alice' };
 const response = { once: () => undefined };
 
-describe('who asks a handler', () => {
+describe('the caller of a handler', () => {
   it.each([
     { who: 'the request of HTTP', args: [request], type: 'http' },
     { who: 'the message of a microservice', args: [{ user: 7 }], type: 'rpc', uid: '7' },
@@ -50,7 +50,7 @@ describe('who asks a handler', () => {
     },
     { who: 'a WebSocket by nothing', args: [client], type: 'ws', marks: [] },
     { who: 'a microservice by nothing', args: [{ user: 7 }, {}], type: 'rpc', marks: [] },
-  ])('is known again in $who', ({ type, args, marks }) => {
+  ])('is recognized again in $who', ({ type, args, marks }) => {
     expect(callOf(type, ...args).marks.filter((mark) => mark !== undefined)).toEqual(marks);
   });
 });

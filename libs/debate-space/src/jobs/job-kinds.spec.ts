@@ -213,7 +213,7 @@ describe('the job runner', () => {
   it.each([
     ['could not be renewed', LEASE_MS],
     ['ran out while the process hung', 0],
-  ])('begins nothing whose lease %s', async (_what, ms) => {
+  ])('begins no job whose lease %s', async (_what, ms) => {
     const queue = add('a', 1, 4);
     jest.spyOn(queue, 'renew').mockImplementation(() => {
       throw new TypeError('the network is down');

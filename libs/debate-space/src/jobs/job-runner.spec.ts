@@ -99,7 +99,7 @@ describe('the job runner', () => {
     for (const runner of opened.splice(0)) await runner.drain(0);
   });
 
-  it('delivers what is there at the start and what comes later, once', async () => {
+  it('delivers each logout once, those of before the start and those that come later', async () => {
     const bench = new Bench(memory(), () => ok);
     await bench.add('before');
     bench.runner.start();
@@ -114,7 +114,7 @@ describe('the job runner', () => {
     expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
   });
 
-  it('does nothing for a hold, whose response is waiting', async () => {
+  it('claims nothing for a hold, whose response is waiting', async () => {
     const bench = new Bench(memory(), () => ok);
     const claim = jest.spyOn(bench.outbox, 'claim');
     bench.runner.start();
@@ -128,7 +128,7 @@ describe('the job runner', () => {
     await bench.until('logout-delivered');
   });
 
-  it('delivers nothing that is held, and what is held too long', async () => {
+  it('delivers a held logout after its lease has ended, and not before', async () => {
     const bench = new Bench(memory(), () => ok);
     bench.runner.start();
     await bench.outbox.hold({ id: 'slow', uid: 'slow', reason: 'destroyed', endedAt: 0 }, LONG);
@@ -282,7 +282,7 @@ describe('the job runner', () => {
     expect(bench.of('logout-delivered')).toHaveLength(5);
   });
 
-  describe('draining', () => {
+  describe('drain()', () => {
     it('ends immediately when nothing is pending', async () => {
       const bench = new Bench(memory(), () => ok);
       bench.runner.start();
@@ -306,7 +306,7 @@ describe('the job runner', () => {
       expect(await bench.drain(30)).toBe(7);
     });
 
-    it('is the end: what comes later stays where it is', async () => {
+    it('leaves what comes later where it is', async () => {
       const bench = new Bench(memory(), () => ok);
       bench.runner.start();
       await bench.drain(LONG);

@@ -21,7 +21,7 @@ export function bootWarnings(
     signer.weakness(hashKey),
     isDirect && expiry !== false && !options.storage.durable ? FORGETFUL : undefined,
     isDirect && expiry === false && policy === 'last' ? UNENDING : undefined,
-    ...(storage.warnings ?? []),
+    ...(storage.warnings ?? []).map(({ problem, hint }) => `${problem}; hint: ${hint}`),
     sharedApiKeyWarning(options, modules),
   ].filter((warning) => warning !== undefined);
 }

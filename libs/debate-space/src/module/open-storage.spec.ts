@@ -83,7 +83,7 @@ describe('the key for uids at rest', () => {
   });
 
   it.each([[storageKey], [storageKey, 'the storage key before it']])(
-    'is the one that is given, or are those',
+    'is the given key, or each of the given keys',
     async (...given) => {
       for (const storage of [memoryStorage(), new KeylessStorage()])
         expect(revealed(await open(storage, { storageKey: given }))).toEqual(given);
@@ -203,7 +203,7 @@ describe('the namespace of an application', () => {
   });
 });
 
-describe('the outbox of the version before', () => {
+describe('the outbox of an earlier version', () => {
   // As that version named its places: after the API key, later after the storage key.
   it.each([
     ['the API key', 'PeEW2dXeAtXpsWDFgjsz30'],
@@ -214,7 +214,7 @@ describe('the outbox of the version before', () => {
     expect(storage.opened[0]?.formerNamespaces).toContain(name);
   });
 
-  it('in LMDB is refused with one line, before there is another', async () => {
+  it('in LMDB is refused with one line, before a new folder is made', async () => {
     const path = await folder();
     const former = join(path, 'PeEW2dXeAtXpsWDFgjsz30');
     await mkdir(former);

@@ -191,7 +191,7 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
 ];
 
 describe('the options', () => {
-  it('are completed', async () => {
+  it('have their defaults', async () => {
     const { apiKey, secretKey, ...rest } = resolveOptions(required, {});
     expect([apiKey.reveal(), (await secretKey.current()).reveal()]).toEqual([
       required.apiKey,
@@ -291,7 +291,7 @@ describe('the options', () => {
     expect(problems({ authUrl: undefined })).toEqual([expect.stringContaining('DEBATE_SPACE_AUTH_URL')]);
   });
 
-  it('may be plain HTTP when the host says so', () => {
+  it('may have an authUrl in plain HTTP when http.allowInsecureHttp is true', () => {
     const http = { allowInsecureHttp: true };
     expect(resolveOptions({ ...required, authUrl: 'http://debate.internal', http }, {}).authUrl).toBe(
       'http://debate.internal',

@@ -74,7 +74,7 @@ describe('a sealed text', () => {
     for (const other of ['sid', 'ä🦊\n', `${sealed}AAAA`]) expect(sealer.open(other, record)).toBeUndefined();
   });
 
-  it('keeps a sealer that shows no key', () => {
+  it('is made by a sealer that shows no key', () => {
     const shown = inspect(sealer, { depth: Infinity, showHidden: true, getters: true });
     expect(shown + JSON.stringify(sealer)).not.toContain(key);
   });

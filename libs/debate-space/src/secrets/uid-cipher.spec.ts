@@ -61,7 +61,7 @@ describe('the uid in a record', () => {
     expect(plain.hashes('alice')).toEqual(underA.hashes('alice'));
   });
 
-  it('is kept by a cipher that shows no key', () => {
+  it('is sealed by a cipher that shows no key', () => {
     const shown = inspect(underA, { depth: Infinity, showHidden: true, getters: true });
     expect(shown + JSON.stringify(underA)).not.toContain('storage key');
   });

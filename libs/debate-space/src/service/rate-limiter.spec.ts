@@ -109,7 +109,7 @@ describe('the rate limiter', () => {
     expect(Math.min(...arrivals) - refused).toBeGreaterThanOrEqual(999);
   });
 
-  it('can be removed', async () => {
+  it('lets every request through when the limit is false', async () => {
     const limiter = new RateLimiter(false);
     for (let slot = 0; slot < 1000; slot += 1) await take(limiter);
   });
@@ -140,7 +140,7 @@ describe('the rate limiter', () => {
     await expect(take(limiter)).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  it('refuses those that wait, and those that come, when the service wants a longer pause than they have', async () => {
+  it('refuses the calls that wait, and those that come, when the service wants a longer pause than they have', async () => {
     const limiter = new RateLimiter({ requests: 1, perMs: 20 });
     await take(limiter);
     const waiting = limiter.acquire(never, 1000);
@@ -149,7 +149,7 @@ describe('the rate limiter', () => {
     expect(await limiter.acquire(never, 1000)).toHaveProperty('retryAfterMs');
   });
 
-  it('refuses immediately who cannot have a place in time, and says when one can come', async () => {
+  it('refuses immediately a call that cannot have a place in time, and says when one can come', async () => {
     jest.useFakeTimers();
     const limiter = new RateLimiter({ requests: 2, perMs: 1000 });
     for (let taken = 0; taken < 2; taken += 1) granted(await limiter.acquire(never)).release(true);
@@ -162,7 +162,7 @@ describe('the rate limiter', () => {
     granted(await fourth);
   });
 
-  it('refuses who waits as soon as a late answer makes the place come too late', async () => {
+  it('refuses a waiting call as soon as a late answer makes its place come too late', async () => {
     jest.useFakeTimers();
     const limiter = new RateLimiter({ requests: 1, perMs: 1000 });
     await limiter.acquire(never); // never answered
@@ -227,7 +227,7 @@ describe('the rate limiter', () => {
     await wait('fifth');
   });
 
-  it('lets jobs have what it leaves to others, and hold up nobody', async () => {
+  it('leaves places to the calls that no job takes, and lets no call wait behind a job', async () => {
     jest.useFakeTimers();
     const limit = { requests: 10, perMs: 1000 };
     const limiter = new RateLimiter(limit);

@@ -29,7 +29,7 @@ export class ServerCalls {
    * @throws {@link StorageError} when `work` fails or takes too long, or after {@link close}
    */
   async run<T>(work: (isLate: () => boolean) => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new StorageError('The storage is closed.');
+    if (this.#isClosed) throw new StorageError('The storage is closed');
     const end = performance.now() + this.#timeoutMs;
     const call = timeoutOrThrow(
       work(() => performance.now() >= end),
@@ -40,7 +40,7 @@ export class ServerCalls {
       return await call;
     } catch (error) {
       if (error instanceof StorageError) throw error;
-      throw new StorageError(`${this.#server} failed (${reasonOf(error)}). hint: ${this.#hint}`);
+      throw new StorageError(`${this.#server} failed (${reasonOf(error)})`, this.#hint);
     } finally {
       this.#open.delete(call);
     }

@@ -30,7 +30,7 @@ describe('the steadiness of a clock', () => {
     expect(clock.isSteady()).toBe(true);
   });
 
-  it('needs no longer than what is removed was kept', () => {
+  it('begins earlier when the data was kept for less than ten minutes', () => {
     expect(clock.isSteady(0)).toBe(true);
     expect(clock.isSteady(60_000)).toBe(false);
     run(1);

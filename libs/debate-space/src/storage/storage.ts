@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../async/maybe-promise.js';
+import type { OptionProblem } from '../errors.js';
 
 /** Texts by key; `undefined`: no such record. A key occurs once. */
 export type StorageValues = ReadonlyMap<string, string | undefined>;
@@ -12,6 +13,9 @@ export interface RangeOptions {
   readonly reverse?: boolean;
 }
 
+/** What an operator should change at the place, such as a Redis that may evict keys. */
+export type StorageWarning = Pick<OptionProblem, 'problem' | 'hint'>;
+
 /**
  * An ordered key–value space with atomic compare-and-set: the one place where the plugin keeps what must outlive a
  * moment. Several processes may have the same space open.
@@ -20,10 +24,8 @@ export interface RangeOptions {
  * `''` is a value. Every method may reject with a {@link StorageError} when the storage cannot be reached.
  */
 export interface DebateSpaceStorage {
-  /**
-   * What an operator should know about the place, such as a Redis that may evict keys. For the boot log.
-   */
-  readonly warnings?: readonly string[];
+  /** For the boot log, and for the command line's doctor. */
+  readonly warnings?: readonly StorageWarning[];
 
   /** A key that the storage keeps beside its data, for uids at rest: used after those of the option `storageKey`. */
   readonly key?: string;

@@ -24,6 +24,7 @@ export async function transact<T>(
     await sleep(Math.random() * Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt));
   }
   throw new StorageError(
-    `Others have changed the same records ${MAX_ATTEMPTS} times meanwhile; nothing was changed; hint: repeat the call`,
+    `Others have changed the same records ${MAX_ATTEMPTS} times meanwhile; nothing was changed`,
+    'repeat the call',
   );
 }

@@ -62,7 +62,7 @@ describe('an attempt at an erasure', () => {
     expect(result).toMatchObject({ outcome, status: 404 });
   });
 
-  it('takes a 404 for nothing when the service is not there', async () => {
+  it('takes a 404 for an outage when the service is not there', async () => {
     const result = await attempt({
       erase: () => Promise.resolve(404),
       isServiceThere: () => Promise.resolve(false),
@@ -75,7 +75,7 @@ describe('an attempt at an erasure', () => {
     });
   });
 
-  it('does not believe a service that asks for a year', async () => {
+  it('delays the next attempt by an hour at most, though the service asks for a year', async () => {
     const retryAfterMs = 365 * 24 * 60 * 60 * 1000;
     const error = new RateLimitedError('later', {
       ...details,
@@ -160,7 +160,7 @@ describe('an attempt at an erasure', () => {
     expect(await attempting).toMatchObject({ cause: 'beforeErase failed', sent: false });
   });
 
-  it('keeps no more of a reason than it should', async () => {
+  it('keeps the first 1000 characters of a reason', async () => {
     const result = await attempt({ beforeErase: () => ({ veto: 'x'.repeat(5000) }) });
     expect('outcome' in result && result.reason).toHaveLength(1000);
   });

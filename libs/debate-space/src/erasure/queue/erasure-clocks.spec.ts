@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
 import {
-  Clocks,
   DAY_MS,
   erasureProcess,
   erasureRows,
   RETENTION_MS,
   YEAR_MS,
+  twoErasureProcesses,
+  type Clocks,
   type ErasureProcess,
 } from 'debate-space-fixtures/erasure-process.js';
-import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';
 import type { ErasureClaim } from './erasure-claims.js';
@@ -25,9 +25,7 @@ describe('erasures under clocks that jump by years', () => {
   let one: ErasureProcess;
   let other: ErasureProcess;
   beforeEach(() => {
-    clocks = new Clocks();
-    shared = openMemory();
-    [one, other] = [erasureProcess(shared, clocks), erasureProcess(shared, clocks)];
+    ({ clocks, shared, one, other } = twoErasureProcesses());
   });
   afterEach(() => {
     jest.restoreAllMocks();

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
 import {
-  Clocks,
   DAY_MS,
   erasureProcess,
   erasureRows,
   RETENTION_MS,
+  twoErasureProcesses,
+  type Clocks,
   type ErasureProcess,
 } from 'debate-space-fixtures/erasure-process.js';
-import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import { seeded } from 'debate-space-fixtures/seeded.js';
 import { LEASE_MS } from '../../jobs/job-queue.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';
@@ -23,13 +23,10 @@ const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n)
 
 let clocks: Clocks;
 let shared: DebateSpaceStorage;
-/** Two processes that share a storage. */
 let one: ErasureProcess;
 let other: ErasureProcess;
 beforeEach(() => {
-  clocks = new Clocks();
-  shared = openMemory();
-  [one, other] = [erasureProcess(shared, clocks), erasureProcess(shared, clocks)];
+  ({ clocks, shared, one, other } = twoErasureProcesses());
 });
 afterEach(() => {
   jest.restoreAllMocks();
@@ -54,7 +51,7 @@ async function outcomesOf(reference: string): Promise<readonly unknown[]> {
 const status = (reference: string) => one.storage.status(reference);
 
 describe('the queue of erasures', () => {
-  it('gives each out once, until its lease ends', async () => {
+  it('gives each erasure out once, until its lease ends', async () => {
     await ask('r', 'alice');
     expect(await claim()).toMatchObject({ uid: 'alice', attempts: 0, unknown: false });
     expect(await other.queue.claim(1)).toEqual([]);
@@ -109,7 +106,7 @@ describe('the queue of erasures', () => {
     expect(await one.queue.nextDueMs()).toBe(LEASE_MS);
   });
 
-  it('lets only one of two processes have it', async () => {
+  it('gives an erasure to only one of two processes', async () => {
     await ask('r', 'alice');
     const claims = await Promise.all([one.queue.claim(1), other.queue.claim(1)]);
     expect(claims.flat()).toHaveLength(1);
@@ -210,7 +207,7 @@ describe('the queue of erasures', () => {
     expect(await status('r')).toMatchObject({ state: 'canceled', done: 1, canceled: 1 });
   });
 
-  it('vetoes for those that the host was asked about, and says when it came too late', async () => {
+  it('applies a veto to the references that the host was asked about, and says when it came too late', async () => {
     await ask('asked', 'alice');
     const claimed = await claim();
     await ask('joined', 'alice');
@@ -233,7 +230,7 @@ describe('the queue of erasures', () => {
     expect(await claim()).toMatchObject({ references: ['earlier', 'later'], requestedBy: 'for earlier' });
   });
 
-  it('lets a deletion go before an anonymization only as long as it is going', async () => {
+  it('gives an anonymization out when the deletion of the same user is parked, and not before', async () => {
     await ask('delete', 'alice');
     await one.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
     const deletion = await claim();
@@ -244,7 +241,7 @@ describe('the queue of erasures', () => {
     expect(await claim()).toMatchObject({ mode: 'anonymize' });
   });
 
-  it('counts a parked one for each of its references, and revives it for each', async () => {
+  it('counts a parked erasure for each of its references, and retries it for each', async () => {
     await ask('a', 'alice');
     await ask('b', 'alice');
     await one.queue.park(await claim(), failure, 'a hint');
@@ -352,7 +349,7 @@ describe('the queue of erasures', () => {
   });
 
   for (const seed of [1, 2, 3]) {
-    it(`adds up, whatever two processes do in which order (${seed})`, async () => {
+    it(`counts each user exactly once, whatever two processes do in which order (${seed})`, async () => {
       const random = seeded(seed);
       const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
       const references = ['r0', 'r1', 'r2', 'r3'];

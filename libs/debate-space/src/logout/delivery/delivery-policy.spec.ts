@@ -129,7 +129,7 @@ describe('the delivery policy', () => {
     expect(after(answer, job(9, 0, DAY), 0)).toMatchObject({ action: 'park', pauseMs: 60_000 });
   });
 
-  it('finishes a delivered logout even when it is older than that', () => {
+  it('finishes a delivered logout even when it is older than logout.giveUpAfterMs', () => {
     expect(after({ status: 200 }, job(5, 0, 2 * DAY))).toEqual({ action: 'finish' });
   });
 });

@@ -171,7 +171,7 @@ describe('the warning for a weak key', () => {
     ['HS384', 48, false],
     ['HS512', 63, true],
     ['HS512', 64, false],
-  ] as const)('for %s with %d bytes is given: %s', (algorithm, bytes, given) => {
+  ] as const)('is given for %s with %d bytes: %s', (algorithm, bytes, given) => {
     const weakness = signer({ algorithm }).weakness(new Secret('x'.repeat(bytes)));
     expect(weakness !== undefined).toBe(given);
     if (given) expect(weakness).toContain(`${bytes} bytes; ${algorithm} wants at least ${bytes + 1}`);

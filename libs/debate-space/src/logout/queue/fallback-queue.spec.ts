@@ -47,7 +47,7 @@ describe('the fallback queue', () => {
     await holding;
   };
 
-  it('adds nothing while the engine works, and stays in the same tick with one that does', async () => {
+  it('keeps nothing in memory while the engine works, and answers synchronously where the engine does', async () => {
     await held('a');
     await outbox.release('a');
     expect(await stored.counts()).toEqual({ ...none, pending: 1 });
@@ -78,7 +78,7 @@ describe('the fallback queue', () => {
     },
   );
 
-  it('waits for no more than it may', async () => {
+  it('waits for a silent engine no longer than its time limit', async () => {
     engine.state = 'silent';
     let over = false;
     void Promise.resolve(outbox.hold(entry('a'), LONG)).then(() => (over = true));
@@ -108,7 +108,7 @@ describe('the fallback queue', () => {
   ];
   const cases = returns.flatMap((back) => steps.map((step) => ({ ...back, ...step })));
   it.each(cases)(
-    'hands over to an engine that $how what $name, and nothing twice',
+    'hands a logout that $name over to an engine that $how, and nothing twice',
     async ({ state, step, left }) => {
       engine.state = state;
       await held('a');
@@ -124,7 +124,7 @@ describe('the fallback queue', () => {
   );
 
   it.each([100, 1_700, 1_800, 2_500, 6_000])(
-    'loses no end that is undecided when an engine answers after %d ms more, and proven after it is handed over',
+    'loses no end that is undecided when an engine answers after %d ms more, and is proven after the handover',
     async (ms) => {
       engine.state = 'silent';
       await held('a');
@@ -149,7 +149,7 @@ describe('the fallback queue', () => {
     expect(await stored.counts()).toEqual({ ...none, pending: 1 });
   });
 
-  it('leaves nothing in an engine that hears of the cancel before the hold', async () => {
+  it('leaves nothing in an engine that gets the cancel before the hold', async () => {
     engine.state = 'silent';
     await held('a');
     engine.state = 'up';
@@ -164,26 +164,29 @@ describe('the fallback queue', () => {
     ['released', 'has it once', 1],
     ['canceled', 'has nothing of it', 0],
     ['delivered', 'has nothing of it', 0],
-  ] as const)('moves what is %s at any moment meanwhile: the storage %s', async (what, _result, pending) => {
-    for (let ticks = 0; ticks < 40; ticks += 1) {
-      engine.state = 'failing';
-      await held(`${ticks}`);
-      engine.state = 'up';
-      const flushing = outbox.flush();
-      for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
-      if (what === 'canceled') await outbox.cancel(`${ticks}`);
-      else await outbox.release(`${ticks}`);
-      const jobs = what === 'delivered' ? await outbox.claim(1) : [];
-      for (const job of jobs) await outbox.finish(job.entry.id, 1);
-      await flushing;
-    }
-    await jest.advanceTimersByTimeAsync(4_000);
-    expect(await stored.counts()).toEqual({ ...none, pending: 40 * pending });
-    expect(outbox.unpersistedCount).toBe(0);
-  });
+  ] as const)(
+    'moves a logout that is %s at any moment of a flush: the storage %s',
+    async (what, _result, pending) => {
+      for (let ticks = 0; ticks < 40; ticks += 1) {
+        engine.state = 'failing';
+        await held(`${ticks}`);
+        engine.state = 'up';
+        const flushing = outbox.flush();
+        for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+        if (what === 'canceled') await outbox.cancel(`${ticks}`);
+        else await outbox.release(`${ticks}`);
+        const jobs = what === 'delivered' ? await outbox.claim(1) : [];
+        for (const job of jobs) await outbox.finish(job.entry.id, 1);
+        await flushing;
+      }
+      await jest.advanceTimersByTimeAsync(4_000);
+      expect(await stored.counts()).toEqual({ ...none, pending: 40 * pending });
+      expect(outbox.unpersistedCount).toBe(0);
+    },
+  );
 
   it.each(['cancel', 'finish'] as const)(
-    'has the engine hear of a %s although its answer to the hold was lost',
+    'passes a %s on to the engine whose answer to the hold was lost',
     async (change) => {
       engine.state = 'cut off';
       await held('a');
@@ -199,7 +202,7 @@ describe('the fallback queue', () => {
     },
   );
 
-  it('has no rejection unhandled when an engine that answered late throws', async () => {
+  it('leaves no rejection unhandled when an engine that answered late throws', async () => {
     engine.state = 'silent';
     await held('a');
     queue.cancel = () => {
@@ -279,7 +282,7 @@ describe('the fallback queue', () => {
     expect(await stored.counts()).toEqual(none);
   });
 
-  it('gives up on an engine that says nothing when it is to give out work, and gives out what memory has', async () => {
+  it('rejects a claim that the engine does not answer, and then gives out what memory has', async () => {
     queue.claim = () => new Promise<never>(() => undefined);
     const nothing = expect(outbox.claim(10)).rejects.toThrow('no answer in time');
     await jest.advanceTimersByTimeAsync(5_000);

@@ -314,7 +314,7 @@ describe('the logout queue', () => {
     );
   });
 
-  describe('whose lease another process has', () => {
+  describe('a result whose lease another process has', () => {
     async function lost(): Promise<{ storage: SharedStorage; one: LogoutQueue; other: LogoutQueue }> {
       const storage = new SharedStorage();
       const [one, other] = [start(storage), start(storage)];
@@ -477,7 +477,7 @@ describe('the logout queue', () => {
       expect(await claim(one)).toEqual(['a']);
     });
 
-    it('and can discard one that was damaged after it was parked', async () => {
+    it('that was parked before it was damaged, and can discard that record', async () => {
       const storage = new SharedStorage();
       const outbox = start(storage);
       pend(outbox, ['a']);
@@ -533,7 +533,7 @@ describe('the logout queue', () => {
     );
   });
 
-  describe('whose history', () => {
+  describe('its history', () => {
     it('is removed when its time has passed, by a process whose clock runs steadily', async () => {
       jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date'] });
       const storage = new SharedStorage();
@@ -559,7 +559,7 @@ describe('the logout queue', () => {
       expect(storage.rows('done')).toEqual([]);
     });
 
-    it('has a highest number of rows in the memory of a process', async () => {
+    it('has a limited number of rows in the memory of a process', async () => {
       const storage = new SharedStorage();
       for (let n = 0; n < 900; n += 1) storage.put(`done:000001:hash:000000000000001:${n}`, '{}');
       await new LogoutHistory(storage, outboxContext(), 500).prune();

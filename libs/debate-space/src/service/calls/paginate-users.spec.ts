@@ -33,7 +33,7 @@ describe('walking all users', () => {
   it.each([
     ['with headers', true, 3],
     ['without headers', false, 4], // the last one is empty
-  ])('%s comes to everybody once', async (_what, pagingHeaders, requests) => {
+  ])('comes to everybody once, %s', async (_what, pagingHeaders, requests) => {
     const service = await simulator({ users: people(25), pagingHeaders });
     const users = (await client(service)).users({ perPage: 10, sort: 'uid' });
     expect(await uids(users)).toEqual(people(25).map(({ uid }) => uid));

@@ -137,7 +137,7 @@ describe.each(adapters)('requests through %s adapter', (_name, adapter) => {
   });
 });
 
-describe('an adapter of the host’s with a mistake in it', () => {
+describe('an adapter of the host’s that throws', () => {
   const broken: AxiosAdapter = () => {
     throw new TypeError('axios.getAgent is not a function');
   };
@@ -168,7 +168,7 @@ describe('an adapter of the host’s with a mistake in it', () => {
     expect(await delivered).toMatchObject({ uid: 'alice' });
   });
 
-  it('is no mistake when it is a connection that fetch did not get', async () => {
+  it('because fetch gets no connection causes a NetworkError', async () => {
     const service = await simulator();
     const adapter: AxiosAdapter = () => {
       const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });

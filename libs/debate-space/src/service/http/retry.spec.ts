@@ -52,7 +52,7 @@ describe('repeating a call', () => {
     [451, 'REFUSED'],
     [300, 'UNEXPECTED_RESPONSE'],
     [304, 'UNEXPECTED_RESPONSE'],
-  ])('is no use after %d', async (status, code) => {
+  ])('is left out after %d', async (status, code) => {
     const service = await simulator();
     service.faults.add({ operation: 'anonymize', kind: 'status', status });
     const error = await errorOf((await client(service)).anonymizeUser('alice'));

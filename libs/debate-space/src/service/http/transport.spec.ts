@@ -54,7 +54,7 @@ describe('the way to the service', () => {
     expect((error as Error).message).toContain('larger than 10 MiB');
   });
 
-  it('takes one of 10 MiB', async () => {
+  it('takes an answer of 10 MiB', async () => {
     const service = await scripted(() => ({ body: `[]${' '.repeat(TEN_MIB - 2)}` }));
     expect((await (await client(service)).listUsers()).users).toEqual([]);
   });
@@ -140,7 +140,7 @@ describe('the way to the service', () => {
     server.close();
   });
 
-  it('sends no header that is none', async () => {
+  it('sends no request with a header that is not valid', async () => {
     const service = await scripted(() => ({}));
     const transport = new Transport(5000);
     const request = { method: 'GET', url: service.url, headers: { 'X-Name': 'Zoë 李' } } as const;
@@ -210,7 +210,7 @@ describe('the way to the service', () => {
       expect(service.received.count).toBe(2);
     });
 
-    it('leads around it with NO_PROXY', async () => {
+    it('leads around the proxy with NO_PROXY', async () => {
       const proxy = await scripted(() => ({ body: [] }));
       const service = await simulator();
       const debate = await client({ url: service.url.replace('127.0.0.1', '0.0.0.0') }, open); // no loopback by name

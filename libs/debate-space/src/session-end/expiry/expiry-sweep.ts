@@ -1,7 +1,7 @@
 import type { SessionRecord } from '../session-options.js';
 import { timeoutOrThrow } from '../../async/with-timeout.js';
 import type { DetectorContext } from '../verdict/detector-context.js';
-import type { SessionIndexing } from './registry-writer.js';
+import { ANSWER_WITHIN_MS, type SessionIndexing } from './registry-writer.js';
 import { nextLook } from './session-expiry.js';
 import type { SessionRemoval, UserSession } from './session-registry.js';
 
@@ -16,8 +16,6 @@ export interface SweepContext
 const BATCH = 50;
 /** For this time nobody else looks at what this process has claimed; what fails here is claimed again then. */
 const LEASE_MS = 60_000;
-/** Neither a store nor a registry that does not answer may stop the sweep. */
-const ANSWER_WITHIN_MS = 5_000;
 
 /**
  * Finds users whose session has expired. Of all instances, one claims each session whose time has come, looks whether it

@@ -25,7 +25,8 @@ const MAX_REMEMBERED = 10_000;
 const REMEMBER_MS = 10 * 60_000;
 /** A session that is used with each click is written once in this time. */
 const WRITE_EVERY_MS = 60_000;
-const ANSWER_WITHIN_MS = 5_000;
+/** Neither a registry nor a store that does not answer may stop what waits for it. */
+export const ANSWER_WITHIN_MS = 5_000;
 /** A logout that waits for the registry leaves a shutdown the time to deliver it. */
 const DECIDE_WITHIN_MS = 1_000;
 

@@ -119,7 +119,7 @@ function contract(open: () => Promise<Instances>): void {
   });
 
   it.each([Infinity, 1e13])(
-    'does not give out what runs out never, or in centuries: %d',
+    'does not give out what never runs out, or in centuries: %d',
     async (expiresAt) => {
       await registry.put({ sid: 's', uid: 'alice' }, expiresAt);
       expect(await registry.claimExpired(10, LONG)).toEqual([]);
@@ -128,7 +128,7 @@ function contract(open: () => Promise<Instances>): void {
     },
   );
 
-  it('removes once', async () => {
+  it('removes a session once', async () => {
     await put('s', 'alice', 1);
     expect(await remove(registry, 's', 'alice')).toEqual({ removed: true, others: false });
     expect(await remove(registry, 's', 'alice')).toEqual({ removed: false, others: false });
@@ -220,7 +220,7 @@ function contract(open: () => Promise<Instances>): void {
   });
 
   it.each([-YEARS, -2 * HOUR, 2 * HOUR, YEARS])(
-    'does not mind a host whose clock is %d ms off, or is set',
+    'works alike on a host whose clock is %d ms off, or is set',
     async (offMs) => {
       const now = Date.now();
       await put('before', 'bob', 1);
@@ -234,7 +234,7 @@ function contract(open: () => Promise<Instances>): void {
     },
   );
 
-  describe('of a session that is registered under a former key', () => {
+  describe('with a session that is registered under a former key', () => {
     let rotated: SessionRegistry;
     let otherRotated: SessionRegistry;
     beforeEach(() => {
@@ -246,13 +246,13 @@ function contract(open: () => Promise<Instances>): void {
     const removeAny = (sid: string, uid: string) => otherRotated.remove({ sid, uid });
     const keys = async (): Promise<string[]> => (await rowsOf(storage)).map(([key]) => key);
 
-    it('finds it when it ends', async () => {
+    it('finds the session when it ends', async () => {
       await putFormer('s', 'alice', 1);
       expect(await removeAny('s', 'alice')).toEqual({ removed: true, others: false });
       expect(await rowsOf(storage)).toEqual([]);
     });
 
-    it('counts it among the others, and those of now', async () => {
+    it('counts the session among the others, beside those under the present key', async () => {
       await putFormer('before', 'alice', 1);
       await put('now', 'alice', 1);
       await put('third', 'alice', 1);
@@ -290,7 +290,7 @@ function contract(open: () => Promise<Instances>): void {
       expect(await rowsOf(storage)).toEqual([]);
     });
 
-    it('answers one caller only that there are no others, when one of each key ends at the same time', async () => {
+    it('answers only one caller that there are no others, when one of each key ends at the same time', async () => {
       for (const uid of numbered(50)) {
         await putFormer(`${uid}-before`, uid, 1);
         await put(`${uid}-now`, uid, 1);
@@ -322,7 +322,7 @@ function contract(open: () => Promise<Instances>): void {
     expect(sidsOf(await registry.claimExpired(10, LONG))).toEqual(['damaged']);
   });
 
-  it('confirms a removal to one only of all callers that remove a session at the same time', async () => {
+  it('confirms a removal to only one of all callers that remove a session at the same time', async () => {
     const names = numbered(200);
     for (const name of names) await put(name, 'alice', 1);
     const both = names.flatMap((name) => [remove(registry, name, 'alice'), remove(other, name, 'alice')]);
@@ -333,7 +333,7 @@ function contract(open: () => Promise<Instances>): void {
     }
   });
 
-  it('answers one caller only that there are no others, when all sessions of a user end at the same time', async () => {
+  it('answers only one caller that there are no others, when all sessions of a user end at the same time', async () => {
     const users = numbered(100);
     for (const uid of users) for (const side of ['left', 'right']) await put(`${uid}-${side}`, uid, 1);
     const removals = await Promise.all(
@@ -347,7 +347,7 @@ function contract(open: () => Promise<Instances>): void {
     }
   });
 
-  it('gives nothing out twice, to claims at the same time either', async () => {
+  it('gives nothing out twice, also to claims at the same time', async () => {
     for (const name of numbered(200)) await put(name, 'alice', -1);
     const claims = Array.from({ length: 40 }, async () => [
       await registry.claimExpired(3, LONG),

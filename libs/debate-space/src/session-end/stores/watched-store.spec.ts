@@ -135,7 +135,7 @@ async function ended({ detector, events }: Watching): Promise<string[]> {
 }
 
 describe.each(kinds)('$name', ({ make, call }) => {
-  it('reports a destroyed session, without any request, and silence for one without a user', async () => {
+  it('reports a destroyed session without any request, and no session without a user', async () => {
     const rows: Rows = new Map([
       ['s1', { user: 'alice' }],
       ['s2', {}],

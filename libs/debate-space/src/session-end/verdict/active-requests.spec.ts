@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter } from 'node:events';
 import { Containment } from '../../async/containment.js';
 import { ActiveRequests } from './active-requests.js';
@@ -62,6 +62,23 @@ describe('the user of a session', () => {
     }
     expect(active.all()).toEqual([['open', 'alice']]);
     expect(active.requestsOf('open')).toHaveLength(1);
+  });
+
+  it('is not kept in memory when no response is open, also when the store saves the session later', () => {
+    const kept = jest.spyOn(Map.prototype, 'set');
+    const { active } = activeRequests();
+    const response = new Response();
+    active.link('s1', 'alice', requestOf('s1', response));
+    const [session] = kept.mock.calls.flatMap(([sid, value]) => (sid === 's1' ? [value as unknown] : []));
+    kept.mockRestore();
+    expect(session).toMatchObject({ uid: 'alice' });
+    response.close();
+    expect(session).toEqual({ holders: [] });
+    active.link('s1', 'alice', undefined);
+    active.link('s1', 'alice', requestOf('s1', response)); // closed already
+    expect(session).toEqual({ holders: [] });
+    active.link('s1', 'alice', requestOf('s1', new Response()));
+    expect(active.uidOf('s1')).toBe('alice');
   });
 
   it('is reported as abandoned when the response leaves the browser without the session', () => {

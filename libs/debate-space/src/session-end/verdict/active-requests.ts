@@ -3,7 +3,7 @@ import { sessionLeftByOne } from './browser-cookies.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
 
 interface ActiveSession {
-  /** Absent when the session has no user any more. */
+  /** Absent when the session has no user any more, or no request. */
   uid: string | undefined;
   readonly holders: Holder[];
 }
@@ -31,13 +31,15 @@ class Holder implements CloseListener {
     const { holders, uid } = session;
     const last = holders.pop();
     if (last && last !== this) holders[holders.indexOf(this)] = last;
+    if (holders.length === 0) session.uid = undefined;
     if (uid !== undefined && sessionLeftByOne(request, sid) !== sid) this.onAbandoned(sid, uid, request);
   }
 }
 
 /**
  * Whose session it is, for the sessions that requests under way have loaded or saved with a user
- * (session-endings.md, rule 1). Holds no request beyond its response: what an idle session holds, the store knows.
+ * (session-endings.md, rule 1). Holds no request and no uid beyond the response: what an idle session holds, the store
+ * knows.
  */
 export class ActiveRequests {
   readonly #containment: Containment;
@@ -55,29 +57,27 @@ export class ActiveRequests {
   }
 
   uidOf(sid: string): string | undefined {
-    return this.#active(sid)?.uid;
+    return this.#sessions.get(sid)?.uid;
   }
 
   /** The user that one of these requests had loaded the session with, though another request has ended it since. */
   uidLoadedBy(sid: string, requests: readonly SessionRequest[]): string | undefined {
-    return this.#active(sid)?.holders.find(({ request }) => requests.includes(request))?.uid;
+    return this.#sessions.get(sid)?.holders.find(({ request }) => requests.includes(request))?.uid;
   }
 
   requestsOf(sid: string): readonly SessionRequest[] {
-    return this.#active(sid)?.holders.map(({ request }) => request) ?? [];
+    return this.#sessions.get(sid)?.holders.map(({ request }) => request) ?? [];
   }
 
   /** Every session that is known to have a user. */
   all(): readonly (readonly [sid: string, uid: string])[] {
-    return [...this.#sessions].flatMap(([sid, { uid, holders }]) =>
-      uid === undefined || holders.length === 0 ? [] : [[sid, uid] as const],
-    );
+    return [...this.#sessions].flatMap(([sid, { uid }]) => (uid === undefined ? [] : [[sid, uid] as const]));
   }
 
   /** The session was loaded or saved with this user, by this request or by no request at all. */
   link(sid: string, uid: string, request: SessionRequest | undefined): void {
     const known = this.#sessions.get(sid);
-    if (known) known.uid = uid;
+    if (known && known.holders.length > 0) known.uid = uid;
     if (!request) return;
     if (known)
       for (const holder of known.holders)
@@ -88,6 +88,7 @@ export class ActiveRequests {
     const session = known ?? { uid, holders: [] };
     const holder = new Holder(this.#containment, request, sid, session, uid, this.#onAbandoned);
     if (!request.onClose(holder)) return;
+    session.uid = uid;
     session.holders.push(holder);
     if (!known) this.#add(sid, session);
   }
@@ -96,11 +97,6 @@ export class ActiveRequests {
   forget(sid: string): void {
     const session = this.#sessions.get(sid);
     if (session) session.uid = undefined;
-  }
-
-  #active(sid: string): ActiveSession | undefined {
-    const session = this.#sessions.get(sid);
-    return session && session.holders.length > 0 ? session : undefined;
   }
 
   #add(sid: string, session: ActiveSession): void {

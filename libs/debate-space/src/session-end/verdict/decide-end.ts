@@ -45,7 +45,8 @@ export interface DecisionContext extends Pick<DetectorContext, 'graceMs' | 'shut
 
 /** A store that has not called back by then is asked. */
 const CALL_TIMEOUT_MS = 25_000;
-const ASK_TIMEOUT_MS = 5_000;
+/** How long a store may take to return a session. */
+export const ASK_TIMEOUT_MS = 5_000;
 /** When a store that has said nothing is asked whether it is done, in milliseconds after the time before. */
 const ASK_AGAIN_MS = [0, 50, 250, 1_000];
 

@@ -96,7 +96,7 @@ describe('an end whose hold would be lost with the process', () => {
     expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
   });
 
-  it('is never stored when it was none', async () => {
+  it('is never stored when the session goes on', async () => {
     const { outbox, recorder } = recording();
     const hold = jest.spyOn(outbox, 'hold');
     await (await recorder.hold('alice', 'destroyed'))?.cancel();

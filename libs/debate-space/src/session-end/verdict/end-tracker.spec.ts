@@ -35,7 +35,7 @@ const done = (): ObservedCall => {
 };
 
 describe('the ends of sessions', () => {
-  it('of one session that overlap are one', async () => {
+  it('are one where they overlap in one session', async () => {
     const { ends, tasks, ended } = trackerOf(new Map());
     const slow = new ObservedCall();
     ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: slow });
@@ -70,12 +70,15 @@ describe('the ends of sessions', () => {
     { name: 'and left the session', stored: new Map([['s1', 'alice']]), ended: [] },
     { name: 'after it had its effect', stored: new Map(), ended: ['alice'] },
   ];
-  it.each(failed)('by a call that failed $name: $ended', async ({ stored, ended: expected }) => {
-    const { ends, tasks, ended } = trackerOf(stored);
-    const call = new ObservedCall();
-    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: call });
-    call.end('failed');
-    await tasks.onIdle();
-    expect(ended).toEqual(expected);
-  });
+  it.each(failed)(
+    'by a call that failed $name are reported for $ended',
+    async ({ stored, ended: expected }) => {
+      const { ends, tasks, ended } = trackerOf(stored);
+      const call = new ObservedCall();
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: call });
+      call.end('failed');
+      await tasks.onIdle();
+      expect(ended).toEqual(expected);
+    },
+  );
 });

@@ -3,7 +3,8 @@ import type { MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import type { DetectorContext } from './detector-context.js';
-import { hasEnded, type DecisionContext, type EndCandidate, type ObservedCall } from './decide-end.js';
+import { ASK_TIMEOUT_MS, hasEnded } from './decide-end.js';
+import type { DecisionContext, EndCandidate, ObservedCall } from './decide-end.js';
 import type { HeldEnd } from './end-recorder.js';
 import type { SessionRequest } from './session-request.js';
 
@@ -30,7 +31,6 @@ interface UndecidedEnd extends EndCandidate {
 }
 
 const MAX_REMEMBERED = 10_000;
-const ASK_TIMEOUT_MS = 5_000;
 
 /** The sessions that are ending, each held once and followed until its verdict (session-endings.md, rule 5). */
 export class EndTracker {

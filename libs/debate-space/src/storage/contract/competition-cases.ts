@@ -12,7 +12,7 @@ export async function increment(storage: DebateSpaceStorage, key: string): Promi
 }
 
 export const competitionCases: ContractCases = {
-  'one of many that want to be the first is': withStorage(async (storage) => {
+  'only one of many commits that need an absent key is made': withStorage(async (storage) => {
     const names = numbered(20, 'name ');
     const made = await Promise.all(
       names.map(async (name) => storage.commit(values({ 'a:1': undefined }), values({ 'a:1': name }))),

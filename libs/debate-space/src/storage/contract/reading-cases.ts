@@ -51,7 +51,7 @@ export const readingCases: ContractCases = {
     );
   }),
 
-  'long keys that differ in their last character are two': withStorage(async (storage) => {
+  'long keys that differ in their last character are two keys': withStorage(async (storage) => {
     const [one, other] = [`a:${'k'.repeat(1_497)}1`, `a:${'k'.repeat(1_497)}2`];
     await put(storage, { [one]: '1', [other]: '2' });
     assert.deepEqual(await rowsOf(storage, 'a'), [

@@ -34,7 +34,7 @@ export const sharedCases: ContractCases = {
     },
   ),
 
-  'several that open a new place at the same time share it': async (subject) => {
+  'several storages that open a new place at the same time share it': async (subject) => {
     const place = new OpenedStorages(await subject.place(), subject.isShared);
     try {
       const all = await Promise.all([place.open(), place.open(), place.open()]);
@@ -59,7 +59,7 @@ export const sharedCases: ContractCases = {
     assert.equal((await rowsOf(other, 'a')).length, 4);
   }),
 
-  'two that have a place open see the commits of each other': withStorage(async (storage, place) => {
+  'two storages of a place see the commits of each other': withStorage(async (storage, place) => {
     const other = await place.open();
     await put(storage, { 'a:1': '1' });
     assert.deepEqual(await other.get(['a:1']), ['1']);
@@ -69,7 +69,7 @@ export const sharedCases: ContractCases = {
     assert.deepEqual(await storage.get(['a:1']), ['2']);
   }),
 
-  'the increments of two that have a place open lose none': withStorage(async (storage, place) => {
+  'simultaneous increments by two storages of a place lose none': withStorage(async (storage, place) => {
     const other = await place.open();
     const work = async (mine: typeof storage): Promise<void> => {
       for (let n = 0; n < 50; n += 1) await increment(mine, 'a:count');
@@ -79,13 +79,13 @@ export const sharedCases: ContractCases = {
     assert.deepEqual(await other.get(['a:count']), ['100']);
   }),
 
-  'two that have a place open have one clock': withStorage(async (storage, place) => {
+  'two storages of a place have one clock': withStorage(async (storage, place) => {
     const other = await place.open();
     const distance = other.now() - storage.now();
     assert.ok(Math.abs(distance) < 2_000, `${distance} ms`);
   }),
 
-  'one that closes leaves the other open': withStorage(async (storage, place) => {
+  'a storage that closes leaves another one of its place open': withStorage(async (storage, place) => {
     const other = await place.open();
     await put(storage, { 'a:1': '1' });
     await storage.close();

@@ -20,6 +20,7 @@ export function readKeyFile(folder: string): string {
   const text = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
   if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return text;
   throw new StorageError(
-    `${file} is missing or damaged, and the uids in the storage cannot be read without it; hint: restore it from a backup, or, if they were stored with the option storageKey, put the output of "openssl rand -base64 32" there`,
+    `${file} is missing or damaged, and the uids in the storage cannot be read without it`,
+    'restore it from a backup, or, if they were stored with the option storageKey, put the output of "openssl rand -base64 32" there',
   );
 }

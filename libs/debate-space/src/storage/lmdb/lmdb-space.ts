@@ -116,7 +116,7 @@ export function storageError(what: string, error: unknown): unknown {
   if (error instanceof StorageError || error instanceof TypeError) return error;
   const { code, message = '' } = error as { code?: string | number; message?: string };
   const reason = code ?? /MDB_\w+/.exec(message)?.[0] ?? 'no reason given';
-  return new StorageError(`${what} (${reason}); hint: ${hintFor(reason)}`);
+  return new StorageError(`${what} (${reason})`, hintFor(reason));
 }
 
 function hintFor(reason: string | number): string {

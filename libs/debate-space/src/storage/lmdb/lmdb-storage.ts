@@ -52,14 +52,15 @@ export function lmdbStorage({ path }: LmdbStorageOptions): StorageEngine {
 async function openSpace(path: string, context: StorageContext): Promise<LmdbSpace> {
   const { namespace, formerNamespaces = [], families } = context;
   const { open } = await import('lmdb').catch(() => {
-    throw new StorageError('The package lmdb is missing or does not load; hint: npm install lmdb');
+    throw new StorageError('The package lmdb is missing or does not load', 'npm install lmdb');
   });
   const folder = resolve(path, namespace);
   const former = formerNamespaces.map((name) => resolve(path, name)).filter((place) => place !== folder);
   const outbox = former.find((place) => existsSync(join(place, 'data.mdb')));
   if (outbox !== undefined) {
     throw new StorageError(
-      `${outbox} has the outbox of an earlier version of nestjs-debate-space, which this version cannot read; hint: deliver what waits there with that version and delete that folder, or give another path`,
+      `${outbox} has the outbox of an earlier version of nestjs-debate-space, which this version cannot read`,
+      'deliver what waits there with that version and delete that folder, or give another path',
     );
   }
   let close: (() => Promise<void>) | undefined;
@@ -81,7 +82,8 @@ async function openSpace(path: string, context: StorageContext): Promise<LmdbSpa
       if (format === undefined) makeKeyFile(folder);
       else if (format !== FORMAT) {
         throw new StorageError(
-          `${folder} was written by another version of nestjs-debate-space (format ${JSON.stringify(format)}, this version knows ${FORMAT}); hint: deliver what waits there with that version, or give another path`,
+          `${folder} was written by another version of nestjs-debate-space (format ${JSON.stringify(format)}, this version knows ${FORMAT})`,
+          'deliver what waits there with that version, or give another path',
         );
       }
       const openRows = (name: string) => file.root.openDB<string, string>(name, { encoding: 'string' });

@@ -104,8 +104,7 @@ export class PostgresRows {
     return this.#call(text, values, (result) => {
       const rows = Array.isArray(result) ? result : (Object(result) as { rows?: unknown }).rows;
       if (Array.isArray(rows)) return read(rows as PostgresRow[]);
-      const hint = 'query of postgresStorage must return the result';
-      throw new StorageError(`Postgres returned no rows. hint: ${hint}`);
+      throw new StorageError('Postgres returned no rows', 'query of postgresStorage must return the result');
     });
   }
 }

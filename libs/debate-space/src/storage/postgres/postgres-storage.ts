@@ -9,6 +9,7 @@ import type {
   StorageContext,
   StorageEngine,
   StorageView,
+  StorageWarning,
 } from '../storage.js';
 import { postgresMigration } from './postgres-migration.js';
 import { PostgresRows, type PostgresCall, type PostgresQuery } from './postgres-rows.js';
@@ -48,7 +49,7 @@ export class PostgresStorage extends PostgresRows implements DebateSpaceStorage 
   readonly #calls: ServerCalls;
   readonly #clock = new ServerClock(() => this.time());
   readonly #counts = new Map<string, { readonly at: number; readonly count: Promise<number> }>();
-  warnings: readonly string[] = [];
+  warnings: readonly StorageWarning[] = [];
 
   private constructor({ query, table }: PostgresStorageOptions, namespace: string, calls: ServerCalls) {
     const call: PostgresCall = (text, values, read) =>
@@ -65,9 +66,10 @@ export class PostgresStorage extends PostgresRows implements DebateSpaceStorage 
     const storage = new PostgresStorage(options, context.namespace, calls);
     if (!(await storage.exist())) await calls.run(() => setUp(options));
     await storage.commit(new Map([['open:', undefined]]), new Map()); // writes and removes a row: the role may
-    storage.warnings = (await storage.risks()).map(
-      (name) => `This Postgres may lose its last commits in a crash (${name} = off). hint: set ${name} = on`,
-    );
+    storage.warnings = (await storage.risks()).map((name) => ({
+      problem: `This Postgres may lose its last commits in a crash (${name} = off)`,
+      hint: `set ${name} = on`,
+    }));
     await storage.#clock.start(context.contained);
     return storage;
   }
@@ -125,7 +127,8 @@ async function setUp({ query, table }: PostgresStorageOptions): Promise<void> {
     await query(postgresMigration({ table }), []);
   } catch (error) {
     throw new StorageError(
-      `The table of postgresStorage is missing and could not be created (${reasonOf(error)}). hint: run the SQL of postgresMigration({ table }) as a migration, by a role that may create tables in its schema, and grant this role SELECT, INSERT, UPDATE, DELETE on the table`,
+      `The table of postgresStorage is missing and could not be created (${reasonOf(error)})`,
+      'run the SQL of postgresMigration({ table }) as a migration, by a role that may create tables in its schema, and grant this role SELECT, INSERT, UPDATE, DELETE on the table',
     );
   }
 }

@@ -21,7 +21,8 @@ export function postgresTable(name = 'debate_space'): PostgresTable {
   const table = identifier(match?.[2] ?? '');
   if (!match || Buffer.byteLength(table + COMMIT_SUFFIX) > MAX_NAME_BYTES) {
     throw new StorageError(
-      'The option table of postgresStorage is no usable name of a table. hint: give one like app.debate_space, of at most 53 bytes',
+      'The option table of postgresStorage is no usable name of a table',
+      'give one like app.debate_space, of at most 53 bytes',
     );
   }
   const schema = quoted(identifier(match[1] ?? 'public'));

@@ -9,6 +9,7 @@ import type {
   StorageEngine,
   StorageRow,
   StorageValues,
+  StorageWarning,
 } from '../storage.js';
 import { type RedisScript, type SendCommand, textOf, textsOf } from './redis-script.js';
 import { COMMIT, COUNT, EXISTS, GET, OPEN, RANGE, TIME } from './redis-scripts.js';
@@ -46,7 +47,7 @@ class RedisStorage implements DebateSpaceStorage {
   readonly #calls: ServerCalls;
   readonly #clock = new ServerClock(() => this.#run(TIME, [], timeOf));
   #commits = 0;
-  warnings: readonly string[] = [];
+  warnings: readonly StorageWarning[] = [];
 
   private constructor(
     { sendCommand, prefix = 'debate-space', timeoutMs }: RedisStorageOptions,
@@ -113,7 +114,8 @@ class RedisStorage implements DebateSpaceStorage {
     // A user of Redis may be restricted to the present keys.
     if ((await this.#run(EXISTS, [], Number, [key]).catch(() => 0)) === 0) return;
     throw new StorageError(
-      `Redis has the BullMQ queue of an earlier version of nestjs-debate-space (${key}), which this version cannot read; hint: deliver what waits there with that version and delete its keys, or give another prefix`,
+      `Redis has the BullMQ queue of an earlier version of nestjs-debate-space (${key}), which this version cannot read`,
+      'deliver what waits there with that version and delete its keys, or give another prefix',
     );
   }
 
@@ -133,13 +135,18 @@ function timeOf(reply: unknown): number {
 }
 
 /** What an operator should change. What `INFO` does not say gives no warning, since many hosts restrict it. */
-function warningsOf(info: string): readonly string[] {
+function warningsOf(info: string): readonly StorageWarning[] {
   const [, policy = 'noeviction'] = /^maxmemory_policy:(.*?)\r?$/m.exec(info) ?? [];
   const warnings = [
-    /^aof_enabled:0\r?$/m.test(info) &&
-      'This Redis has no append-only file: a restart loses logouts and erasures that are not delivered yet. hint: set appendonly yes',
-    policy !== 'noeviction' &&
-      `This Redis deletes data when its memory is full (maxmemory-policy ${policy}), logouts and erasures too. hint: set maxmemory-policy noeviction`,
+    /^aof_enabled:0\r?$/m.test(info) && {
+      problem:
+        'This Redis has no append-only file: a restart loses logouts and erasures that are not delivered yet',
+      hint: 'set appendonly yes',
+    },
+    policy !== 'noeviction' && {
+      problem: `This Redis deletes data when its memory is full (maxmemory-policy ${policy}), logouts and erasures too`,
+      hint: 'set maxmemory-policy noeviction',
+    },
   ];
   return warnings.filter((warning) => warning !== false);
 }
