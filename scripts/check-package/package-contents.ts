@@ -7,7 +7,7 @@ import { manifestOf, type Manifest } from '../manifest.js';
 import { root, runAsync, type Packed } from '../packed.js';
 
 const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env|\.png/;
-const MAX_KIB = 250;
+const MAX_KB = 250;
 
 export async function checkContents(
   { name, files, version, size, tarball }: Packed,
@@ -26,9 +26,9 @@ export async function checkContents(
   await lint(name, pkgDir);
   const hasTypes = paths.some((path) => path.endsWith('.d.ts'));
   if (hasTypes) await runAsync('npx', ['attw', tarball, '--profile', 'esm-only'], root);
-  const kib = Math.round(size / 1024);
-  if (kib > MAX_KIB) throw new Error(`${name}: the package has ${kib} KiB, and may have ${MAX_KIB}`);
-  console.log(`✓ ${name}@${version}: ${paths.length} files, ${kib} KiB; publint and attw find nothing`);
+  const kb = Math.round(size / 1000);
+  if (kb > MAX_KB) throw new Error(`${name}: the package has ${kb} kB, and may have ${MAX_KB}`);
+  console.log(`✓ ${name}@${version}: ${paths.length} files, ${kb} kB; publint and attw find nothing`);
 }
 
 /** TypeScript with `"module": "commonjs"` does not read `exports`: it finds the types of a subpath in `typesVersions`. */
