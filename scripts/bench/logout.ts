@@ -2,7 +2,7 @@
 // write of that engine, and beside a handler that waits for the service; and what other routes notice of logouts.
 import type { EngineName } from '../test-crash/engines.js';
 import type { BenchOptions } from './bench-options.js';
-import type { WritesQuestion } from './logout-bare.js';
+import type { WritesQuestion } from './logout-writes.js';
 import { logoutTimes, rateBesideLogouts, warmUp } from './logout-browsers.js';
 import { inTurn, median, quantile, spread } from './measuring.js';
 import { ask, kill, start, storagePlaces, type Started } from './outbox-places.js';
@@ -24,6 +24,7 @@ const NONE: Measured = { p50: NaN, p99: NaN, rate: NaN };
 // The first is what the others are compared with; the second is its equal, and how they differ is the machine's.
 const KINDS: readonly Kind[] = ['no plugin', 'no plugin', 'memory', 'lmdb', 'redis', 'postgres', 'by hand'];
 const DURABLE = ['lmdb', 'redis', 'postgres'] as const;
+const WRITES = ['bare', 'hold'] as const;
 
 export default async function logout({ pairs, rounds, engines }: BenchOptions): Promise<void> {
   const { places, versions } = await storagePlaces();
@@ -42,21 +43,23 @@ export default async function logout({ pairs, rounds, engines }: BenchOptions): 
         return start('./logout-host.ts', [kind, url, `pass-${pass}`, place]);
       }),
     );
-    const bare = await Promise.all(
-      durable.map((engine) => start('./logout-bare.ts', [engine, places[engine] ?? ''])),
+    const writers = await Promise.all(
+      WRITES.flatMap((what) =>
+        durable.map((engine) => start('./logout-writes.ts', [engine, places[engine] ?? '', what])),
+      ),
     );
-    passes.push(await onePass(hosts, bare, rounds, pass % 2 === 1));
-    for (const { child } of [...hosts, ...bare]) await kill(child);
+    passes.push(await onePass(hosts, writers, rounds, pass % 2 === 1));
+    for (const { child } of [...hosts, ...writers]) await kill(child);
   }
   report(used, passes);
-  reportBare(used, durable, passes);
+  reportWrites(used, durable, passes);
   process.exit();
 }
 
-/** For each host, then for each process of bare writes. */
+/** For each host, then for each process of writes. */
 async function onePass(
   hosts: readonly Started[],
-  bare: readonly Started<object>[],
+  writers: readonly Started<object>[],
   rounds: number,
   turned: boolean,
 ): Promise<readonly Measured[]> {
@@ -68,7 +71,7 @@ async function onePass(
         () =>
           logoutTimes(url, LOGOUTS, EVERY_MS),
     ),
-    ...bare.map(
+    ...writers.map(
       ({ child }) =>
         async () =>
           (await ask(child, { ...writes })) as number[],
@@ -111,17 +114,24 @@ function report(used: readonly Kind[], passes: readonly (readonly Measured[])[])
   console.log(`\nanother route: ${Math.round(rate)} requests/s without plugin`);
 }
 
-function reportBare(
+function reportWrites(
   used: readonly Kind[],
   durable: readonly EngineName[],
   passes: readonly (readonly Measured[])[],
 ): void {
-  console.log('\nadded to a logout, p50 ÷ one bare durable write, p50; then p50 and p99 of that write, ms');
+  console.log(
+    '\np50 ÷ that of one bare durable write: added to a logout, and a hold in a process of its own',
+  );
   for (const [index, engine] of durable.entries()) {
-    const writes = passes.map((pass) => pass[used.length + index] ?? NONE);
+    const at = used.length + index;
+    const [bare, holds] = [at, at + durable.length].map((n) => passes.map((pass) => pass[n] ?? NONE));
     const added = passes.map((pass) => (pass[used.indexOf(engine)] ?? NONE).p50 - (pass[0] ?? NONE).p50);
-    const ratio = spread(added.map((ms, pass) => ms / (writes[pass] ?? NONE).p50));
-    const [p50, p99] = [spread(writes.map((one) => one.p50)), spread(writes.map((one) => one.p99))];
-    console.log(`  ${engine.padEnd(26)} ${ratio}   ${p50}   ${p99}`);
+    const ratioOf = (values: readonly number[]): string =>
+      spread(values.map((ms, pass) => ms / (bare?.[pass] ?? NONE).p50));
+    const alone = ratioOf((holds ?? []).map(({ p50 }) => p50));
+    const [p50, p99] = (['p50', 'p99'] as const).map((what) => spread((bare ?? []).map((one) => one[what])));
+    console.log(
+      `  ${engine.padEnd(26)} ${ratioOf(added)}   ${alone}; the bare write, p50 and p99: ${p50}, ${p99} ms`,
+    );
   }
 }

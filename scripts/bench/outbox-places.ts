@@ -23,7 +23,7 @@ interface Programs {
   './host.ts': Serving;
   './delivery-host.ts': { readonly isReady: true };
   './delivery-service.ts': Serving;
-  './logout-bare.ts': object;
+  './logout-writes.ts': object;
   './logout-host.ts': Serving;
   './logout-service.ts': Serving;
   './outbox-process.ts': object;

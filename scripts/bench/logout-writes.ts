@@ -1,7 +1,11 @@
-// One process that makes bare durable writes for the benchmark of the logout: what an engine takes for one row as large as
-// that of a logout, through the same client or pool and with the same durability as the storage.
+// One process that makes durable writes for the benchmark of the logout. `bare`: what an engine takes for one row as large
+// as that of a logout, through the same client or pool and with the same durability as the storage. `hold`: what the plugin
+// writes before a session ends, and nothing else.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import { LogoutQueue, QUEUE_FAMILIES, Secret, uidCipher } from './built-queue.js';
+import { newEntry } from './outbox-entries.js';
 
 /** How many writes to begin, one every so often; the answer is how long each took, in milliseconds. */
 export interface WritesQuestion {
@@ -9,7 +13,7 @@ export interface WritesQuestion {
   readonly everyMs: number;
 }
 
-const [engine = '', place = ''] = process.argv.slice(2);
+const [engine = '', place = '', what = ''] = process.argv.slice(2);
 const VALUE = 'x'.repeat(400);
 const WARM_UP = 400;
 
@@ -38,7 +42,19 @@ const writers: Readonly<Record<string, () => Promise<Write>>> = {
     return (key) => pool.query('INSERT INTO bare VALUES ($1, $2)', [key, VALUE]);
   },
 };
-const open = writers[engine];
+async function holding(): Promise<Write> {
+  const { storage } = await storageOptions({ engine: engine as EngineName, place });
+  const namespace = 'holds';
+  const contained = (work: () => void): void => {
+    work();
+  };
+  const opened = await storage.open({ namespace, families: QUEUE_FAMILIES, contained });
+  const uids = uidCipher([new Secret('a key')], namespace);
+  const queue = new LogoutQueue(opened, storage, { uids, keepFinishedMs: 0 });
+  return async () => queue.hold(newEntry());
+}
+
+const open = what === 'hold' ? holding : writers[engine];
 if (!open) throw new Error(`no such engine: ${engine}`);
 const write = await open();
 
