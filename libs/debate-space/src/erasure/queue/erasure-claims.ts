@@ -135,8 +135,7 @@ async function claimUser(
   if (storage.isSteady()) entry.since = since;
   // Its process may be alive, by a clock that is years off.
   const isHeld = entry.lease !== undefined && Math.abs(entry.dueAt - now) > MAX_WAIT_MS;
-  const hashes = uid === undefined ? [entry.uidHash] : storage.uids.hashes(uid);
-  const isBehind = !isHeld && entry.mode === 'anonymize' && (await isToBeDeleted(change, hashes));
+  const isBehind = !isHeld && (await isToBeDeleted(change, { ...entry, uid }));
   const lease = randomId();
   entry.dueAt = now + (isBehind ? AFTER_THE_DELETION_MS : LEASE_MS);
   if (!isHeld) entry.lease = isBehind ? undefined : lease;
@@ -151,8 +150,16 @@ async function claimUser(
   return { ...entry, lease, uid, hint, requestedBy, ageMs: now - Math.max(...begun) };
 }
 
-/** Anonymized first, nobody could delete the contributions any more: the service would not know the uid. */
-async function isToBeDeleted(change: ErasureChange, hashes: readonly string[]): Promise<boolean> {
+/**
+ * Whether an anonymization has to wait for the deletion of the same user. Anonymized first, nobody could delete the
+ * contributions any more: the service would not know the uid.
+ */
+export async function isToBeDeleted(
+  change: ErasureChange,
+  { mode, uid, uidHash }: Pick<ErasureClaim, 'mode' | 'uid' | 'uidHash'>,
+): Promise<boolean> {
+  if (mode === 'delete') return false;
+  const hashes = uid === undefined ? [uidHash] : change.storage.uids.hashes(uid);
   for (const deletion of await change.readEntries(hashes, 'delete'))
     if (isReadable(deletion) && (await change.isWanted(deletion))) return true;
   return false;

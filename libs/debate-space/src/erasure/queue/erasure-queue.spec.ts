@@ -241,6 +241,21 @@ describe('the queue of erasures', () => {
     expect(await claim()).toMatchObject({ mode: 'anonymize' });
   });
 
+  it('sends no anonymization when the deletion of the same user was requested while it waited for its turn', async () => {
+    await one.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
+    const anonymization = await claim();
+    await ask('delete', 'alice');
+    expect(await one.queue.markSending(anonymization)).toBe(false);
+    await one.queue.retry(anonymization, notSent, 0);
+    const deletion = await claim(other);
+    expect(deletion.mode).toBe('delete');
+    expect(await one.queue.claim(1)).toEqual([]);
+    expect(await other.queue.markSending(deletion)).toBe(true);
+    await other.queue.finish(deletion, erased);
+    clocks.advance(60_000);
+    expect(await one.queue.markSending(await claim())).toBe(true);
+  });
+
   it('counts a parked erasure for each of its references, and retries it for each', async () => {
     await ask('a', 'alice');
     await ask('b', 'alice');
