@@ -55,6 +55,8 @@ export class ErasureControl {
     let last = status;
     for await (const rows of rangePages(this.storage.view, ...range, { size: USERS_PER_COMMIT })) {
       last = await this.storage.changeBatch(status.reference, async (batch, change) => {
+        const keys = rows.flatMap(([row]) => [row, records.entryKey(records.lastPart(row), batch.mode)]);
+        await change.transaction.getAll(keys); // all in one round trip
         for (const [row] of rows) await work(change, batch, row);
       });
     }

@@ -256,6 +256,16 @@ describe('the queue of erasures', () => {
     expect(await one.queue.markSending(await claim())).toBe(true);
   });
 
+  it('reads all users of a page in one round trip when a reference is canceled or retried', async () => {
+    await one.requests.addList({ reference: 'list', mode: 'delete' }, Readable.from(uidsOf(40)));
+    const claims = await one.queue.claim(20);
+    for (const claimed of claims) await one.queue.park(claimed, failure, 'a hint');
+    const reads = jest.spyOn(shared, 'get');
+    expect(await other.control.retry('list')).toMatchObject({ failed: 0, waiting: 40 });
+    expect(await other.control.cancel('list')).toMatchObject({ waiting: 20, canceled: 20 });
+    expect(reads.mock.calls.length).toBeLessThan(10);
+  });
+
   it('counts a parked erasure for each of its references, and retries it for each', async () => {
     await ask('a', 'alice');
     await ask('b', 'alice');
