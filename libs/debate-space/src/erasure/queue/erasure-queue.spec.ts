@@ -266,6 +266,18 @@ describe('the queue of erasures', () => {
     expect(reads.mock.calls.length).toBeLessThan(10);
   });
 
+  it('dates a finished reference anew when another user is requested under it', async () => {
+    await ask('r', 'alice');
+    await one.queue.finish(await claim(), erased);
+    clocks.advance(8 * DAY_MS);
+    await ask('r', 'bob');
+    expect(await status('r')).toMatchObject({ state: 'running', askedAt: new Date(Date.now()) });
+    expect(await one.storage.overdueMs()).toBeUndefined();
+    clocks.advance(7 * DAY_MS + 1);
+    await one.queue.maintain();
+    expect(one.events).toMatchObject([{ type: 'erasure-overdue', days: 7 }]);
+  });
+
   it('counts a parked erasure for each of its references, and retries it for each', async () => {
     await ask('a', 'alice');
     await ask('b', 'alice');

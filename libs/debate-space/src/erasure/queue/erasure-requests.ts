@@ -140,7 +140,9 @@ export class ErasureRequests {
     const uidHash = known?.uidHash ?? hashes[Math.max(0, at)] ?? '';
     const wasParked = await change.unpark(batch, uidHash);
     if (!wasParked) batch.total += 1;
-    batch.overdueAt ??= change.now + this.storage.overdueAfterMs; // it may have been finished
+    // It was finished: what is requested now is not as old.
+    if (batch.finishedSince !== undefined) Object.assign(batch, { askedAt: Date.now(), since: change.now });
+    batch.overdueAt ??= change.now + this.storage.overdueAfterMs;
     if (known?.parked) await change.park(batch, uidHash);
     const added = known ?? {
       ...UNTRIED,
