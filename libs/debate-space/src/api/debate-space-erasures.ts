@@ -217,9 +217,10 @@ export class DebateSpaceErasures {
   async cancel(reference: string): Promise<ErasureStatus> {
     const before = await this.#storage.status(reference);
     if (before.finishedAt) return before; // the events of its end were emitted then
-    const status = await this.#control.cancel(reference);
+    const ends: ErasureStatus[] = [];
+    const status = await this.#control.cancel(reference, (end) => ends.push(end));
     this.#emit({ type: 'erasure-canceled', reference, mode: status.mode, count: status.canceled });
-    if (status.finishedAt) this.#emit(finishedEvent(status));
+    for (const end of ends) this.#emit(finishedEvent(end));
     return status;
   }
 

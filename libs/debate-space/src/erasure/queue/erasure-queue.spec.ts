@@ -190,6 +190,19 @@ describe('the queue of erasures', () => {
     });
     expect(await one.queue.claim(1)).toEqual([]);
     expect(await status('r')).toMatchObject({ state: 'canceled', canceled: 1 });
+    expect(one.events).toMatchObject([{ type: 'erasure-finished', reference: 'r', canceled: 1 }]);
+  });
+
+  it('says once that a reference is finished, also when it is canceled while its last user is erased', async () => {
+    await ask('r', 'alice');
+    const claimed = await claim();
+    await one.queue.markSending(claimed);
+    const canceled = jest.fn();
+    const cancellation = one.control.cancel('r', canceled);
+    const [{ finished }] = await Promise.all([one.queue.finish(claimed, erased), cancellation]);
+    expect(await cancellation).toMatchObject({ state: 'done', done: 1 });
+    expect(finished).toHaveLength(1);
+    expect(canceled).not.toHaveBeenCalled();
   });
 
   it('goes on with what may have been carried out when it is canceled, and ends it when it was given up', async () => {

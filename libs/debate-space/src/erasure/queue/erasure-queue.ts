@@ -36,7 +36,9 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   }
 
   claim(limit: number): Promise<readonly ErasureClaim[]> {
-    return claimErasures(this.storage, limit);
+    return claimErasures(this.storage, limit, (batch) => {
+      this.maintenance.reportEnd(batch);
+    });
   }
 
   renew(claims: readonly ErasureClaim[]): Promise<void> {
