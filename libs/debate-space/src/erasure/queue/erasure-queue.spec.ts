@@ -283,8 +283,10 @@ describe('the queue of erasures', () => {
     await ask('r', 'alice');
     await one.queue.finish(await claim(), erased);
     clocks.advance(8 * DAY_MS);
-    await ask('r', 'bob');
-    expect(await status('r')).toMatchObject({ state: 'running', askedAt: new Date(Date.now()) });
+    await one.requests.add({ reference: 'r', mode: 'delete', requestedBy: 'somebody else' }, 'bob');
+    const asked = { requestedBy: 'somebody else', askedAt: new Date(Date.now()) };
+    expect(await status('r')).toMatchObject({ state: 'running', ...asked });
+    for await (const receipt of one.storage.receipts('r')) expect(receipt.requestedBy).toBe('for r');
     expect(await one.storage.overdueMs()).toBeUndefined();
     clocks.advance(7 * DAY_MS + 1);
     await one.queue.maintain();
