@@ -7,26 +7,28 @@ import { DebateSpaceErasures } from './debate-space-erasures.js';
 import { StorageError } from '../errors.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 
+let storage: DebateSpaceStorage;
+let erasures: DebateSpaceErasures;
+let events: string[];
+beforeEach(() => {
+  storage = openMemory();
+  const process = erasureProcess(storage, new Clocks());
+  const calls = { allUsers: () => Readable.from([]) };
+  events = [];
+  erasures = new DebateSpaceErasures(
+    process.storage,
+    calls,
+    new RateLimiter(false),
+    new AbortController().signal,
+    ({ type }) => void events.push(type),
+  );
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
 describe('a request whose outcome is unknown', () => {
-  let storage: DebateSpaceStorage;
-  let erasures: DebateSpaceErasures;
   let lost: { mockRestore(): void } | undefined;
-  beforeEach(() => {
-    storage = openMemory();
-    const process = erasureProcess(storage, new Clocks());
-    const calls = { allUsers: () => Readable.from([]) };
-    const shutdownSignal = new AbortController().signal;
-    erasures = new DebateSpaceErasures(
-      process.storage,
-      calls,
-      new RateLimiter(false),
-      shutdownSignal,
-      () => undefined,
-    );
-  });
-  afterEach(() => {
-    jest.restoreAllMocks();
-  });
 
   /** From the commit with this number on, the storage does not answer. */
   function loseAnswerOf(number: number): void {
@@ -83,5 +85,16 @@ describe('a request whose outcome is unknown', () => {
       return get(keys);
     });
     await expect(erasures.request({ uid: 'alice', mode: 'delete' })).rejects.toMatchObject({ reference });
+  });
+});
+
+describe('a reference that is finished', () => {
+  it('emits no event when it is canceled again or paused', async () => {
+    await erasures.request({ uid: 'alice', mode: 'delete', reference: 'r' });
+    await erasures.cancel('r');
+    expect(events).toEqual(['erasure-requested', 'erasure-canceled', 'erasure-finished']);
+    expect(await erasures.cancel('r')).toMatchObject({ state: 'canceled', canceled: 1 });
+    expect(await erasures.pause('r')).toMatchObject({ state: 'canceled', canceled: 1 });
+    expect(events).toHaveLength(3);
   });
 });

@@ -186,10 +186,10 @@ export class DebateSpaceErasures {
     return this.#storage.receiptsOf(uid);
   }
 
-  /** Begins no further one, on no instance; those under way are finished. @throws {@link ErasureError} */
+  /** Begins no further one, on no instance; those under way are finished. A finished reference stays so. @throws {@link ErasureError} */
   async pause(reference: string): Promise<ErasureStatus> {
     const status = await this.#control.pause(reference);
-    this.#emit({ type: 'erasure-paused', reference, mode: status.mode });
+    if (status.state === 'paused') this.#emit({ type: 'erasure-paused', reference, mode: status.mode });
     return status;
   }
 
@@ -215,9 +215,12 @@ export class DebateSpaceErasures {
    * @throws {@link ErasureError}
    */
   async cancel(reference: string): Promise<ErasureStatus> {
-    const status = await this.#control.cancel(reference);
+    const before = await this.#storage.status(reference);
+    if (before.finishedAt) return before; // the events of its end were emitted then
+    const ends: ErasureStatus[] = [];
+    const status = await this.#control.cancel(reference, (end) => ends.push(end));
     this.#emit({ type: 'erasure-canceled', reference, mode: status.mode, count: status.canceled });
-    if (status.finishedAt) this.#emit(finishedEvent(status));
+    for (const end of ends) this.#emit(finishedEvent(end));
     return status;
   }
 

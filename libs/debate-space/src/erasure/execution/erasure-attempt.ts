@@ -17,7 +17,7 @@ export interface FailedAttempt extends Setback {
   readonly hint: string;
   /** What it says of all the others: the service wants fewer requests, or it is away, or the keys are wrong. */
   readonly others: 'unaffected' | 'slower' | 'held-up';
-  /** Nothing failed: the app shuts down, or somebody paused or canceled the erasure. */
+  /** Nothing failed: the app shuts down, or somebody paused or canceled the erasure, or requested a deletion instead. */
   readonly brokenOff: boolean;
   /** Until the next attempt, in milliseconds. */
   readonly delayMs: number;

@@ -35,10 +35,14 @@ export interface ErasureClaim extends Readonly<ClaimedEntry> {
   readonly ageMs: number;
 }
 
-/** Takes at most `limit`. All references that are due get a share, and then stand behind those that got none. */
+/**
+ * Takes at most `limit`. All references that are due get a share, and then stand behind those that got none.
+ * @param onEnd called for a reference whose last users were given up instead: it was canceled
+ */
 export async function claimErasures(
   storage: ErasureStorage,
   limit: number,
+  onEnd: (batch: StoredBatch) => void,
 ): Promise<readonly ErasureClaim[]> {
   const claims: ErasureClaim[] = [];
   for (let round = 0; round < MAX_ROUNDS && claims.length < limit; round += 1) {
@@ -48,7 +52,11 @@ export async function claimErasures(
     if (rows.length === 0) break;
     const share = (n: number) => Math.floor(left / rows.length) + Number(n < left % rows.length);
     const taken = await Promise.allSettled(rows.map(([row], n) => claimOf(storage, row, share(n))));
-    for (const result of taken) if (result.status === 'fulfilled') claims.push(...result.value);
+    for (const result of taken) {
+      if (result.status === 'rejected') continue;
+      claims.push(...result.value.claims);
+      result.value.finished.forEach(onEnd);
+    }
     const failed = taken.find((result) => result.status === 'rejected');
     if (failed && claims.length === 0) throw failed.reason;
     if (failed) break; // what is claimed must not wait for what failed
@@ -56,22 +64,29 @@ export async function claimErasures(
   return claims;
 }
 
+interface Claimed {
+  readonly claims: readonly ErasureClaim[];
+  readonly finished: readonly StoredBatch[];
+}
+const NOTHING: Claimed = { claims: [], finished: [] };
+
 /** @param row leads to the reference */
-function claimOf(storage: ErasureStorage, row: string, limit: number): Promise<readonly ErasureClaim[]> {
+function claimOf(storage: ErasureStorage, row: string, limit: number): Promise<Claimed> {
   const reference = records.lastPart(row);
   return storage.change(reference, async (change) => {
     const { transaction, now } = change;
     const [isThere] = await transaction.getAll([row, records.batchKey(reference)]);
-    if (isThere === undefined) return []; // another process was faster
+    if (isThere === undefined) return NOTHING; // another process was faster
     transaction.set(row, undefined);
     const batch = await change.readBatch(reference);
     if (batch instanceof UnreadableRecord)
       transaction.set(records.timeKey('due', now + UNREADABLE_BATCH_MS, reference), '');
-    if (!isReadable(batch)) return [];
+    if (!isReadable(batch)) return NOTHING;
     // The row may be one that was left while the batch could not be read: then its own may be missing.
     if (batch.dueAt !== undefined) await transaction.get(records.timeKey('due', batch.dueAt, reference));
     change.edit(batch);
-    return isRunning(batch) ? claimUsers(change, batch, limit) : [];
+    const claims = isRunning(batch) ? await claimUsers(change, batch, limit) : [];
+    return { claims, finished: await change.save() };
   });
 }
 
@@ -135,8 +150,7 @@ async function claimUser(
   if (storage.isSteady()) entry.since = since;
   // Its process may be alive, by a clock that is years off.
   const isHeld = entry.lease !== undefined && Math.abs(entry.dueAt - now) > MAX_WAIT_MS;
-  const hashes = uid === undefined ? [entry.uidHash] : storage.uids.hashes(uid);
-  const isBehind = !isHeld && entry.mode === 'anonymize' && (await isToBeDeleted(change, hashes));
+  const isBehind = !isHeld && (await isToBeDeleted(change, { ...entry, uid }));
   const lease = randomId();
   entry.dueAt = now + (isBehind ? AFTER_THE_DELETION_MS : LEASE_MS);
   if (!isHeld) entry.lease = isBehind ? undefined : lease;
@@ -151,8 +165,16 @@ async function claimUser(
   return { ...entry, lease, uid, hint, requestedBy, ageMs: now - Math.max(...begun) };
 }
 
-/** Anonymized first, nobody could delete the contributions any more: the service would not know the uid. */
-async function isToBeDeleted(change: ErasureChange, hashes: readonly string[]): Promise<boolean> {
+/**
+ * Whether an anonymization has to wait for the deletion of the same user. Anonymized first, nobody could delete the
+ * contributions any more: the service would not know the uid.
+ */
+export async function isToBeDeleted(
+  change: ErasureChange,
+  { mode, uid, uidHash }: Pick<ErasureClaim, 'mode' | 'uid' | 'uidHash'>,
+): Promise<boolean> {
+  if (mode === 'delete') return false;
+  const hashes = uid === undefined ? [uidHash] : change.storage.uids.hashes(uid);
   for (const deletion of await change.readEntries(hashes, 'delete'))
     if (isReadable(deletion) && (await change.isWanted(deletion))) return true;
   return false;

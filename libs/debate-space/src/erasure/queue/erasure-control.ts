@@ -4,9 +4,10 @@ import type { ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import { ENTRY, type StoredBatch } from './erasure-records.js';
 import { USERS_PER_COMMIT } from './erasure-requests.js';
-import type { ErasureStorage } from './erasure-storage.js';
+import type { ChangeBatch, ErasureStorage } from './erasure-storage.js';
 import type { ErasureStatus } from '../erasure.js';
 
+type OnEnd = (status: ErasureStatus) => void;
 type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
 
 /** Stops the work on a reference, and continues it. Rejects with an `ErasureError` when there is no such reference. */
@@ -36,14 +37,16 @@ export class ErasureControl {
 
   /**
    * Gives up those of which nothing was sent, and the parked ones; what else may have been carried out is finished.
+   * @param onEnd called when this call has finished the reference: the runner may have done it meanwhile
    */
-  async cancel(reference: string): Promise<ErasureStatus> {
-    const status = await this.storage.changeBatch(reference, (batch, change) => {
+  async cancel(reference: string, onEnd: OnEnd = () => undefined): Promise<ErasureStatus> {
+    const begin: ChangeBatch = (batch, change) => {
       if (batch.finishedSince !== undefined) return;
       Object.assign(batch, { canceling: true, paused: false });
       change.dueBy(batch, change.now); // what may have been carried out
-    });
-    return this.#changeUsers(status, records.entriesOf(reference), cancelUser);
+    };
+    const status = await this.#change(reference, begin, onEnd);
+    return this.#changeUsers(status, records.entriesOf(reference), cancelUser, onEnd);
   }
 
   /** @returns the status after the changes of all users that the index rows of a range lead to */
@@ -51,14 +54,28 @@ export class ErasureControl {
     status: ErasureStatus,
     range: records.KeyRange,
     work: ChangeUser,
+    onEnd?: OnEnd,
   ): Promise<ErasureStatus> {
     let last = status;
     for await (const rows of rangePages(this.storage.view, ...range, { size: USERS_PER_COMMIT })) {
-      last = await this.storage.changeBatch(status.reference, async (batch, change) => {
+      const changeAll: ChangeBatch = async (batch, change) => {
+        const keys = rows.flatMap(([row]) => [row, records.entryKey(records.lastPart(row), batch.mode)]);
+        await change.transaction.getAll(keys); // all in one round trip
         for (const [row] of rows) await work(change, batch, row);
-      });
+      };
+      last = await this.#change(status.reference, changeAll, onEnd);
     }
     return last;
+  }
+
+  async #change(reference: string, work: ChangeBatch, onEnd?: OnEnd): Promise<ErasureStatus> {
+    const before = { isFinished: false };
+    const status = await this.storage.changeBatch(reference, (batch, change) => {
+      before.isFinished = batch.finishedSince !== undefined;
+      return work(batch, change);
+    });
+    if (status.finishedAt && !before.isFinished) onEnd?.(status);
+    return status;
   }
 }
 

@@ -2,7 +2,7 @@ import type { Emit } from '../../events.js';
 import { rangePages } from '../../storage/range-pages.js';
 import { isReadable } from '../../storage/record-type.js';
 import { Transaction } from '../../storage/transaction.js';
-import { MAX_WAIT_MS, waitingOf, type ErasureChange } from './erasure-change.js';
+import { finishedEvent, MAX_WAIT_MS, waitingOf, type ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import { BATCH, type StoredBatch } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
@@ -28,6 +28,11 @@ export class ErasureMaintenance {
     await this.#reportOverdue();
     await this.#prune();
     await this.#pullBack();
+  }
+
+  /** Reports a reference that has ended without an attempt. */
+  reportEnd(batch: StoredBatch): void {
+    this.emit(finishedEvent(batch));
   }
 
   /** Over all processes, each reference is reported once for each age. */

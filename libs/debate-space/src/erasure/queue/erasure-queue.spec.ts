@@ -190,6 +190,19 @@ describe('the queue of erasures', () => {
     });
     expect(await one.queue.claim(1)).toEqual([]);
     expect(await status('r')).toMatchObject({ state: 'canceled', canceled: 1 });
+    expect(one.events).toMatchObject([{ type: 'erasure-finished', reference: 'r', canceled: 1 }]);
+  });
+
+  it('says once that a reference is finished, also when it is canceled while its last user is erased', async () => {
+    await ask('r', 'alice');
+    const claimed = await claim();
+    await one.queue.markSending(claimed);
+    const canceled = jest.fn();
+    const cancellation = one.control.cancel('r', canceled);
+    const [{ finished }] = await Promise.all([one.queue.finish(claimed, erased), cancellation]);
+    expect(await cancellation).toMatchObject({ state: 'done', done: 1 });
+    expect(finished).toHaveLength(1);
+    expect(canceled).not.toHaveBeenCalled();
   });
 
   it('goes on with what may have been carried out when it is canceled, and ends it when it was given up', async () => {
@@ -239,6 +252,45 @@ describe('the queue of erasures', () => {
     await one.queue.park(deletion, failure, 'a hint');
     clocks.advance(60_000);
     expect(await claim()).toMatchObject({ mode: 'anonymize' });
+  });
+
+  it('sends no anonymization when the deletion of the same user was requested while it waited for its turn', async () => {
+    await one.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
+    const anonymization = await claim();
+    await ask('delete', 'alice');
+    expect(await one.queue.markSending(anonymization)).toBe(false);
+    await one.queue.retry(anonymization, notSent, 0);
+    const deletion = await claim(other);
+    expect(deletion.mode).toBe('delete');
+    expect(await one.queue.claim(1)).toEqual([]);
+    expect(await other.queue.markSending(deletion)).toBe(true);
+    await other.queue.finish(deletion, erased);
+    clocks.advance(60_000);
+    expect(await one.queue.markSending(await claim())).toBe(true);
+  });
+
+  it('reads all users of a page in one round trip when a reference is canceled or retried', async () => {
+    await one.requests.addList({ reference: 'list', mode: 'delete' }, Readable.from(uidsOf(40)));
+    const claims = await one.queue.claim(20);
+    for (const claimed of claims) await one.queue.park(claimed, failure, 'a hint');
+    const reads = jest.spyOn(shared, 'get');
+    expect(await other.control.retry('list')).toMatchObject({ failed: 0, waiting: 40 });
+    expect(await other.control.cancel('list')).toMatchObject({ waiting: 20, canceled: 20 });
+    expect(reads.mock.calls.length).toBeLessThan(10);
+  });
+
+  it('dates a finished reference anew when another user is requested under it', async () => {
+    await ask('r', 'alice');
+    await one.queue.finish(await claim(), erased);
+    clocks.advance(8 * DAY_MS);
+    await one.requests.add({ reference: 'r', mode: 'delete', requestedBy: 'somebody else' }, 'bob');
+    const asked = { requestedBy: 'somebody else', askedAt: new Date(Date.now()) };
+    expect(await status('r')).toMatchObject({ state: 'running', ...asked });
+    for await (const receipt of one.storage.receipts('r')) expect(receipt.requestedBy).toBe('for r');
+    expect(await one.storage.overdueMs()).toBeUndefined();
+    clocks.advance(7 * DAY_MS + 1);
+    await one.queue.maintain();
+    expect(one.events).toMatchObject([{ type: 'erasure-overdue', days: 7 }]);
   });
 
   it('counts a parked erasure for each of its references, and retries it for each', async () => {

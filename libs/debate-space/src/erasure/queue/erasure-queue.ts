@@ -1,6 +1,6 @@
 import { LEASE_MS, type JobQueue } from '../../jobs/job-queue.js';
 import type { ErasureChange, ErasureEnd } from './erasure-change.js';
-import { claimErasures, type ErasureClaim } from './erasure-claims.js';
+import { claimErasures, isToBeDeleted, type ErasureClaim } from './erasure-claims.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';
 import * as records from './erasure-records.js';
 import type { StoredBatch, StoredEntry } from './erasure-records.js';
@@ -36,7 +36,9 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   }
 
   claim(limit: number): Promise<readonly ErasureClaim[]> {
-    return claimErasures(this.storage, limit);
+    return claimErasures(this.storage, limit, (batch) => {
+      this.maintenance.reportEnd(batch);
+    });
   }
 
   renew(claims: readonly ErasureClaim[]): Promise<void> {
@@ -72,12 +74,13 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   /**
    * To be called immediately before the request is sent: from then on the erasure may have been carried out, whatever is
    * heard of it.
-   * @returns whether it may be sent; `false` when it was canceled or paused meanwhile, or when the lease was lost
+   * @returns whether it may be sent; `false` when it was canceled or paused meanwhile, when the same user is to be deleted
+   * now, or when the lease was lost
    */
   markSending(claim: ErasureClaim): Promise<boolean> {
     return this.#changes.make(referenceOf(claim), keysOf(claim), async (change) => {
       const entry = await claimedEntry(change, claim);
-      if (!entry || !(await change.isWanted(entry))) return false;
+      if (!entry || !(await change.isWanted(entry)) || (await isToBeDeleted(change, claim))) return false;
       await change.put({ ...entry, attempts: entry.attempts + 1, unknown: true });
       return true;
     });
@@ -144,9 +147,10 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
 
 const referenceOf = ({ references: [reference = ''] }: ErasureClaim): string => reference;
 
-/** The entry and its batches. */
+/** The entry, the deletion that an anonymization waits for, and the batches. */
 const keysOf = ({ uidHash, mode, references }: ErasureClaim): readonly string[] => [
   records.entryKey(uidHash, mode),
+  records.entryKey(uidHash, 'delete'),
   ...references.map(records.batchKey),
 ];
 

@@ -100,7 +100,7 @@ export class ErasureRequests {
   ): Promise<number> {
     const users = [...new Set(uids)].map((uid) => ({ uid, hashes: this.storage.uids.hashes(uid) }));
     const hashes = users.flatMap((user) => user.hashes);
-    const { reference, mode } = request;
+    const { reference, mode, requestedBy } = request;
     return this.storage.change(reference, async (change) => {
       const batch = await change.batchFor(request);
       if (batch.mode !== mode)
@@ -117,6 +117,9 @@ export class ErasureRequests {
         const added = await this.#addUser(change, batch, user.uid, user.hashes);
         if (added && batch.complete && !isLast)
           throw conflict('this reference has another list, which is complete; give another reference');
+        // It was finished: what is requested now is not as old, nor by the same person.
+        if (added && batch.finishedSince !== undefined)
+          Object.assign(batch, { requestedBy, askedAt: Date.now(), since: change.now });
         if (added === 'joined') underWay += 1;
       }
       batch.complete ||= isLast;

@@ -17,7 +17,7 @@ const NO_TRANSACTIONS =
   "this storage cannot take part in the host's transactions; hint: use postgresStorage on the host's database, or " +
   'request the erasure without transaction after the commit';
 
-type ChangeBatch = (batch: StoredBatch, change: ErasureChange) => void | Promise<void>;
+export type ChangeBatch = (batch: StoredBatch, change: ErasureChange) => void | Promise<void>;
 
 /** Where the erasures of one application are kept: what they are like, and how they are changed. */
 export class ErasureStorage {
