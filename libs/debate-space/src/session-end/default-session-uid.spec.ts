@@ -27,6 +27,14 @@ describe('the uid of a session', () => {
     expect(defaultSessionUid(session)).toBe(uid);
   });
 
+  it.each([
+    { value: 7, uid: '7' },
+    { value: 7n, uid: '7' },
+    { value: Number(undefined), uid: undefined },
+  ])('that a resolver returns as the number $value is $uid', ({ value, uid }) => {
+    expect(resolvedUid(value)).toBe(uid);
+  });
+
   it('that a resolver returns as an ObjectId is its hexadecimal form', () => {
     expect(resolvedUid(new ObjectId())).toBe(hex);
   });

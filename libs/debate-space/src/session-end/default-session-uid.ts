@@ -37,7 +37,8 @@ export function uidOf(user: unknown): string | undefined {
 function scalar(value: unknown): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (isObjectId(value)) return value.toHexString();
-  return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined;
+  // `Number(undefined)` of a session without a user names nobody.
+  return typeof value === 'bigint' || Number.isFinite(value) ? String(value) : undefined;
 }
 
 /** MongoDB's ObjectId, of whichever version of its driver; a store that keeps BSON gives it back. */
