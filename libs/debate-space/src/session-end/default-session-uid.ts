@@ -22,7 +22,10 @@ export function defaultSessionUid(session: SessionRecord): string | undefined {
  * @throws TypeError for a promise: the end is noted before the session ends, and nothing may wait for a lookup
  */
 export function resolvedUid(value: unknown): string | undefined {
-  if (isPromise(value)) throw new TypeError('a uid resolver must not return a promise');
+  if (isPromise(value)) {
+    value.then(undefined, () => undefined); // or its rejection would end the process
+    throw new TypeError('a uid resolver must not return a promise');
+  }
   return uidOf(value);
 }
 
