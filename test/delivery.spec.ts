@@ -126,9 +126,11 @@ describe('a logout on its way', () => {
     expect(events).toMatchObject([
       { type: 'session-ended' },
       { type: 'logout-retrying', cause: '400' },
+      { type: 'fault', where: 'secretKey cannot be had: the function failed (Error)' },
       { type: 'logout-retrying', cause: 'secretKey failed' },
       { type: 'logout-delivered', attempts: 3 },
     ]);
+    expect(log.join('\n')).toContain('secretKey cannot be had');
     expect(log.join('\n')).not.toContain(wrong);
   });
 
@@ -154,6 +156,7 @@ describe('a logout on its way', () => {
     await scene.service.received.waitFor('logout', { timeoutMs: 30_000 });
     expect(scene.service.received.logouts).toEqual(['alice']);
     expect(types()).not.toContain('service-down');
+    expect(log.join('\n')).toContain('failed and was contained: logout.claims');
   });
 
   it('is delivered at the shutdown when only memory has it, because the storage is away', async () => {

@@ -1,4 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { NestFactory } from '@nestjs/core';
+import { DebateSpaceModule } from 'nestjs-debate-space';
+import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
 import { sharedStorages, type StorageServer } from '../testing/storages.js';
@@ -60,6 +66,30 @@ describe('logout', () => {
     expect(await run('logout -- --ada', { env })).toMatchObject({ code: 0 });
     expect(service.received.logouts).toEqual(['--ada']);
     expect(await run('logout ..', { env })).toMatchObject({ code: 2 });
+  });
+});
+
+describe('logout, with an app that keeps no history', () => {
+  it('ends when the logout has left the storage', async () => {
+    const path = await mkdtemp(join(tmpdir(), 'cli-logout-'));
+    const { DEBATE_SPACE_API_KEY: apiKey, DEBATE_SPACE_SECRET_KEY: secretKey } = keys;
+    const options = { apiKey, secretKey, applicationName: service.applicationName, authUrl: service.url };
+    const plugin = DebateSpaceModule.forRoot({
+      ...options,
+      storage: lmdbStorage({ path }),
+      logout: { historyRetentionMs: 0 },
+    });
+    const app = await NestFactory.createApplicationContext(plugin, { logger: false });
+    const { code, waitForStderr, interrupt, out } = start('logout ada --json', {
+      env: { ...env, DEBATE_SPACE_STORAGE: `lmdb:${path}` },
+    });
+    await waitForStderr('this only watches');
+    const hung = setTimeout(interrupt, 8_000);
+    expect([await code, JSON.parse(out()) as unknown]).toEqual([0, { state: 'unknown' }]);
+    clearTimeout(hung);
+    expect(service.received.logouts).toEqual(['ada']);
+    await app.close();
+    await rm(path, { recursive: true });
   });
 });
 

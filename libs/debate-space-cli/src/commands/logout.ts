@@ -13,6 +13,9 @@ interface LogoutOptions {
 
 /** The answer to a logout is the same for a user who is unknown, or not signed in. */
 const ACCEPTED = 'The service accepted the logout. It does not say whether it knows the user.';
+/** The app keeps no history: `logout.historyRetentionMs` is 0. */
+const GONE =
+  'The logout has left the storage, which keeps no history of it: your app has sent it, or gave it up.';
 const LOOK_AGAIN_MS = 200;
 
 /** Logs one user out of the debate space. */
@@ -38,20 +41,28 @@ export function addLogout(program: Command, cli: CliContext): void {
           );
         }
         const logout = wait ? await settled(look, context) : await look();
-        context.output.answer(logout, wait ? ACCEPTED : 'Queued; your app sends it.');
+        const told = logout ? ACCEPTED : GONE;
+        context.output.answer(logout ?? { state: 'unknown' }, wait ? told : 'Queued; your app sends it.');
       });
     });
   addExamples(command, 'logout 4711', 'logout 4711 --no-wait');
 }
 
-/** Waits until it is sent, by any process: the storage may be shared. */
+/**
+ * Waits until it is sent, by any process: the storage may be shared.
+ * @returns `undefined` when it has left the storage without a history
+ */
 async function settled(
   look: () => Promise<LogoutHistoryEntry | undefined>,
   { io: { interrupted }, output, settings }: CommandContext,
 ): Promise<LogoutHistoryEntry | undefined> {
   const told = new Set<string>();
+  let wasGone = false;
   for (;;) {
     const logout = await look();
+    // Twice: one look may miss a logout that is finished meanwhile.
+    if (!logout && wasGone) return undefined;
+    wasGone = !logout;
     if (logout?.state === 'parked') {
       throw new Failure(
         'service',

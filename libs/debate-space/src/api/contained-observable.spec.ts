@@ -63,3 +63,18 @@ it('a direct subscriber that throws is a fault, and the others get the event', (
   expect(values).toEqual([1]);
   expect(faults).toContainEqual({ type: 'fault', where: 'a subscriber of events$', error: 'TypeError' });
 });
+
+it('an async subscriber that fails at every event hears of its failure once, and the event loop goes on', async () => {
+  const source = new Subject<DebateSpaceEvent>();
+  const events$ = new ContainedObservable(new Containment(source.next.bind(source)), source);
+  const heard: string[] = [];
+  const failing = ({ type }: DebateSpaceEvent): unknown => {
+    heard.push(type);
+    if (heard.length > 10) source.complete(); // instead of a test that never ends
+    return Promise.reject(new TypeError('a fault that was injected'));
+  };
+  events$.subscribe(failing);
+  source.next({ type: 'service-up' });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(heard).toEqual(['service-up', 'fault']);
+});

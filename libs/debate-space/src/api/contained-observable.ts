@@ -1,5 +1,7 @@
 import { Observable, type Observer, type Subscription, type Unsubscribable } from 'rxjs';
-import type { Containment } from '../async/containment.js';
+import { Containment } from '../async/containment.js';
+
+const SUBSCRIBER = 'a subscriber of events$';
 
 /** A subscriber of RxJS, of any copy of it, such as an operator or `firstValueFrom` makes. */
 interface SubscriberLike {
@@ -12,6 +14,8 @@ interface SubscriberLike {
  */
 export class ContainedObservable<T> extends Observable<T> {
   readonly #containment: Containment;
+  /** For the report that a subscriber has failed: one that fails there, too, would be told so without end. */
+  readonly #unreported = new Containment(() => undefined);
 
   constructor(containment: Containment, events: Observable<T>) {
     super((subscriber) => events.subscribe(subscriber));
@@ -26,11 +30,13 @@ export class ContainedObservable<T> extends Observable<T> {
     const given = typeof observer === 'function' ? { next: observer, error, complete } : (observer ?? {});
     const subscription = super.subscribe({
       next: (value) => {
-        this.#containment.run('a subscriber of events$', () => given.next?.(value));
+        const isReport = (value as { where?: unknown } | undefined)?.where === SUBSCRIBER;
+        const containment = isReport ? this.#unreported : this.#containment;
+        containment.run(SUBSCRIBER, () => given.next?.(value));
       },
       error: (reason: unknown) => given.error?.(reason),
       complete: () => {
-        this.#containment.run('a subscriber of events$', () => given.complete?.());
+        this.#containment.run(SUBSCRIBER, () => given.complete?.());
       },
     });
     // Otherwise its end would not end the subscription.

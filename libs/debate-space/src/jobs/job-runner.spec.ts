@@ -306,6 +306,15 @@ describe('the job runner', () => {
       expect(await bench.drain(30)).toBe(7);
     });
 
+    it('does not wait for what is pending when the runner was never started', async () => {
+      const bench = new Bench(memory(), () => ok);
+      await bench.add('alice');
+      const begun = performance.now();
+      expect(await bench.drain(1_000)).toBe(1);
+      expect(performance.now() - begun).toBeLessThan(500);
+      expect(bench.calls).toEqual([]);
+    });
+
     it('leaves what comes later where it is', async () => {
       const bench = new Bench(memory(), () => ok);
       bench.runner.start();

@@ -56,13 +56,16 @@ export class JobRunner {
     for (const { loop } of this.#lanes) loop.start();
   }
 
-  /** Goes on with the first kind until none of its jobs is due within the time, or the time has passed; then stops. */
+  /**
+   * Goes on with the first kind until none of its jobs is due within the time, or the time has passed; then stops. Does not
+   * wait if it was never started: an app may be closed that was created only.
+   */
   async drain(ms: number): Promise<void> {
     const deadline = performance.now() + ms;
     const leftMs = (): number => Math.max(0, deadline - performance.now());
     const [first, ...others] = this.#lanes;
     for (const { loop } of others) loop.stop();
-    while (first && leftMs() > 0) {
+    while (first?.loop.running && leftMs() > 0) {
       await withTimeout(first.loop.idle(), leftMs(), undefined); // what is being claimed counts
       const dueMs = await first.nextDueMs(leftMs());
       if (first.loop.isWorking) continue;

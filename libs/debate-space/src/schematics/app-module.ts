@@ -2,6 +2,8 @@ import type { Tree } from '@angular-devkit/schematics';
 import { MetadataManager, ModuleImportDeclarator } from '@nestjs/schematics';
 import { overwrite } from './overwrite.js';
 
+/** `imports` comes out of a variable, by `{ imports }` or `{ ...metadata }`: a property of ours would replace it. */
+const HIDDEN_IMPORTS = /@Module\(\s*\{(?![^)]*\bimports['"]?\s*:)[^)]*(\.\.\.|\bimports\b)/;
 const CONFIG_IMPORT = 'ConfigModule.forRoot(),\n    ';
 
 /** The import of docs/getting-started.md. */
@@ -24,6 +26,7 @@ export function importDebateSpaceModule(tree: Tree, file: string): string[] {
   if (!tree.exists(file)) return byHand;
   const content = tree.readText(file).replaceAll('\r\n', '\n');
   if (importsSymbol(content, 'DebateSpaceModule')) return [];
+  if (HIDDEN_IMPORTS.test(content)) return byHand;
   const modules = `${importsSymbol(content, 'ConfigModule') ? '' : CONFIG_IMPORT}${DEBATE_SPACE_IMPORT}`;
   const edited = new MetadataManager(content).insert('imports', modules);
   if (edited === undefined || edited === content) return byHand;

@@ -222,6 +222,16 @@ export class AppModule {}
     expect(printed).toContain('docs/getting-started.md');
   });
 
+  it.each(['imports,', '...metadata,'])(
+    'replaces no imports that come from a variable: { %s }',
+    async (part) => {
+      const module = scaffoldModule.replace('imports: [],', part);
+      const tree = project({ 'src/app.module.ts': module });
+      expect((await add(tree)).printed).toContain('Import DebateSpaceModule in your root module');
+      expect(tree.readText('src/app.module.ts')).toBe(module);
+    },
+  );
+
   it('names each step that it cannot do', async () => {
     const tree = project({
       'package.json': { dependencies: { '@nestjs/common': 'catalog:' } },

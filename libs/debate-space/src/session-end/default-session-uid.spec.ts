@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { defaultSessionUid, resolvedUid } from './default-session-uid.js';
 
 /** As MongoDB's driver has it; its `id` is bytes. */
@@ -25,6 +25,20 @@ describe('the uid of a session', () => {
   ];
   it.each(sessions)('of $name is $uid', ({ session, uid }) => {
     expect(defaultSessionUid(session)).toBe(uid);
+  });
+
+  it.each([
+    { value: 7, uid: '7' },
+    { value: 7n, uid: '7' },
+    { value: Number(undefined), uid: undefined },
+  ])('that a resolver returns as the number $value is $uid', ({ value, uid }) => {
+    expect(resolvedUid(value)).toBe(uid);
+  });
+
+  it('that a resolver returns as a promise is refused, and a rejection of the promise is handled', () => {
+    const then = jest.fn();
+    expect(() => resolvedUid({ then })).toThrow('must not return a promise');
+    expect(then).toHaveBeenCalledWith(undefined, expect.any(Function));
   });
 
   it('that a resolver returns as an ObjectId is its hexadecimal form', () => {

@@ -22,7 +22,10 @@ export function defaultSessionUid(session: SessionRecord): string | undefined {
  * @throws TypeError for a promise: the end is noted before the session ends, and nothing may wait for a lookup
  */
 export function resolvedUid(value: unknown): string | undefined {
-  if (isPromise(value)) throw new TypeError('a uid resolver must not return a promise');
+  if (isPromise(value)) {
+    value.then(undefined, () => undefined); // or its rejection would end the process
+    throw new TypeError('a uid resolver must not return a promise');
+  }
   return uidOf(value);
 }
 
@@ -37,7 +40,8 @@ export function uidOf(user: unknown): string | undefined {
 function scalar(value: unknown): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (isObjectId(value)) return value.toHexString();
-  return typeof value === 'number' || typeof value === 'bigint' ? String(value) : undefined;
+  // `Number(undefined)` of a session without a user names nobody.
+  return typeof value === 'bigint' || Number.isFinite(value) ? String(value) : undefined;
 }
 
 /** MongoDB's ObjectId, of whichever version of its driver; a store that keeps BSON gives it back. */

@@ -31,17 +31,26 @@ export class LogoutSender {
       token = await withTimeout(this.signer.sign(entry), this.timeoutMs, undefined);
     } catch (error) {
       // A function of the host's; it may do better next time.
-      return failure(error instanceof SecretKeyError ? 'secretKey failed' : 'logout.claims failed');
+      if (error instanceof SecretKeyError) return this.#fault(error.message, error, 'secretKey failed');
+      return this.#fault('logout.claims', error, 'logout.claims failed');
     }
-    if (token === undefined) return failure('logout.claims did not answer');
+    if (token === undefined) {
+      const late = new DOMException('no answer in time', 'TimeoutError');
+      return this.#fault('logout.claims', late, 'logout.claims did not answer');
+    }
     try {
       return await this.route.send(token, this.shutdownSignal);
     } catch (error) {
       // A mistake in http.adapter, or in our code: the service has no part in it.
-      const name = error instanceof Error ? error.name : typeof error;
-      this.emit({ type: 'fault', where: 'http', error: name });
-      return failure(name);
+      return this.#fault('http', error);
     }
+  }
+
+  /** Nothing else is logged before the logout is parked. */
+  #fault(where: string, cause: unknown, reason?: string): DeliveryAnswer {
+    const error = cause instanceof Error ? cause.name : typeof cause;
+    this.emit({ type: 'fault', where, error });
+    return failure(reason ?? error);
   }
 }
 

@@ -198,6 +198,29 @@ describe('calls of a store', () => {
     });
   });
 
+  it.each([
+    { name: 'in the same tick', before: nothing },
+    { name: 'after a wait', before: nextTurn },
+  ])(
+    'whose promise the store handles by the callback leave no rejection unhandled, $name',
+    async ({ before }) => {
+      const ignored = ignoringErrorsOfProcess();
+      const told: unknown[] = [];
+      const asCallback: StoreMethod = (...args) => {
+        const promise = Promise.reject(new Error('the store is down'));
+        promise.catch(args[1] as Callback); // as Bluebird and Knex do
+        return promise;
+      };
+      const calls = new CallQueue(new Containment(nothing), 250);
+      const args = ['s1', (error: unknown) => told.push(error)];
+      void calls.call('store', passOn(asCallback), {}, args, { sid: 's1', before, ended: nothing });
+      await nextTurn();
+      await nextTurn();
+      expect(ignored.stop()).toEqual([]);
+      expect(told).toEqual([new Error('the store is down')]);
+    },
+  );
+
   describe('that a store makes itself while it starts one that had to wait', () => {
     const nested: { readonly name: string; readonly outer?: string; readonly inner?: string }[] = [
       { name: 'a call on one session calls another on the same session', outer: 's1', inner: 's1' },

@@ -66,11 +66,12 @@ export class CallQueue {
     const ready = isFree && before ? this.#containment.run<unknown>(where, before, undefined) : undefined;
     if (isFree && (isNested || !isPromise(ready))) {
       if (!ended) return next(self, args);
-      return observeCall(next, self, args, this.#contained(where, ended), false);
+      return observeCall(next, self, args, this.#contained(where, ended));
     }
     const prepare = (): unknown =>
       isFree ? ready : before && this.#containment.run<unknown>(where, before, undefined);
-    const make = (): unknown => observeCall(next, self, args, this.#contained(where, ended), true);
+    const make = (late: Promise<unknown>): unknown =>
+      observeCall(next, self, args, this.#contained(where, ended), late);
     return this.#enqueue(where, sid, ahead, prepare, make);
   }
 
@@ -87,7 +88,7 @@ export class CallQueue {
     sid: string | undefined,
     ahead: readonly WaitingCall[],
     prepare: () => unknown,
-    make: () => unknown,
+    make: (late: Promise<unknown>) => unknown,
   ): Promise<unknown> {
     const returned = new Promise<unknown>((resolve, reject) => {
       const start = (): void => {
@@ -95,7 +96,7 @@ export class CallQueue {
         const outer = this.#starting;
         this.#starting = waiting;
         try {
-          resolve(make());
+          resolve(make(returned));
         } catch (error) {
           const thrown = error as Error;
           reject(thrown);

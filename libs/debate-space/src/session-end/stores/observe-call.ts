@@ -7,22 +7,24 @@ import type { PassOn } from './patch-store.js';
  * as often, with the same `this` and arguments; what the method returns or throws is the caller's.
  * @param self the `this` of the caller
  * @param ended never throws
- * @param isLate whether the call had to wait, so that its caller is gone: what the store throws goes to the callback, if
- * there is one that has not been called
+ * @param late the caller's promise when the call had to wait, so that its caller is gone: what the store throws goes to the
+ * callback, if there is one that has not been called
  */
 export function observeCall(
   next: PassOn,
   self: unknown,
   args: readonly unknown[],
   ended: (outcome: StoreOutcome) => void,
-  isLate: boolean,
+  late?: Promise<unknown>,
 ): unknown {
   const callback = args.at(-1);
   let calledBack = false as boolean;
+  let failure: unknown;
   const heard =
     typeof callback === 'function' &&
     function (this: unknown, ...results: unknown[]): unknown {
       calledBack = true;
+      [failure] = results;
       ended(results[0] ? 'failed' : 'done');
       return Reflect.apply(callback, this, results) as unknown;
     };
@@ -31,22 +33,26 @@ export function observeCall(
     returned = next(self, heard ? [...args.slice(0, -1), heard] : args);
   } catch (error) {
     ended('failed');
-    if (!isLate || typeof callback !== 'function' || calledBack) throw error;
+    if (!late || typeof callback !== 'function' || calledBack) throw error;
     Reflect.apply(callback, undefined, [error]);
     return undefined;
   }
-  if (isPromise(returned))
+  if (isPromise(returned)) {
     // Its own promise is not given out: one that somebody listens to never becomes an unhandled rejection of the host.
-    return returned.then(
+    const observed = returned.then(
       (result) => {
         if (!heard) ended('done'); // it may resolve long before it calls back
         return result;
       },
       (error: unknown) => {
         ended('failed');
+        // The store has handled it by the callback, as `asCallback` of Bluebird and Knex does.
+        if (calledBack && error === failure) (late ?? observed).then(undefined, () => undefined);
         throw error;
       },
     );
+    return observed;
+  }
   if (!heard) ended('silent');
   return returned;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cookiesAfter, cookiesSent, cookieValue } from './browser-cookies.js';
+import { cookiesAfter, cookiesSent, cookieValue, sessionLeftByOne } from './browser-cookies.js';
 
 const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
 const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';
@@ -60,5 +60,34 @@ describe('the value of a session cookie', () => {
     { cookies: {}, value: undefined },
   ])('in $cookies is $value', ({ cookies, value }) => {
     expect(cookieValue(cookies, 'session')).toBe(value);
+  });
+});
+
+describe('the session that a response leaves a browser with', () => {
+  const leftBy = (setCookie: string, cookie: object): string | undefined => {
+    const native = { url: '/app/page', headers: { host: 'app.example.org:8443' } };
+    const request = { native, session: { cookie }, sessionID: 's1', cookieHeader: 'sid=s1' };
+    return sessionLeftByOne({ ...request, isAnswered: true, setCookies: [setCookie] } as never, 's1');
+  };
+  const own = { path: '/' };
+  const ofDomain = { path: '/', domain: '.Example.org' };
+
+  it.each([
+    { name: 'the path of the session', clears: 'sid=; Max-Age=0; Path=/app', cookie: { path: '/app' } },
+    { name: 'no path', clears: 'sid=; Max-Age=0', cookie: { path: '/app' } },
+    { name: 'the domain of the session', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: ofDomain },
+    { name: 'the host as its domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: own },
+    { name: 'a domain that is not above the host', clears: 'sid=; Max-Age=0; Domain=other.org', cookie: own },
+  ])('is none when it clears the cookie of $name', ({ clears, cookie }) => {
+    expect(leftBy(clears, cookie)).toBeUndefined();
+  });
+
+  it.each([
+    { name: 'another path', clears: 'sid=; Max-Age=0; Path=/', cookie: { path: '/app' } },
+    { name: 'a domain above the host', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: own },
+    { name: 'the host, and the session has a domain', clears: 'sid=; Max-Age=0', cookie: ofDomain },
+    { name: 'another domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: ofDomain },
+  ])('is the same when it clears a cookie of that name of $name', ({ clears, cookie }) => {
+    expect(leftBy(clears, cookie)).toBe('s1');
   });
 });

@@ -1,4 +1,5 @@
 import { parseCookie, parseSetCookie } from 'cookie';
+import { isObject } from '../is-object.js';
 import { pathOf, type SessionRequest } from './session-request.js';
 
 /** By name; without a prototype, since browsers choose the names. */
@@ -69,12 +70,12 @@ function leftByOne(
   // As on every request of rolling sessions.
   if (sessionID === before && setCookies.every((header) => setsCookieWith(before, header))) return before;
   const sent = cookiesSent(request.cookieHeader);
-  const after = cookiesAfter(sent, setCookies, pathOf(request.native));
+  const own = setCookies.filter((header) => !isOfAnother(header, request));
+  const after = cookiesAfter(sent, own, pathOf(request.native));
   const has = (cookies: Cookies, sid: string): boolean =>
     Object.values(cookies).some((value) => value?.includes(sid));
   if (sessionID !== undefined && sessionID !== before && has(after, sessionID)) return sessionID;
-  if (has(after, before))
-    return setCookies.some((header) => setsCookieWith(before, header)) ? before : NOT_CHANGED;
+  if (has(after, before)) return own.some((header) => setsCookieWith(before, header)) ? before : NOT_CHANGED;
   return has(sent, before) ? undefined : sessionID; // ids that cookies do not show
 }
 
@@ -82,6 +83,26 @@ function leftByOne(
 function setsCookieWith(part: string, setCookie: string): boolean {
   const { value, maxAge, expires } = parseSetCookie(setCookie);
   return value?.includes(part) === true && !isExpired(maxAge, expires);
+}
+
+/**
+ * Whether a `Set-Cookie` header is about another cookie than that of the session, though of the same name: browsers tell
+ * them apart by path and domain (RFC 6265, section 5.3). What cannot be known counts as the session's.
+ */
+function isOfAnother(setCookie: string, { session, native }: SessionRequest): boolean {
+  const { cookie: own } = Object(session) as { cookie?: { path?: unknown; domain?: unknown } };
+  if (!isObject(own)) return false;
+  const { path = own.path, domain } = parseSetCookie(setCookie);
+  if (path !== own.path) return true;
+  const [one, other] = [domain, own.domain].map(domainOf);
+  if (one !== undefined && other !== undefined) return one !== other;
+  // A cookie without a domain is that of the host alone, never one of a domain above it.
+  const host = native.headers?.host?.replace(/:\d+$/, '').toLowerCase();
+  return host?.endsWith(`.${one ?? other}`) === true;
+}
+
+function domainOf(domain: unknown): string | undefined {
+  return typeof domain === 'string' && domain !== '' ? domain.replace(/^\./, '').toLowerCase() : undefined;
 }
 
 /** Max-Age has the last word. */

@@ -128,6 +128,11 @@ export class EndRecorder {
     );
   }
 
+  /** The session that the request with this response has ended has its user again: it may end it again. */
+  rearm(uid: string, response: object | undefined): void {
+    if (response) this.#reported.get(response)?.delete(uid);
+  }
+
   /** Whether `loggedIn` has an effect. */
   get wantsLogins(): boolean {
     return this.#loginAt !== undefined;

@@ -6,6 +6,7 @@ import type { DebateSpaceEvent } from '../../events.js';
 import { EndRecorder } from './end-recorder.js';
 import { ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
+import type { SessionRequest } from './session-request.js';
 import { EndTracker } from './end-tracker.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
 
@@ -54,6 +55,24 @@ describe('the ends of sessions', () => {
     expect(ends.hasEnded('s1', 'bob')).toBe(false);
     ends.saved('s1', 'alice', undefined);
     expect(ends.hasEnded('s1', 'alice')).toBe(false);
+  });
+
+  it('are as many as the user logs in and out over one socket, which is one request', async () => {
+    const { ends, tasks, ended } = trackerOf(new Map());
+    const socket = {
+      res: {},
+      isFinished: true,
+      sessionID: 's1',
+      setCookies: [],
+    } as unknown as SessionRequest;
+    for (const login of [undefined, socket]) {
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
+      await tasks.onIdle();
+      ends.saved('s1', 'alice', login); // by HTTP, or over the socket
+    }
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
+    await tasks.onIdle();
+    expect(ended).toEqual(['alice', 'alice', 'alice']);
   });
 
   it('leave no listener on the signal of the shutdown', async () => {

@@ -36,8 +36,11 @@ const MAX_REMEMBERED = 10_000;
 export class EndTracker {
   readonly #context: DetectorContext & DecisionContext;
   readonly #undecided = new Map<string, UndecidedEnd>();
-  /** Those that have ended: a request that loaded one before may still believe that it has a user. */
-  readonly #ended = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+  /**
+   * Those that have ended: a request that loaded one before may still believe that it has a user. With the responses of
+   * the requests that took part: a socket is one request, and its user may log in and out again.
+   */
+  readonly #ended = new LRUCache<string, readonly WeakRef<object>[]>({ max: MAX_REMEMBERED });
 
   constructor(context: DetectorContext & DecisionContext) {
     this.#context = context;
@@ -80,6 +83,7 @@ export class EndTracker {
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
     if (this.#ended.size === 0 && this.#undecided.size === 0) return; // on every request of rolling sessions
     const key = keyOf(sid, uid);
+    for (const response of this.#ended.get(key) ?? []) this.#context.recorder.rearm(uid, response.deref());
     this.#ended.delete(key);
     const end = this.#undecided.get(key);
     if (!end || !request) return;
@@ -101,10 +105,15 @@ export class EndTracker {
       ended = await hasEnded(end, this.#context).catch(() => true);
     } while (calls.length > heard); // one joined in meanwhile
     this.#undecided.delete(key);
-    if (ended && sid !== undefined) this.#ended.set(key, true);
+    const responses = partiesOf(end).map(({ res }) => res);
+    if (ended && sid !== undefined)
+      this.#ended.set(
+        key,
+        responses.map((response) => new WeakRef(response)),
+      );
     const held = await end.held;
     const counts = ended && (sid === undefined || !registryWriter || (await registryWriter.ended(sid, uid)));
-    await (counts ? held?.release(partiesOf(end).map(({ res }) => res)) : held?.cancel());
+    await (counts ? held?.release(responses) : held?.cancel());
     if (ended || sid === undefined || !registryWriter) return;
     // The session lives, or its user has gone on with another.
     const user = reader.user(sid).catch(() => uid);
