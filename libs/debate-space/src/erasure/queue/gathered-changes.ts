@@ -1,4 +1,3 @@
-import { StorageError } from '../../errors.js';
 import type { ErasureChange } from './erasure-change.js';
 import type { ErasureStorage } from './erasure-storage.js';
 
@@ -60,9 +59,9 @@ export class GatheredChanges {
       });
       for (const settle of done) settle();
     } catch (error) {
-      // One that fails must not take the others with it; a storage that fails does so for each.
-      if (gathered.length === 1 || error instanceof StorageError)
-        for (const { reject } of gathered) reject(error);
+      const [only] = gathered;
+      // One that fails – for Postgres, one that an open transaction of the host locks – must not take the others with it.
+      if (gathered.length === 1) only?.reject(error);
       else await Promise.all(gathered.map((one) => this.#commit(reference, [one])));
     }
   }

@@ -75,6 +75,7 @@ describe('the session that a response leaves a browser with', () => {
   it.each([
     { name: 'the path of the session', clears: 'sid=; Max-Age=0; Path=/app', cookie: { path: '/app' } },
     { name: 'no path', clears: 'sid=; Max-Age=0', cookie: { path: '/app' } },
+    { name: 'any path, and the session names none', clears: 'sid=; Max-Age=0; Path=/', cookie: {} },
     { name: 'the domain of the session', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: ofDomain },
     { name: 'the host as its domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: own },
     { name: 'a domain that is not above the host', clears: 'sid=; Max-Age=0; Domain=other.org', cookie: own },

@@ -92,8 +92,8 @@ function setsCookieWith(part: string, setCookie: string): boolean {
 function isOfAnother(setCookie: string, { session, native }: SessionRequest): boolean {
   const { cookie: own } = Object(session) as { cookie?: { path?: unknown; domain?: unknown } };
   if (!isObject(own)) return false;
-  const { path = own.path, domain } = parseSetCookie(setCookie);
-  if (path !== own.path) return true;
+  const { path, domain } = parseSetCookie(setCookie);
+  if (path !== undefined && typeof own.path === 'string' && path !== own.path) return true;
   const [one, other] = [domain, own.domain].map(domainOf);
   if (one !== undefined && other !== undefined) return one !== other;
   // A cookie without a domain is that of the host alone, never one of a domain above it.
