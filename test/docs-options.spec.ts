@@ -28,7 +28,7 @@ const names = Object.keys(optionEntries).flatMap((name) =>
 /** What the editor of a host shows for an expression of these options: from the `.d.ts` files as the package has them. */
 function hovers(paths: readonly string[]): string[] {
   const config = ts.getParsedCommandLineOfConfigFile(
-    `${library}tsconfig.lib.json`,
+    `${library}tsconfig.types.json`,
     {},
     {
       ...ts.sys,
