@@ -69,12 +69,12 @@ export class ErasureControl {
   }
 
   async #change(reference: string, work: ChangeBatch, onEnd?: OnEnd): Promise<ErasureStatus> {
-    const before = { isFinished: false };
-    const status = await this.storage.changeBatch(reference, (batch, change) => {
-      before.isFinished = batch.finishedSince !== undefined;
-      return work(batch, change);
+    const finished: StoredBatch[] = [];
+    const status = await this.storage.changeBatch(reference, async (batch, change) => {
+      await work(batch, change);
+      finished.splice(0, Infinity, ...(await change.save())); // it may be repeated
     });
-    if (status.finishedAt && !before.isFinished) onEnd?.(status);
+    if (finished.length > 0) onEnd?.(status);
     return status;
   }
 }
