@@ -137,7 +137,9 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     const [first] = jobs;
     if (!first) return undefined;
     const ids = jobs.map(({ entry }) => queueId(entry.id));
-    const absent: Rows = ids.flatMap((id) => STATES.map((state) => [recordKey(state, id), undefined] as const));
+    const absent: Rows = ids.flatMap((id) =>
+      STATES.map((state) => [recordKey(state, id), undefined] as const),
+    );
     const rows = jobs.flatMap((job): Rows => {
       const stored = newLogout(job, this.records.context);
       return [...this.#failed(stored, job, job.hint), [userKey(stored.uidHash, queueId(stored.id)), '']];

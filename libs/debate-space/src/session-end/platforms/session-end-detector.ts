@@ -130,7 +130,8 @@ export class SessionEndDetector {
  */
 export function storeName(store: object): string {
   try {
-    const { name } = (Reflect.getPrototypeOf(store) as { constructor?: { name?: unknown } } | null)?.constructor ?? {};
+    const { name } =
+      (Reflect.getPrototypeOf(store) as { constructor?: { name?: unknown } } | null)?.constructor ?? {};
     return typeof name === 'string' && name !== '' ? name : 'Object';
   } catch {
     return 'Object';

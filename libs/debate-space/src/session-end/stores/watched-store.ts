@@ -189,8 +189,7 @@ export class WatchedStore {
           if (!sessions) this.#context.warnings.warn('clear-not-listed');
           const active = this.#active.all();
           for (const [sid, uid] of active) this.#beginCleared(sid, uid, call);
-          const others = new Set(active.map(([sid]) => sid));
-          if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, others, call));
+          if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, new Map(active), call));
         },
       );
     const ended: StoreCall['ended'] = (outcome) => {
@@ -205,15 +204,18 @@ export class WatchedStore {
     this.#ends.begin({ sid, uid, reason: 'cleared', call, holders });
   }
 
+  /** @param begun the sessions and users whose ends are begun already */
   async #beginListed(
     sessions: readonly ListedSession[],
-    begun: ReadonlySet<string>,
+    begun: ReadonlyMap<string, string>,
     call: ObservedCall,
   ): Promise<void> {
+    const uids = new Set(begun.values());
     for (const [n, [sid, session]] of sessions.entries()) {
       if (n % SLICE === 0) await new Promise(setImmediate);
-      const uid = sid !== undefined && begun.has(sid) ? undefined : this.reader.uidOf(session);
-      if (uid !== undefined) this.#beginCleared(sid, uid, call);
+      const uid = this.reader.uidOf(session);
+      const isBegun = uid === undefined || (sid === undefined ? uids.has(uid) : begun.has(sid));
+      if (!isBegun) this.#beginCleared(sid, uid, call);
     }
   }
 

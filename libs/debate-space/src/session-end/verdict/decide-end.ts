@@ -80,10 +80,7 @@ export async function hasEnded(end: EndCandidate, context: DecisionContext): Pro
  * The requests that are ending the session. Where none is known, those that have it get a grace to show that they did:
  * a job that ends a session does not wait for the requests of its user.
  */
-async function actorsOf(
-  end: EndCandidate,
-  context: DecisionContext,
-): Promise<readonly SessionRequest[]> {
+async function actorsOf(end: EndCandidate, context: DecisionContext): Promise<readonly SessionRequest[]> {
   const { actors, holders } = end;
   if (actors.size > 0 || holders.size === 0) return [...actors];
   const closed = Promise.all([...holders].map((holder) => waitForResponseClose(holder, context)));
@@ -104,7 +101,8 @@ function endingRequests({ actors, holders, sid }: EndCandidate): readonly Sessio
  */
 export function isCertain(end: EndCandidate, request: SessionRequest, userNow: string | undefined): boolean {
   const outcomes = end.calls.map(({ outcome }) => outcome);
-  const isDone = outcomes.includes('done') && !outcomes.some((each) => each === undefined || each === 'silent');
+  const isDone =
+    outcomes.includes('done') && !outcomes.some((each) => each === undefined || each === 'silent');
   if (!isDone || end.isKept || end.sid === undefined || userNow === end.uid) return false;
   const ending = endingRequests(end);
   return ending.length === 1 && ending[0] === request;
@@ -117,8 +115,7 @@ async function isGone(
   { reader, waits }: DecisionContext,
 ): Promise<boolean> {
   const { sid, uid, calls } = end;
-  const hasUser = async (session: string): Promise<boolean> =>
-    (await reader.user(session)) === uid;
+  const hasUser = async (session: string): Promise<boolean> => (await reader.user(session)) === uid;
   const outcomes = calls.map(({ outcome }) => outcome);
   // A failure may have come after the effect. Only a store that says so has ended the session.
   if (outcomes.every((outcome) => outcome === 'failed'))

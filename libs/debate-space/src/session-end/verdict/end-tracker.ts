@@ -102,7 +102,8 @@ export class EndTracker {
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
     if (this.#ended.size === 0 && this.#undecided.size === 0) return; // on every request of rolling sessions
     const key = keyOf(sid, uid);
-    for (const response of this.#ended.get(key) ?? []) this.#context.recorder.allowAgain(uid, response.deref());
+    for (const response of this.#ended.get(key) ?? [])
+      this.#context.recorder.allowAgain(uid, response.deref());
     this.#ended.delete(key);
     const end = this.#undecided.get(key);
     if (!end || !request) return;
