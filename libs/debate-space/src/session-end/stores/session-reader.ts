@@ -120,13 +120,15 @@ export class SessionReader {
   }
 
   #inTime(answer: Promise<unknown>): Promise<unknown> {
-    const { waits, warnings } = this.#context;
+    const { waits, warnings, containment } = this.#context;
     const limitMs = this.#isLate ? LATE_TIMEOUT_MS : waits.isClosed ? SHORT_TIMEOUT_MS : READ_TIMEOUT_MS;
     return new Promise((resolve, reject) => {
       const late = (): void => {
         this.#isLate = true;
-        warnings.warn('store-not-answering');
         reject(new Error('the store does not answer'));
+        containment.run('session store', () => {
+          warnings.warn('store-not-answering');
+        });
       };
       let timer = setTimeout(late, limitMs).unref();
       const hurry = (): void => {

@@ -171,7 +171,7 @@ async function waitForResponseClose(request: SessionRequest, context: DecisionCo
     const closed = (): void => {
       if (request.isFinished) done();
     };
-    request.onClose({ containment, closed });
     const stop = waits.onClose(done);
+    request.onClose({ containment, closed }); // may be heard of at once
   });
 }
