@@ -3,10 +3,10 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import { originalProcess } from 'debate-space-fixtures/original-process.js';
 import { startService, using } from 'debate-space-fixtures/service.js';
 import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
-import { actions, type Action } from './transparency/actions.js';
+import { actions, callbackOnly, type Action } from './transparency/actions.js';
 import { platforms, type Platform } from './transparency/platforms.js';
 import { endsIn, TableHost, whereCallsMayWait, type Cell, type Ends } from './transparency/play.js';
-import type { StoreKind } from './transparency/stores.js';
+import { ownStoreOfFastify, type StoreKind } from './transparency/stores.js';
 
 const storages = storageKinds.filter(({ name }) => ['memory', 'lmdb'].includes(name));
 
@@ -38,9 +38,7 @@ class Hosts {
   /** @returns what the plain host shows, and each host with the plugin */
   async play(cell: Cell): Promise<{ readonly expected: unknown; readonly received: unknown }> {
     const user = `alice-${(this.#played += 1)}`;
-    const [plain, ...watched] = await Promise.all(
-      [this.#plain, ...this.#watched.map(({ host }) => host)].map((host) => host?.play(cell, user)),
-    );
+    const [plain, ...watched] = await Promise.all(this.#hosts().map((host) => host.play(cell, user)));
     const { action, style, gone } = cell;
     const name = `${style.name}${gone ? ', the client gone' : ''}`;
     const mayWait = action.readsFirst && !this.kind.synchronous;
@@ -59,10 +57,14 @@ class Hosts {
   }
 
   async stop(): Promise<void> {
-    const hosts = [this.#plain, ...this.#watched.map(({ host }) => host)];
+    const hosts = this.#hosts();
     this.#plain = undefined;
     this.#watched = [];
-    await Promise.all(hosts.map((host) => host?.stop()));
+    await Promise.all(hosts.map((host) => host.stop()));
+  }
+
+  #hosts(): TableHost[] {
+    return [this.#plain ?? [], ...this.#watched.map(({ host }) => host)].flat();
   }
 }
 
@@ -133,4 +135,33 @@ describe.each(groups.filter(({ rows }) => rows.length > 0))('$name:', (played) =
     expect(cells.flat()).toEqual([]);
     expect(faults.splice(0)).toEqual([]);
   });
+});
+
+const logouts = [
+  { name: 'session.destroy(callback), not awaited', action: 'session.destroy()', gone: false },
+  { name: 'session.regenerate(callback), not awaited', action: 'session.regenerate()', gone: false },
+  { name: 'session.destroy(callback) after the client has gone', action: 'session.destroy()', gone: true },
+].flatMap((logout) => storages.map(({ name: storage }, n) => ({ ...logout, storage, n })));
+
+describe('with @fastify/session and its own store, whose calls are over when they return,', () => {
+  it.each(logouts)(
+    'no user stays logged in, and each is reported once: $name, $storage',
+    async ({ action: called, gone, storage, n }) => {
+      const [platform] = platforms.filter(({ express }) => !express) as [Platform];
+      const [action] = actions.filter(({ name }) => name === called) as [Action];
+      const prefix = `${called}-${gone ? 'gone' : 'there'}-${storage}-`.replaceAll('()', '');
+      const options = using(service, { storage: places[n]?.place() });
+      const host = await TableHost.start(platform, ownStoreOfFastify, prefix, options);
+      const users = Array.from({ length: 6 }, (_, index) => `alice-${index}`);
+      const whoIs: string[] = [];
+      for (const user of users) {
+        const { whoAmI } = await host.play({ action, style: callbackOnly, gone }, user);
+        whoIs.push(whoAmI[0]);
+      }
+      await host.stop();
+      expect(whoIs).toEqual(users.map(() => 'nobody'));
+      const reported = service.received.logouts.filter((uid) => uid.startsWith(prefix));
+      expect(reported.toSorted()).toEqual(users.map((user) => prefix + user));
+    },
+  );
 });

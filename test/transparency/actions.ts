@@ -9,7 +9,7 @@ export interface Style {
 }
 
 const callbackAwaited: Style = { name: 'its callback awaited', callback: true, awaits: true };
-const callbackOnly: Style = { name: 'with a callback, not awaited', callback: true, awaits: false };
+export const callbackOnly: Style = { name: 'with a callback, not awaited', callback: true, awaits: false };
 const promiseAwaited: Style = { name: 'its promise awaited', callback: false, awaits: true };
 const forgotten: Style = { name: 'neither awaited nor called back', callback: false, awaits: false };
 
@@ -63,10 +63,17 @@ const ofStore =
 const OF_ANY_STORE = ['get', 'set', 'destroy'];
 const READS = ['get', 'all', 'length'];
 
-const session = ({ request }: Acting): HostSession => request.session as HostSession;
+const session = ({ request }: Acting): HostSession => {
+  if (!request.session) throw new Error('the request has no session');
+  return request.session;
+};
 
 const sessionCalls: readonly Action[] = [
-  { name: 'session.save()', styles: ofSession(true), call: (acting, callback) => session(acting).save(callback) },
+  {
+    name: 'session.save()',
+    styles: ofSession(true),
+    call: (acting, callback) => session(acting).save(callback),
+  },
   {
     name: 'session.destroy()',
     styles: ofSession(true),

@@ -55,9 +55,9 @@ const onExpress =
       debateSpace,
       act: (request: Request, response: Response) =>
         handle({
-          request: request as unknown as Handling['request'],
+          request: request,
           raw: response,
-          sid: () => request.sessionID as string | undefined,
+          sid: () => request.sessionID,
           clearCookie: () => {
             response.clearCookie('connect.sid');
           },

@@ -56,7 +56,8 @@ class Sighting {
   }
 
   result(result: unknown): string {
-    if (typeof result === 'number') return result === this.sizeOfStore() ? 'all sessions' : `${result} sessions`;
+    if (typeof result === 'number')
+      return result === this.sizeOfStore() ? 'all sessions' : `${result} sessions`;
     if (typeof result !== 'object' || result === null) return String(result);
     if (result instanceof Error) return result.message;
     if ('cookie' in result) return this.user(result);
@@ -160,7 +161,8 @@ export class TableHost {
   }
 
   async #handle(handling: Handling): Promise<void> {
-    const sighting = this.#sighting as Sighting;
+    const sighting = this.#sighting;
+    if (!sighting) throw new Error('no cell is played');
     const { cell, sids, reached, acted, trace } = sighting;
     if (cell.gone) {
       const closed = once(handling.raw, 'close');

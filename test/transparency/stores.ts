@@ -33,7 +33,7 @@ abstract class TextStore extends Store {
   readonly saved = new Map<string, string>();
   pending = 0;
 
-  protected abstract answer<T>(work: () => T, callback: Answer): unknown;
+  protected abstract answer(work: () => unknown, callback: Answer): unknown;
 
   override get(sid: string, callback: (error: unknown, data?: SessionData | null) => void): unknown {
     return this.answer(() => parsed(this.saved.get(sid)), callback);
@@ -53,7 +53,8 @@ abstract class TextStore extends Store {
     return this.answer(() => void this.saved.delete(sid), callback);
   }
   override all(callback: (error: unknown, all?: Record<string, SessionData> | null) => void): unknown {
-    const rows = (): (readonly [string, unknown])[] => [...this.saved].map(([sid, row]) => [sid, parsed(row)]);
+    const rows = (): (readonly [string, unknown])[] =>
+      [...this.saved].map(([sid, row]) => [sid, parsed(row)]);
     return this.answer(() => Object.fromEntries(rows()), callback);
   }
   override length(callback: (error: unknown, length?: number) => void): unknown {
@@ -87,7 +88,7 @@ class AsynchronousStore extends TextStore {
 
 /** As connect-redis: the methods are async functions, which call back before they resolve. */
 class PromiseStore extends TextStore {
-  protected override async answer<T>(work: () => T, callback: Answer): Promise<T> {
+  protected override async answer(work: () => unknown, callback: Answer): Promise<unknown> {
     this.pending += 1;
     await new Promise((resolve) => setTimeout(resolve, 1));
     this.pending -= 1;
@@ -108,7 +109,7 @@ const textStore = (name: string, Kind: new () => TextStore, more: Partial<StoreK
   open: () => {
     const store = new Kind();
     const { saved } = store;
-    const row = (sid: string): Row | undefined => parsed(saved.get(sid)) as Row | undefined;
+    const row = (sid: string): Row | undefined => parsed(saved.get(sid));
     return { store, sids: () => [...saved.keys()], row, isBusy: () => store.pending > 0 };
   },
 });
@@ -122,7 +123,7 @@ export const storeKinds: readonly StoreKind[] = [
       const store = new session.MemoryStore();
       const saved = (): Record<string, string> =>
         (store as unknown as { sessions: Record<string, string> }).sessions; // `clear` makes another object
-      const row = (sid: string): Row | undefined => parsed(saved()[sid]) as Row | undefined;
+      const row = (sid: string): Row | undefined => parsed(saved()[sid]);
       return { store, sids: () => Object.keys(saved()), row, isBusy: () => false };
     },
   },
