@@ -237,8 +237,7 @@ export class WatchedStore {
     work: (uid: string | undefined) => void,
   ): MaybePromise<void> {
     const known = this.#active.uidOf(sid);
-    // A request that still runs and knows of no user has none.
-    if (known === undefined ? request && !request.isClosed : !this.#ends.hasEnded(sid, known)) {
+    if (known === undefined ? request && this.#active.knows(request) : !this.#ends.hasEnded(sid, known)) {
       work(known);
       return undefined;
     }

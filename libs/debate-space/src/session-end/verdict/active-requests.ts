@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Containment } from '../../async/containment.js';
 import { sessionLeftByOne } from './browser-cookies.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
@@ -11,6 +12,10 @@ interface ActiveSession {
 /** A session with fewer is kept for its next request: a user makes many. */
 const MIN_SESSIONS = 1_000;
 
+/** How long the handler of a request whose client has gone may still use its session. */
+const ABORTED_MS = 60_000;
+const MAX_ABORTED = 1_000;
+
 /** A request has left its browser without the session that it had loaded. */
 export type OnAbandoned = (sid: string, uid: string, request: SessionRequest) => void;
 
@@ -23,7 +28,7 @@ class Holder implements CloseListener {
     private readonly session: ActiveSession,
     /** Whose session it was when this request loaded or saved it last. */
     public uid: string,
-    private readonly onAbandoned: OnAbandoned,
+    private readonly requests: ActiveRequests,
   ) {}
 
   closed(): void {
@@ -32,14 +37,14 @@ class Holder implements CloseListener {
     const last = holders.pop();
     if (last && last !== this) holders[holders.indexOf(this)] = last;
     if (holders.length === 0) session.uid = undefined;
-    if (uid !== undefined && sessionLeftByOne(request, sid) !== sid) this.onAbandoned(sid, uid, request);
+    if (uid !== undefined) this.requests.closed(sid, uid, request);
   }
 }
 
 /**
  * Whose session it is, for the sessions that requests under way have loaded or saved with a user
- * (session-endings.md, rule 1). Holds no request and no uid beyond the response: what an idle session holds, the store
- * knows.
+ * (session-endings.md, rule 1). Holds no request and no uid beyond the response, but for a minute where the client has
+ * gone: what an idle session holds, the store knows.
  */
 export class ActiveRequests {
   readonly #containment: Containment;
@@ -50,6 +55,8 @@ export class ActiveRequests {
    */
   #sessions = new Map<string, ActiveSession>();
   #maxSessions = MIN_SESSIONS;
+  /** The uids of sessions whose requests were aborted, by session id. Their handlers may still run. */
+  readonly #aborted = new LRUCache<string, string>({ max: MAX_ABORTED, ttl: ABORTED_MS });
 
   constructor(containment: Containment, onAbandoned: OnAbandoned) {
     this.#containment = containment;
@@ -57,7 +64,12 @@ export class ActiveRequests {
   }
 
   uidOf(sid: string): string | undefined {
-    return this.#sessions.get(sid)?.uid;
+    return this.#sessions.get(sid)?.uid ?? this.#aborted.get(sid);
+  }
+
+  /** Whether the session of a request is known to have no user, when it has no uid here. */
+  knows(request: SessionRequest): boolean {
+    return !request.isClosed || performance.now() - request.closedAt < ABORTED_MS;
   }
 
   /** The user that one of these requests had loaded the session with, though another request has ended it since. */
@@ -86,8 +98,11 @@ export class ActiveRequests {
           return;
         }
     const session = known ?? { uid, holders: [] };
-    const holder = new Holder(this.#containment, request, sid, session, uid, this.#onAbandoned);
-    if (!request.onClose(holder)) return;
+    const holder = new Holder(this.#containment, request, sid, session, uid, this);
+    if (!request.onClose(holder)) {
+      this.#aborted.set(sid, uid);
+      return;
+    }
     session.uid = uid;
     session.holders.push(holder);
     if (!known) this.#add(sid, session);
@@ -95,8 +110,15 @@ export class ActiveRequests {
 
   /** The session has no user any more. The requests that had loaded it are still known. */
   forget(sid: string): void {
+    this.#aborted.delete(sid);
     const session = this.#sessions.get(sid);
     if (session) session.uid = undefined;
+  }
+
+  /** The response of a request that had a session with this user is closed. */
+  closed(sid: string, uid: string, request: SessionRequest): void {
+    if (!request.isFinished) this.#aborted.set(sid, uid);
+    if (sessionLeftByOne(request, sid) !== sid) this.#onAbandoned(sid, uid, request);
   }
 
   #add(sid: string, session: ActiveSession): void {
