@@ -37,7 +37,7 @@ export class PlatformListener {
 
   /** A request has got a session, out of this store. */
   loaded(store: object, request: SessionRequest): void {
-    this.#detector.stores.get(store)?.loaded(request);
+    this.#detector.watchedStore(store)?.loaded(request);
   }
 
   /** A parent app has loaded the session before the store could be watched. */

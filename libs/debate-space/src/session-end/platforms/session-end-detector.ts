@@ -41,6 +41,8 @@ export class SessionEndDetector {
   readonly #indexing: SessionIndexing | undefined;
   readonly #emit: Emit;
   readonly #stores = new Map<object, WatchedStore>();
+  /** The same by the prototype that each store has got: that of a Proxy is its target's. */
+  #byPrototype = new WeakMap<object, WatchedStore>();
   readonly #shutdown = new AbortController();
   #sweeping: Promise<void> | undefined;
   readonly #unwatchable = new WeakSet<object>();
@@ -67,6 +69,11 @@ export class SessionEndDetector {
     return this.#stores;
   }
 
+  /** How a store is watched, or the one behind a Proxy. */
+  watchedStore(store: object): WatchedStore | undefined {
+    return this.#stores.get(store) ?? this.#byPrototype.get(Reflect.getPrototypeOf(store) ?? store);
+  }
+
   /** Begins to look for sessions that have expired, if the host wants that. */
   start(): void {
     if (this.#indexing?.sweepMs !== undefined)
@@ -78,11 +85,13 @@ export class SessionEndDetector {
    * @returns whether it was not watched before
    */
   watch(store: object): boolean {
-    const isKnown = this.#stores.has(store) || this.#unwatchable.has(store);
+    const isKnown = this.watchedStore(store) !== undefined || this.#unwatchable.has(store);
     if (isKnown || this.#shutdown.signal.aborted) return false;
     const name = storeName(store);
     try {
-      this.#stores.set(store, new WatchedStore(store, this.#context));
+      const watched = new WatchedStore(store, this.#context);
+      this.#stores.set(store, watched);
+      this.#byPrototype.set(Reflect.getPrototypeOf(store) ?? store, watched);
       this.#emit({ type: 'session-store-found', store: name });
       return true;
     } catch (error) {
@@ -103,6 +112,7 @@ export class SessionEndDetector {
     await this.#context.tasks.onIdle();
     for (const watched of this.#stores.values()) watched.release();
     this.#stores.clear();
+    this.#byPrototype = new WeakMap();
     await swept;
   }
 

@@ -9,7 +9,11 @@ class Response extends EventEmitter {
   readonly headersSent = true;
   closed = false;
 
-  constructor(readonly setCookies: string[] = []) {
+  /** @param writableEnded whether the handler has ended it, before it is closed */
+  constructor(
+    readonly setCookies: string[] = [],
+    readonly writableEnded = true,
+  ) {
     super();
   }
 
@@ -50,6 +54,21 @@ describe('the user of a session', () => {
     expect(active.all()).toEqual([['s1', 'bob']]);
     expect(third.listenerCount('close')).toBe(1);
     expect(abandoned).toEqual([]);
+  });
+
+  it('is known when the client has gone, as long as the handler of its request may run', () => {
+    const { active } = activeRequests();
+    const response = new Response([], false);
+    const request = requestOf('s1', response);
+    active.link('s1', 'alice', request);
+    response.close();
+    expect(active.uidOf('s1')).toBe('alice');
+    expect(active.knows(request)).toBe(true);
+    expect(active.all()).toEqual([]);
+    active.forget('s1');
+    expect(active.uidOf('s1')).toBeUndefined();
+    active.link('s2', 'alice', request);
+    expect(active.uidOf('s2')).toBe('alice');
   });
 
   it('is known while a request is open, though thousands of other sessions come and go', () => {
