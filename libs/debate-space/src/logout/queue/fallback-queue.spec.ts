@@ -196,6 +196,25 @@ describe('the fallback queue', () => {
     for (const id of ['a', 'b']) expect(await history(id)).toHaveLength(1);
   });
 
+  it.each([0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000])(
+    'delivers a logout once that is delivered from memory %d ms after a claim began that finds it in the storage',
+    async (ms) => {
+      engine.state = 'cut off';
+      await added('a');
+      await outbox.claim(1);
+      engine.state = 'up';
+      engine.delayMs = 300;
+      const claiming = outbox.claim(1);
+      await pass(ms);
+      void outbox.finish('a', 1);
+      await pass(2_000);
+      expect(await claiming).toEqual([]);
+      expect(queue.isClaimed('a')).toBe(false);
+      expect(await stored.counts()).toEqual(none);
+      expect(await history('a')).toHaveLength(1);
+    },
+  );
+
   const paces = [2, 240, 260, 300, 500, 900, 1_500].flatMap((ms) =>
     [10, 150, 800].map((sendMs) => [ms, sendMs]),
   );
@@ -237,6 +256,7 @@ describe('the fallback queue', () => {
   it.each([
     ['waits', 'has it once', 1],
     ['is superseded', 'has nothing of it', 0],
+    ['is parked, of a user who is erased', 'has nothing of it', 0],
     ['is delivered', 'has nothing of it', 0],
   ] as const)(
     'moves a logout that %s at any moment of a flush: the storage %s',
@@ -245,10 +265,15 @@ describe('the fallback queue', () => {
         const id = `000000000000001-${ticks}`;
         engine.state = 'failing';
         await added(id);
+        if (what.startsWith('is parked')) {
+          await outbox.claim(1);
+          await outbox.park(id, once, 'a hint');
+        }
         engine.state = 'up';
         const flushing = outbox.flush();
         for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
         if (what === 'is superseded') await outbox.supersede(`user of ${id}`, 1);
+        if (what.startsWith('is parked')) await outbox.forget(`user of ${id}`);
         if (what === 'is delivered') {
           expect(ids(await outbox.claim(1))).toEqual([id]);
           expect(await outbox.claim(1)).toEqual([]);
@@ -447,5 +472,19 @@ describe('the fallback queue', () => {
     engine.state = 'up';
     await pass(4_000);
     expect(await stored.counts()).toEqual(none);
+  });
+
+  it('keeps nothing of an erased user whose parked logout was on its way to the storage', async () => {
+    await keptInMemory(1);
+    await outbox.claim(1);
+    await outbox.park('l-0', once, 'a hint');
+    engine.state = 'silent';
+    void outbox.flush();
+    await pass(10);
+    engine.state = 'up';
+    await outbox.forget('user of l-0');
+    engine.answer();
+    await pass(4_000);
+    expect(await allCounts()).toEqual(none);
   });
 });
