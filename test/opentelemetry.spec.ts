@@ -81,7 +81,6 @@ describe('telemetry', () => {
       'debate_space.logouts delivered': 1,
       'debate_space.logouts parked': 1,
       'debate_space.logout.delay': expect.objectContaining({ count: 1 }),
-      'debate_space.outbox.entries held': 0,
       'debate_space.outbox.entries pending': 0,
       'debate_space.outbox.entries parked': 1,
       'debate_space.outbox.oldest_pending': 0,

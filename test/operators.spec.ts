@@ -62,7 +62,6 @@ describe('DebateSpaceOutbox', () => {
       durable: false,
       degraded: false,
       serviceDown: false,
-      held: 0,
       pending: 0,
       parked: 0,
     });

@@ -48,10 +48,7 @@ const contract = (kind: OutboxKind): void => {
   }
 
   async function pend(...names: string[]): Promise<void> {
-    for (const name of names) {
-      await outbox.hold(entry(name), LONG);
-      await outbox.release(name);
-    }
+    for (const name of names) await outbox.add([entry(name)]);
   }
 
   /** Claims as soon as something is due. */
@@ -66,56 +63,43 @@ const contract = (kind: OutboxKind): void => {
   }
 
   it('is empty at first', async () => {
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
+    expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
     expect(await outbox.claim(10, LONG)).toEqual([]);
     expect(await outbox.nextDueMs()).toBeUndefined();
   });
 
-  it('does not give out what is held', async () => {
-    await outbox.hold(entry('a'), LONG);
-    expect(await outbox.counts()).toEqual({ held: 1, pending: 0, parked: 0 });
-    expect(await outbox.claim(10, LONG)).toEqual([]);
-    expect(await outbox.nextDueMs()).toBeGreaterThan(LONG / 2);
-  });
-
-  it('gives out what is released, immediately and as it came', async () => {
+  it('gives out what is added, immediately and as it came', async () => {
     const all = entry('a', { uid: 'Zoë 🦊/007', reason: 'requested' });
-    await outbox.hold(all, LONG);
-    await outbox.release('a');
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
+    await outbox.add([all]);
+    expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
     expect(await outbox.nextDueMs()).toBe(0);
     expect(await outbox.claim(10, LONG)).toEqual([{ entry: all, ...none }]);
   });
 
-  it('forgets what is canceled', async () => {
-    await outbox.hold(entry('a'), 1);
-    await outbox.cancel('a');
-    await outbox.release('a');
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
-    expect(await outbox.nextDueMs()).toBeUndefined();
+  it('adds many at once, in their order, and leaves one that it has as it is', async () => {
+    const names = Array.from({ length: 100 }, (_, n) => `e-${n}`);
+    await pend('e-50');
+    expect(ids(await outbox.claim(1, LONG))).toEqual(['e-50']);
+    await outbox.add(names.map((name) => entry(name)));
+    expect(await outbox.counts()).toEqual({ pending: 100, parked: 0 });
+    const others = names.filter((name) => name !== 'e-50');
+    expect(ids(await outbox.claim(100, LONG)).toSorted()).toEqual(others.toSorted());
+    const more = Array.from({ length: 100 }, (_, n) => `more-${n}`);
+    await outbox.add(more.map((name) => entry(name)));
+    expect(ids(await outbox.claim(100, LONG))).toEqual(more);
   });
 
-  it('gives out a hold whose lease has run out: its process died', async () => {
-    await outbox.hold(entry('a'), 20);
-    expect(ids(await claimNext())).toEqual(['a']);
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
-    await outbox.release('a'); // too late, and no second delivery
+  it('gives out no more what is dropped', async () => {
+    await pend('a', 'parked');
+    await outbox.claim(1, 1);
+    await outbox.drop('a');
+    await outbox.claim(1, LONG);
+    await outbox.park('parked', none, 'a hint');
+    for (const name of ['parked', 'unknown', 'a']) await outbox.drop(name);
+    expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
+    expect(await outbox.parked(10)).toEqual([]);
     expect(await outbox.claim(10, LONG)).toEqual([]);
-  });
-
-  it('does not give out a hold whose lease is extended, however often, and extends nothing else', async () => {
-    await outbox.hold(entry('a'), 20);
-    await outbox.extend('a', LONG);
-    await outbox.hold(entry('b'), 20);
-    expect(ids(await claimNext())).toEqual(['b']);
-    await outbox.extend('b', LONG);
-    await outbox.extend('unknown', 1);
-    await pend('c');
-    await outbox.extend('c', LONG);
-    expect(ids(await claimNext())).toEqual(['c']);
-    expect(await outbox.counts()).toEqual({ held: 1, pending: 2, parked: 0 });
-    await outbox.cancel('a');
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 0 });
+    expect((await outbox.ofUser('user of a')).finished).toMatchObject([{ outcome: 'superseded' }]);
   });
 
   it('gives out no more than requested, the earliest first', async () => {
@@ -123,12 +107,6 @@ const contract = (kind: OutboxKind): void => {
     expect(ids(await outbox.claim(3, LONG))).toEqual(['a', 'b', 'c']);
     expect(ids(await outbox.claim(3, LONG))).toEqual(['d']);
     expect(await outbox.claim(3, LONG)).toEqual([]);
-  });
-
-  it('goes by the time of release, not of the hold', async () => {
-    for (const name of ['a', 'b', 'c']) await outbox.hold(entry(name), LONG);
-    for (const name of ['c', 'a', 'b']) await outbox.release(name);
-    expect(ids(await outbox.claim(10, LONG))).toEqual(['c', 'a', 'b']);
   });
 
   it('goes by the due time of what is repeated', async () => {
@@ -152,10 +130,23 @@ const contract = (kind: OutboxKind): void => {
     await pend('a');
     expect(ids(await outbox.claim(10, LONG))).toEqual(['a']);
     expect(await outbox.claim(10, LONG)).toEqual([]);
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
+    expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
     await pend('b');
     expect(ids(await outbox.claim(10, 30))).toEqual(['b']);
     expect(await claimNext()).toEqual([{ entry: entry('b'), ...none }]);
+  });
+
+  it('does not give out again what is renewed, however often, and renews nothing else', async () => {
+    await pend('a', 'b', 'c');
+    const [a, b, c] = await outbox.claim(10, 20);
+    if (!a || !b || !c) throw new Error('not all were claimed');
+    await outbox.renew([a]);
+    await outbox.renew([a, { ...a, entry: entry('unknown') }]);
+    expect(ids(await claimNext(1))).toEqual(['b']);
+    await outbox.retry('c', none, 0);
+    await outbox.renew([c]);
+    expect(ids(await claimNext())).toEqual(['c']);
+    expect(await outbox.counts()).toEqual({ pending: 3, parked: 0 });
   });
 
   it('repeats after the delay, and knows how far it has come', async () => {
@@ -173,7 +164,7 @@ const contract = (kind: OutboxKind): void => {
     await pend('a', 'b');
     await outbox.claim(1, LONG);
     await outbox.finish('a', 1);
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
+    expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
     expect(ids(await outbox.claim(10, LONG))).toEqual(['b']);
   });
 
@@ -181,7 +172,7 @@ const contract = (kind: OutboxKind): void => {
     await pend('a');
     await outbox.claim(10, 1);
     await outbox.park('a', { attempts: 1, rejections: 0 }, 'a hint');
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
+    expect(await outbox.counts()).toEqual({ pending: 0, parked: 1 });
     expect(await outbox.nextDueMs()).toBeUndefined();
     expect(await outbox.claim(10, LONG)).toEqual([]);
   });
@@ -191,43 +182,35 @@ const contract = (kind: OutboxKind): void => {
     await outbox.claim(10, LONG);
     await outbox.park('parked', none, 'a hint');
     await outbox.finish('finished', 1);
-    await outbox.hold(entry('held'), LONG);
-    for (const name of ['parked', 'finished', 'unknown', 'held']) await outbox.retry(name, none, 0);
-    for (const name of ['finished', 'unknown', 'held']) await outbox.park(name, none, 'a hint');
-    for (const name of ['parked', 'pending', 'finished', 'unknown']) {
-      await outbox.cancel(name);
-      await outbox.release(name);
-    }
+    await pend('parked');
+    for (const name of ['parked', 'finished', 'unknown']) await outbox.retry(name, none, 0);
+    for (const name of ['finished', 'unknown']) await outbox.park(name, none, 'a hint');
+    for (const name of ['finished', 'unknown']) await outbox.drop(name);
     await outbox.finish('unknown', 1);
-    expect(await outbox.counts()).toEqual({ held: 1, pending: 1, parked: 1 });
+    expect(await outbox.counts()).toEqual({ pending: 1, parked: 1 });
     expect(await outbox.claim(10, LONG)).toEqual([]);
   });
 
   it('accepts each call twice', async () => {
-    await outbox.hold(entry('a'), LONG);
-    await outbox.hold(entry('a', { uid: 'somebody else' }), LONG);
-    await outbox.release('a');
-    await outbox.hold(entry('a', { uid: 'somebody else' }), LONG);
-    await outbox.release('a');
+    await outbox.add([entry('a')]);
+    await outbox.add([entry('a', { uid: 'somebody else' })]);
     expect(await outbox.claim(10, LONG)).toEqual([{ entry: entry('a'), ...none }]);
     await outbox.retry('a', { attempts: 1, rejections: 0 }, 0);
     await outbox.retry('a', { attempts: 1, rejections: 0 }, 0);
     expect(ids(await claimNext())).toEqual(['a']);
     await outbox.park('a', none, 'a hint');
     await outbox.park('a', none, 'a hint');
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
+    expect(await outbox.counts()).toEqual({ pending: 0, parked: 1 });
     await outbox.finish('a', 1);
     await outbox.finish('a', 1);
-    await outbox.cancel('a');
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
+    await outbox.drop('a');
+    expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
   });
 
   it('says how old the oldest is that is pending', async () => {
     expect(await outbox.oldestPending()).toBeUndefined();
     const [a, b, c] = [aged('a', 1000), aged('b', 2000), aged('c', 3000)];
-    for (const each of [b, a, c]) await outbox.hold(each, LONG);
-    expect(await outbox.oldestPending()).toBeUndefined();
-    for (const { id } of [c, b, a]) await outbox.release(id);
+    await outbox.add([b, a, c]);
     expect(await outbox.oldestPending()).toBe(1000);
     await outbox.claim(10, LONG);
     await outbox.retry(a.id, none, LONG);
@@ -281,7 +264,7 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.retryParked('b')).toBe(false);
     expect(await outbox.retryParked('unknown')).toBe(false);
     expect(await outbox.parked(10)).toEqual([]);
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 2, parked: 0 });
+    expect(await outbox.counts()).toEqual({ pending: 2, parked: 0 });
     expect(await claimNext()).toEqual([{ entry: entry('a'), ...none }]);
   });
 
@@ -292,7 +275,7 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.discard('a')).toBe(true);
     expect(await outbox.discard('a')).toBe(false);
     expect(await outbox.discard('b')).toBe(false);
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
+    expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
     const { waiting, finished } = await outbox.ofUser('user of a');
     expect(waiting).toEqual([]);
     expect(finished).toMatchObject([{ id: 'a', outcome: 'discarded', attempts: 3 }]);
@@ -301,11 +284,7 @@ const contract = (kind: OutboxKind): void => {
   it('shows the state of the logouts of a user, and which are finished', async () => {
     const mine = (id: string, endedAt: number): LogoutEntry => entry(id, { uid: 'alice', endedAt });
     await pend('somebody else’s');
-    for (const [n, name] of ['done', 'retried', 'parked', 'held', 'canceled'].entries()) {
-      await outbox.hold(mine(name, n), LONG);
-      if (n < 3) await outbox.release(name);
-    }
-    await outbox.cancel('canceled');
+    await outbox.add(['done', 'retried', 'parked'].map(mine));
     await outbox.claim(10, LONG);
     await outbox.finish('done', 2);
     await outbox.retry('retried', { attempts: 1, rejections: 0, cause: '503' }, LONG);
@@ -323,7 +302,6 @@ const contract = (kind: OutboxKind): void => {
         dueAt: expect.any(Number),
       },
       { entry: mine('parked', 2), attempts: 1, rejections: 0, cause: '404', state: 'parked', hint: 'a hint' },
-      { entry: mine('held', 3), ...none, state: 'held', dueAt: expect.any(Number) },
     ]);
     expect(Math.abs((inOrder[0]?.dueAt ?? 0) - Date.now() - LONG)).toBeLessThan(LONG / 2);
     const over = {
@@ -340,20 +318,16 @@ const contract = (kind: OutboxKind): void => {
 
   it('supersedes what is pending for a user and ended before', async () => {
     const mine = (id: string, endedAt: number): LogoutEntry => ({ ...aged(id, endedAt), uid: 'alice' });
-    const [early, parked, held] = [mine('early', 1000), mine('parked', 1000), mine('held', 1000)];
-    const late = mine('late', 2000);
-    for (const each of [early, late, parked, held]) {
-      await outbox.hold(each, LONG);
-      if (each !== held) await outbox.release(each.id);
-    }
+    const [early, parked, late] = [mine('early', 1000), mine('parked', 1000), mine('late', 2000)];
+    await outbox.add([early, late, parked]);
     await pend('somebody else’s');
     await outbox.claim(3, LONG);
     await outbox.park(parked.id, none, 'a hint');
     expect(await outbox.supersede('alice', 1000)).toBe(1);
     expect(await outbox.supersede('alice', 1000)).toBe(0);
-    expect(await outbox.counts()).toEqual({ held: 1, pending: 2, parked: 1 });
+    expect(await outbox.counts()).toEqual({ pending: 2, parked: 1 });
     const { waiting, finished } = await outbox.ofUser('alice');
-    expect(waiting.map(({ entry: { id } }) => id)).toEqual([held.id, parked.id, late.id]);
+    expect(waiting.map(({ entry: { id } }) => id)).toEqual([parked.id, late.id]);
     expect(finished).toMatchObject([{ id: early.id, outcome: 'superseded' }]);
     await outbox.finish(early.id, 1); // it was under way
     expect((await outbox.ofUser('alice')).finished).toHaveLength(1);
@@ -368,8 +342,7 @@ const contract = (kind: OutboxKind): void => {
       for (let turn = 0; turn < 200 && changes === before; turn += 1) await sleep(10); // an engine may be elsewhere
       expect(changes).toBeGreaterThan(before);
     };
-    await tells(() => outbox.hold(entry('a'), LONG));
-    await tells(() => outbox.release('a'));
+    await tells(() => outbox.add([entry('a')]));
     await outbox.claim(10, LONG);
     await tells(() => outbox.retry('a', none, 0));
   });
@@ -378,7 +351,6 @@ const contract = (kind: OutboxKind): void => {
 
   function sharedContract(): void {
     it('has everything again after a restart', async () => {
-      await outbox.hold(entry('held'), LONG);
       await pend('pending', 'parked', 'finished');
       await outbox.claim(10, 1);
       await outbox.park('parked', { ...none, cause: '404' }, 'a hint');
@@ -386,7 +358,7 @@ const contract = (kind: OutboxKind): void => {
       await outbox.close();
 
       outbox = await open();
-      expect(await outbox.counts()).toEqual({ held: 1, pending: 1, parked: 1 });
+      expect(await outbox.counts()).toEqual({ pending: 1, parked: 1 });
       const [parked] = await outbox.parked(10);
       expect(parked).toMatchObject({ entry: entry('parked'), cause: '404', hint: 'a hint' });
       const { finished } = await outbox.ofUser('user of finished');
@@ -397,12 +369,7 @@ const contract = (kind: OutboxKind): void => {
     it('gives each entry to one instance only, however many claim at the same time, and goes on when one closes', async () => {
       const all = [outbox, await open(), await open()];
       const names = Array.from({ length: 120 }, (_, n) => `e-${n}`);
-      await Promise.all(
-        names.map(async (name, n) => {
-          await all[n % 3]?.hold(entry(name), LONG);
-          await all[n % 3]?.release(name);
-        }),
-      );
+      await Promise.all(names.map(async (name, n) => all[n % 3]?.add([entry(name)])));
       const claimed: { readonly by: LogoutQueue; readonly id: string }[] = [];
       const claimAll = async (by: LogoutQueue): Promise<void> => {
         for (let jobs = await by.claim(5, LONG); jobs.length > 0; jobs = await by.claim(5, LONG))
@@ -413,15 +380,15 @@ const contract = (kind: OutboxKind): void => {
       await outbox.close();
       for (const { by, id } of claimed) if (by !== outbox) await by.finish(id, 1);
       const left = claimed.filter(({ by }) => by === outbox).length;
-      expect(await all[1]?.counts()).toEqual({ held: 0, pending: left, parked: 0 });
+      expect(await all[1]?.counts()).toEqual({ pending: left, parked: 0 });
     });
 
     it('can be opened while another instance writes', async () => {
       const names = Array.from({ length: 500 }, (_, n) => `e-${n}`);
-      const writing = Promise.all(names.map(async (name) => outbox.hold(entry(name), LONG)));
+      const writing = Promise.all(names.map(async (name) => outbox.add([entry(name)])));
       const other = await open();
       await writing;
-      expect(await other.counts()).toEqual({ held: 500, pending: 0, parked: 0 });
+      expect(await other.counts()).toEqual({ pending: 500, parked: 0 });
     });
 
     it('pauses all instances', async () => {
@@ -436,12 +403,12 @@ const contract = (kind: OutboxKind): void => {
     });
 
     it('refuses calls after it is closed, and has what was under way', async () => {
-      const holding = outbox.hold(entry('a'), LONG);
+      const adding = outbox.add([entry('a')]);
       await Promise.all([outbox.close(), outbox.close()]);
-      await holding;
+      await adding;
       const calls: (() => unknown)[] = [
-        () => outbox.hold(entry('b'), LONG),
-        () => outbox.release('a'),
+        () => outbox.add([entry('b')]),
+        () => outbox.drop('a'),
         () => outbox.claim(1, LONG),
         () => outbox.finish('a', 1),
         () => outbox.pause(1),
@@ -453,7 +420,7 @@ const contract = (kind: OutboxKind): void => {
       ];
       for (const call of calls)
         await expect(Promise.resolve().then(call)).rejects.toBeInstanceOf(StorageError);
-      expect(await (await open()).counts()).toMatchObject({ held: 1 });
+      expect(await (await open()).counts()).toMatchObject({ pending: 1 });
     });
   }
 };

@@ -96,10 +96,7 @@ for (const kind of [...inRedis, inPostgres]) {
     afterAll(() => void process.off('unhandledRejection', unhandled));
 
     async function pend(...names: string[]): Promise<void> {
-      for (const name of names) {
-        await outbox.hold(entry(name), LONG);
-        await outbox.release(name);
-      }
+      for (const name of names) await outbox.add([entry(name)]);
     }
 
     /** As soon as the server is there again. */
@@ -127,7 +124,6 @@ for (const kind of [...inRedis, inPostgres]) {
 
     it('loses nothing when the server crashes', async () => {
       await pend('pending', 'claimed', 'retried', 'parked', 'finished');
-      await outbox.hold(entry('held'), LONG);
       await outbox.claim(5, LONG);
       await outbox.retry('pending', none, 0);
       await outbox.retry('retried', { attempts: 2, rejections: 1, cause: '503' }, LONG);
@@ -135,28 +131,28 @@ for (const kind of [...inRedis, inPostgres]) {
       await outbox.finish('finished', 1);
       await server.crash();
       await server.restart();
-      expect(await again(() => outbox.counts())).toEqual({ held: 1, pending: 3, parked: 1 });
+      expect(await again(() => outbox.counts())).toEqual({ pending: 3, parked: 1 });
       expect(ids(await outbox.claim(10, LONG))).toEqual(['pending']);
       expect(await outbox.ofUser('user of retried')).toMatchObject({
         waiting: [{ state: 'pending', attempts: 2, rejections: 1, cause: '503' }],
       });
       expect(ids(await outbox.parked(10))).toEqual(['parked']);
       expect((await outbox.ofUser('user of finished')).finished).toHaveLength(1);
-      await outbox.release('held');
-      expect(ids(await outbox.claim(10, LONG))).toEqual(['held']);
+      await outbox.finish('claimed', 1); // it is claimed as before
+      expect((await outbox.ofUser('user of claimed')).waiting).toEqual([]);
     });
 
     it('refuses each call while the server is away, shows no uid and no value, and continues when the server is back', async () => {
-      await storage.commit(new Map(), new Map([['held:a', '1']]));
+      await storage.commit(new Map(), new Map([['pending:a', '1']]));
       await server.crash();
       const calls: (() => unknown)[] = [
-        () => outbox.hold(entry('a'), LONG),
+        () => outbox.add([entry('a')]),
         () => outbox.claim(1, LONG),
         () => tryAcquireSlot(storage, 1, LONG),
-        () => storage.get(['held:a']),
-        () => storage.range('held:', 'held;', { limit: 1 }),
-        () => storage.count('held'),
-        () => storage.commit(new Map([['held:a', '1']]), new Map([['held:a', 'secret']])),
+        () => storage.get(['pending:a']),
+        () => storage.range('pending:', 'pending;', { limit: 1 }),
+        () => storage.count('pending'),
+        () => storage.commit(new Map([['pending:a', '1']]), new Map([['pending:a', 'secret']])),
       ];
       const errors = await Promise.all(calls.map(refused));
       for (const error of errors) {
@@ -164,28 +160,27 @@ for (const kind of [...inRedis, inPostgres]) {
         expect(inspect(error, { depth: null, showHidden: true })).not.toMatch(/user of a|secret/);
       }
       await server.restart();
-      expect(await again(() => storage.range('held:', 'held;', { limit: 9 }))).toHaveLength(1);
-      await again(() => outbox.hold(entry('after'), LONG));
-      await again(() => outbox.release('after'));
+      expect(await again(() => storage.range('pending:', 'pending;', { limit: 9 }))).toHaveLength(1);
+      await again(() => outbox.add([entry('after')]));
       expect(ids(await again(() => outbox.claim(10, LONG)))).toContain('after');
     });
 
     it('rejects what is under way when the connection breaks, and keeps what it has acknowledged', async () => {
       const names = Array.from({ length: 50 }, (_, n) => `e-${n}`);
-      const outcomes = Promise.allSettled(names.map(async (name) => outbox.hold(entry(name), LONG)));
+      const outcomes = Promise.allSettled(names.map(async (name) => outbox.add([entry(name)])));
       await server.crash();
       const failed = (await outcomes).flatMap((one) =>
         one.status === 'rejected' ? [one.reason as unknown] : [],
       );
       for (const error of failed) expect(error).toBeInstanceOf(StorageError);
       await server.restart();
-      const { held } = await again(() => outbox.counts());
-      expect(held).toBeGreaterThanOrEqual(50 - failed.length);
+      const { pending } = await again(() => outbox.counts());
+      expect(pending).toBeGreaterThanOrEqual(50 - failed.length);
     });
 
     it('closes while the server is away', async () => {
       await server.crash();
-      const late = refused(() => storage.get(['held:a']));
+      const late = refused(() => storage.get(['pending:a']));
       await Promise.all([outbox.close(), storage.close()]);
       expect((await refused(() => outbox.counts())).message).toContain('closed');
       await late;

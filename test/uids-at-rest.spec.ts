@@ -44,14 +44,8 @@ for (const kind of keptPlaces) {
 
     const traces = async (): Promise<readonly string[]> => tracesOf(marker, await place.kept());
 
-    async function hold(outbox: LogoutQueue, ids: readonly string[]): Promise<void> {
-      const entries = ids.map((id) => ({ id, uid: uidOf(id), reason: 'destroyed' as const, endedAt: 1 }));
-      await Promise.all(entries.map(async (entry) => outbox.hold(entry, LONG)));
-    }
-
     async function pend(outbox: LogoutQueue, ids: readonly string[]): Promise<void> {
-      await hold(outbox, ids);
-      await Promise.all(ids.map(async (id) => outbox.release(id)));
+      await outbox.add(ids.map((id) => ({ id, uid: uidOf(id), reason: 'destroyed', endedAt: 1 })));
     }
 
     const numbered = (name: string, count: number): string[] =>
@@ -60,40 +54,38 @@ for (const kind of keptPlaces) {
 
     it('would be found if it were there', async () => {
       const uids = plainUidCipher(outboxContext().uids);
-      await hold(await open(outboxContext({ uids })), ['a']);
+      await pend(await open(outboxContext({ uids })), ['a']);
       expect(await traces()).not.toEqual([]);
     });
 
     it('is not found, while it waits or later', async () => {
       const outbox = await open();
-      const [held, canceled, finished, parked, superseded, retried] = [
-        'held',
-        'canceled',
+      const [finished = [], parked = [], superseded = [], retried = [], dropped = [], waiting = []] = [
         'finished',
         'parked',
         'superseded',
         'retried',
-      ].map((name) => numbered(name, 40)) as [string[], string[], string[], string[], string[], string[]];
-      await hold(outbox, [...held, ...canceled]);
-      await pend(outbox, [...finished, ...parked, ...superseded, ...retried]);
+        'dropped',
+        'waiting',
+      ].map((name) => numbered(name, 40));
+      const tried = [...finished, ...parked, ...superseded, ...retried];
+      await pend(outbox, tried);
+      expect(uids(await outbox.claim(160, LONG)).toSorted()).toEqual(tried.map(uidOf).toSorted());
+      await pend(outbox, [...dropped, ...waiting]);
       expect(await traces()).toEqual([]);
 
-      const claimed = uids(await outbox.claim(160, LONG));
-      expect(claimed.toSorted()).toEqual(
-        [...finished, ...parked, ...superseded, ...retried].map(uidOf).toSorted(),
-      );
       for (const id of [...finished, ...superseded]) await outbox.retry(id, { ...none, cause: '503' }, LONG);
       for (const id of [...parked, ...retried]) await outbox.park(id, { ...none, cause: '404' }, 'a hint');
       expect(await outbox.parked(1)).toMatchObject([{ entry: { uid: uidOf(parked[0] ?? '') } }]);
       for (const id of retried) expect(await outbox.retryParked(id)).toBe(true);
-      expect((await outbox.ofUser(uidOf(held[0] ?? ''))).waiting).toMatchObject([
-        { entry: { uid: uidOf(held[0] ?? '') } },
+      expect((await outbox.ofUser(uidOf(waiting[0] ?? ''))).waiting).toMatchObject([
+        { entry: { uid: uidOf(waiting[0] ?? '') } },
       ]);
       expect(await traces()).toEqual([]);
 
       for (const id of finished) await outbox.finish(id, 2);
       for (const id of superseded) expect(await outbox.supersede(uidOf(id), LONG)).toBe(1);
-      for (const id of canceled) await outbox.cancel(id);
+      for (const id of dropped) await outbox.drop(id);
       for (const id of parked) await outbox.discard(id);
       expect((await outbox.ofUser(uidOf(finished[0] ?? ''))).finished).toHaveLength(1);
       expect(await traces()).toEqual([]);
@@ -107,7 +99,7 @@ for (const kind of keptPlaces) {
       await pend(other, ['c']);
       const jobs = [...(await other.claim(2, LONG)), ...(await other.claim(2, LONG))];
       expect(uids(jobs)).toEqual([uidOf('c')]);
-      expect(await other.counts()).toEqual({ held: 0, pending: 1, parked: 2 });
+      expect(await other.counts()).toEqual({ pending: 1, parked: 2 });
       const parked = await other.parked(10);
       expect(uids(parked)).toEqual(['', '']);
       expect(parked[0]?.hint).toContain('storageKey');

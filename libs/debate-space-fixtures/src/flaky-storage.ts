@@ -5,9 +5,11 @@ import type {
   StorageValues,
 } from '../../debate-space/src/storage/storage.js';
 
-/** A storage elsewhere, which can be made to fail, to keep silent, or to lose its answers. */
+/** A storage elsewhere, which can be made to be slow, to fail, to keep silent, or to lose its answers. */
 export class FlakyStorage implements DebateSpaceStorage {
   state: 'up' | 'failing' | 'silent' | 'cut off' = 'up';
+  /** How long a call and its answer are under way together. */
+  delayMs = 0;
   readonly working: DebateSpaceStorage;
   readonly #late: (() => void)[] = [];
 
@@ -46,11 +48,16 @@ export class FlakyStorage implements DebateSpaceStorage {
   }
 
   async #answered<T>(work: () => Promise<T>): Promise<T> {
-    await Promise.resolve();
+    await this.#underWay();
     if (this.state === 'failing') throw new TypeError('out of order');
     if (this.state === 'silent') await new Promise<void>((resolve) => this.#late.push(resolve));
     const result = await work();
+    if (this.delayMs > 0) await this.#underWay();
     if (this.state === 'cut off') throw new TypeError('the answer was lost');
     return result;
+  }
+
+  async #underWay(): Promise<void> {
+    if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs / 2));
   }
 }

@@ -82,7 +82,7 @@ function observeOutbox(
   const gauges = [entries, oldest, degraded, down];
   const observe: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
     const stats = await outbox.stats();
-    for (const state of ['held', 'pending', 'parked'] as const) {
+    for (const state of ['pending', 'parked'] as const) {
       result.observe(entries, stats[state], { ...attributes, state });
     }
     result.observe(oldest, (stats.oldestPendingMs ?? 0) / 1000, attributes);

@@ -31,12 +31,11 @@ export function outboxPage(
   parked: readonly ParkedLogout[],
   notice: string | undefined,
 ): OutboxPage {
-  const { engine, durable, degraded, serviceDown, pending, held, oldestPendingMs } = stats;
+  const { engine, durable, degraded, serviceDown, pending, oldestPendingMs } = stats;
   return {
     notice,
     figures: [
       ['Waiting', String(pending)],
-      ['Not yet proven', String(held)],
       ['Parked', String(stats.parked)],
       ['The oldest waits for', oldestPendingMs === undefined ? '–' : inWords(oldestPendingMs)],
       ['Debate space', serviceDown ? 'does not answer' : 'answers'],

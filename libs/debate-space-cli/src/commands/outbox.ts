@@ -147,11 +147,10 @@ function requireAll(ids: readonly string[], changed: number): void {
   if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
 }
 
-function statsText({ engine, held, pending, parked, oldestPendingMs }: OutboxStats): string {
+function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
   const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
   return table([
     ['engine', engine],
-    ['held', String(held)],
     ['pending', `${pending}${oldest}`],
     ['parked', String(parked)],
   ]);

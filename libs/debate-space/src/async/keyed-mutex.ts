@@ -6,14 +6,19 @@ export class KeyedMutex {
 
   /** Synchronous when nothing of this key is running and `work` is synchronous. */
   run<T>(key: string, work: () => MaybePromise<T>): MaybePromise<T> {
-    const before = this.#last.get(key);
-    const result = before ? before.then(work) : work();
+    return this.runAll([key], work);
+  }
+
+  /** {@link run}, for work that concerns all of these keys. */
+  runAll<T>(keys: readonly string[], work: () => MaybePromise<T>): MaybePromise<T> {
+    const before = keys.flatMap((key) => this.#last.get(key) ?? []);
+    const result = before.length > 0 ? Promise.all(before).then(work) : work();
     if (!isPromise(result)) return result;
     const settle = (): void => {
-      if (this.#last.get(key) === last) this.#last.delete(key);
+      for (const key of keys) if (this.#last.get(key) === last) this.#last.delete(key);
     };
     const last = result.then(settle, settle);
-    this.#last.set(key, last);
+    for (const key of keys) this.#last.set(key, last);
     return result;
   }
 

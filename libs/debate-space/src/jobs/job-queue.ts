@@ -6,8 +6,7 @@ import type { MaybePromise } from '../async/maybe-promise.js';
  */
 export const LEASE_MS = 30_000;
 
-/** @param dueInMs in how many milliseconds something may be due; without it, now */
-export type ChangeListener = (dueInMs?: number) => void;
+export type ChangeListener = () => void;
 
 /** The jobs of one kind that wait in the storage. Several processes may take jobs from the same queue. */
 export interface JobQueue<Claim> {

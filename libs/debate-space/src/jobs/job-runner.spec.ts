@@ -60,10 +60,8 @@ class Bench extends EventEmitter<{ call: []; event: [DebateSpaceEvent] }> {
   }
 
   async add(...uids: string[]): Promise<void> {
-    for (const uid of uids) {
-      await this.outbox.hold({ id: `of ${uid}`, uid, reason: 'destroyed', endedAt: Date.now() }, LONG);
-      await this.outbox.release(`of ${uid}`);
-    }
+    for (const uid of uids)
+      await this.outbox.add([{ id: `of ${uid}`, uid, reason: 'destroyed', endedAt: Date.now() }]);
   }
 
   of<T extends DebateSpaceEvent['type']>(type: T): Extract<DebateSpaceEvent, { type: T }>[] {
@@ -111,31 +109,7 @@ describe('the job runner', () => {
       { id: 'of before', uid: 'before', attempts: 1 },
       { id: 'of after', uid: 'after', attempts: 1 },
     ]);
-    expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
-  });
-
-  it('claims nothing for a hold, whose response is waiting', async () => {
-    const bench = new Bench(memory(), () => ok);
-    const claim = jest.spyOn(bench.outbox, 'claim');
-    bench.runner.start();
-    await sleep(50);
-    claim.mockClear();
-    const end = { id: 'of alice', uid: 'alice', reason: 'destroyed', endedAt: Date.now() } as const;
-    await bench.queue.hold(end);
-    await sleep(50);
-    expect(claim).not.toHaveBeenCalled();
-    await bench.queue.release(end.id);
-    await bench.until('logout-delivered');
-  });
-
-  it('delivers a held logout after its lease has ended, and not before', async () => {
-    const bench = new Bench(memory(), () => ok);
-    bench.runner.start();
-    await bench.outbox.hold({ id: 'slow', uid: 'slow', reason: 'destroyed', endedAt: 0 }, LONG);
-    await bench.outbox.hold({ id: 'dead', uid: 'dead', reason: 'destroyed', endedAt: Date.now() }, 30);
-    expect(bench.calls).toEqual([]);
-    await bench.until('logout-delivered');
-    expect(bench.calls.map(({ uid }) => uid)).toEqual(['dead']);
+    expect(await bench.outbox.counts()).toEqual({ pending: 0, parked: 0 });
   });
 
   it.each([1, 3, 8])('has at most %d under way, and that many when there is work', async (concurrency) => {
@@ -260,7 +234,7 @@ describe('the job runner', () => {
     expect(bench.of('logout-parked')).toMatchObject([{ uid: 'bad', attempts: 3, cause: '400' }]);
     expect(bench.of('logout-parked')[0]?.hint).toContain('secretKey');
     expect(bench.of('logout-delivered')).toMatchObject([{ uid: 'good' }]);
-    expect(await bench.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
+    expect(await bench.outbox.counts()).toEqual({ pending: 0, parked: 1 });
   });
 
   it('does not send again what is still under way when its lease has run out', async () => {
@@ -365,13 +339,12 @@ describe('the job runner', () => {
       'delivers what is in memory before it stops, after %d failed attempts',
       async (failures) => {
         const reject = () => Promise.reject(new TypeError('the disk is full'));
-        const outbox = broken(() => ({ hold: fail, release: reject, claim: reject, nextDueMs: reject }));
+        const outbox = broken(() => ({ add: fail, claim: reject, nextDueMs: reject }));
         const bench = new Bench(outbox, (call) => (call < failures ? { status: 425 } : ok));
         jest.spyOn(Math, 'random').mockReturnValue(0.1);
         bench.runner.start();
         await bench.until('fault');
-        await bench.queue.hold({ id: 'a', uid: 'a', reason: 'destroyed', endedAt: Date.now() });
-        await bench.queue.release('a');
+        await bench.queue.add([{ id: 'a', uid: 'a', reason: 'destroyed', endedAt: Date.now() }]);
         await bench.runner.drain(LONG);
         expect(bench.of('logout-delivered')).toHaveLength(1);
         expect(bench.queue.unpersistedCount).toBe(0);

@@ -44,9 +44,7 @@ export class JobRunner {
         lane.loop.wake();
         return lane.maintain();
       });
-      const onChange = (dueInMs = 0): void => {
-        // Every end of a session is held first, while its response waits; the next poll is early enough for that.
-        if (dueInMs > POLL_MS) return;
+      const onChange = (): void => {
         this.#onProgress();
         lane.loop.wake();
       };

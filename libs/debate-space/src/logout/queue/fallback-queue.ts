@@ -23,6 +23,8 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   readonly #moves: PendingWrites;
   /** What memory stands in for. */
   readonly #inMemory = new Map<string, LogoutEntry>();
+  /** What has come to its end in memory since the last claim began: the storage may give it out all the same. */
+  #ended = new Set<string>();
   #isDegraded = false;
 
   /** @param storageTimeoutMs how long the host may wait for the storage */
@@ -63,13 +65,16 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
       () => (isPromise(failure) ? withTimeout(failure, this.storageTimeoutMs, LATE) : failure),
       (cause) => {
         if (cause === undefined) return undefined;
-        if (!this.#isDegraded) this.emit({ type: 'storage-degraded', cause });
-        this.#isDegraded = true;
-        for (const entry of entries) {
+        // What the storage has given out to this process it has.
+        const missing = entries.filter(({ id }) => !this.queue.isClaimed(id));
+        if (missing.length > 0 && !this.#isDegraded) this.emit({ type: 'storage-degraded', cause });
+        this.#isDegraded ||= missing.length > 0;
+        for (const entry of missing) {
           this.#inMemory.set(entry.id, entry);
           this.#moves.add(entry.id, () => this.#move(entry));
         }
-        return this.memory.add(entries);
+        if (isPromise(failure)) void failure.then((late) => late ?? this.#leaveIfIdle(missing));
+        return this.memory.add(missing);
       },
     );
   }
@@ -79,11 +84,13 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
    * delivered in the meantime.
    */
   async claim(limit: number): Promise<readonly LogoutJob[]> {
-    const inMemory = this.#inMemory.size > 0 ? await this.memory.claim(limit) : [];
+    const isThere = (id: string): boolean => this.#inMemory.has(id);
+    const inMemory = this.#inMemory.size > 0 ? await claimFrom(this.memory, limit, isThere) : [];
     if (inMemory.length > 0) return inMemory;
+    const ended = (this.#ended = new Set());
     await this.#ends.flush();
-    const jobs = await inTime(this.queue.claim(limit));
-    return jobs.filter(({ entry: { id } }) => this.#leaveMemory(id));
+    const jobs = await claimFrom(this.queue, limit, (id) => !ended.has(id));
+    return jobs.filter(({ entry: { id } }) => this.#isNew(id));
   }
 
   /** Each queue renews what it has given out. */
@@ -169,30 +176,43 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   }
 
   /**
-   * Moves a logout from memory to the storage; only here it is in both places for a moment. What is removed or claimed in
-   * that moment stays in memory: a write of its end follows.
+   * Moves a logout from memory to the storage. One that is claimed in the meantime stays in memory, too.
    * @returns whether it has left memory
    */
-  async #move({ id, uid }: LogoutEntry): Promise<boolean> {
-    const isIdle = (): boolean => this.#inMemory.has(id) && !this.memory.isClaimed(id);
+  async #move(entry: LogoutEntry): Promise<boolean> {
+    const { id, uid } = entry;
     const job = (await this.memory.ofUser(uid)).waiting.find((waiting) => waiting.entry.id === id);
-    if (!job || !isIdle()) return !this.#inMemory.has(id);
-    await this.queue.takeOver(job);
-    if (isIdle()) {
-      this.#inMemory.delete(id);
-      await this.memory.finish(id, 0);
+    if (job && this.#isIdle(id)) {
+      await this.queue.takeOver(job);
+      this.#leaveIfIdle([entry]);
     }
     return !this.#inMemory.has(id);
   }
 
-  /** The storage has it after all, with an answer that came late. @returns whether it is not being sent from memory */
-  #leaveMemory(id: string): boolean {
-    if (!this.#inMemory.has(id)) return true;
-    if (this.memory.isClaimed(id)) return false; // its end is written to the storage, too
+  #isIdle(id: string): boolean {
+    return this.#inMemory.has(id) && !this.memory.isClaimed(id);
+  }
+
+  /** The storage has them. What is being sent from memory stays there, and its end is written to the storage. */
+  #leaveIfIdle(entries: readonly LogoutEntry[]): void {
+    for (const { id } of entries) if (this.#isIdle(id)) void this.#leave(id);
+  }
+
+  /**
+   * The storage has given it out; it may have taken it with an answer that came late or was lost.
+   * @returns whether it is not being sent from memory: if it is, its result is now for the storage
+   */
+  #isNew(id: string): boolean {
+    const isSent = this.#inMemory.has(id) && this.memory.isClaimed(id);
+    if (this.#inMemory.has(id)) void this.#leave(id);
+    return !isSent;
+  }
+
+  /** Removes it from memory, in any state. */
+  #leave(id: string): Promise<void> {
     this.#inMemory.delete(id);
     this.#moves.delete(id);
-    void this.memory.finish(id, 0);
-    return true;
+    return this.memory.finish(id, 0);
   }
 
   /** @returns how many were removed */
@@ -204,12 +224,25 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
 
   /** Nobody waits for the write of what is in memory: the storage was away a moment ago. */
   #end(id: string, write: () => MaybePromise<void>): MaybePromise<void> {
-    if (!this.#inMemory.delete(id)) return this.#ends.make(id, write);
-    this.#moves.delete(id);
+    if (!this.#inMemory.has(id)) return this.#ends.make(id, write);
+    const left = this.#leave(id);
+    this.#ended.add(id);
     this.#ends.add(id, write);
     void this.flush();
-    return this.memory.finish(id, 0); // in any state
+    return left;
   }
+}
+
+/** Claims from a queue, and gives back what is not wanted any more. */
+async function claimFrom(
+  queue: LogoutQueue,
+  limit: number,
+  isWanted: (id: string) => boolean,
+): Promise<readonly LogoutJob[]> {
+  const jobs = await inTime(queue.claim(limit));
+  const isMeant = ({ entry }: LogoutJob): boolean => isWanted(entry.id);
+  void queue.giveBack(jobs.filter((job) => !isMeant(job))).catch(() => undefined);
+  return jobs.filter(isMeant);
 }
 
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error);

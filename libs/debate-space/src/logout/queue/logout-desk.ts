@@ -95,8 +95,8 @@ export abstract class LogoutDesk {
     return superseded;
   }
 
-  /** What was changed may be due earlier than the listeners know. */
-  protected changed(dueInMs = 0): void {
-    for (const listener of this.#listeners) listener(dueInMs);
+  /** Something may be due earlier than the listeners know. */
+  protected changed(): void {
+    for (const listener of this.#listeners) listener();
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Secret } from '../../secrets/secret.js';
 import { uidCipher } from '../../secrets/uid-cipher.js';
 import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
@@ -36,10 +37,7 @@ function start(storage: SharedStorage, more: Partial<LogoutContext> = {}, storag
 }
 
 function pend(outbox: LogoutQueue, names: readonly string[]): void {
-  for (const name of names) {
-    void outbox.hold(entry(name), LEASE);
-    void outbox.release(name);
-  }
+  for (const name of names) void outbox.add([entry(name)]);
 }
 const claim = async (outbox: LogoutQueue, limit = 10): Promise<string[]> =>
   ids(await outbox.claim(limit, LEASE));
@@ -47,28 +45,26 @@ const finished = async (outbox: LogoutQueue, name: string): Promise<readonly unk
   (await outbox.ofUser(`user of ${name}`)).finished;
 
 describe('the logout queue', () => {
-  it('returns how soon something may be due: a hold after its lease, a release now', () => {
+  it('has stored what it adds when the call returns, on a storage that is synchronous', () => {
     const outbox = memoryQueue();
-    const told: unknown[] = [];
-    outbox.onChange((dueInMs) => told.push(dueInMs));
-    void outbox.hold(entry('a'), LEASE);
-    void outbox.release('a');
-    expect(told).toEqual([LEASE, 0]);
+    const changed = jest.fn();
+    outbox.onChange(changed);
+    expect(outbox.add([entry('a'), entry('b')])).toBeUndefined();
+    expect(changed).toHaveBeenCalled();
   });
 
-  it('holds, extends, releases and cancels synchronously on a storage that is', () => {
-    const outbox = memoryQueue();
-    const answers = [
-      outbox.hold(entry('a'), LEASE),
-      outbox.extend('a', LEASE),
-      outbox.release('a'),
-      outbox.hold(entry('b'), LEASE),
-      outbox.cancel('b'),
-    ];
-    expect(answers).toEqual(answers.map(() => undefined));
+  it('adds together what comes together, and the others when one of them is stored already', async () => {
+    const storage = new SharedStorage();
+    const outbox = start(storage);
+    pend(outbox, ['a', 'd']);
+    await claim(outbox, 1);
+    const stored = storage.left();
+    await outbox.add(['a', 'b', 'c', 'd'].map(entry));
+    expect(storage.left()).toEqual(expect.arrayContaining([...stored]));
+    expect(await claim(outbox)).toEqual(['d', 'b', 'c']);
   });
 
-  it('changes what it holds or has claimed in one commit, without reading it', async () => {
+  it('adds, and changes what it has claimed, in one commit, without reading it', async () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
     const inOneCommit = async (change: () => unknown): Promise<void> => {
@@ -76,10 +72,7 @@ describe('the logout queue', () => {
       await change();
       expect(storage.calls.map(({ method }) => method)).toEqual(['commit']);
     };
-    for (const name of ['a', 'b', 'c']) await inOneCommit(() => outbox.hold(entry(name), LEASE));
-    await inOneCommit(() => outbox.extend('a', 2 * LEASE));
-    await inOneCommit(() => outbox.cancel('c'));
-    for (const name of ['a', 'b']) await inOneCommit(() => outbox.release(name));
+    await inOneCommit(() => outbox.add(['a', 'b'].map(entry)));
     expect(await claim(outbox)).toEqual(['a', 'b']);
     await inOneCommit(() => outbox.retry('a', none, 0));
     await inOneCommit(() => outbox.finish('b', 1));
@@ -139,7 +132,8 @@ describe('the logout queue', () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
     const date = jest.spyOn(Date, 'now').mockReturnValue(storage.time - YEARS);
-    void outbox.hold(entry('a'), LEASE);
+    pend(outbox, ['a']);
+    await claim(outbox);
     const { waiting } = await outbox.ofUser('user of a');
     date.mockRestore();
     expect(waiting).toMatchObject([{ dueAt: storage.time - YEARS + LEASE }]);
@@ -149,21 +143,32 @@ describe('the logout queue', () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
     storage.isAsynchronous = true;
+    storage.beforeCommit = () => sleep(20);
     await Promise.all([
-      outbox.hold(entry('a'), LEASE),
-      outbox.release('a'),
-      outbox.hold(entry('b'), LEASE),
-      outbox.cancel('b'),
+      outbox.add(['a', 'b', 'c', 'd'].map(entry)),
+      outbox.drop('b'),
+      outbox.finish('c', 1),
+      outbox.takeOver({ entry: entry('d'), ...none }),
     ]);
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
+    expect(await outbox.counts()).toEqual({ pending: 2, parked: 0 });
+    expect(await claim(outbox)).toEqual(['a', 'd']);
+  });
+
+  it('keeps that order also where others of the batch are stored already', async () => {
+    const storage = new SharedStorage();
+    const outbox = start(storage);
+    pend(outbox, ['a']);
+    storage.isAsynchronous = true;
+    await Promise.all([outbox.add(['a', 'b'].map(entry)), outbox.finish('b', 1, entry('b'))]);
+    expect(await claim(outbox)).toEqual(['a']);
+    expect(await finished(outbox, 'b')).toHaveLength(1);
   });
 
   it('finishes the calls that are running before it closes', async () => {
     const storage = new SharedStorage();
     const outbox = start(storage);
     storage.isAsynchronous = true;
-    void outbox.hold(entry('a'), LEASE);
-    void outbox.release('a');
+    pend(outbox, ['a']);
     await outbox.close();
     expect(storage.rows('pending')).toHaveLength(1);
   });
@@ -355,39 +360,61 @@ describe('the logout queue', () => {
       await expect((async () => await call())()).rejects.toThrow(StorageError);
     };
 
-    it.each(outcomes)('delivers a logout once whose hold was %s and is repeated', async (outcome) => {
+    it.each(outcomes)('delivers logouts once whose add was %s and is repeated', async (outcome) => {
       const storage = new SharedStorage();
       const outbox = start(storage);
-      await fail(storage, outcome, () => outbox.hold(entry('a'), LEASE));
-      void outbox.hold(entry('a'), LEASE);
-      void outbox.release('a');
+      await fail(storage, outcome, () => outbox.add(['a', 'b'].map(entry)));
+      await outbox.add(['a', 'b'].map(entry));
+      expect(await claim(outbox)).toEqual(['a', 'b']);
+      for (const name of ['a', 'b']) await outbox.finish(name, 1);
+      expect(storage.left()).toEqual([]);
+    });
+
+    it.each(outcomes)('forgets a logout whose add was %s and which is dropped', async (outcome) => {
+      const storage = new SharedStorage();
+      const outbox = start(storage);
+      await fail(storage, outcome, () => outbox.add([entry('a')]));
+      if (outcome === 'made') await fail(storage, outcome, () => outbox.drop('a'));
+      await outbox.drop('a');
+      storage.time += LEASE;
+      expect(await claim(outbox)).toEqual([]); // removes the row that was left
+      expect(storage.left()).toEqual([]);
+    });
+
+    it.each(outcomes)('gives out once more a logout whose renewal was %s, by one row', async (outcome) => {
+      const storage = new SharedStorage();
+      const outbox = start(storage);
+      pend(outbox, ['a']);
+      const jobs = await outbox.claim(1, LEASE);
+      storage.time += LEASE / 2;
+      await fail(storage, outcome, () => outbox.renew(jobs));
+      storage.time += LEASE;
       expect(await claim(outbox)).toEqual(['a']);
+      expect(await claim(outbox)).toEqual([]);
       await outbox.finish('a', 1);
       expect(storage.left()).toEqual([]);
     });
 
-    it.each(outcomes)('forgets a logout whose hold was %s and is canceled', async (outcome) => {
-      const storage = new SharedStorage();
-      const outbox = start(storage);
-      await fail(storage, outcome, () => outbox.hold(entry('a'), LEASE));
-      await fail(storage, outcome, () => outbox.cancel('a'));
-      void outbox.cancel('a');
-      expect(storage.left()).toEqual([]);
-    });
+    it.each(outcomes)(
+      'has a logout once in the history that it does not have, and whose end was %s and is repeated',
+      async (outcome) => {
+        const storage = new SharedStorage();
+        const outbox = start(storage);
+        await fail(storage, outcome, () => outbox.finish('a', 1, entry('a')));
+        storage.time += 1;
+        await outbox.finish('a', 1, entry('a'));
+        expect(storage.left()).toEqual([]);
+        expect(await finished(outbox, 'a')).toMatchObject([{ id: 'a', attempts: 1, outcome: 'delivered' }]);
+      },
+    );
 
-    it.each(outcomes)('voids the due row of an extension that was %s, by the turn', async (outcome) => {
+    it('finishes a logout that is not there yet, and comes before that is noted', async () => {
       const storage = new SharedStorage();
-      const outbox = start(storage);
-      void outbox.hold(entry('a'), LEASE);
-      await fail(storage, outcome, () => outbox.extend('a', 2 * LEASE));
-      await outbox.release('a');
-      expect(storage.rows('due')).toHaveLength(outcome === 'made' ? 2 : 1);
-      expect(await claim(outbox)).toEqual(['a']);
-      await outbox.retry('a', none, DAY);
-      storage.time += 2 * LEASE;
-      expect(await claim(outbox)).toEqual([]); // not by the row of the hold
-      expect(storage.rows('due')).toHaveLength(1);
-      expect(await outbox.counts()).toMatchObject({ pending: 1 });
+      const [outbox, other] = [start(storage), start(storage)];
+      storage.beforeCommit = () => other.add([entry('a')]);
+      await outbox.finish('a', 1, entry('a'));
+      expect(await claim(other)).toEqual([]);
+      expect(await finished(outbox, 'a')).toHaveLength(1);
     });
 
     it.each(outcomes)(
@@ -417,6 +444,7 @@ describe('the logout queue', () => {
   describe('parks, with a hint, a record', () => {
     it.each([
       ['that is damaged', '{"v":1,'],
+      ['that is empty', ''],
       ['that is no object', '7'],
       ['that is nothing', 'null'],
       ['with a uid that was not encrypted', '{"v":1,"id":"a","uid":"alice","turn":1}'],
@@ -433,7 +461,7 @@ describe('the logout queue', () => {
         hint: expect.stringMatching(/cannot be read.*discard/),
         entry: { uid: '' },
       });
-      expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 1 });
+      expect(await outbox.counts()).toEqual({ pending: 1, parked: 1 });
       expect(JSON.stringify(storage.rows('parked'))).toContain(
         JSON.stringify(JSON.stringify(text)).slice(1, -1),
       ); // for the version that can read it
@@ -454,17 +482,7 @@ describe('the logout queue', () => {
       ]);
       expect(await outbox.retryParked('a')).toBe(false);
       expect(await outbox.discard('a')).toBe(true);
-      expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
-    });
-
-    it('of a held logout, when its lease has run out', async () => {
-      const storage = new SharedStorage();
-      const outbox = start(storage);
-      void outbox.hold(entry('a'), LEASE);
-      storage.put(storage.rows('held')[0]?.[0] ?? '', '');
-      storage.time += LEASE;
-      expect(await claim(outbox)).toEqual([]);
-      expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 1 });
+      expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
     });
 
     it('that was stored with another key, and delivers it with that key', async () => {
@@ -525,7 +543,7 @@ describe('the logout queue', () => {
         }
         jest.useRealTimers();
         expect(delivered.sort()).toEqual(['of the jump', 'under way in the jump', 'waiting']);
-        expect(await one.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
+        expect(await one.counts()).toEqual({ pending: 0, parked: 0 });
         expect(await finished(one, 'finished')).toHaveLength(1);
         storage.time += LEASE;
         expect(await claim(one)).toEqual([]);

@@ -94,23 +94,16 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
       const own = this.own.get(id);
       const isMade = own && (await this.records.replaceClaimed(own, finished(own.stored)));
       // Whether the lease was lost or it was parked meanwhile.
-      const isFinished =
-        isMade ||
-        (await this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && finished(stored)));
-      if (!isFinished && unstored) {
-        const absent: Rows = STATES.map((state) => [recordKey(state, queueId(id)), undefined]);
-        const stored = newLogout({ entry: unstored, ...UNTRIED }, this.records.context);
-        await this.records.commit(absent, finished(stored));
-      }
+      const isFinished = isMade || (await this.#replaceAny(id, finished));
+      if (!isFinished && unstored) await this.#noteEnd(unstored, finished);
       this.own.delete(id); // it stays when the outcome is unknown, for the call that repeats this one
     });
   }
 
   /** Removes a logout that must not be delivered any more. */
   async drop(id: string): Promise<void> {
-    await this.records.replaceFound(queueId(id), ['pending'], ({ stored }) =>
-      stored ? this.records.finished(stored, 'superseded') : undefined,
-    );
+    const dropped = (stored: StoredLogout): Rows => this.records.finished(stored, 'superseded');
+    await this.#mutex.run(id, () => this.#replaceAny(id, dropped));
   }
 
   /** Nothing is claimed for `ms`, by no process; never shortens a pause. */
@@ -134,30 +127,43 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
   }
 
   #insert(jobs: readonly (LogoutJob & Partial<ParkedJob>)[]): MaybePromise<void> {
-    const [first] = jobs;
-    if (!first) return undefined;
-    const ids = jobs.map(({ entry }) => queueId(entry.id));
-    const absent: Rows = ids.flatMap((id) =>
-      STATES.map((state) => [recordKey(state, id), undefined] as const),
+    const ids = jobs.map(({ entry }) => entry.id);
+    return chain(
+      () => this.#mutex.runAll(ids, () => this.#commitNew(jobs)),
+      () => {
+        for (const id of ids) this.#claims.noteOwn(queueId(id));
+        this.changed();
+      },
     );
+  }
+
+  #commitNew(jobs: readonly (LogoutJob & Partial<ParkedJob>)[]): MaybePromise<unknown> {
+    const absent = jobs.flatMap(({ entry }) => absenceOf(entry.id));
     const rows = jobs.flatMap((job): Rows => {
       const stored = newLogout(job, this.records.context);
       return [...this.#failed(stored, job, job.hint), [userKey(stored.uidHash, queueId(stored.id)), '']];
     });
     return chain(
-      () => this.#mutex.run(first.entry.id, () => this.records.commit(absent, rows)),
+      () => this.records.commit(absent, rows),
       (isMade) => {
+        if (isMade || jobs.length === 1) return undefined;
         // One of them is stored already; the others are not.
-        if (!isMade && jobs.length > 1) return this.#insertEach(jobs);
-        for (const id of ids) this.#claims.noteOwn(id);
-        this.changed();
-        return undefined;
+        return Promise.all(jobs.map(async (job) => this.#commitNew([job])));
       },
     );
   }
 
-  async #insertEach(jobs: readonly LogoutJob[]): Promise<void> {
-    await Promise.all(jobs.map(async (job) => this.#insert([job])));
+  /** Keeps the history of a logout that the storage does not have, once. */
+  async #noteEnd(entry: LogoutEntry, finished: (stored: StoredLogout) => Rows): Promise<void> {
+    const history = await this.ofUser(entry.uid);
+    if (history.finished.some(({ id }) => id === entry.id)) return;
+    const stored = newLogout({ entry, ...UNTRIED }, this.records.context);
+    const isNoted = await this.records.commit(absenceOf(entry.id), finished(stored));
+    if (!isNoted) await this.#replaceAny(entry.id, finished); // it has come meanwhile
+  }
+
+  #replaceAny(id: string, replacement: (stored: StoredLogout) => Rows): Promise<boolean> {
+    return this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && replacement(stored));
   }
 
   /** The rows of a logout that could not be delivered. @param hint why it is parked; without it, it is due again */
@@ -196,3 +202,6 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     });
   }
 }
+
+/** That the storage does not have it, in any state. */
+const absenceOf = (id: string): Rows => STATES.map((state) => [recordKey(state, queueId(id)), undefined]);
