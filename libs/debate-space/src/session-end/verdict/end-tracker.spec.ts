@@ -1,4 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
@@ -75,6 +77,30 @@ describe('the ends of sessions', () => {
     ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
     await tasks.onIdle();
     expect(ended).toEqual(['alice', 'alice', 'alice']);
+  });
+
+  describe('by a handler that does not answer', () => {
+    const users = [
+      { name: 'is recorded after five minutes', user: undefined, ended: ['alice'] },
+      { name: 'is not, while the request has a session of the same user', user: 'alice', ended: [] },
+    ];
+    it.each(users)('$name', ({ user, ended: expected }) => {
+      jest.useFakeTimers();
+      const { ends, ended } = trackerOf(new Map());
+      const response = new ServerResponse(new IncomingMessage(new Socket()));
+      const hanging = {
+        res: response,
+        isFinished: false,
+        onClose: () => true,
+        session: user === undefined ? undefined : { uid: user },
+      } as unknown as SessionRequest;
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done(), actors: [hanging] });
+      jest.advanceTimersByTime(4 * 60_000);
+      expect(ended).toEqual([]);
+      jest.advanceTimersByTime(2 * 60_000);
+      expect(ended).toEqual(expected);
+      jest.useRealTimers();
+    });
   });
 
   const failed = [

@@ -42,6 +42,8 @@ interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader'
 }
 
 const MAX_REMEMBERED = 10_000;
+/** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
+const UNANSWERED_MS = 5 * 60_000;
 /** How many ends that no request takes part in are looked at in one turn of the event loop. */
 const SLICE = 100;
 
@@ -146,6 +148,16 @@ export class EndTracker {
   }
 
   async #decide(end: UndecidedEnd): Promise<void> {
+    const unanswered = (): void => {
+      for (const request of partiesOf(end))
+        this.#context.containment.run('response', () => this.#answering(end, request));
+    };
+    const timer = setTimeout(unanswered, UNANSWERED_MS).unref();
+    await this.#untilDecided(end);
+    clearTimeout(timer);
+  }
+
+  async #untilDecided(end: UndecidedEnd): Promise<void> {
     const { sid, uid, calls } = end;
     const { reader, registryWriter } = this.#context;
     let ended: boolean;
