@@ -22,7 +22,7 @@ const UNREADABLE = {
   hint: UNREADABLE_HINT,
 };
 
-type ClaimedEntry = Omit<StoredEntry, 'sealed' | 'since' | 'dueAt' | 'parked' | 'cause'>;
+type ClaimedEntry = Omit<StoredEntry, 'sealed' | 'sealedFor' | 'since' | 'dueAt' | 'parked' | 'cause'>;
 
 /** One user's erasure that this process carries out before its lease ends: its entry as it was then. */
 export interface ErasureClaim extends Readonly<ClaimedEntry> {
@@ -145,7 +145,7 @@ async function claimUser(
     await change.leave(entry, batch.reference);
     return undefined;
   }
-  const uid = storage.uids.open(entry.sealed, 'erasure', entry.uidHash);
+  const uid = storage.open(entry);
   const since = Math.min(entry.since, now);
   if (storage.isSteady()) entry.since = since;
   // Its process may be alive, by a clock that is years off.

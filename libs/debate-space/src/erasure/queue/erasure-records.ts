@@ -127,9 +127,10 @@ const STORED_ENTRY = v.object({
   mode: MODE,
   /** Random: a later erasure of the same user has another. */
   id: v.string(),
-  /** The uid, encrypted. */
+  /** The uid, encrypted for this entry and these references. */
   sealed: v.string(),
-  /** All references that ask for it, the earliest first; it is done once. */
+  sealedFor: v.array(v.string()),
+  /** All references that ask for it, the earliest first; it is done once. Some that it is sealed for may have left. */
   references: v.array(v.string()),
   /** When it was requested, or retried: `erasure.giveUpAfterMs` counts from then on. */
   since: v.number(),

@@ -150,13 +150,12 @@ export class ErasureRequests {
       uidHash,
       mode,
       id: randomId(),
-      sealed: this.storage.uids.seal(uid, 'erasure', uidHash),
       references: [],
       since: change.now,
       dueAt: change.now,
       unknown: at >= 0,
     };
-    await change.put({ ...added, references: [...added.references, reference] });
+    await change.put(this.storage.seal({ ...added, references: [...added.references, reference] }, uid));
     return known ? 'joined' : 'new';
   }
 }

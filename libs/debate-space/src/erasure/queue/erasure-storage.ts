@@ -9,7 +9,7 @@ import { Transaction } from '../../storage/transaction.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
 import { ErasureChange, waitingOf } from './erasure-change.js';
 import * as records from './erasure-records.js';
-import { BATCH, RECEIPT, type StoredBatch, type StoredReceipt } from './erasure-records.js';
+import { BATCH, RECEIPT, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
 import type { ErasureReceipt, ErasureState, ErasureStatus } from '../erasure.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
@@ -50,6 +50,21 @@ export class ErasureStorage {
   /** See {@link SteadyClock.isSteady}. */
   isSteady(ageMs?: number): boolean {
     return this.#clock.isSteady(ageMs);
+  }
+
+  /** Seals the uid for the entry, its mode and the references that it has now. */
+  seal(entry: Omit<StoredEntry, 'sealed' | 'sealedFor'>, uid: string): StoredEntry {
+    const { references } = entry;
+    const sealed = this.uids.seal(uid, { ...entry, kind: 'erasure', references });
+    return { ...entry, sealed, sealedFor: references };
+  }
+
+  /** The uid of an entry. @returns `undefined` when no key opens it, or when somebody without a key has changed the entry */
+  open({ sealed, sealedFor, ...entry }: StoredEntry): string | undefined {
+    const isSealed = entry.references.every((reference) => sealedFor.includes(reference));
+    return isSealed
+      ? this.uids.open(sealed, { ...entry, kind: 'erasure', references: sealedFor })
+      : undefined;
   }
 
   /** How many users' erasures are not finished. */

@@ -457,6 +457,21 @@ describe('the logout queue', () => {
       expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
     });
 
+    it('that has got the uid of an earlier logout of the same user, and delivers the others', async () => {
+      const storage = new SharedStorage();
+      const outbox = start(storage);
+      const alice = { ...entry('a'), uid: 'alice' };
+      for (const logout of [alice, { ...alice, id: 'b' }]) {
+        void outbox.hold(logout, LEASE);
+        void outbox.release(logout.id);
+      }
+      const [ofA, ofB] = storage.rows('pending');
+      const { sealed } = JSON.parse(ofA?.[1] ?? '') as { readonly sealed: string };
+      storage.put(ofB?.[0] ?? '', JSON.stringify({ ...(JSON.parse(ofB?.[1] ?? '') as object), sealed }));
+      expect(await claim(outbox)).toEqual(['a']);
+      expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 1 });
+    });
+
     it('of a held logout, when its lease has run out', async () => {
       const storage = new SharedStorage();
       const outbox = start(storage);
