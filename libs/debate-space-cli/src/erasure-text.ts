@@ -1,4 +1,4 @@
-import type { ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
+import type { ErasureReceipt, ErasureStatus, UnreadableErasure } from 'nestjs-debate-space';
 import { date, shown, table } from './text.js';
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
@@ -48,7 +48,11 @@ export function statusText(status: ErasureStatus): string {
 }
 
 /** One line of a list. */
-export function statusLine(status: ErasureStatus): string {
+export function statusLine(status: ErasureStatus | UnreadableErasure): string {
+  if (status.state === 'unreadable')
+    return [date(status.askedAt), '–'.padEnd(9), status.state, status.cause, shown(status.reference)].join(
+      '  ',
+    );
   const { reference, mode, state, askedAt, total, failed, canceled } = status;
   const rest = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
   const counts = `${finishedOf(status)} of ${total}${rest}`;

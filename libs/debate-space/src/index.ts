@@ -28,6 +28,7 @@ export type {
   ErasureRequest,
   ErasureState,
   ErasureStatus,
+  UnreadableErasure,
   PendingErasure,
   RequestedErasure,
 } from './erasure/erasure.js';

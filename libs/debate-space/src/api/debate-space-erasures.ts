@@ -14,6 +14,7 @@ import type {
   ErasureRequest,
   ErasureStatus,
   RequestedErasure,
+  UnreadableErasure,
 } from '../erasure/erasure.js';
 import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
 import { assertUid } from '../uid.js';
@@ -152,10 +153,10 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * All references that are not finished or whose receipts are kept, the newest first. One whose record cannot be read is
-   * skipped; `status` says why.
+   * All references that are not finished or whose receipts are kept, the newest first. One whose record cannot be read has
+   * the state `unreadable`, and says why.
    */
-  list(): AsyncIterable<ErasureStatus> {
+  list(): AsyncIterable<ErasureStatus | UnreadableErasure> {
     return this.#storage.list();
   }
 

@@ -49,6 +49,15 @@ export interface ErasureStatus {
   readonly waiting: number;
 }
 
+/** A reference whose record is damaged, or of a newer version: nothing of it is erased before it can be read. */
+export interface UnreadableErasure {
+  readonly reference: string;
+  readonly state: 'unreadable';
+  readonly askedAt: Date;
+  readonly cause: string;
+  readonly hint: string;
+}
+
 /** What `request` answers. */
 export interface RequestedErasure extends ErasureStatus {
   /** Whether the same was requested already, and is not done yet: it is done once. */

@@ -62,6 +62,8 @@ export class EventLog {
     ],
     'erasure-parked': ({ reference, cause, hint }) =>
       this.#parked(`erasure of ${reference}`, `(${cause}): ${hint}; then retry it`),
+    'erasure-unreadable': ({ reference, cause, hint }) =>
+      this.#parked(`erasure ${reference}`, `(${cause}): ${hint}`),
     'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
       `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${canceled} canceled`,
@@ -76,9 +78,9 @@ export class EventLog {
         ? ['error', `${pending} logouts were not delivered before the shutdown and are lost`]
         : ['warn', `${pending} logouts wait in the outbox for the next start`],
     'setup-warning': ({ message, hint }) => ['warn', `${message}; hint: ${hint}`],
-    fault: ({ where, error }) =>
+    fault: ({ where, error, problem }) =>
       this.#once(
-        `something failed and was contained: ${where} (${error}); further ones like it are not logged`,
+        `something failed and was contained: ${where} (${problem ?? error}); further ones like it are not logged`,
       ),
   };
 

@@ -508,6 +508,7 @@ describe('the queue of erasures', () => {
         const both = [pick(steps)(one), pick(steps)(other)].map((work) => work.catch(refused));
         await Promise.all(both);
         for await (const found of one.storage.list()) {
+          if (found.state === 'unreadable') throw new Error(found.cause);
           const { total, done, notFound, vetoed: forbidden, canceled, failed, waiting } = found;
           expect(Math.min(done, notFound, forbidden, canceled, failed, waiting)).toBeGreaterThanOrEqual(0);
           expect(done + notFound + forbidden + canceled + failed + waiting).toBe(total);
@@ -523,7 +524,9 @@ describe('the queue of erasures', () => {
         for (const claimed of claims) await one.queue.finish(claimed, erased);
         if (claims.length === 0) idle += 1;
       }
-      for await (const { reference, state, waiting, failed, total, canceled } of one.storage.list()) {
+      for await (const found of one.storage.list()) {
+        if (found.state === 'unreadable') throw new Error(found.cause);
+        const { reference, state, waiting, failed, total, canceled } = found;
         expect({ reference, over: ['done', 'canceled'].includes(state), waiting, failed }).toEqual({
           reference,
           over: true,

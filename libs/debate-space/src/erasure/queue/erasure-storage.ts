@@ -1,16 +1,16 @@
 import { invalidArgument } from '../../errors.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
 import { rangePages } from '../../storage/range-pages.js';
-import { isReadable, readRecord, type ReadRecord } from '../../storage/record-type.js';
+import { isReadable, readRecord, type ReadRecord, UnreadableRecord } from '../../storage/record-type.js';
 import type { DebateSpaceStorage, HostTransaction, StorageView } from '../../storage/storage.js';
 import { SteadyClock } from '../../storage/steady-clock.js';
 import { transact } from '../../storage/transact.js';
 import { Transaction } from '../../storage/transaction.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
-import { ErasureChange, waitingOf } from './erasure-change.js';
+import { ErasureChange, explainUnreadable, waitingOf } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import { BATCH, RECEIPT, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
-import type { ErasureReceipt, ErasureState, ErasureStatus } from '../erasure.js';
+import type { ErasureReceipt, ErasureState, ErasureStatus, UnreadableErasure } from '../erasure.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
 const NO_TRANSACTIONS =
@@ -128,10 +128,14 @@ export class ErasureStorage {
     return this.#statusOf(await this.look().batch(reference));
   }
 
-  async *list(): AsyncGenerator<ErasureStatus> {
+  async *list(): AsyncGenerator<ErasureStatus | UnreadableErasure> {
     for await (const rows of rangePages(this.view, ...records.timesOf('asked'), { reverse: true })) {
       const batches = await new Transaction(this.view).readAll(BATCH, rows.map(records.batchOf));
-      for (const batch of batches.filter(isReadable<StoredBatch>)) yield this.#statusOf(batch);
+      for (const [n, [row]] of rows.entries()) {
+        const batch = batches[n];
+        if (batch instanceof UnreadableRecord) yield this.#unreadable(row, batch);
+        else if (batch) yield this.#statusOf(batch);
+      }
     }
   }
 
@@ -159,6 +163,12 @@ export class ErasureStorage {
     } catch {
       return undefined; // the outbox reports a storage that cannot be reached
     }
+  }
+
+  #unreadable(row: string, record: UnreadableRecord): UnreadableErasure {
+    const askedAt = new Date(Date.now() - (this.now() - records.momentOf(row)));
+    const reference = records.lastPart(row);
+    return { reference, state: 'unreadable', askedAt, ...explainUnreadable(record) };
   }
 
   #statusOf(batch: StoredBatch): ErasureStatus {

@@ -1,5 +1,6 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import { Containment } from '../../async/containment.js';
+import { StorageError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import { LEASE_MS, type ChangeListener, type JobQueue } from '../../jobs/job-queue.js';
 import { withTimeout } from '../../async/with-timeout.js';
@@ -185,7 +186,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     standIn: () => MaybePromise<void>,
     ms: number,
   ): MaybePromise<void> {
-    const failure = chain(call, () => undefined, nameOf);
+    const failure = chain(call, () => undefined, causeOf);
     return chain(
       () => (isPromise(failure) ? withTimeout(failure, ms, LATE) : failure),
       (cause) => {
@@ -242,4 +243,6 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   }
 }
 
-const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error);
+/** Of a storage's error what the storage said; of any other the name only. */
+const causeOf = (error: unknown): string =>
+  error instanceof StorageError ? error.problem : error instanceof Error ? error.name : typeof error;
