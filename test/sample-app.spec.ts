@@ -408,6 +408,7 @@ describe('the erasure of many', () => {
     ['has a row of another length', 'uid,x\nada,1\nben\n', 'Line 3 of the file cannot be read (CSV_RECORD'],
     ['is in another encoding', Buffer.from('uid\nZo\xeb\n', 'latin1'), 'The file is not in UTF-8.'],
     ['has what is no user name', 'uid\nada\n..\n', 'item 2: the uid has a dot segment'],
+    ['has no user', 'uid\n', 'the list has no user'],
   ])('erases nobody when the file %s, and says so without a name', async (_case, text, problem) => {
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', leavers, new File([text], 'leavers.csv'));
@@ -416,6 +417,7 @@ describe('the erasure of many', () => {
     expect(page).toContain(problem);
     expect(page).not.toContain('ben');
     expect(sim.received.of('delete')).toEqual([]);
+    for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
   });
 
   it.each([

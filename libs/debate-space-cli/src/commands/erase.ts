@@ -83,6 +83,7 @@ export function addErase(program: Command, cli: CliContext): void {
           context.output.answer(counts, dryRunText(counts));
           return;
         }
+        if (counts.total === 0) throw new Failure('usage', 'The list has no user. Nothing was requested.');
         const consequence = consequenceOf(counts, options, context);
         await confirm(context, consequence, `${options.mode} ${counts.distinct}`);
       }

@@ -48,17 +48,24 @@ export class ErasureRequests {
     return underWay > 0;
   }
 
-  /** A list, of which nothing is carried out before all is durable. The last of several calls reads it to its end. */
+  /**
+   * A list, of which nothing is carried out before all is durable. The last of several calls reads it to its end.
+   * @throws {@link InvalidArgumentError} when the list has no user: then nothing is stored
+   */
   async addList(request: BatchRequest, uids: AsyncIterable<string>): Promise<void> {
     const reader = randomId();
+    const takeOver = (batch: StoredBatch): void => {
+      batch.reader = reader;
+    };
     const readByOther = (batch: StoredBatch): void => {
       if (batch.reader !== reader) throw conflict('another call has begun to read a list for this reference');
     };
-    await this.#add(request, [], false, (batch) => {
-      batch.reader = reader;
-    });
-    for await (const some of chunksOf(uids, USERS_PER_COMMIT))
-      await this.#add(request, some, false, readByOther);
+    let isBegun = false;
+    for await (const some of chunksOf(uids, USERS_PER_COMMIT)) {
+      await this.#add(request, some, false, isBegun ? readByOther : takeOver);
+      isBegun = true;
+    }
+    if (!isBegun) throw invalidArgument('requestErasure', 'the list has no user');
     await this.#add(request, [], true, readByOther);
   }
 
