@@ -25,7 +25,7 @@ export class EventLog {
     const line = (this.#lines[event.type] as ((event: DebateSpaceEvent) => Line | undefined) | undefined)?.(
       event,
     );
-    if (line) this.logger[line[0]](line[1]);
+    if (line) this.logger[line[0]](printable(line[1]));
   }
 
   /** Events without an entry are not logged. */
@@ -89,7 +89,7 @@ export class EventLog {
     const parked = [...this.#parkedFor];
     this.#parkedFor.clear();
     for (const [why, { more, last }] of parked)
-      if (more > 0) this.logger.error(`${more} more parked, the last: ${last} ${why}`);
+      if (more > 0) this.logger.error(printable(`${more} more parked, the last: ${last} ${why}`));
   }
 
   /** A wrong secret parks every logout: of those for the same reason, the first is logged, the others with `flush`. */
@@ -116,4 +116,9 @@ export class EventLog {
     if (this.#logged.size < MAX_REMEMBERED) this.#logged.add(text);
     return ['warn', text];
   }
+}
+
+/** On one line, and without the controls by which a text of somebody else could steer or turn around what a person reads. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }

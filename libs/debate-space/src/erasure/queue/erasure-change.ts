@@ -43,7 +43,7 @@ export class ErasureChange {
   }
 
   async readBatch(reference: string): Promise<ReadRecord<StoredBatch>> {
-    if (!this.#batches.has(reference) && records.isText(reference, records.MAX_REFERENCE_LENGTH))
+    if (!this.#batches.has(reference) && records.isReference(reference))
       this.#batches.set(reference, await this.transaction.read(BATCH, records.batchKey(reference)));
     return this.#batches.get(reference);
   }

@@ -11,15 +11,19 @@ import { chunksOf } from '../uid-source.js';
 /** The number of users that are added, canceled or retried in one commit. */
 export const USERS_PER_COMMIT = 250;
 
-const text = (name: string, max: number) =>
-  v.custom<string>(
-    (value) => records.isText(value, max),
-    `${name} must be a text of 1 to ${max} characters, without control characters or lone surrogates`,
-  );
 const BATCH_REQUEST = v.object({
   mode: v.picklist(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
-  reference: text('reference', records.MAX_REFERENCE_LENGTH),
-  requestedBy: v.optional(text('requestedBy', 256)),
+  reference: v.custom<string>(
+    records.isReference,
+    'reference must be a text of 1 to 128 characters, without control characters, controls of the text direction or ' +
+      'lone surrogates',
+  ),
+  requestedBy: v.optional(
+    v.custom<string>(
+      (value) => records.isText(value, 256),
+      'requestedBy must be a text of 1 to 256 characters, without control characters or lone surrogates',
+    ),
+  ),
 });
 
 /** What a request says beside the uids. */
