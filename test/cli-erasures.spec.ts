@@ -113,6 +113,10 @@ for (const storage of sharedStorages) {
         await watching.waitForStderr('this only watches');
         watching.interrupt();
         expect(await watching.code).toBe(5);
+        expect(watching.err()).toContain(
+          'This command only watched: your app goes on erasing them. To stop that:',
+        );
+        expect(watching.err()).not.toContain('Stopped');
         expect(service.received.count).toBe(0);
         const both = await run('erase ada --mode delete --yes --no-wait --execute-here', { env });
         expect(both).toMatchObject({ code: 2 });
@@ -180,7 +184,23 @@ for (const storage of sharedStorages) {
         await waitForStderr('0 of 1');
         interrupt();
         expect(await code).toBe(5);
-        expect(err()).toContain('Stopped; 1 user not erased yet.');
+        expect(err()).toContain(
+          '1 user not erased yet. This command only watched: your app goes on erasing them.',
+        );
+        expect(err()).toContain('To stop that: debate-space erasures pause case-1 (or cancel).');
+        expect(err()).not.toContain('Stopped');
+      });
+
+      it('says that nobody goes on, when the reference is paused', async () => {
+        await run('erase ada --mode delete --reference case-1 --no-wait --yes', { env });
+        await run('erasures pause case-1', { env });
+        const { code, waitForStderr, interrupt, err } = start('erasures status case-1 --watch', { env });
+        await waitForStderr('0 of 1');
+        interrupt();
+        expect(await code).toBe(5);
+        expect(err()).toContain(
+          '1 user not erased yet. They are paused; to go on: debate-space erasures resume case-1',
+        );
       });
     });
 
