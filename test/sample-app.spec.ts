@@ -508,10 +508,14 @@ describe('the outbox', () => {
     return loggedIn('admin');
   }
 
-  async function press(browser: Browser, button: 'retry' | 'discard'): Promise<Response> {
+  async function press(
+    browser: Browser,
+    button: 'retry' | 'discard',
+    fields?: Record<string, string>,
+  ): Promise<Response> {
     const [, path = ''] =
       new RegExp(`action="(/admin/outbox/[^"]+/${button})"`).exec(await browser.open('/admin/outbox')) ?? [];
-    return browser.submit(path);
+    return browser.submit(path, fields);
   }
 
   it('shows what is parked, with the hint, and sends it again', async () => {
@@ -540,9 +544,16 @@ describe('the outbox', () => {
     expect(sim.received.logouts).toEqual(['ada', 'ada']);
   });
 
-  it('gives up what is parked', async () => {
+  it('gives up nothing that is not confirmed', async () => {
     const admin = await parked();
     await press(admin, 'discard');
+    expect(await admin.open('/admin/outbox')).toContain('Nothing was given up: confirm it first.');
+    expect(await app.get(DebateSpaceOutbox).stats()).toMatchObject({ parked: 1 });
+  });
+
+  it('gives up what is parked', async () => {
+    const admin = await parked();
+    await press(admin, 'discard', { confirmed: 'yes' });
     expect(await admin.open('/admin/outbox')).toContain('It is given up');
     expect(await app.get(DebateSpaceOutbox).stats()).toMatchObject({ parked: 0, pending: 0 });
   });

@@ -1,5 +1,5 @@
-import type { ErasureReceipt, ErasureStatus, UnreadableErasure } from 'nestjs-debate-space';
-import { counted, date, shown, table } from './text.js';
+import type { ErasureReceipt, ErasureStatus, RetryingErasure, UnreadableErasure } from 'nestjs-debate-space';
+import { counted, date, duration, shown, table } from './text.js';
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'waiting',
@@ -40,8 +40,17 @@ export function statusText(status: ErasureStatus): string {
     ['canceled', status.canceled],
     ['failed', status.failed],
     ['waiting', status.waiting],
+    ['last failure', status.retrying && retryingText(status.retrying)],
   ];
   return table(rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
+}
+
+/** Why an attempt failed, and when the next one is due. */
+export function retryingText({ cause, nextAttemptAt }: RetryingErasure): string {
+  const leftMs = nextAttemptAt && nextAttemptAt.getTime() - Date.now();
+  const next =
+    leftMs === undefined || leftMs <= 0 ? 'is tried again now' : `next attempt in ${duration(leftMs)}`;
+  return `${shown(cause)}; ${next}`;
 }
 
 /** What becomes of the users who are not erased yet, when a command ends that has only watched. */

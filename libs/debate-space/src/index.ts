@@ -28,6 +28,7 @@ export type {
   ErasureRequest,
   ErasureState,
   ErasureStatus,
+  RetryingErasure,
   UnreadableErasure,
   PendingErasure,
   RequestedErasure,

@@ -462,6 +462,23 @@ describe('the queue of erasures', () => {
     });
   });
 
+  it('has a status that says why the last attempt failed, and when the next one is due', async () => {
+    await ask('r', 'alice', 'bob');
+    expect(await status('r')).not.toHaveProperty('retrying');
+    const claimed = await claim();
+    await one.queue.retry(claimed, failure, 5_000);
+    expect(await status('r')).toMatchObject({
+      waiting: 2,
+      retrying: { cause: '503', nextAttemptAt: new Date(Date.now() + 5_000) },
+    });
+    await one.control.pause('r');
+    expect(await status('r')).not.toHaveProperty('retrying');
+    await one.control.resume('r');
+    clocks.advance(5_000);
+    await one.queue.claim(2);
+    expect((await status('r')).retrying).toEqual({ cause: '503' });
+  });
+
   it('erases a user whose erasure one of two references has left', async () => {
     await ask('left', 'alice');
     await ask('r', 'alice');

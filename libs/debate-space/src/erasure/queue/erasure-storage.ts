@@ -7,15 +7,24 @@ import { SteadyClock } from '../../storage/steady-clock.js';
 import { transact } from '../../storage/transact.js';
 import { Transaction } from '../../storage/transaction.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
-import { ErasureChange, explainUnreadable, waitingOf } from './erasure-change.js';
+import { ErasureChange, explainUnreadable, isRunning, waitingOf } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import { BATCH, RECEIPT, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
-import type { ErasureReceipt, ErasureState, ErasureStatus, UnreadableErasure } from '../erasure.js';
+import type {
+  ErasureReceipt,
+  ErasureState,
+  ErasureStatus,
+  RetryingErasure,
+  UnreadableErasure,
+} from '../erasure.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
 const NO_TRANSACTIONS =
   "this storage cannot take part in the host's transactions; hint: use postgresStorage on the host's database, or " +
   'request the erasure without transaction after the commit';
+
+/** Some of them may be under way. */
+const LOOKED_AT = 20;
 
 export type ChangeBatch = (batch: StoredBatch, change: ErasureChange) => void | Promise<void>;
 
@@ -125,7 +134,25 @@ export class ErasureStorage {
 
   /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
   async status(reference: string): Promise<ErasureStatus> {
-    return this.#statusOf(await this.look().batch(reference));
+    const change = this.look();
+    const batch = await change.batch(reference);
+    const retrying = isRunning(batch) ? await this.#retrying(change, batch) : undefined;
+    return { ...this.#statusOf(batch), ...(retrying && { retrying }) };
+  }
+
+  /** Of those who are due last: whoever was not tried yet is due earlier than after a failed attempt. */
+  async #retrying(
+    change: ErasureChange,
+    { reference, mode }: StoredBatch,
+  ): Promise<RetryingErasure | undefined> {
+    const rows = await this.view.range(...records.dueOf(reference), { limit: LOOKED_AT, reverse: true });
+    const hashes = rows.map(([row]) => records.lastPart(row));
+    const entries = (await change.readEntries(hashes, mode)).filter(isReadable<StoredEntry>);
+    const entry = entries.find(({ cause }) => cause !== undefined);
+    if (entry?.cause === undefined) return undefined;
+    const { cause, lease, dueAt } = entry;
+    const nextAttemptAt = new Date(Date.now() + dueAt - this.now());
+    return lease === undefined ? { cause, nextAttemptAt } : { cause };
   }
 
   async *list(): AsyncGenerator<ErasureStatus | UnreadableErasure> {
