@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
@@ -113,6 +114,10 @@ for (const storage of sharedStorages) {
         await watching.waitForStderr('this only watches');
         watching.interrupt();
         expect(await watching.code).toBe(5);
+        expect(watching.err()).toContain(
+          'This command only watched: your app goes on erasing them. To stop that:',
+        );
+        expect(watching.err()).not.toContain('Stopped');
         expect(service.received.count).toBe(0);
         const both = await run('erase ada --mode delete --yes --no-wait --execute-here', { env });
         expect(both).toMatchObject({ code: 2 });
@@ -129,6 +134,41 @@ for (const storage of sharedStorages) {
         expect(await watching.code).toBe(0);
         expect(JSON.parse(watching.out())).toMatchObject({ state: 'done', done: 2 });
         expect(service.users.all()).toMatchObject([{ uid: 'cleo' }]);
+      });
+    });
+
+    describe('while the service is down', () => {
+      let connection: Awaited<ReturnType<typeof connectAsApp>>;
+      let app: INestApplicationContext;
+      beforeEach(async () => {
+        await service.goDown();
+        connection = await connectAsApp(env);
+        app = await NestFactory.createApplicationContext(
+          DebateSpaceModule.forRoot({
+            apiKey: keys.DEBATE_SPACE_API_KEY,
+            secretKey: keys.DEBATE_SPACE_SECRET_KEY,
+            applicationName: service.applicationName,
+            authUrl: service.url,
+            storage: connection.engine,
+            storageKey: env.DEBATE_SPACE_STORAGE_KEY,
+          }),
+          { logger: false },
+        );
+      });
+      afterEach(async () => {
+        await app.close();
+        await connection.close();
+      });
+
+      it('a command that watches says why nothing is done, and when it is tried again', async () => {
+        const watching = start('erase ada ben --mode delete --reference case-1 --yes', { env });
+        await watching.waitForStderr('not done at the first attempt (');
+        watching.interrupt();
+        expect(await watching.code).toBe(5);
+        const { out } = await run('erasures status case-1', { env });
+        expect(out).toMatch(/^last failure +\S.*; (next attempt in \d+ s|is tried again now)$/m);
+        const status = (await answer('erasures status case-1')) as { retrying?: { cause: string } };
+        expect(watching.err()).toContain(`not done at the first attempt (${status.retrying?.cause})`);
       });
     });
 
@@ -180,7 +220,23 @@ for (const storage of sharedStorages) {
         await waitForStderr('0 of 1');
         interrupt();
         expect(await code).toBe(5);
-        expect(err()).toContain('Stopped; 1 user not erased yet.');
+        expect(err()).toContain(
+          '1 user not erased yet. This command only watched: your app goes on erasing them.',
+        );
+        expect(err()).toContain('To stop that: debate-space erasures pause case-1 (or cancel).');
+        expect(err()).not.toContain('Stopped');
+      });
+
+      it('says that nobody goes on, when the reference is paused', async () => {
+        await run('erase ada --mode delete --reference case-1 --no-wait --yes', { env });
+        await run('erasures pause case-1', { env });
+        const { code, waitForStderr, interrupt, err } = start('erasures status case-1 --watch', { env });
+        await waitForStderr('0 of 1');
+        interrupt();
+        expect(await code).toBe(5);
+        expect(err()).toContain(
+          '1 user not erased yet. They are paused; to go on: debate-space erasures resume case-1',
+        );
       });
     });
 

@@ -187,7 +187,9 @@ describe('a command that is interrupted', () => {
       child.kill(signal);
       const { code, err } = await ended;
       expect(code).toBe(5);
-      expect(err).toContain('Go on: the same command with --reference case-1, or leave it to your app');
+      expect(err).toMatch(
+        /an app that shares it goes on.*erasures pause case-1.*Go on: the same command with --reference case-1\./,
+      );
 
       scene.service.faults.clear();
       const again = await run([...command, '--json'], storage);

@@ -73,6 +73,9 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
     hint: 'a hint',
   }),
   'logout-superseded': [{ type: 'logout-superseded', uid: 'alice', count: 2 }],
+  'erasure-unreadable': [
+    { type: 'erasure-unreadable', reference: 'GDPR-1', cause: 'it is damaged', hint: 'a hint' },
+  ],
   'storage-degraded': [{ type: 'storage-degraded', cause: 'ENOSPC' }],
   'storage-recovered': [{ type: 'storage-recovered' }],
   'erasure-requested': [{ type: 'erasure-requested', ...erasure, total: 1 }],
@@ -104,7 +107,10 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
   ],
   'session-store-found': [{ type: 'session-store-found', store: 'RedisStore' }],
   'setup-warning': [], // below: each code has its own line
-  fault: [{ type: 'fault', where: 'logger', error: 'TypeError' }],
+  fault: [
+    { type: 'fault', where: 'logger', error: 'TypeError' },
+    { type: 'fault', where: 'outbox', error: 'StorageError', problem: 'Redis failed (OOM: out of memory)' },
+  ],
 };
 
 type SetupWarningCode = Extract<DebateSpaceEvent, { type: 'setup-warning' }>['code'];

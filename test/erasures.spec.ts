@@ -326,7 +326,7 @@ for (const kind of storageKinds) {
       expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT' });
       expect((error as Error).message).toContain('item 3: it has a line break');
       expect((error as Error).message).not.toMatch(/alice|bob|no\nuid/);
-      expect(await erasuresOf(app).status('a mistake')).toMatchObject({ state: 'waiting', complete: false });
+      expect(await all(erasuresOf(app).list())).toEqual([]);
       expect(scene.service.received.of('delete')).toEqual([]);
     });
 
@@ -386,14 +386,30 @@ for (const kind of storageKinds) {
       expect(await all(erasuresOf(app).list())).toEqual([]);
     });
 
-    it('of an empty list is finished immediately', async () => {
+    it.each([
+      ['is empty', [], 'the list has no user'],
+      ['has no uid', [''], 'item 1: the uid '],
+    ])('begins no reference for a list that %s', async (_what, list, problem) => {
       const app = await start();
-      const finished = nextEvents(app, 'erasure-finished');
-      expect(await erasuresOf(app).requestMany([], { mode: 'delete', reference: 'nobody' })).toMatchObject({
-        state: 'done',
-        total: 0,
+      const request = { mode: 'delete', reference: 'nobody' } as const;
+      await expect(erasuresOf(app).requestMany(list, request)).rejects.toThrow(problem);
+      expect(await all(erasuresOf(app).list())).toEqual([]);
+      await expect(erasuresOf(app).status('nobody')).rejects.toMatchObject({
+        code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
       });
-      expect(await finished).toMatchObject([{ reference: 'nobody', total: 0 }]);
+    });
+
+    it('refuses an empty list for a reference that has a list, which is left as it is', async () => {
+      const app = await start();
+      const request = { mode: 'delete', reference: 'somebody' } as const;
+      const finished = nextEvents(app, 'erasure-finished');
+      await erasuresOf(app).requestMany(['alice'], request);
+      await finished;
+      const before = await erasuresOf(app).status('somebody');
+      await expect(erasuresOf(app).requestMany([], request)).rejects.toMatchObject({
+        code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT',
+      });
+      expect(await erasuresOf(app).status('somebody')).toEqual(before);
     });
 
     it('is paused, resumed and canceled over all instances', async () => {

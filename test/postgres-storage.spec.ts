@@ -479,7 +479,7 @@ postgresServer.describe('the storage in Postgres', () => {
       const storage = await open();
       await pool.query('DROP TABLE debate_space');
       const error = await Promise.resolve(storage.get(['row:of-a-user'])).catch((caught: unknown) => caught);
-      expect(String(error)).toMatch(/Postgres failed \(42P01\)/);
+      expect(String(error)).toMatch(/Postgres failed \(42P01: no such table\)/);
       expect(JSON.stringify([error, String(error)])).not.toMatch(/of-a-user/);
     });
 

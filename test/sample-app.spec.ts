@@ -408,6 +408,7 @@ describe('the erasure of many', () => {
     ['has a row of another length', 'uid,x\nada,1\nben\n', 'Line 3 of the file cannot be read (CSV_RECORD'],
     ['is in another encoding', Buffer.from('uid\nZo\xeb\n', 'latin1'), 'The file is not in UTF-8.'],
     ['has what is no user name', 'uid\nada\n..\n', 'item 2: the uid has a dot segment'],
+    ['has no user', 'uid\n', 'the list has no user'],
   ])('erases nobody when the file %s, and says so without a name', async (_case, text, problem) => {
     const admin = await loggedIn('admin');
     const response = await admin.upload('/admin/erasures', leavers, new File([text], 'leavers.csv'));
@@ -416,6 +417,7 @@ describe('the erasure of many', () => {
     expect(page).toContain(problem);
     expect(page).not.toContain('ben');
     expect(sim.received.of('delete')).toEqual([]);
+    for await (const erasure of app.get(DebateSpaceErasures).list()) expect(erasure).toBeUndefined();
   });
 
   it.each([
@@ -506,10 +508,14 @@ describe('the outbox', () => {
     return loggedIn('admin');
   }
 
-  async function press(browser: Browser, button: 'retry' | 'discard'): Promise<Response> {
+  async function press(
+    browser: Browser,
+    button: 'retry' | 'discard',
+    fields?: Record<string, string>,
+  ): Promise<Response> {
     const [, path = ''] =
       new RegExp(`action="(/admin/outbox/[^"]+/${button})"`).exec(await browser.open('/admin/outbox')) ?? [];
-    return browser.submit(path);
+    return browser.submit(path, fields);
   }
 
   it('shows what is parked, with the hint, and sends it again', async () => {
@@ -538,9 +544,16 @@ describe('the outbox', () => {
     expect(sim.received.logouts).toEqual(['ada', 'ada']);
   });
 
-  it('gives up what is parked', async () => {
+  it('gives up nothing that is not confirmed', async () => {
     const admin = await parked();
     await press(admin, 'discard');
+    expect(await admin.open('/admin/outbox')).toContain('Nothing was given up: confirm it first.');
+    expect(await app.get(DebateSpaceOutbox).stats()).toMatchObject({ parked: 1 });
+  });
+
+  it('gives up what is parked', async () => {
+    const admin = await parked();
+    await press(admin, 'discard', { confirmed: 'yes' });
     expect(await admin.open('/admin/outbox')).toContain('It is given up');
     expect(await app.get(DebateSpaceOutbox).stats()).toMatchObject({ parked: 0, pending: 0 });
   });

@@ -1,5 +1,5 @@
-import type { ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
-import { date, shown, table } from './text.js';
+import type { ErasureReceipt, ErasureStatus, RetryingErasure, UnreadableErasure } from 'nestjs-debate-space';
+import { counted, date, duration, shown, table } from './text.js';
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'waiting',
@@ -9,6 +9,8 @@ const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
   done: 'finished',
   canceled: 'canceled',
 };
+/** Beside it no other state says anything. */
+const UNREAD = 'waiting for the rest of the list: nobody is erased before it is read to its end';
 const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
   erased: 'erased',
   'not-found': 'not found',
@@ -28,12 +30,7 @@ export function statusText(status: ErasureStatus): string {
     ['reference', shown(reference)],
     ['mode', mode],
     ['requested by', requestedBy === undefined ? undefined : shown(requestedBy)],
-    [
-      'state',
-      complete
-        ? STATES[state]
-        : `${STATES[state]}; the list was not read to its end, nothing is carried out before`,
-    ],
+    ['state', complete || finishedAt ? STATES[state] : UNREAD],
     ['asked', date(askedAt)],
     ['finished', finishedAt && date(finishedAt)],
     ['total', status.total],
@@ -43,12 +40,38 @@ export function statusText(status: ErasureStatus): string {
     ['canceled', status.canceled],
     ['failed', status.failed],
     ['waiting', status.waiting],
+    ['last failure', status.retrying && retryingText(status.retrying)],
   ];
   return table(rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
 }
 
+/** Why an attempt failed, and when the next one is due. */
+export function retryingText({ cause, nextAttemptAt }: RetryingErasure): string {
+  const leftMs = nextAttemptAt && nextAttemptAt.getTime() - Date.now();
+  const next =
+    leftMs === undefined || leftMs <= 0 ? 'is tried again now' : `next attempt in ${duration(leftMs)}`;
+  return `${shown(cause)}; ${next}`;
+}
+
+/** What becomes of the users who are not erased yet, when a command ends that has only watched. */
+export function watchedText({ reference, state, complete, waiting }: ErasureStatus): string {
+  const left = `${counted(waiting, 'user')} not erased yet.`;
+  const command = (name: string) => `debate-space erasures ${name} ${shown(reference)}`;
+  if (!complete) return `${left} The list was not read to its end: send it again, or: ${command('cancel')}`;
+  if (state === 'paused') return `${left} They are paused; to go on: ${command('resume')}`;
+  return [
+    `${left} This command only watched: your app goes on erasing them.`,
+    `To stop that: ${command('pause')} (or cancel).`,
+    `To watch again: ${command('status')} --watch`,
+  ].join(' ');
+}
+
 /** One line of a list. */
-export function statusLine(status: ErasureStatus): string {
+export function statusLine(status: ErasureStatus | UnreadableErasure): string {
+  if (status.state === 'unreadable')
+    return [date(status.askedAt), '–'.padEnd(9), status.state, status.cause, shown(status.reference)].join(
+      '  ',
+    );
   const { reference, mode, state, askedAt, total, failed, canceled } = status;
   const rest = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
   const counts = `${finishedOf(status)} of ${total}${rest}`;

@@ -8,7 +8,7 @@ import {
 import { fromEvent, takeUntil } from 'rxjs';
 import { progressDisplay } from './progress-display.js';
 import type { CommandContext } from './cli-context.js';
-import { finishedOf } from './erasure-text.js';
+import { finishedOf, retryingText } from './erasure-text.js';
 import { duration } from './text.js';
 
 /** Shows the progress of a reference until its work ends, or until the command is interrupted. @returns how it stands then */
@@ -25,10 +25,14 @@ export async function followErasure(
     display.note(text);
   });
   const told = new Set<string>();
+  const tell = (cause: string): void => {
+    if (told.has(cause)) return;
+    told.add(cause);
+    output.note(`not done at the first attempt (${cause}); it is tried again`);
+  };
+  // Of this process immediately; what another one has met is in the progress.
   const troubles = app.get(DebateSpaceEvents).events$.subscribe((event) => {
-    if (event.type !== 'erasure-retrying' || event.reference !== reference || told.has(event.cause)) return;
-    told.add(event.cause);
-    output.note(`not done at the first attempt (${event.cause}); it is tried again`);
+    if (event.type === 'erasure-retrying' && event.reference === reference) tell(event.cause);
   });
   try {
     await new Promise<void>((resolve, reject) => {
@@ -37,6 +41,7 @@ export async function followErasure(
         .pipe(takeUntil(fromEvent(interrupted, 'abort')))
         .subscribe({
           next: (progress) => {
+            if (progress.retrying) tell(progress.retrying.cause);
             display.show(finishedOf(progress), progress.total, detailOf(progress));
           },
           error: reject,
@@ -51,9 +56,10 @@ export async function followErasure(
   return erasures.status(reference);
 }
 
-function detailOf({ perMinute, msLeft, waitMs, failed, canceled }: ErasureProgress): string {
+function detailOf({ perMinute, msLeft, waitMs, failed, canceled, retrying }: ErasureProgress): string {
   const parts: string[] = [];
-  if (waitMs !== undefined) parts.push(`waiting for the rate limit, continues in ${duration(waitMs)}`);
+  if (retrying && perMinute === 0) parts.push(retryingText(retrying));
+  else if (waitMs !== undefined) parts.push(`waiting for the rate limit, continues in ${duration(waitMs)}`);
   else parts.push(`${perMinute} a minute`);
   if (msLeft !== undefined && msLeft > 0) parts.push(`${duration(msLeft)} left`);
   if (failed > 0) parts.push(`${failed} failed`);

@@ -4,13 +4,16 @@ import { PassThrough, Readable } from 'node:stream';
 import { Output } from './output.js';
 import { configuredFor, keys, run, type Terminal } from './testing/command-line.js';
 
+/** Marks, embeddings, overrides and isolates of the text direction. */
+const BIDIRECTIONAL = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069';
+
 let service: DebateSpaceSimulator;
 let terminal: Terminal;
 beforeEach(async () => {
   service = await DebateSpaceSimulator.start({
     apiKey: keys.DEBATE_SPACE_API_KEY,
     secretKey: keys.DEBATE_SPACE_SECRET_KEY,
-    users: [{ uid: 'ada' }, { uid: 'ben', last_name: 'of \u001b[31m\u009b2J\r' }],
+    users: [{ uid: 'ada' }, { uid: 'ben', last_name: 'of \u001b[31m\u009b2J\r', first_name: BIDIRECTIONAL }],
   });
   terminal = { env: configuredFor(service) };
 });
@@ -56,7 +59,7 @@ describe('a stdout that cannot be written', () => {
 });
 
 describe('a control character of the service', () => {
-  const control = /(?!\n)\p{Cc}/u;
+  const control = /(?!\n)\p{Cc}|[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u;
 
   it.each(['users list', 'users find ben', 'users export --format csv', 'users export', 'users list --json'])(
     'does not reach a terminal: %s',
@@ -71,14 +74,15 @@ describe('a control character of the service', () => {
   it('stays in the data of a pipe or a file', async () => {
     expect((await run('users export --format csv', terminal)).out).toContain('of \u001b[31m\u009b2J\r');
     const { users } = JSON.parse((await run('users list --json', terminal)).out) as { users: unknown[] };
-    expect(users).toContainEqual(expect.objectContaining({ last_name: 'of \u001b[31m\u009b2J\r' }));
+    const kept = { last_name: 'of \u001b[31m\u009b2J\r', first_name: BIDIRECTIONAL };
+    expect(users).toContainEqual(expect.objectContaining(kept));
   });
 
   it('reaches neither stdout nor stderr in what is said to people', async () => {
     const [stdout, stderr] = [new PassThrough({ encoding: 'utf8' }), new PassThrough({ encoding: 'utf8' })];
     const output = new Output({ stdout, stderr });
-    const hostile = 'a\u001b[31mb\u009b2Jc\rd\ne\tf';
-    const harmless = 'a\uFFFD[31mb\uFFFD2Jc\uFFFDd\ne\tf';
+    const hostile = `a\u001b[31mb\u009b2Jc\rd\ne\tf${BIDIRECTIONAL}`;
+    const harmless = `a\uFFFD[31mb\uFFFD2Jc\uFFFDd\ne\tf${'\uFFFD'.repeat(BIDIRECTIONAL.length)}`;
     output.note(hostile);
     output.failure(new Error(hostile));
     output.answer(undefined, hostile);

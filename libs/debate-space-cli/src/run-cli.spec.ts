@@ -3,6 +3,8 @@ import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Writable } from 'node:stream';
+import { runCli } from './run-cli.js';
 import { configuredFor, keys, run } from './testing/command-line.js';
 
 describe('a command line that cannot be understood', () => {
@@ -24,6 +26,33 @@ describe('a command line that cannot be understood', () => {
       error: { code: 'ERR_DEBATE_SPACE_CLI_USAGE', message: "error: unknown option '--loud'" },
     });
     expect(err).toContain("unknown option '--loud'");
+  });
+});
+
+describe('where stdout and stderr are one file', () => {
+  it('the verdict of the doctor is the last line, however late stdout takes the others', async () => {
+    let written = '';
+    const sink = (isLate: boolean): Writable =>
+      new Writable({
+        write: (chunk, _, done) => {
+          const take = (): void => {
+            written += String(chunk);
+            done();
+          };
+          if (isLate) setImmediate(take);
+          else take();
+        },
+      });
+    const { signal } = new AbortController();
+    const io = {
+      env: {},
+      folder: '/nowhere',
+      stdin: new PassThrough(),
+      stdout: sink(true),
+      stderr: sink(false),
+    };
+    expect(await runCli(['doctor'], { ...io, interrupted: signal })).toBe(6);
+    expect(written.trimEnd().split('\n').at(-1)).toMatch(/^\d+ faults? found\.$/);
   });
 });
 

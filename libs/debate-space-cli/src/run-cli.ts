@@ -28,6 +28,7 @@ async function runCommand(args: readonly string[], io: CliIo, output: Output): P
     }
     const isBrokenOff = io.interrupted.aborted && !(error instanceof Failure);
     const reason = isBrokenOff ? new Failure('unfinished', 'Interrupted: run the command again.') : error;
+    await output.unwritten(); // the reason comes last, also where stdout and stderr are one file
     output.failure(reason);
     return exitCodeOf(reason);
   }

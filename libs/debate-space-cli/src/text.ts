@@ -14,16 +14,16 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** A value of the service or of a file, on one line and without control characters. */
+/** A value of the service or of a file, on one line and without control characters, those of the text direction among them. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.replaceAll(/\p{Cc}/gu, '\uFFFD');
+  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }
 
-/** Lines without the control characters by which the service, or a file, could steer the terminal. */
+/** Lines without the characters by which the service, or a file, could steer the terminal or turn its text around. */
 export function printable(text: string): string {
-  return text.replaceAll(/(?![\n\t])\p{Cc}/gu, '\uFFFD');
+  return text.replaceAll(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }
 
 export function date(value: Date | undefined): string {

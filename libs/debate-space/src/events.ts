@@ -37,7 +37,7 @@ export type SetupWarningCode =
 export interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */
   readonly id: string;
-  /** Personal data: not for logs or metrics. */
+  /** Personal data: not for logs or metrics. Empty when it cannot be read any more. */
   readonly uid: string;
 }
 
@@ -117,6 +117,13 @@ export type DebateSpaceEvent =
     })
   /** So many users of a reference are not erased yet, so many whole days after it was requested. */
   | (ErasureEvent & { readonly type: 'erasure-overdue'; readonly waiting: number; readonly days: number })
+  /** The record of a reference is damaged, or of a newer version: nothing of it is erased before it can be read. */
+  | {
+      readonly type: 'erasure-unreadable';
+      readonly reference: string;
+      readonly cause: string;
+      readonly hint: string;
+    }
   | (ErasureEvent & { readonly type: 'erasure-paused' | 'erasure-resumed' })
   /** So many of a reference are given up; nothing was sent of them. */
   | (ErasureEvent & { readonly type: 'erasure-canceled'; readonly count: number })
@@ -151,8 +158,15 @@ export type DebateSpaceEvent =
       /** The option to set. */
       readonly hint: string;
     }
-  /** Something of the host or of ours failed and was contained. `error` is the error's name. */
-  | { readonly type: 'fault'; readonly where: string; readonly error: string };
+  /** Something of the host or of ours failed and was contained. */
+  | {
+      readonly type: 'fault';
+      readonly where: string;
+      /** The error's name. */
+      readonly error: string;
+      /** Of a `StorageError`: what the storage said. */
+      readonly problem?: string;
+    };
 
 /** Takes an event; never throws. */
 export type Emit = (event: DebateSpaceEvent) => void;

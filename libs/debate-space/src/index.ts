@@ -28,6 +28,8 @@ export type {
   ErasureRequest,
   ErasureState,
   ErasureStatus,
+  RetryingErasure,
+  UnreadableErasure,
   PendingErasure,
   RequestedErasure,
 } from './erasure/erasure.js';

@@ -1,16 +1,22 @@
-import type { DebateSpaceErasures, ErasureDryRun } from 'nestjs-debate-space';
+import type { DebateSpaceErasures, ErasureDryRun, UnreadableErasure } from 'nestjs-debate-space';
 import { erasureView, type ErasureView } from '../erasure/erasure-view.js';
-import { count } from '../pages/in-words.js';
+import { count, moment } from '../pages/in-words.js';
 import { erasurePath } from './erasure-path.js';
 import type { BulkErasureForm, BulkErasureMistakes } from './bulk-erasure-form.js';
 
 /** What `views/admin/erasures.eta` shows. */
 export interface BulkErasurePage {
-  readonly erasures: readonly (ErasureView & { readonly path: string })[];
+  readonly erasures: readonly ErasureRow[];
   readonly form: BulkErasureForm;
   readonly mistakes: BulkErasureMistakes;
   readonly dryRun: DryRunView | undefined;
 }
+
+type ErasureRow = Pick<ErasureView, 'reference' | 'what' | 'stateText' | 'askedAt'> & {
+  readonly path: string;
+  /** Absent when its record cannot be read. */
+  readonly counts?: ErasureView['counts'];
+};
 
 interface DryRunView {
   readonly figures: readonly (readonly [name: string, number: string])[];
@@ -31,12 +37,17 @@ export async function bulkErasurePage(
   all: DebateSpaceErasures,
   { form = EMPTY, mistakes = {}, dryRun }: FilledIn = {},
 ): Promise<BulkErasurePage> {
-  const erasures: BulkErasurePage['erasures'][number][] = [];
+  const erasures: ErasureRow[] = [];
   for await (const status of all.list()) {
-    erasures.push({ ...erasureView(status), path: erasurePath(status.reference) });
+    const view = status.state === 'unreadable' ? unreadableView(status) : erasureView(status);
+    erasures.push({ ...view, path: erasurePath(status.reference) });
     if (erasures.length === MAX_LISTED) break;
   }
   return { erasures, form, mistakes, dryRun: dryRun && dryRunView(dryRun) };
+}
+
+function unreadableView({ reference, askedAt, cause }: UnreadableErasure) {
+  return { reference, what: '–', stateText: `cannot be read: ${cause}`, askedAt: moment(askedAt) };
 }
 
 function dryRunView(dryRun: ErasureDryRun): DryRunView {

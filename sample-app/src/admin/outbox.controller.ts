@@ -40,7 +40,12 @@ export class OutboxController {
 
   @Post(':id/discard')
   @Redirect('/admin/outbox', 303)
-  async discard(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
+  async discard(@Param('id') id: string, @Req() { session, body }: Request): Promise<void> {
+    const { confirmed } = Object(body) as { confirmed?: unknown };
+    if (confirmed !== 'yes') {
+      session.notice = 'Nothing was given up: confirm it first.';
+      return;
+    }
     session.notice = (await this.outbox.discard(id)) ? 'It is given up, and not sent any more.' : GONE;
   }
 }

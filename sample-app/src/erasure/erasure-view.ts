@@ -72,10 +72,11 @@ export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: s
 }
 
 function sentence(
-  { complete, state, canceled, vetoed, finishedAt }: ErasureStatus,
+  { complete, state, canceled, vetoed, failed, waiting, finishedAt }: ErasureStatus,
   trouble: string | undefined,
 ): string {
-  if (!complete) return CUT_OFF;
+  if (!complete && !finishedAt) return CUT_OFF;
+  if (state === 'overdue' && waiting === 0) return `${users(failed)} not erased: every attempt failed. Fix the cause, then try again.`;
   if (trouble !== undefined && TRYING.includes(state))
     return `Not possible at the moment: ${trouble}. The app tries again automatically.`;
   const notErased = [

@@ -115,6 +115,15 @@ describe('erase', () => {
     expect(service.received.all).toEqual([]);
   });
 
+  it.each(['--yes', ''])('erases nobody of a list without a user, and asks for nothing (%s)', async (yes) => {
+    await file('users.csv', 'uid,name\n');
+    const typed = yes === '' ? { typed: 'delete 0' } : {};
+    const command = `erase --file users.csv --mode delete ${yes}`.trim();
+    const { code, err } = await run(command, { env, folder, ...typed });
+    expect([code, err]).toEqual([2, expect.stringMatching(/the list has no user/i)]);
+    expect(service.received.of('delete')).toEqual([]);
+  });
+
   it('counts in a dry run, and does nothing', async () => {
     await file('users.csv', 'uid,name\nada,1\n\nada,1\nnobody,1\n..,1\nben\n');
     const command = 'erase --file users.csv --mode delete --dry-run';

@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DebateSpaceErasures, type ErasureMode, type ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
 import { dryRunOf, dryRunText, type DryRun } from '../dry-run.js';
-import { statusText } from '../erasure-text.js';
+import { statusText, watchedText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { codeOf, Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
@@ -83,6 +83,7 @@ export function addErase(program: Command, cli: CliContext): void {
           context.output.answer(counts, dryRunText(counts));
           return;
         }
+        if (counts.total === 0) throw new Failure('usage', 'The list has no user. Nothing was requested.');
         const consequence = consequenceOf(counts, options, context);
         await confirm(context, consequence, `${options.mode} ${counts.distinct}`);
       }
@@ -124,7 +125,9 @@ async function erase(
     }
     throw error;
   }
-  if (wait && !executeHere && settings.storage.engine !== 'memory') {
+  const isMemory = settings.storage.engine === 'memory';
+  const onlyWatches = wait && !executeHere && !isMemory;
+  if (onlyWatches) {
     output.note('Queued. Your app carries it out; this only watches. If none is running: --execute-here.');
   }
   if (wait) status = await followErasure(app, reference, { io, output });
@@ -132,13 +135,10 @@ async function erase(
   if (!wait) return;
   const { waiting } = status;
   if (waiting > 0) {
-    const later = `, or leave it to your app and look with: debate-space erasures status ${reference}`;
-    const forgotten = '. A storage in memory keeps nothing; who is erased already counts as already gone';
-    const keeping = settings.storage.engine === 'memory' ? forgotten : later;
-    throw new Failure(
-      'unfinished',
-      `Stopped; ${counted(waiting, 'user')} not erased yet. ${goOn}${keeping}.`,
-    );
+    const running = `They wait in the storage: an app that shares it goes on erasing them. To stop that: debate-space erasures pause ${reference} (or cancel). ${goOn}`;
+    const forgotten = `${goOn}. A storage in memory keeps nothing; who is erased already counts as already gone`;
+    const stopped = `Stopped here; ${counted(waiting, 'user')} not erased yet. ${isMemory ? forgotten : running}.`;
+    throw new Failure('unfinished', onlyWatches ? watchedText(status) : stopped);
   }
   requireErased(status);
 }

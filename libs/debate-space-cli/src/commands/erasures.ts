@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { DebateSpaceErasures, type ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
-import { receiptLine, statusLine, statusText } from '../erasure-text.js';
+import { receiptLine, statusLine, statusText, watchedText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
@@ -46,8 +46,7 @@ export function addErasures(program: Command, cli: CliContext): void {
         const status = options.watch === true ? await followErasure(app, reference, context) : before;
         context.output.answer(status, statusText(status));
         if (options.watch !== true) return;
-        if (status.waiting > 0)
-          throw new Failure('unfinished', `Stopped; ${counted(status.waiting, 'user')} not erased yet.`);
+        if (status.waiting > 0) throw new Failure('unfinished', watchedText(status));
         requireErased(status);
       });
     });

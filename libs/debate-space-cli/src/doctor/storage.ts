@@ -94,14 +94,15 @@ function parkedFault(parked: readonly ParkedLogout[]): CheckResult {
 async function checkErasures(erasures: DebateSpaceErasures): Promise<CheckResult> {
   const late: string[] = [];
   let waiting = 0;
-  for await (const { reference, state, failed, waiting: left } of erasures.list()) {
-    waiting += left;
-    if (failed > 0 || state === 'overdue') late.push(reference);
+  for await (const erasure of erasures.list()) {
+    const { reference, state } = erasure;
+    if (state !== 'unreadable') waiting += erasure.waiting;
+    if (state === 'unreadable' || state === 'overdue' || erasure.failed > 0) late.push(reference);
   }
   if (late.length === 0) return fine('erasures', `${counted(waiting, 'user')} waiting`);
   return fault(
     'erasures',
-    `overdue or failed: ${late.map(shown).join(', ')}`,
+    `overdue, failed or unreadable: ${late.map(shown).join(', ')}`,
     `Look with: debate-space erasures status <reference>; fix the cause that the log of your app names (${PAGE}, "Causes of a failed erasure"), then: debate-space erasures retry <reference>`,
   );
 }

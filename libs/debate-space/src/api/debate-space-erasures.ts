@@ -14,6 +14,7 @@ import type {
   ErasureRequest,
   ErasureStatus,
   RequestedErasure,
+  UnreadableErasure,
 } from '../erasure/erasure.js';
 import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
 import { assertUid } from '../uid.js';
@@ -113,7 +114,8 @@ export class DebateSpaceErasures {
    * users in common may deadlock; the host then repeats one of them (40P01).
    *
    * @param source uids, read as they are needed, and never held. Text has to be parsed first: docs/lists-of-users.md
-   * @throws {@link InvalidArgumentError} for an item that is no uid, with its number; when the storage has no `transaction`
+   * @throws {@link InvalidArgumentError} for an item that is no uid, with its number; when the list has no user, and then
+   * nothing is stored; when the storage has no `transaction`
    * @throws {@link ErasureError} when the reference stands for something else, or its record cannot be read
    * @throws `AbortError`
    */
@@ -152,10 +154,10 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * All references that are not finished or whose receipts are kept, the newest first. One whose record cannot be read is
-   * skipped; `status` says why.
+   * All references that are not finished or whose receipts are kept, the newest first. One whose record cannot be read has
+   * the state `unreadable`, and says why.
    */
-  list(): AsyncIterable<ErasureStatus> {
+  list(): AsyncIterable<ErasureStatus | UnreadableErasure> {
     return this.#storage.list();
   }
 
@@ -229,7 +231,6 @@ export class DebateSpaceErasures {
     if (storage !== this.#storage) return status; // whether the host commits is not known
     const { mode, requestedBy, total } = status;
     this.#emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
-    if (total === 0) this.#emit(finishedEvent(status));
     return status;
   }
 }

@@ -32,7 +32,7 @@ export interface ParkedLogout {
   readonly endedAt: Date;
   readonly parkedAt: Date;
   readonly attempts: number;
-  /** The last answer's status, or why there was none. */
+  /** The last answer's status, or why there was none; `unreadable` when it cannot be read and was never sent. */
   readonly cause: string;
   /** The most likely fix. */
   readonly hint: string;
@@ -114,10 +114,12 @@ export class DebateSpaceOutbox {
     if (!Number.isInteger(skip) || skip < 0)
       throw invalidArgument('parked', 'skip must be a whole number from 0');
     const jobs = await this.#parts.queue.parked(limit, skip);
-    return jobs.map(({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = '', hint }) => {
-      const moments = { endedAt: new Date(endedAt), parkedAt: new Date(parkedAt) };
-      return { id, uid, reason, ...moments, attempts, cause, hint };
-    });
+    return jobs.map(
+      ({ entry: { id, uid, reason, endedAt }, parkedAt, attempts, cause = 'unreadable', hint }) => {
+        const moments = { endedAt: new Date(endedAt), parkedAt: new Date(parkedAt) };
+        return { id, uid, reason, ...moments, attempts, cause, hint };
+      },
+    );
   }
 
   /**

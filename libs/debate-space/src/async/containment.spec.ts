@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { StorageError } from '../errors.js';
 import { Containment } from './containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 
@@ -30,6 +31,13 @@ describe('the containment', () => {
     const { containment, events } = contained();
     expect(await containment.run<unknown>('a listener', work, 'otherwise')).toBe('otherwise');
     expect(events).toEqual([fault]);
+  });
+
+  it('names the problem of a storage', () => {
+    const { containment, events } = contained();
+    containment.report('outbox', new StorageError('Redis failed (OOM: out of memory)', 'a hint'));
+    const problem = 'Redis failed (OOM: out of memory)';
+    expect(events).toEqual([{ type: 'fault', where: 'outbox', error: 'StorageError', problem }]);
   });
 
   it.each(failures)('contains work that $name though nobody hears of it', async ({ work }) => {

@@ -1,4 +1,5 @@
 import { isPromise } from './maybe-promise.js';
+import { StorageError } from '../errors.js';
 import type { Emit } from '../events.js';
 
 /**
@@ -41,7 +42,9 @@ export class Containment {
     if (this.#isReporting) return;
     this.#isReporting = true;
     try {
-      this.#emit({ type: 'fault', where, error: error instanceof Error ? error.name : typeof error });
+      const name = error instanceof Error ? error.name : typeof error;
+      const problem = error instanceof StorageError ? { problem: error.problem } : {};
+      this.#emit({ type: 'fault', where, error: name, ...problem });
     } catch {
       // Nobody is left who could hear of it.
     } finally {

@@ -47,6 +47,23 @@ export interface ErasureStatus {
   /** Parked: they failed for `erasure.giveUpAfterMs`, or their records cannot be read. `retry` tries them again. */
   readonly failed: number;
   readonly waiting: number;
+  /** Of one of those who wait after a failed attempt. Of `status` and `progress` only. */
+  readonly retrying?: RetryingErasure;
+}
+
+/** Why the last attempt failed, and when the next one is due at the earliest; absent while it is under way. */
+export interface RetryingErasure {
+  readonly cause: string;
+  readonly nextAttemptAt?: Date;
+}
+
+/** A reference whose record is damaged, or of a newer version: nothing of it is erased before it can be read. */
+export interface UnreadableErasure {
+  readonly reference: string;
+  readonly state: 'unreadable';
+  readonly askedAt: Date;
+  readonly cause: string;
+  readonly hint: string;
 }
 
 /** What `request` answers. */

@@ -1,4 +1,4 @@
-import type { EndReason } from '../events.js';
+import type { Emit, EndReason } from '../events.js';
 import type { UidCipher } from '../secrets/uid-cipher.js';
 
 /** The intent to log a user out: never a token (they live two minutes), never a session id. */
@@ -72,4 +72,6 @@ export interface LogoutContext {
   readonly uids: UidCipher;
   /** How long a {@link FinishedEntry} is kept, in milliseconds; 0: not at all. */
   readonly keepFinishedMs: number;
+  /** Hears of logouts that are parked because they cannot be read. */
+  readonly emit?: Emit;
 }

@@ -25,7 +25,7 @@ export class EventLog {
     const line = (this.#lines[event.type] as ((event: DebateSpaceEvent) => Line | undefined) | undefined)?.(
       event,
     );
-    if (line) this.logger[line[0]](line[1]);
+    if (line) this.logger[line[0]](printable(line[1]));
   }
 
   /** Events without an entry are not logged. */
@@ -62,6 +62,8 @@ export class EventLog {
     ],
     'erasure-parked': ({ reference, cause, hint }) =>
       this.#parked(`erasure of ${reference}`, `(${cause}): ${hint}; then retry it`),
+    'erasure-unreadable': ({ reference, cause, hint }) =>
+      this.#parked(`erasure ${reference}`, `(${cause}): ${hint}`),
     'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
       `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${canceled} canceled`,
@@ -76,9 +78,9 @@ export class EventLog {
         ? ['error', `${pending} logouts were not delivered before the shutdown and are lost`]
         : ['warn', `${pending} logouts wait in the outbox for the next start`],
     'setup-warning': ({ message, hint }) => ['warn', `${message}; hint: ${hint}`],
-    fault: ({ where, error }) =>
+    fault: ({ where, error, problem }) =>
       this.#once(
-        `something failed and was contained: ${where} (${error}); further ones like it are not logged`,
+        `something failed and was contained: ${where} (${problem ?? error}); further ones like it are not logged`,
       ),
   };
 
@@ -87,7 +89,7 @@ export class EventLog {
     const parked = [...this.#parkedFor];
     this.#parkedFor.clear();
     for (const [why, { more, last }] of parked)
-      if (more > 0) this.logger.error(`${more} more parked, the last: ${last} ${why}`);
+      if (more > 0) this.logger.error(printable(`${more} more parked, the last: ${last} ${why}`));
   }
 
   /** A wrong secret parks every logout: of those for the same reason, the first is logged, the others with `flush`. */
@@ -114,4 +116,9 @@ export class EventLog {
     if (this.#logged.size < MAX_REMEMBERED) this.#logged.add(text);
     return ['warn', text];
   }
+}
+
+/** On one line, and without the controls by which a text of somebody else could steer or turn around what a person reads. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }

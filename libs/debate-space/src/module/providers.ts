@@ -83,8 +83,8 @@ const logouts = [
   provide(LogoutSender, [LogoutTokenSigner, LogoutRoute], ({ options, shutdown, emit }, signer, route) => {
     return new LogoutSender(signer, route, options.http.timeoutMs, shutdown.signal, emit);
   }),
-  provide(LogoutQueue, [], ({ options, storage, uids }) => {
-    const context = { uids, keepFinishedMs: options.logout.historyRetentionMs };
+  provide(LogoutQueue, [], ({ options, storage, uids, emit }) => {
+    const context = { uids, keepFinishedMs: options.logout.historyRetentionMs, emit };
     return new LogoutQueue(storage, options.storage, context);
   }),
   provide(FallbackQueue, [LogoutQueue], ({ options, emit }, queue) => {

@@ -5,39 +5,51 @@ import { plainUidCipher, uidCipher, type UidCipher } from './uid-cipher.js';
 
 const [A, B] = [new Secret('storage key A of a test'), new Secret('storage key B of a test')];
 const underA = uidCipher([A], 'app');
-const sealed = (cipher: UidCipher, uid: string): string => cipher.seal(uid, 'erasure', cipher.hash(uid));
+const entry = { kind: 'erasure', id: 'e', mode: 'anonymize', references: ['a', 'b'] } as const;
+const recordOf = (cipher: UidCipher, uid: string) => ({ ...entry, uidHash: cipher.hash(uid) });
+const sealed = (cipher: UidCipher, uid: string): string => cipher.seal(uid, recordOf(cipher, uid));
 
 describe('the uid in a record', () => {
   it.each(['alice', 'Zoë "Ångström" 🦊', 'x'.repeat(1_000)])('is opened again: %.20s', (uid) => {
-    expect(underA.open(sealed(underA, uid), 'erasure', underA.hash(uid))).toBe(uid);
+    expect(underA.open(sealed(underA, uid), recordOf(underA, uid))).toBe(uid);
   });
 
   it('is not opened in the record of another user', () => {
-    expect(underA.open(sealed(underA, 'bob'), 'erasure', underA.hash('alice'))).toBeUndefined();
+    expect(underA.open(sealed(underA, 'bob'), recordOf(underA, 'alice'))).toBeUndefined();
   });
 
   it('is not opened when it was sealed for the hash of another user', () => {
-    const forged = underA.seal('bob', 'erasure', underA.hash('alice'));
-    expect(underA.open(forged, 'erasure', underA.hash('alice'))).toBeUndefined();
+    const forged = underA.seal('bob', recordOf(underA, 'alice'));
+    expect(underA.open(forged, recordOf(underA, 'alice'))).toBeUndefined();
   });
 
-  it('is not opened in a record of another kind, or of another application', () => {
-    const hash = underA.hash('alice');
-    expect(underA.open(sealed(underA, 'alice'), 'logout', hash)).toBeUndefined();
+  it.each([
+    ['is of another kind', { kind: 'logout' }],
+    ['has another id', { id: 'another' }],
+    ['has another mode', { mode: 'delete' }],
+    ['has another reference', { references: ['a', 'c'] }],
+    ['has a reference more', { references: ['a', 'b', 'c'] }],
+    ['has its references in another place', { references: ['a,b'] }],
+  ] as const)('is not opened in a record that %s', (_what, other) => {
+    const record = { ...recordOf(underA, 'alice'), ...other };
+    expect(underA.open(sealed(underA, 'alice'), record)).toBeUndefined();
+  });
+
+  it('is not opened in a record of another application', () => {
     const other = uidCipher([A], 'another-app');
-    expect(other.open(sealed(underA, 'alice'), 'erasure', hash)).toBeUndefined();
+    expect(other.open(sealed(underA, 'alice'), recordOf(underA, 'alice'))).toBeUndefined();
   });
 
   it('is not opened when it is damaged', () => {
     const text = sealed(underA, 'alice');
     const turned = `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`;
     for (const damaged of ['', text.slice(0, -2), turned, 'alice'])
-      expect(underA.open(damaged, 'erasure', underA.hash('alice'))).toBeUndefined();
+      expect(underA.open(damaged, recordOf(underA, 'alice'))).toBeUndefined();
   });
 
   it('is opened and found under a key that stands behind a newer one', () => {
     const rotated = uidCipher([B, A], 'app');
-    expect(rotated.open(sealed(underA, 'alice'), 'erasure', underA.hash('alice'))).toBe('alice');
+    expect(rotated.open(sealed(underA, 'alice'), recordOf(underA, 'alice'))).toBe('alice');
     expect(rotated.hashes('alice')).toEqual([rotated.hash('alice'), underA.hash('alice')]);
   });
 
@@ -45,19 +57,19 @@ describe('the uid in a record', () => {
     const rotated = uidCipher([B, A], 'app');
     const underB = uidCipher([B], 'app');
     expect(rotated.hash('alice')).toBe(underB.hash('alice'));
-    expect(underB.open(sealed(rotated, 'alice'), 'erasure', underB.hash('alice'))).toBe('alice');
-    expect(underA.open(sealed(rotated, 'alice'), 'erasure', underB.hash('alice'))).toBeUndefined();
+    expect(underB.open(sealed(rotated, 'alice'), recordOf(underB, 'alice'))).toBe('alice');
+    expect(underA.open(sealed(rotated, 'alice'), recordOf(underB, 'alice'))).toBeUndefined();
   });
 
   it('is neither opened nor found when its key has been removed', () => {
     const underB = uidCipher([B], 'app');
-    expect(underB.open(sealed(underA, 'alice'), 'erasure', underA.hash('alice'))).toBeUndefined();
+    expect(underB.open(sealed(underA, 'alice'), recordOf(underA, 'alice'))).toBeUndefined();
     expect(underB.hashes('alice')).not.toContain(underA.hash('alice'));
   });
 
   it('is not encrypted in the memory of the process', () => {
     const plain = plainUidCipher(underA);
-    expect(plain.open(plain.seal('alice', 'logout', ''), 'logout', '')).toBe('alice');
+    expect(plain.open(plain.seal('alice', recordOf(plain, 'alice')), recordOf(plain, 'alice'))).toBe('alice');
     expect(plain.hashes('alice')).toEqual(underA.hashes('alice'));
   });
 

@@ -2,8 +2,17 @@ import { keyedHash } from './keyed-hash.js';
 import { Sealer } from './sealer.js';
 import type { Secret } from './secret.js';
 
-/** The kind of record that a uid is sealed for. */
-export type SealedRecord = 'logout' | 'erasure';
+/** The record that a uid is sealed for: its ciphertext opens in no other, and not in this one when it is changed. */
+export interface SealedFor {
+  readonly kind: 'logout' | 'erasure';
+  readonly id: string;
+  /** A hash of the uid, which stands in the record. */
+  readonly uidHash: string;
+  /** Of an erasure. */
+  readonly mode?: string;
+  /** Of an erasure: all that may ask for it. */
+  readonly references?: readonly string[];
+}
 
 /** Hashes and encrypts the uids that a storage keeps. */
 export interface UidCipher {
@@ -13,32 +22,30 @@ export interface UidCipher {
   /** The hashes under all keys, that of the first one first: what an older key wrote is found by one of them. */
   hashes(uid: string): readonly string[];
 
-  /**
-   * Encrypts under the first key, differently each time. `[A-Za-z0-9_-]` only.
-   * @param uidHash a hash of the uid, which stands in the record
-   */
-  seal(uid: string, record: SealedRecord, uidHash: string): string;
+  /** Encrypts under the first key, differently each time. `[A-Za-z0-9_-]` only. */
+  seal(uid: string, record: SealedFor): string;
 
   /** @returns `undefined` when no key opens it, when it belongs to another record, or when it is damaged */
-  open(sealed: string, record: SealedRecord, uidHash: string): string | undefined;
+  open(sealed: string, record: SealedFor): string | undefined;
 }
 
 /**
- * Hashes with HMAC-SHA-256 and encrypts with AES-256-GCM. A ciphertext is bound to the application, the kind of its record
- * and the uid hash in it: somebody who may write to the storage cannot move one user's uid into the record of another.
+ * Hashes with HMAC-SHA-256 and encrypts with AES-256-GCM. A ciphertext is bound to the application and to what its record
+ * asks for: whoever may write to the storage, without the key, cannot turn one logout or erasure into another.
  * @param keys the first one hashes and seals, all of them open
  */
 export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher {
   const sealer = new Sealer(keys, 'uids');
   const hashes = (uid: string): readonly string[] => keys.map((key) => keyedHash(key, 'uid', uid));
-  const recordOf = (kind: SealedRecord, uidHash: string): string => `${namespace}\0${kind}\0${uidHash}`;
+  const textOf = ({ kind, id, uidHash, mode, references }: SealedFor): string =>
+    JSON.stringify([namespace, kind, id, uidHash, mode, references]);
   return {
     hash: (uid) => hashes(uid)[0] ?? '',
     hashes,
-    seal: (uid, kind, uidHash) => sealer.seal(uid, recordOf(kind, uidHash)),
-    open: (sealed, kind, uidHash) => {
-      const uid = sealer.open(sealed, recordOf(kind, uidHash));
-      return uid !== undefined && hashes(uid).includes(uidHash) ? uid : undefined;
+    seal: (uid, record) => sealer.seal(uid, textOf(record)),
+    open: (sealed, record) => {
+      const uid = sealer.open(sealed, textOf(record));
+      return uid !== undefined && hashes(uid).includes(record.uidHash) ? uid : undefined;
     },
   };
 }

@@ -53,8 +53,23 @@ export class ServerCalls {
   }
 }
 
-/** `ECONNREFUSED`, `WRONGPASS`, `40P01`: a message of a client may hold what was sent, with a uid in it. */
+/** Codes that an operator would have to look up. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  OOM: 'out of memory',
+  READONLY: 'read-only',
+  '25006': 'read-only',
+  '42P01': 'no such table',
+  '53100': 'disk full',
+};
+
+/** `ECONNREFUSED`, `WRONGPASS`, `42P01: no such table`: a message of a client may hold what was sent, with a uid in it. */
 export function reasonOf(error: unknown): string {
+  const reason = codeOf(error);
+  const meaning = MEANINGS[reason];
+  return meaning === undefined ? reason : `${reason}: ${meaning}`;
+}
+
+function codeOf(error: unknown): string {
   const { code, message, name } = Object(error) as Partial<Record<'code' | 'message' | 'name', unknown>>;
   if (typeof code === 'string') return code;
   const word = /^[A-Z]{2,}\b/.exec(String(message))?.[0];

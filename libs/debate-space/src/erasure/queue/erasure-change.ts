@@ -43,7 +43,7 @@ export class ErasureChange {
   }
 
   async readBatch(reference: string): Promise<ReadRecord<StoredBatch>> {
-    if (!this.#batches.has(reference) && records.isText(reference, records.MAX_REFERENCE_LENGTH))
+    if (!this.#batches.has(reference) && records.isReference(reference))
       this.#batches.set(reference, await this.transaction.read(BATCH, records.batchKey(reference)));
     return this.#batches.get(reference);
   }
@@ -182,12 +182,24 @@ function readable(found: ReadRecord<StoredBatch>): StoredBatch {
       'there is no erasure of this reference here; see DebateSpaceErasures.list()',
     );
   if (!(found instanceof UnreadableRecord)) return found;
-  const why = found.isNewer ? 'was written by a newer version of nestjs-debate-space' : 'is damaged';
-  const hint = found.isNewer ? 'run that version' : 'restore it from a backup of the storage';
+  const { cause, hint } = explainUnreadable(found);
   throw new ErasureError(
     'ERR_DEBATE_SPACE_UNREADABLE_ERASURE',
-    `the record of this reference ${why}; hint: ${hint}, or request the erasures again under another reference`,
+    `this reference cannot be read, because ${cause}; hint: ${hint}`,
   );
+}
+
+/** Why the record of a reference cannot be read, and what to do about it. */
+export function explainUnreadable({ isNewer }: UnreadableRecord): {
+  readonly cause: string;
+  readonly hint: string;
+} {
+  const why = isNewer ? 'was written by a newer version of nestjs-debate-space' : 'is damaged';
+  const fix = isNewer ? 'run that version' : 'restore it from a backup of the storage';
+  return {
+    cause: `its record ${why}`,
+    hint: `${fix}, or request the erasures again under another reference`,
+  };
 }
 
 /** @param now by the storage's clock */

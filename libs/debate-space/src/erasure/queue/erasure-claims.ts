@@ -22,7 +22,7 @@ const UNREADABLE = {
   hint: UNREADABLE_HINT,
 };
 
-type ClaimedEntry = Omit<StoredEntry, 'sealed' | 'since' | 'dueAt' | 'parked' | 'cause'>;
+type ClaimedEntry = Omit<StoredEntry, 'sealed' | 'sealedFor' | 'since' | 'dueAt' | 'parked' | 'cause'>;
 
 /** One user's erasure that this process carries out before its lease ends: its entry as it was then. */
 export interface ErasureClaim extends Readonly<ClaimedEntry> {
@@ -35,14 +35,19 @@ export interface ErasureClaim extends Readonly<ClaimedEntry> {
   readonly ageMs: number;
 }
 
-/**
- * Takes at most `limit`. All references that are due get a share, and then stand behind those that got none.
- * @param onEnd called for a reference whose last users were given up instead: it was canceled
- */
+/** Hears of references that get no claim. */
+export interface ClaimReports {
+  /** Its last users were given up instead: it was canceled. */
+  reportEnd(batch: StoredBatch): void;
+  /** Its record cannot be read. */
+  reportUnreadable(reference: string, record: UnreadableRecord): void;
+}
+
+/** Takes at most `limit`. All references that are due get a share, and then stand behind those that got none. */
 export async function claimErasures(
   storage: ErasureStorage,
   limit: number,
-  onEnd: (batch: StoredBatch) => void,
+  reports: ClaimReports,
 ): Promise<readonly ErasureClaim[]> {
   const claims: ErasureClaim[] = [];
   for (let round = 0; round < MAX_ROUNDS && claims.length < limit; round += 1) {
@@ -55,7 +60,9 @@ export async function claimErasures(
     for (const result of taken) {
       if (result.status === 'rejected') continue;
       claims.push(...result.value.claims);
-      result.value.finished.forEach(onEnd);
+      for (const batch of result.value.finished) reports.reportEnd(batch);
+      const { reference, unreadable } = result.value;
+      if (unreadable) reports.reportUnreadable(reference, unreadable);
     }
     const failed = taken.find((result) => result.status === 'rejected');
     if (failed && claims.length === 0) throw failed.reason;
@@ -65,28 +72,32 @@ export async function claimErasures(
 }
 
 interface Claimed {
+  readonly reference: string;
   readonly claims: readonly ErasureClaim[];
   readonly finished: readonly StoredBatch[];
+  readonly unreadable?: UnreadableRecord;
 }
-const NOTHING: Claimed = { claims: [], finished: [] };
 
 /** @param row leads to the reference */
 function claimOf(storage: ErasureStorage, row: string, limit: number): Promise<Claimed> {
   const reference = records.lastPart(row);
+  const nothing = { reference, claims: [], finished: [] };
   return storage.change(reference, async (change) => {
     const { transaction, now } = change;
     const [isThere] = await transaction.getAll([row, records.batchKey(reference)]);
-    if (isThere === undefined) return NOTHING; // another process was faster
+    if (isThere === undefined) return nothing; // another process was faster
     transaction.set(row, undefined);
     const batch = await change.readBatch(reference);
-    if (batch instanceof UnreadableRecord)
+    if (batch instanceof UnreadableRecord) {
       transaction.set(records.timeKey('due', now + UNREADABLE_BATCH_MS, reference), '');
-    if (!isReadable(batch)) return NOTHING;
+      return { ...nothing, unreadable: batch };
+    }
+    if (!batch) return nothing;
     // The row may be one that was left while the batch could not be read: then its own may be missing.
     if (batch.dueAt !== undefined) await transaction.get(records.timeKey('due', batch.dueAt, reference));
     change.edit(batch);
     const claims = isRunning(batch) ? await claimUsers(change, batch, limit) : [];
-    return { claims, finished: await change.save() };
+    return { reference, claims, finished: await change.save() };
   });
 }
 
@@ -145,7 +156,7 @@ async function claimUser(
     await change.leave(entry, batch.reference);
     return undefined;
   }
-  const uid = storage.uids.open(entry.sealed, 'erasure', entry.uidHash);
+  const uid = storage.open(entry);
   const since = Math.min(entry.since, now);
   if (storage.isSteady()) entry.since = since;
   // Its process may be alive, by a clock that is years off.

@@ -84,13 +84,17 @@ async function retryUser(
   { reference, mode }: StoredBatch,
   row: string,
 ): Promise<void> {
-  const { now, transaction } = change;
+  const { now, transaction, storage } = change;
   const uidHash = records.lastPart(row);
-  const entry = await change.findEntry(uidHash, mode);
+  let entry = await change.findEntry(uidHash, mode);
   if (!entry || (await transaction.get(row)) === undefined) return;
   await transaction.getAll(ENTRY.indexes(entry)); // some went when it was parked
   // The one that could not be read may have been replaced by another reference's.
-  if (!entry.references.includes(reference)) entry.references = [...entry.references, reference];
+  if (!entry.references.includes(reference)) {
+    const uid = storage.open(entry);
+    if (uid === undefined) return;
+    entry = storage.seal({ ...entry, references: [...entry.references, reference] }, uid);
+  }
   for (const batch of await change.batchesOf(entry)) {
     if (await change.unpark(batch, uidHash)) change.dueBy(batch, now);
   }

@@ -1,8 +1,15 @@
 import type { Emit } from '../../events.js';
 import { rangePages } from '../../storage/range-pages.js';
-import { isReadable } from '../../storage/record-type.js';
+import { UnreadableRecord } from '../../storage/record-type.js';
 import { Transaction } from '../../storage/transaction.js';
-import { finishedEvent, MAX_WAIT_MS, waitingOf, type ErasureChange } from './erasure-change.js';
+import {
+  explainUnreadable,
+  finishedEvent,
+  MAX_WAIT_MS,
+  waitingOf,
+  type ErasureChange,
+} from './erasure-change.js';
+import type { ClaimReports } from './erasure-claims.js';
 import * as records from './erasure-records.js';
 import { BATCH, type StoredBatch } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
@@ -12,7 +19,10 @@ const PER_COMMIT = 250;
 const MAX_COMMITS = 20;
 
 /** Does what time brings: reports what is overdue, removes old receipts, corrects moments that a wrong clock wrote. */
-export class ErasureMaintenance {
+export class ErasureMaintenance implements ClaimReports {
+  /** The references that were reported. */
+  readonly #unreadable = new Set<string>();
+
   /**
    * @param overdueAfterMs ages in ms at which a reference that is not finished emits `erasure-overdue`, ascending
    * @param receiptRetentionMs how long the receipts of a finished reference are kept, in ms
@@ -33,6 +43,13 @@ export class ErasureMaintenance {
   /** Reports a reference that has ended without an attempt. */
   reportEnd(batch: StoredBatch): void {
     this.emit(finishedEvent(batch));
+  }
+
+  /** Reports a reference that cannot be carried out before its record can be read: each process does so once. */
+  reportUnreadable(reference: string, record: UnreadableRecord): void {
+    if (this.#unreadable.has(reference)) return;
+    this.#unreadable.add(reference);
+    this.emit({ type: 'erasure-unreadable', reference, ...explainUnreadable(record) });
   }
 
   /** Over all processes, each reference is reported once for each age. */
@@ -111,7 +128,11 @@ export class ErasureMaintenance {
     const { view } = this.storage;
     for await (const rows of rangePages(view, ...records.timesOf(kind, 0, until + 1))) {
       const found = await new Transaction(view).readAll(BATCH, rows.map(records.batchOf));
-      for (const [n, [row]] of rows.entries()) if (isReadable(found[n])) yield row;
+      for (const [n, [row]] of rows.entries()) {
+        const batch = found[n];
+        if (batch instanceof UnreadableRecord) this.reportUnreadable(records.lastPart(row), batch);
+        else if (batch) yield row;
+      }
     }
   }
 

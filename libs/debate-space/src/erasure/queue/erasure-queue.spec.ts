@@ -400,6 +400,92 @@ describe('the queue of erasures', () => {
     expect(claims.find(({ uid }) => uid === undefined)?.hint).toContain('storageKey');
   });
 
+  describe('for somebody who writes to the storage and has no key', () => {
+    type Fields = Readonly<Record<string, unknown>>;
+    const entryKey = (uid: string, mode: string): string => `erasureentry:${one.uids.hash(uid)}:${mode}`;
+    const read = async (key: string): Promise<Fields> =>
+      JSON.parse(String((await shared.get([key]))[0])) as Fields;
+    const write = (rows: Readonly<Record<string, Fields | undefined>>) => {
+      const texts = Object.entries(rows).map(([key, row]) => [key, row && JSON.stringify(row)] as const);
+      return shared.commit(new Map(), new Map(texts));
+    };
+
+    it('does not turn an anonymization into a deletion', async () => {
+      await one.requests.add({ reference: 'r', mode: 'anonymize' }, 'alice');
+      const entry = await read(entryKey('alice', 'anonymize'));
+      await write({
+        [entryKey('alice', 'anonymize')]: undefined,
+        [entryKey('alice', 'delete')]: { ...entry, mode: 'delete' },
+        'erasurebatch:r': { ...(await read('erasurebatch:r')), mode: 'delete' },
+      });
+      const [claim] = await one.queue.claim(1);
+      expect(claim).toMatchObject({
+        uid: undefined,
+        mode: 'delete',
+        hint: expect.stringContaining('cannot be read'),
+      });
+      if (claim) await one.queue.park(claim, notSent, claim.hint ?? '');
+      expect(await status('r')).toMatchObject({ failed: 1, waiting: 0 });
+    });
+
+    it.each([
+      ['put there', { references: ['r'] }],
+      ['put there as one that it is sealed for', { references: ['r'], sealedFor: ['r'] }],
+      ['added as one that it is sealed for', { references: ['paused', 'r'], sealedFor: ['paused', 'r'] }],
+    ])('does not erase the user of a paused reference for another one that is %s', async (_what, forged) => {
+      await ask('paused', 'alice');
+      await one.control.pause('paused');
+      await ask('r', 'bob');
+      const entry = await read(entryKey('alice', 'delete'));
+      const due = (await shared.range('erasuredue:r:', 'erasuredue:r;', { limit: 1 }))[0]?.[0] ?? '';
+      await shared.commit(
+        new Map(),
+        new Map([[due.replace(one.uids.hash('bob'), one.uids.hash('alice')), '']]),
+      );
+      await write({ [entryKey('alice', 'delete')]: { ...entry, ...forged } });
+      const uids = (await one.queue.claim(9)).map(({ uid }) => uid);
+      expect(uids).toEqual(expect.arrayContaining(['bob', undefined]));
+      expect(uids).toHaveLength(2);
+    });
+
+    it.each(['earlier erasure', 'logout'])("does not open the uid of a user's %s", async (kind) => {
+      await ask('r', 'alice');
+      const earlier = await read(entryKey('alice', 'delete'));
+      const [claim] = await one.queue.claim(1);
+      if (claim) await one.queue.finish(claim, erased);
+      await ask('again', 'alice');
+      const entry = await read(entryKey('alice', 'delete'));
+      const logout = { kind: 'logout', id: String(entry.id), uidHash: String(entry.uidHash) } as const;
+      const sealed = kind === 'logout' ? one.uids.seal('alice', logout) : earlier.sealed;
+      await write({ [entryKey('alice', 'delete')]: { ...entry, sealed } });
+      expect(await one.queue.claim(9)).toMatchObject([{ uid: undefined, references: ['again'] }]);
+    });
+  });
+
+  it('has a status that says why the last attempt failed, and when the next one is due', async () => {
+    await ask('r', 'alice', 'bob');
+    expect(await status('r')).not.toHaveProperty('retrying');
+    const claimed = await claim();
+    await one.queue.retry(claimed, failure, 5_000);
+    expect(await status('r')).toMatchObject({
+      waiting: 2,
+      retrying: { cause: '503', nextAttemptAt: new Date(Date.now() + 5_000) },
+    });
+    await one.control.pause('r');
+    expect(await status('r')).not.toHaveProperty('retrying');
+    await one.control.resume('r');
+    clocks.advance(5_000);
+    await one.queue.claim(2);
+    expect((await status('r')).retrying).toEqual({ cause: '503' });
+  });
+
+  it('erases a user whose erasure one of two references has left', async () => {
+    await ask('left', 'alice');
+    await ask('r', 'alice');
+    await one.control.cancel('left');
+    expect(await one.queue.claim(2)).toMatchObject([{ uid: 'alice', references: ['r'] }]);
+  });
+
   for (const seed of [1, 2, 3]) {
     it(`counts each user exactly once, whatever two processes do in which order (${seed})`, async () => {
       const random = seeded(seed);
@@ -439,6 +525,7 @@ describe('the queue of erasures', () => {
         const both = [pick(steps)(one), pick(steps)(other)].map((work) => work.catch(refused));
         await Promise.all(both);
         for await (const found of one.storage.list()) {
+          if (found.state === 'unreadable') throw new Error(found.cause);
           const { total, done, notFound, vetoed: forbidden, canceled, failed, waiting } = found;
           expect(Math.min(done, notFound, forbidden, canceled, failed, waiting)).toBeGreaterThanOrEqual(0);
           expect(done + notFound + forbidden + canceled + failed + waiting).toBe(total);
@@ -454,7 +541,9 @@ describe('the queue of erasures', () => {
         for (const claimed of claims) await one.queue.finish(claimed, erased);
         if (claims.length === 0) idle += 1;
       }
-      for await (const { reference, state, waiting, failed, total, canceled } of one.storage.list()) {
+      for await (const found of one.storage.list()) {
+        if (found.state === 'unreadable') throw new Error(found.cause);
+        const { reference, state, waiting, failed, total, canceled } = found;
         expect({ reference, over: ['done', 'canceled'].includes(state), waiting, failed }).toEqual({
           reference,
           over: true,

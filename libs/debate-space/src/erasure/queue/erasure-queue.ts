@@ -36,9 +36,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   }
 
   claim(limit: number): Promise<readonly ErasureClaim[]> {
-    return claimErasures(this.storage, limit, (batch) => {
-      this.maintenance.reportEnd(batch);
-    });
+    return claimErasures(this.storage, limit, this.maintenance);
   }
 
   renew(claims: readonly ErasureClaim[]): Promise<void> {

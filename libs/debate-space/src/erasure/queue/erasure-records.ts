@@ -11,7 +11,6 @@ export type KeyRange = readonly [from: string, to: string];
 /** References are listed by these moments. */
 type TimeKind = 'asked' | 'open' | 'due' | 'overdue' | 'finished';
 
-export const MAX_REFERENCE_LENGTH = 128;
 const LAST_MOMENT = 999_999_999_999_999;
 
 /** Whether a value is text of this length, without control characters or lone surrogates. */
@@ -19,6 +18,11 @@ export function isText(value: unknown, maxLength: number): value is string {
   return (
     typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
   );
+}
+
+/** Whether a value can be a reference: it is shown beside others, and must not turn their text around. */
+export function isReference(value: unknown): value is string {
+  return isText(value, 128) && !/\p{Bidi_Control}/u.test(value);
 }
 
 /** A reference as part of a key: ASCII, at most 1,152 characters, and no colon. */
@@ -127,9 +131,10 @@ const STORED_ENTRY = v.object({
   mode: MODE,
   /** Random: a later erasure of the same user has another. */
   id: v.string(),
-  /** The uid, encrypted. */
+  /** The uid, encrypted for this entry and these references. */
   sealed: v.string(),
-  /** All references that ask for it, the earliest first; it is done once. */
+  sealedFor: v.array(v.string()),
+  /** All references that ask for it, the earliest first; it is done once. Some that it is sealed for may have left. */
   references: v.array(v.string()),
   /** When it was requested, or retried: `erasure.giveUpAfterMs` counts from then on. */
   since: v.number(),

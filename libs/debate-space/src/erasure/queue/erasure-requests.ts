@@ -11,15 +11,19 @@ import { chunksOf } from '../uid-source.js';
 /** The number of users that are added, canceled or retried in one commit. */
 export const USERS_PER_COMMIT = 250;
 
-const text = (name: string, max: number) =>
-  v.custom<string>(
-    (value) => records.isText(value, max),
-    `${name} must be a text of 1 to ${max} characters, without control characters or lone surrogates`,
-  );
 const BATCH_REQUEST = v.object({
   mode: v.picklist(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
-  reference: text('reference', records.MAX_REFERENCE_LENGTH),
-  requestedBy: v.optional(text('requestedBy', 256)),
+  reference: v.custom<string>(
+    records.isReference,
+    'reference must be a text of 1 to 128 characters, without control characters, controls of the text direction or ' +
+      'lone surrogates',
+  ),
+  requestedBy: v.optional(
+    v.custom<string>(
+      (value) => records.isText(value, 256),
+      'requestedBy must be a text of 1 to 256 characters, without control characters or lone surrogates',
+    ),
+  ),
 });
 
 /** What a request says beside the uids. */
@@ -48,17 +52,24 @@ export class ErasureRequests {
     return underWay > 0;
   }
 
-  /** A list, of which nothing is carried out before all is durable. The last of several calls reads it to its end. */
+  /**
+   * A list, of which nothing is carried out before all is durable. The last of several calls reads it to its end.
+   * @throws {@link InvalidArgumentError} when the list has no user: then nothing is stored
+   */
   async addList(request: BatchRequest, uids: AsyncIterable<string>): Promise<void> {
     const reader = randomId();
+    const takeOver = (batch: StoredBatch): void => {
+      batch.reader = reader;
+    };
     const readByOther = (batch: StoredBatch): void => {
       if (batch.reader !== reader) throw conflict('another call has begun to read a list for this reference');
     };
-    await this.#add(request, [], false, (batch) => {
-      batch.reader = reader;
-    });
-    for await (const some of chunksOf(uids, USERS_PER_COMMIT))
-      await this.#add(request, some, false, readByOther);
+    let isBegun = false;
+    for await (const some of chunksOf(uids, USERS_PER_COMMIT)) {
+      await this.#add(request, some, false, isBegun ? readByOther : takeOver);
+      isBegun = true;
+    }
+    if (!isBegun) throw invalidArgument('requestErasure', 'the list has no user');
     await this.#add(request, [], true, readByOther);
   }
 
@@ -150,13 +161,12 @@ export class ErasureRequests {
       uidHash,
       mode,
       id: randomId(),
-      sealed: this.storage.uids.seal(uid, 'erasure', uidHash),
       references: [],
       since: change.now,
       dueAt: change.now,
       unknown: at >= 0,
     };
-    await change.put({ ...added, references: [...added.references, reference] });
+    await change.put(this.storage.seal({ ...added, references: [...added.references, reference] }, uid));
     return known ? 'joined' : 'new';
   }
 }

@@ -1,21 +1,30 @@
 import { invalidArgument } from '../../errors.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
 import { rangePages } from '../../storage/range-pages.js';
-import { isReadable, readRecord, type ReadRecord } from '../../storage/record-type.js';
+import { isReadable, readRecord, type ReadRecord, UnreadableRecord } from '../../storage/record-type.js';
 import type { DebateSpaceStorage, HostTransaction, StorageView } from '../../storage/storage.js';
 import { SteadyClock } from '../../storage/steady-clock.js';
 import { transact } from '../../storage/transact.js';
 import { Transaction } from '../../storage/transaction.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
-import { ErasureChange, waitingOf } from './erasure-change.js';
+import { ErasureChange, explainUnreadable, isRunning, waitingOf } from './erasure-change.js';
 import * as records from './erasure-records.js';
-import { BATCH, RECEIPT, type StoredBatch, type StoredReceipt } from './erasure-records.js';
-import type { ErasureReceipt, ErasureState, ErasureStatus } from '../erasure.js';
+import { BATCH, RECEIPT, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
+import type {
+  ErasureReceipt,
+  ErasureState,
+  ErasureStatus,
+  RetryingErasure,
+  UnreadableErasure,
+} from '../erasure.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
 const NO_TRANSACTIONS =
   "this storage cannot take part in the host's transactions; hint: use postgresStorage on the host's database, or " +
   'request the erasure without transaction after the commit';
+
+/** Some of them may be under way. */
+const LOOKED_AT = 20;
 
 export type ChangeBatch = (batch: StoredBatch, change: ErasureChange) => void | Promise<void>;
 
@@ -50,6 +59,21 @@ export class ErasureStorage {
   /** See {@link SteadyClock.isSteady}. */
   isSteady(ageMs?: number): boolean {
     return this.#clock.isSteady(ageMs);
+  }
+
+  /** Seals the uid for the entry, its mode and the references that it has now. */
+  seal(entry: Omit<StoredEntry, 'sealed' | 'sealedFor'>, uid: string): StoredEntry {
+    const { references } = entry;
+    const sealed = this.uids.seal(uid, { ...entry, kind: 'erasure', references });
+    return { ...entry, sealed, sealedFor: references };
+  }
+
+  /** The uid of an entry. @returns `undefined` when no key opens it, or when somebody without a key has changed the entry */
+  open({ sealed, sealedFor, ...entry }: StoredEntry): string | undefined {
+    const isSealed = entry.references.every((reference) => sealedFor.includes(reference));
+    return isSealed
+      ? this.uids.open(sealed, { ...entry, kind: 'erasure', references: sealedFor })
+      : undefined;
   }
 
   /** How many users' erasures are not finished. */
@@ -110,13 +134,35 @@ export class ErasureStorage {
 
   /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
   async status(reference: string): Promise<ErasureStatus> {
-    return this.#statusOf(await this.look().batch(reference));
+    const change = this.look();
+    const batch = await change.batch(reference);
+    const retrying = isRunning(batch) ? await this.#retrying(change, batch) : undefined;
+    return { ...this.#statusOf(batch), ...(retrying && { retrying }) };
   }
 
-  async *list(): AsyncGenerator<ErasureStatus> {
+  /** Of those who are due last: whoever was not tried yet is due earlier than after a failed attempt. */
+  async #retrying(
+    change: ErasureChange,
+    { reference, mode }: StoredBatch,
+  ): Promise<RetryingErasure | undefined> {
+    const rows = await this.view.range(...records.dueOf(reference), { limit: LOOKED_AT, reverse: true });
+    const hashes = rows.map(([row]) => records.lastPart(row));
+    const entries = (await change.readEntries(hashes, mode)).filter(isReadable<StoredEntry>);
+    const entry = entries.find(({ cause }) => cause !== undefined);
+    if (entry?.cause === undefined) return undefined;
+    const { cause, lease, dueAt } = entry;
+    const nextAttemptAt = new Date(Date.now() + dueAt - this.now());
+    return lease === undefined ? { cause, nextAttemptAt } : { cause };
+  }
+
+  async *list(): AsyncGenerator<ErasureStatus | UnreadableErasure> {
     for await (const rows of rangePages(this.view, ...records.timesOf('asked'), { reverse: true })) {
       const batches = await new Transaction(this.view).readAll(BATCH, rows.map(records.batchOf));
-      for (const batch of batches.filter(isReadable<StoredBatch>)) yield this.#statusOf(batch);
+      for (const [n, [row]] of rows.entries()) {
+        const batch = batches[n];
+        if (batch instanceof UnreadableRecord) yield this.#unreadable(row, batch);
+        else if (batch) yield this.#statusOf(batch);
+      }
     }
   }
 
@@ -144,6 +190,12 @@ export class ErasureStorage {
     } catch {
       return undefined; // the outbox reports a storage that cannot be reached
     }
+  }
+
+  #unreadable(row: string, record: UnreadableRecord): UnreadableErasure {
+    const askedAt = new Date(Date.now() - (this.now() - records.momentOf(row)));
+    const reference = records.lastPart(row);
+    return { reference, state: 'unreadable', askedAt, ...explainUnreadable(record) };
   }
 
   #statusOf(batch: StoredBatch): ErasureStatus {

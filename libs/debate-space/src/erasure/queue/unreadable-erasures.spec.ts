@@ -71,7 +71,7 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
   }
   async function listed(): Promise<readonly string[]> {
     const found: string[] = [];
-    for await (const { reference } of process.storage.list()) found.push(reference);
+    for await (const { reference, state } of process.storage.list()) found.push(`${reference}: ${state}`);
     return found;
   }
   const status = (reference: string) => process.storage.status(reference);
@@ -224,11 +224,11 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
       expect(await status(reference)).toMatchObject({ state: 'done', total: 1, done: 1 });
   });
 
-  it('as a batch is skipped by the list, refused by status, and stops no other reference', async () => {
+  it('as a batch is listed, reported once, becomes overdue, and stops no other reference', async () => {
     await ask('spoiled', 'alice');
     await ask('sound', 'bob');
     const repair = await spoil('erasurebatch:spoiled');
-    expect(await listed()).toEqual(['sound']);
+    expect(await listed()).toEqual(['spoiled: unreadable', 'sound: waiting']);
     for (const call of [
       () => status('spoiled'),
       () => process.control.pause('spoiled'),
@@ -239,6 +239,12 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     ])
       await expect(call()).rejects.toMatchObject(unreadableCode);
     expect(await claimAll()).toMatchObject([{ uid: 'bob' }]);
+    const report = {
+      type: 'erasure-unreadable',
+      reference: 'spoiled',
+      hint: expect.stringContaining('another reference'),
+    };
+    expect(process.events).toMatchObject([report]);
     for (const days of [8, 1, 1]) {
       clocks.advance(days * DAY_MS);
       await process.queue.maintain();
@@ -248,9 +254,23 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await repair();
     clocks.advance(DAY_MS);
     await process.queue.maintain();
-    expect(process.events).toMatchObject([{ type: 'erasure-overdue', reference: 'spoiled', days: 11 }]);
+    expect(process.events).toMatchObject([
+      report,
+      { type: 'erasure-overdue', reference: 'spoiled', days: 11 },
+    ]);
     expect(await claimAll()).toMatchObject([{ uid: 'alice' }]);
     expect(await status('spoiled')).toMatchObject({ state: 'done', done: 1 });
+  });
+
+  it('as a batch is reported when it is overdue, if nothing of it is due earlier', async () => {
+    await ask('paused', 'alice');
+    await process.control.pause('paused');
+    await spoil('erasurebatch:paused');
+    await process.queue.maintain();
+    expect(process.events).toEqual([]);
+    clocks.advance(8 * DAY_MS);
+    for (let n = 0; n < 2; n += 1) await process.queue.maintain();
+    expect(process.events).toMatchObject([{ type: 'erasure-unreadable', reference: 'paused' }]);
   });
 
   it('as a batch keeps its users until it can be read', async () => {
@@ -272,7 +292,8 @@ describe.each(damages)('a record that is $name', ({ damage }) => {
     await spoil('erasurebatch:spoiled');
     clocks.advance(RETENTION_MS + DAY_MS);
     await process.queue.maintain();
-    expect(await listed()).toEqual([]);
+    expect(await listed()).toEqual(['spoiled: unreadable']);
+    expect(process.events).toMatchObject([{ type: 'erasure-unreadable', reference: 'spoiled' }]);
     expect(await shared.count('erasurereceipt')).toBe(1);
   });
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
+import { StorageError } from '../../errors.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { FlakyStorage } from 'debate-space-fixtures/flaky-storage.js';
 import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
@@ -414,6 +415,12 @@ describe('the fallback queue', () => {
     expect(await queue.retryParked('spare')).toBe(true);
     expect(await queue.discard('kept')).toBe(true);
     expect(await allCounts()).toEqual({ ...none, pending: 1 });
+  });
+
+  it('names the problem of a storage that does not take a logout', async () => {
+    jest.spyOn(queue, 'add').mockRejectedValue(new StorageError('Redis failed (OOM: out of memory)'));
+    await outbox.add([entry('a')]);
+    expect(events).toEqual([{ type: 'storage-degraded', cause: 'Redis failed (OOM: out of memory)' }]);
   });
 
   it.each([0, 5, 15])(

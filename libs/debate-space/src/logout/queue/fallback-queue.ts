@@ -1,5 +1,6 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import { Containment } from '../../async/containment.js';
+import { StorageError } from '../../errors.js';
 import type { Emit } from '../../events.js';
 import type { ChangeListener, JobQueue } from '../../jobs/job-queue.js';
 import { withTimeout } from '../../async/with-timeout.js';
@@ -59,7 +60,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     const failure = chain(
       () => this.queue.add(entries),
       () => undefined,
-      nameOf,
+      causeOf,
     );
     return chain(
       () => (isPromise(failure) ? withTimeout(failure, this.storageTimeoutMs, LATE) : failure),
@@ -245,4 +246,6 @@ async function claimFrom(
   return jobs.filter(isMeant);
 }
 
-const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error);
+/** Of a storage's error what the storage said; of any other the name only. */
+const causeOf = (error: unknown): string =>
+  error instanceof StorageError ? error.problem : error instanceof Error ? error.name : typeof error;

@@ -84,6 +84,7 @@ export class LogoutClaims {
     const checks = new Map<string, string | undefined>(rows);
     const changes = new Map<string, string | undefined>(rows.map(([key]) => [key, undefined]));
     const claimed: ClaimedLogout[] = [];
+    const unreadable: LogoutJob[] = [];
     for (const [row, turn] of rows) {
       const logout = byId.get(idOf(row));
       // A row that was left behind: the logout is finished, or has another.
@@ -97,10 +98,19 @@ export class LogoutClaims {
         checks.set(recordKey('pending', id), text);
         changes.set(recordKey('pending', id), undefined);
         for (const parked of this.records.parked(id, text, UNREADABLE_HINT)) changes.set(...parked);
+        unreadable.push(job);
       }
     }
-    if (await this.records.storage.commit(checks, changes)) return claimed;
-    this.#lastConflictAt = performance.now();
-    return undefined;
+    if (!(await this.records.storage.commit(checks, changes))) {
+      this.#lastConflictAt = performance.now();
+      return undefined;
+    }
+    for (const job of unreadable) this.#reportUnreadable(job);
+    return claimed;
+  }
+
+  #reportUnreadable({ entry: { id, uid }, attempts }: LogoutJob): void {
+    const about = { id, uid, attempts, tookMs: 0, cause: 'unreadable', hint: UNREADABLE_HINT };
+    this.records.context.emit?.({ type: 'logout-parked', ...about });
   }
 }

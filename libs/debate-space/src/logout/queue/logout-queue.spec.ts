@@ -6,6 +6,8 @@ import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { SharedStorage, type Outcome } from 'debate-space-fixtures/shared-storage.js';
 import { StorageError } from '../../errors.js';
+import type { DebateSpaceEvent } from '../../events.js';
+import { EventLog } from '../../module/event-log.js';
 import type { LogoutContext, LogoutEntry } from '../logout.js';
 
 import type { DebateSpaceStorage, StorageEngine } from '../../storage/storage.js';
@@ -485,6 +487,18 @@ describe('the logout queue', () => {
       expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
     });
 
+    it('that has got the uid of an earlier logout of the same user, and delivers the others', async () => {
+      const storage = new SharedStorage();
+      const outbox = start(storage);
+      const alice = { ...entry('a'), uid: 'alice' };
+      for (const logout of [alice, { ...alice, id: 'b' }]) await outbox.add([logout]);
+      const [ofA, ofB] = storage.rows('pending');
+      const { sealed } = JSON.parse(ofA?.[1] ?? '') as { readonly sealed: string };
+      storage.put(ofB?.[0] ?? '', JSON.stringify({ ...(JSON.parse(ofB?.[1] ?? '') as object), sealed }));
+      expect(await claim(outbox)).toEqual(['a']);
+      expect(await outbox.counts()).toEqual({ pending: 1, parked: 1 });
+    });
+
     it('that was stored with another key, and delivers it with that key', async () => {
       const storage = new SharedStorage();
       const [one, other] = [start(storage), start(storage, {}, 'another storage key')];
@@ -493,6 +507,28 @@ describe('the logout queue', () => {
       expect(await other.retryParked('a')).toBe(false);
       expect(await one.retryParked('a')).toBe(true);
       expect(await claim(one)).toEqual(['a']);
+    });
+
+    it('that was stored with a lost key, with an event for each: a line for the first, and a count', async () => {
+      const storage = new SharedStorage();
+      pend(start(storage), numbered(50));
+      const events: DebateSpaceEvent[] = [];
+      const other = start(storage, { emit: (event) => events.push(event) }, 'another storage key');
+      expect(await claim(other, 100)).toEqual([]);
+      expect(await claim(other, 100)).toEqual([]);
+      expect(events).toHaveLength(50);
+      const hint = expect.stringMatching(/another storageKey/);
+      const report = { type: 'logout-parked', uid: '', attempts: 0, cause: 'unreadable', hint };
+      expect(events).toEqual(events.map(() => expect.objectContaining(report)));
+      expect(new Set(events.map((event) => 'id' in event && event.id)).size).toBe(50);
+      const error = jest.fn();
+      const log = new EventLog({ error, warn: error, log: error });
+      for (const event of events) log.write(event);
+      log.flush();
+      expect(error.mock.calls).toEqual([
+        [expect.stringMatching(/^logout e-0000 is parked after attempt 0 \(unreadable\): .*storageKey/)],
+        [expect.stringMatching(/^49 more parked, the last: logout e-0049 .*storageKey/)],
+      ]);
     });
 
     it('that was parked before it was damaged, and can discard that record', async () => {

@@ -58,7 +58,7 @@ export const FINISHED = recordType<FinishedEntry>(({ id }) => queueId(id), ['id'
 export function newLogout({ entry, ...progress }: LogoutJob, { uids }: LogoutContext): StoredLogout {
   const { id, uid, reason, endedAt } = entry;
   const uidHash = uids.hash(uid);
-  const sealed = uids.seal(uid, 'logout', uidHash);
+  const sealed = uids.seal(uid, { kind: 'logout', id, uidHash });
   return { id, reason, endedAt, sealed, uidHash, turn: 1, dueAt: 0, ...progressOf(progress) };
 }
 
@@ -72,7 +72,7 @@ export function readLogout(
   const parked = state === 'parked' ? readParked(id, text) : undefined;
   const found = readRecord(LOGOUT, id, parked?.record ?? text);
   const stored = isReadable(found) ? found : undefined;
-  const uid = stored && uids.open(stored.sealed, 'logout', stored.uidHash);
+  const uid = stored && uids.open(stored.sealed, { kind: 'logout', id: stored.id, uidHash: stored.uidHash });
   const { reason = 'destroyed', endedAt = endedAtOf(id) } = stored ?? {};
   const entry = { id: stored?.id ?? decodeURIComponent(id), uid: uid ?? '', reason, endedAt };
   return { job: { entry, ...progressOf(stored ?? UNTRIED) }, stored, parked };
