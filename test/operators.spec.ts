@@ -177,7 +177,7 @@ describe('DebateSpaceHealth', () => {
 
   it('is degraded when something is parked', async () => {
     await start();
-    scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
+    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
     await logOutUntil('logout-parked', 'alice');
     const { state, problems } = await app.get(DebateSpaceHealth).check();
     expect({ state, problems }).toEqual({

@@ -37,6 +37,10 @@ export class EventLog {
       'warn',
       `the service does not take logouts (${cause}); they wait in the outbox`,
     ],
+    'logout-route-unexpected': ({ address, cause, hint }) => [
+      'warn',
+      `${address} does not answer as a logout route (${cause}); logouts wait in the outbox; hint: if it lasts, ${hint}`,
+    ],
     'service-up': () => ['log', 'the service takes logouts again'],
     'service-pause-requested': ({ status, pauseMs }) => this.#pauseRequested(status, pauseMs),
     'erasure-service-down': ({ cause }) => [

@@ -3,11 +3,17 @@ import type { Emit } from '../../events.js';
 import type { LogoutTokenSigner } from './logout-token-signer.js';
 import type { LogoutRoute } from '../../service/calls/logout-route.js';
 import { withTimeout } from '../../async/with-timeout.js';
-import type { DeliveryAnswer } from './delivery-policy.js';
+import { causeOf, hintFor, isUnexpected, type DeliveryAnswer } from './delivery-policy.js';
 import type { LogoutEntry } from '../logout.js';
+
+/** An unexpected answer that has not come for this long is reported again. */
+const REPORT_AGAIN_MS = 10 * 60_000;
 
 /** Makes one attempt: a fresh token, one request (service-interface.md, section 5). Never rejects. */
 export class LogoutSender {
+  /** When each kind of unexpected answer came last. */
+  readonly #unexpectedAt = new Map<string, number>();
+
   /**
    * @param timeoutMs for the host's functions that the token needs
    * @param shutdownSignal aborted when the app shuts down
@@ -39,11 +45,23 @@ export class LogoutSender {
       return this.#fault('logout.claims', late, 'logout.claims did not answer');
     }
     try {
-      return await this.route.send(token, this.shutdownSignal);
+      const answer = await this.route.send(token, this.shutdownSignal);
+      if (isUnexpected(answer)) this.#reportUnexpected(answer);
+      return answer;
     } catch (error) {
       // A mistake in http.adapter, or in our code: the service has no part in it.
       return this.#fault('http', error);
     }
+  }
+
+  /** Once per outage: while such answers continue to come, they are not reported again. */
+  #reportUnexpected(answer: DeliveryAnswer): void {
+    const cause = causeOf(answer);
+    const now = performance.now();
+    const lastAt = this.#unexpectedAt.get(cause) ?? -Infinity;
+    this.#unexpectedAt.set(cause, now);
+    if (now - lastAt < REPORT_AGAIN_MS) return;
+    this.emit({ type: 'logout-route-unexpected', address: this.route.url, cause, hint: hintFor(answer) });
   }
 
   /** Nothing else is logged before the logout is parked. */

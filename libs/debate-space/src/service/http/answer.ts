@@ -126,6 +126,24 @@ export function acceptedBody(reply: HttpReply): unknown {
   throw new Failure(RefusedError, message, { outcome: 'refused', status: reply.status });
 }
 
+/** Why the body of a 2xx says that nothing was done. */
+export type Contradiction = 'a web page' | 'success: false';
+
+/** Of a route whose body the interface does not show: everything else means success. */
+export function contradictionOf(reply: HttpReply): Contradiction | undefined {
+  if (reply.status < 200 || reply.status >= 300) return undefined;
+  if (isWebPage(reply)) return 'a web page';
+  return saysNo(reply.body) ? 'success: false' : undefined;
+}
+
+function saysNo(body: string): boolean {
+  try {
+    return (Object(JSON.parse(body)) as { success?: unknown }).success === false;
+  } catch {
+    return false;
+  }
+}
+
 export function isWebPage(reply: HttpReply): boolean {
   return reply.body.trimStart().startsWith('<');
 }
