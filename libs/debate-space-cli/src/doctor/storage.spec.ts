@@ -29,7 +29,7 @@ describe('doctor', () => {
       check: 'parked',
       ok: false,
       detail: '1 logout parked (403)',
-      hint: 'there is no such logout route; check DEBATE_SPACE_APPLICATION_NAME and DEBATE_SPACE_AUTH_URL. docs/troubleshooting.md has the causes under "Causes of a parked logout". See them with: debate-space outbox parked; then: debate-space outbox retry --all',
+      hint: 'the service refuses the logout token; check DEBATE_SPACE_SECRET_KEY, DEBATE_SPACE_SECRET_KEY_ENCODING, logout.algorithm, issuer and audience. docs/troubleshooting.md has the causes under "Causes of a parked logout". See them with: debate-space outbox parked; then: debate-space outbox retry --all',
     });
   });
 

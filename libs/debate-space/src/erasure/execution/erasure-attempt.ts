@@ -175,7 +175,8 @@ function failureOf(claim: ErasureClaim, error: unknown, isClosing = false): Fail
   return {
     ...known,
     hint: isRefused ? HINTS.refused : message.replace(/^\w+: /, ''),
-    others: OTHERS[code] ?? 'held-up',
+    // 202: the service does it later.
+    others: status === 202 ? 'unaffected' : (OTHERS[code] ?? 'held-up'),
     delayMs: delayOf(claim, retryAfterMs, isRefused),
   };
 }
