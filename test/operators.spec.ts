@@ -13,6 +13,7 @@ import {
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
 import { JobRunner } from '../libs/debate-space/src/jobs/job-runner.js';
+import { firstEvent } from 'debate-space-fixtures/events.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
@@ -134,6 +135,22 @@ describe('DebateSpaceOutbox', () => {
     await scene.service.received.waitFor('logout', { count: 3 });
     expect(scene.service.received.logouts).toEqual(['alice']);
     expect(await outbox().history('bob')).toMatchObject([{ state: 'discarded' }]);
+  });
+
+  it('retries a parked logout that is older than logout.giveUpAfterMs as often as a new one', async () => {
+    await start({ logout: { giveUpAfterMs: 60_000 } });
+    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout', times: 1 });
+    await logOutUntil('logout-parked', 'alice');
+    const [parked] = await outbox().parked();
+    const now = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now + 10 * 60_000);
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 2 });
+    const delivered = firstEvent(app, 'logout-delivered');
+    const again = firstEvent(app, 'logout-parked');
+    expect(await outbox().retry(parked?.id ?? '')).toBe(true);
+    const end = await Promise.race([delivered, again]);
+    clock.mockRestore();
+    expect(end).toMatchObject({ type: 'logout-delivered', attempts: 3 });
   });
 
   it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])(

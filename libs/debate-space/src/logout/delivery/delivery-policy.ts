@@ -68,7 +68,7 @@ export function decide(
     (status === 400 && rejections < MAX_REJECTIONS);
   if (!recoverable) return { action: 'park', ...setback, hint: hintFor(answer) };
 
-  const leftMs = job.entry.endedAt + giveUpAfterMs - now;
+  const leftMs = (job.retriedAt ?? job.entry.endedAt) + giveUpAfterMs - now;
   if (leftMs <= 0)
     return { action: 'park', ...setback, hint: `it is older than logout.giveUpAfterMs; ${hintFor(answer)}` };
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
