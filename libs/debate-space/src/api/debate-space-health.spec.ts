@@ -38,7 +38,7 @@ class HealthCheckError extends Error {
     super(message);
   }
 }
-class HealthIndicatorService {}
+const HealthIndicatorService = jest.fn();
 const down = { debateSpace: { status: 'down', state: 'down', problems: expect.any(Array) } };
 
 describe('the health', () => {

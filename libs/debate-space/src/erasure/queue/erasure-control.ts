@@ -45,7 +45,7 @@ export class ErasureControl {
   }
 
   async #setPaused(reference: string, paused: boolean, onChange: OnStatus): Promise<ErasureStatus> {
-    let isChange = false;
+    let isChange = false as boolean; // the callback sets it
     const status = await this.storage.changeBatch(reference, (batch, change) => {
       isChange = batch.finishedSince === undefined && batch.paused !== paused;
       if (!isChange) return;
