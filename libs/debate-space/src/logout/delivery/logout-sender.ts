@@ -1,4 +1,5 @@
 import { SecretKeyError } from '../../secrets/secret-key-provider.js';
+import type { Secret } from '../../secrets/secret.js';
 import type { Emit } from '../../events.js';
 import type { LogoutTokenSigner } from './logout-token-signer.js';
 import type { LogoutRoute } from '../../service/calls/logout-route.js';
@@ -27,23 +28,27 @@ export class LogoutSender {
   ) {}
 
   async send(entry: LogoutEntry): Promise<DeliveryAnswer> {
-    let token: string | undefined;
     try {
       await this.signer.load();
     } catch {
       return failure('jose cannot be loaded');
     }
+    // Both are functions of the host's, which may do better next time.
+    let key: Secret | undefined;
     try {
-      token = await withTimeout(this.signer.sign(entry), this.timeoutMs, undefined);
+      key = await withTimeout(this.signer.key(), this.timeoutMs, undefined);
     } catch (error) {
-      // A function of the host's; it may do better next time.
-      if (error instanceof SecretKeyError) return this.#fault(error.message, error, 'secretKey failed');
+      const where = error instanceof SecretKeyError ? error.message : 'secretKey';
+      return this.#fault(where, error, 'secretKey failed');
+    }
+    if (key === undefined) return this.#late('secretKey');
+    let token: string | undefined;
+    try {
+      token = await withTimeout(this.signer.sign(entry, key), this.timeoutMs, undefined);
+    } catch (error) {
       return this.#fault('logout.claims', error, 'logout.claims failed');
     }
-    if (token === undefined) {
-      const late = new DOMException('no answer in time', 'TimeoutError');
-      return this.#fault('logout.claims', late, 'logout.claims did not answer');
-    }
+    if (token === undefined) return this.#late('logout.claims');
     try {
       const answer = await this.route.send(token, this.shutdownSignal);
       if (isUnexpected(answer)) this.#reportUnexpected(answer);
@@ -62,6 +67,11 @@ export class LogoutSender {
     this.#unexpectedAt.set(cause, now);
     if (now - lastAt < REPORT_AGAIN_MS) return;
     this.emit({ type: 'logout-route-unexpected', address: this.route.url, cause, hint: hintFor(answer) });
+  }
+
+  #late(option: 'secretKey' | 'logout.claims'): DeliveryAnswer {
+    const late = new DOMException('no answer in time', 'TimeoutError');
+    return this.#fault(option, late, `${option} did not answer`);
   }
 
   /** Nothing else is logged before the logout is parked. */
