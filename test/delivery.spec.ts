@@ -73,25 +73,59 @@ describe('a logout on its way', () => {
     expect(log.filter((line) => line.includes('does not take logouts'))).toHaveLength(1);
   });
 
-  it('is parked, with the hint in the log and no personal data, when the application name is wrong', async () => {
+  it('waits, with one line that names the address and no personal data, when the application name is wrong', async () => {
     const debateSpace = await start({ applicationName: 'another' });
-    await debateSpace.logoutUser('alice');
-    await scene.stop();
-    expect(types()).toEqual(['session-ended', 'logout-parked']);
-    expect(log.join('\n')).toContain('check applicationName');
+    const isDown = firstEvent(host.app, 'service-down');
+    for (let n = 0; n < 12; n += 1) await debateSpace.logoutUser(`alice-${n}`);
+    await isDown;
+    expect(types()).not.toContain('logout-parked');
+    expect(log.filter((line) => line.includes('/auth/logout/'))).toEqual([
+      expect.stringMatching(/^http\S+\/auth\/logout\/another .*\(404\).* hint: .*check applicationName/),
+    ]);
     expect(log.join('\n')).not.toContain('alice');
   });
 
+  it('is delivered once the logout route is back, after a maintenance page of any kind', async () => {
+    const debateSpace = await start();
+    const { faults, received } = scene.service;
+    const page = '<!doctype html><title>Back soon</title>';
+    const ends = (
+      [
+        { kind: 'redirect', location: 'https://status.example.org/', times: 5 },
+        { kind: 'status', status: 404, times: 1 },
+        { kind: 'status', status: 405, times: 1 },
+        { kind: 'body', body: { success: false }, times: 1 },
+        { kind: 'body', body: page, contentType: 'text/html' },
+      ] as const
+    ).map((fault) => faults.add({ ...fault, operation: 'logout' }));
+    const uids = Array.from({ length: 120 }, (_, n) => `user-${n}`);
+    for (const uid of uids) await debateSpace.logoutUser(uid);
+    await received.waitFor('logout', { count: 10, timeoutMs: 60_000 });
+    for (const end of ends) end();
+    await received.waitFor('logout', { count: 10 + uids.length, timeoutMs: 60_000 });
+    await scene.stop();
+    expect(new Set(received.logouts)).toEqual(new Set(uids));
+    expect(types().filter((type) => type === 'logout-delivered')).toHaveLength(uids.length);
+    expect(types()).not.toContain('logout-parked');
+    const warned = events.flatMap((event) => (event.type === 'logout-route-unexpected' ? event.cause : []));
+    expect(warned.toSorted()).toEqual([
+      '200 with a web page',
+      '200 with success: false',
+      '302',
+      '404',
+      '405',
+    ]);
+  }, 120_000);
+
   it('is counted in the log when many are parked for the same reason', async () => {
-    const debateSpace = await start({ applicationName: 'another' });
+    const debateSpace = await start();
+    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
     for (let n = 0; n < 12; n += 1) await debateSpace.logoutUser(`user-${n}`);
     await scene.stop();
     const lines = log.filter((line) => line.includes('parked'));
     expect(lines).toEqual([
-      expect.stringMatching(/^logout \S+ is parked after attempt 1 \(404\): .*applicationName/),
-      expect.stringMatching(
-        /^11 more parked, the last: logout \S+ after attempt 1 \(404\): .*applicationName/,
-      ),
+      expect.stringMatching(/^logout \S+ is parked after attempt 1 \(403\): .*secretKey/),
+      expect.stringMatching(/^11 more parked, the last: logout \S+ after attempt 1 \(403\): .*secretKey/),
     ]);
   });
 

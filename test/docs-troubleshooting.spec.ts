@@ -69,7 +69,7 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
   'logout-parked': Array<EventOf<'logout-parked'>>(10).fill({
     type: 'logout-parked',
     ...attempt,
-    cause: '404',
+    cause: '403',
     hint: 'a hint',
   }),
   'logout-superseded': [{ type: 'logout-superseded', uid: 'alice', count: 2 }],
@@ -99,6 +99,14 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
   'erasure-service-down': [{ type: 'erasure-service-down', cause: '503' }],
   'erasure-service-up': [{ type: 'erasure-service-up' }],
   'service-pause-requested': [{ type: 'service-pause-requested', status: 429, pauseMs: 5_000 }],
+  'logout-route-unexpected': [
+    {
+      type: 'logout-route-unexpected',
+      address: 'https://debate.example.org/auth/logout/my-app',
+      cause: '302',
+      hint: 'a hint',
+    },
+  ],
   'service-down': [{ type: 'service-down', cause: '503' }],
   'service-up': [{ type: 'service-up' }],
   'shutdown-incomplete': [

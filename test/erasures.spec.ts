@@ -194,9 +194,13 @@ for (const kind of storageKinds) {
       expect(scene.service.received.of('anonymize')).toEqual([]);
     });
 
-    it('is carried out when the service refuses the logout for good', async () => {
+    it.each([
+      ['the service refuses the logout for good', { kind: 'status', status: 403 }],
+      ['there is no logout route', { kind: 'status', status: 404 }],
+      ['a web page answers in place of the logout route', { kind: 'body', body: '<p>Back soon' }],
+    ] as const)('is carried out when %s', async (_when, fault) => {
       const app = await start();
-      scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
+      scene.service.faults.add({ ...fault, operation: 'logout' });
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'refused' });
       await finished;
@@ -205,9 +209,28 @@ for (const kind of storageKinds) {
       ]);
     });
 
+    it.each([
+      ['names an error in the body of a 200', { kind: 'body', body: { error: 'locked' } }, 'refused'],
+      ['answers 202', { kind: 'body', status: 202, body: '' }, 'unknown'],
+    ] as const)('has no receipt while the service %s', async (_what, fault, outcome) => {
+      const app = await start();
+      const end = scene.service.faults.add({ ...fault, operation: 'delete' });
+      const retrying = nextEvents(app, 'erasure-retrying');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
+      await retrying;
+      expect(await all(erasuresOf(app).receipts('later'))).toEqual([]);
+      if (outcome === 'refused') return; // the next attempt is a minute away
+      const finished = nextEvents(app, 'erasure-finished');
+      end();
+      await finished;
+      expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([
+        { outcome: 'erased', attempts: 2 },
+      ]);
+    });
+
     it('forgets the logouts that still wait for the user', async () => {
       const app = await start();
-      scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout', times: 1 });
+      scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout', times: 1 });
       const parked = nextEvents(app, 'logout-parked');
       await app.get(DebateSpaceService).logoutUser('alice');
       await parked;

@@ -119,7 +119,7 @@ class Story {
   async #whileAway(app: INestApplication): Promise<void> {
     const [erasures, debate] = [app.get(DebateSpaceErasures), app.get(DebateSpaceService)];
     const parked = next(app, 'logout-parked', 2);
-    this.#service.faults.add({ kind: 'status', status: 404, body: echo, operation: 'logout', times: 2 });
+    this.#service.faults.add({ kind: 'status', status: 403, body: echo, operation: 'logout', times: 2 });
     for (const name of ['parked logout', 'vetoed']) await debate.logoutUser(uidOf(name));
     await parked;
     await this.#service.goDown();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { filter, firstValueFrom, take, toArray } from 'rxjs';
@@ -12,6 +12,8 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
+import { JobRunner } from '../libs/debate-space/src/jobs/job-runner.js';
+import { firstEvent } from 'debate-space-fixtures/events.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
@@ -134,6 +136,22 @@ describe('DebateSpaceOutbox', () => {
     expect(await outbox().history('bob')).toMatchObject([{ state: 'discarded' }]);
   });
 
+  it('retries a parked logout that is older than logout.giveUpAfterMs as often as a new one', async () => {
+    await start({ logout: { giveUpAfterMs: 60_000 } });
+    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout', times: 1 });
+    await logOutUntil('logout-parked', 'alice');
+    const [parked] = await outbox().parked();
+    const now = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now + 10 * 60_000);
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 2 });
+    const delivered = firstEvent(app, 'logout-delivered');
+    const again = firstEvent(app, 'logout-parked');
+    expect(await outbox().retry(parked?.id ?? '')).toBe(true);
+    const end = await Promise.race([delivered, again]);
+    clock.mockRestore();
+    expect(end).toMatchObject({ type: 'logout-delivered', attempts: 3 });
+  });
+
   it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { skip: -1 }])(
     'refuses the page %j',
     async (page) => {
@@ -176,7 +194,7 @@ describe('DebateSpaceHealth', () => {
 
   it('is degraded when something is parked', async () => {
     await start();
-    scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout' });
+    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
     await logOutUntil('logout-parked', 'alice');
     const { state, problems } = await app.get(DebateSpaceHealth).check();
     expect({ state, problems }).toEqual({
@@ -185,17 +203,34 @@ describe('DebateSpaceHealth', () => {
     });
   });
 
-  it('is down when a logout has waited too long', async () => {
+  it('is degraded, never down, while the service is away for an hour', async () => {
     await start();
     await scene.service.goDown();
-    await logOutUntil('logout-retrying', 'alice');
-    const aged = { degradedAfterMs: -1, downAfterMs: -1 };
-    const { state, problems } = await app.get(DebateSpaceHealth).check(aged);
-    expect(state).toBe('down');
-    expect(problems[0]).toMatch(/^the oldest logout has waited for \d+ s$/);
-    expect(await app.get(DebateSpaceHealth).indicator('mine', aged)).toMatchObject({
-      mine: { status: 'down' },
+    await logOutUntil('logout-retrying', 'alice', ...others);
+    const now = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(now + 60 * 60_000);
+    const { state, problems } = await app.get(DebateSpaceHealth).check();
+    const { status } = await health();
+    clock.mockRestore();
+    expect({ state, problems, status }).toEqual({
+      state: 'degraded',
+      problems: [
+        expect.stringMatching(/^the oldest logout has waited for 36\d\d s$/),
+        'the service does not take logouts',
+      ],
+      status: 200,
     });
+  });
+
+  it('is down, and unhealthy for a load balancer, when the jobs of this process do not run', async () => {
+    await start();
+    app.get(JobRunner).stop();
+    expect(await app.get(DebateSpaceHealth).check()).toMatchObject({
+      state: 'down',
+      problems: [expect.stringContaining('the jobs of this process do not run')],
+    });
+    expect(await health()).toMatchObject({ status: 503, body: expect.stringContaining('"state":"down"') });
+    expect(await app.get(DebateSpaceHealth).indicator('mine')).toMatchObject({ mine: { status: 'down' } });
   });
 
   it('is degraded when the storage cannot be read, and down when that lasts', async () => {

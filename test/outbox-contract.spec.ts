@@ -265,7 +265,7 @@ const contract = (kind: OutboxKind): void => {
     expect(await outbox.retryParked('unknown')).toBe(false);
     expect(await outbox.parked(10)).toEqual([]);
     expect(await outbox.counts()).toEqual({ pending: 2, parked: 0 });
-    expect(await claimNext()).toEqual([{ entry: entry('a'), ...none }]);
+    expect(await claimNext()).toEqual([{ entry: entry('a'), ...none, retriedAt: expect.any(Number) }]);
   });
 
   it('gives up what is discarded', async () => {

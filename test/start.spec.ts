@@ -19,6 +19,12 @@ async function startWithout(...packages: readonly string[]): Promise<StartReport
 }
 
 describe('a host', () => {
+  it('keeps the dispatcher of Node.js’s own fetch when the plugin has loaded undici', async () => {
+    const report = await startWithout();
+    expect(new Set(report.causes)).toEqual(new Set(['ECONNREFUSED']));
+    expect(report.fetchIsReplaced).toBe(false);
+  });
+
   it('starts when no package that signs or sends can be loaded, and the logout waits', async () => {
     const report = await startWithout('axios', 'jose', 'undici', 'lmdb', '@opentelemetry');
     expect(new Set(report.causes)).toEqual(new Set(['jose cannot be loaded']));

@@ -44,6 +44,9 @@ export async function tryStrictHost(
   await node('storages.cjs');
   await npm.add(place, [`lmdb@${String(peerDependencies.lmdb)}`]);
   await node('storages.cjs', 'installed');
+  await npm.add(place, [`@nestjs/terminus@${nest}`]);
+  cpSync(join(root, 'scripts/check-package/health.cjs'), join(place, 'health.cjs'));
+  console.log(`✓ in the NestJS ${version} host, ${(await node('health.cjs')).trim()}`);
   cpSync(join(root, 'scripts/check-package/undici.cjs'), join(place, 'undici.cjs'));
   const undici = (await node('undici.cjs')).trim();
   console.log(

@@ -9,6 +9,8 @@ export interface StartReport {
   /** Why the logout was not delivered, of each attempt. */
   readonly causes: readonly string[];
   readonly warnings: readonly string[];
+  /** Whether the installed undici has made itself the dispatcher of the host's `fetch`. */
+  readonly fetchIsReplaced: boolean;
   /** Of a page that the host does not have, in the end. */
   readonly status: number;
 }
@@ -33,6 +35,10 @@ app.get(DebateSpaceEvents).events$.subscribe((event) => {
 await app.listen(0, '127.0.0.1');
 await app.get(DebateSpaceService).logoutUser('alice');
 await pause(2_000);
+const fetchIsReplaced = await import('undici').then(
+  ({ Agent, getGlobalDispatcher }) => getGlobalDispatcher() instanceof Agent,
+  () => false,
+);
 const { status } = await fetch(await app.getUrl());
-process.stdout.write(JSON.stringify({ causes, warnings, status } satisfies StartReport));
+process.stdout.write(JSON.stringify({ causes, warnings, fetchIsReplaced, status } satisfies StartReport));
 process.exit();

@@ -17,8 +17,13 @@ export function validateUid(uid: unknown): string | undefined {
   if (typeof uid !== 'string')
     return `must be a string and is ${uid === null ? 'null' : `of type ${typeof uid}`}`;
   if (uid === '') return 'is empty';
-  if (uid.split(/[/\\]/).some((segment) => segment === '.' || segment === '..')) return 'has a dot segment';
+  if (hasDotSegment(uid)) return 'has a dot segment';
   if (/\p{Cc}/u.test(uid)) return 'has control characters';
   if (!uid.isWellFormed()) return 'has a lone surrogate';
   return undefined;
+}
+
+/** Whether a proxy that decodes `%2F` could fold the text into another path. */
+export function hasDotSegment(text: string): boolean {
+  return text.split(/[/\\]/).some((segment) => segment === '.' || segment === '..');
 }

@@ -40,11 +40,10 @@ describe('logout', () => {
   });
 
   it('names the cause and the hint when the service refuses', async () => {
-    const { code, err } = await run('logout ada', {
-      env: { ...env, DEBATE_SPACE_APPLICATION_NAME: 'other' },
-    });
+    service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
+    const { code, err } = await run('logout ada', { env });
     expect(code).toBe(4);
-    expect(err).toMatch(/The service refused the logout \(404\): .*applicationName/);
+    expect(err).toMatch(/The service refused the logout \(403\): .*secretKey/);
   });
 
   it('tries again while the service is away, until it is interrupted', async () => {

@@ -23,13 +23,13 @@ async function checked(name: string): Promise<CheckResult | undefined> {
 
 describe('doctor', () => {
   it('names the variables to compare, the page of the causes and the commands for parked logouts', async () => {
-    scene.service.faults.add({ kind: 'status', status: 404, operation: 'logout', times: 1 });
+    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout', times: 1 });
     await run('logout alice --execute-here', { env });
     expect(await checked('parked')).toEqual({
       check: 'parked',
       ok: false,
-      detail: '1 logout parked (404)',
-      hint: 'there is no such logout route; check DEBATE_SPACE_APPLICATION_NAME and DEBATE_SPACE_AUTH_URL. docs/troubleshooting.md has the causes under "Causes of a parked logout". See them with: debate-space outbox parked; then: debate-space outbox retry --all',
+      detail: '1 logout parked (403)',
+      hint: 'the service refuses the logout token; check DEBATE_SPACE_SECRET_KEY, DEBATE_SPACE_SECRET_KEY_ENCODING, logout.algorithm, issuer and audience. docs/troubleshooting.md has the causes under "Causes of a parked logout". See them with: debate-space outbox parked; then: debate-space outbox retry --all',
     });
   });
 

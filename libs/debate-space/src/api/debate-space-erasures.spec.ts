@@ -98,3 +98,42 @@ describe('a reference that is finished', () => {
     expect(events).toHaveLength(3);
   });
 });
+
+describe('the events of an erasure', () => {
+  const many = { reference: 'list', mode: 'delete' } as const;
+  const one = { ...many, reference: 'one', uid: 'alice' } as const;
+
+  it('say once that it was requested, however often it is', async () => {
+    for (let n = 0; n < 3; n += 1) await erasures.request(one);
+    for (let n = 0; n < 3; n += 1) await erasures.requestMany(['alice', 'bob'], many);
+    expect(events).toEqual(['erasure-requested', 'erasure-requested']);
+  });
+
+  it('say again that it was requested when a user was added', async () => {
+    await erasures.request(one);
+    await erasures.request({ ...one, uid: 'bob' });
+    expect(events).toEqual(['erasure-requested', 'erasure-requested']);
+  });
+
+  it('say once that a list of nobody is finished', async () => {
+    for (let n = 0; n < 3; n += 1) await erasures.requestMany([], many);
+    expect(events.filter((type) => type === 'erasure-finished')).toHaveLength(1);
+  });
+
+  it('say that it was paused or resumed only when it was not before', async () => {
+    await erasures.request(one);
+    await erasures.resume('one'); // it was never paused
+    for (let n = 0; n < 2; n += 1) await erasures.pause('one');
+    for (let n = 0; n < 2; n += 1) await erasures.resume('one');
+    expect(events).toEqual(['erasure-requested', 'erasure-paused', 'erasure-resumed']);
+  });
+
+  it('say nothing when what is finished is paused or resumed', async () => {
+    await erasures.request(one);
+    await erasures.cancel('one');
+    events = [];
+    expect(await erasures.pause('one')).toMatchObject({ finishedAt: expect.any(Date) });
+    await erasures.resume('one');
+    expect(events).toEqual([]);
+  });
+});

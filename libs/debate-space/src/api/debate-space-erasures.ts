@@ -97,8 +97,8 @@ export class DebateSpaceErasures {
         reference = earlier;
         return { ...(await storage.status(earlier)), alreadyUnderWay: true };
       }
-      const alreadyUnderWay = await requests.add(asked, uid);
-      return { ...(await this.#requested(storage, reference)), alreadyUnderWay };
+      const { isChange, underWay } = await requests.add(asked, uid);
+      return { ...(await this.#requested(storage, reference, isChange)), alreadyUnderWay: underWay > 0 };
     } catch (error) {
       throw named(error, reference);
     }
@@ -125,8 +125,8 @@ export class DebateSpaceErasures {
     const uids = uidsOf(source, request.signal);
     request.signal?.throwIfAborted();
     try {
-      await new ErasureRequests(storage).addList(asked, uids);
-      return await this.#requested(storage, asked.reference);
+      const isChange = await new ErasureRequests(storage).addList(asked, uids);
+      return await this.#requested(storage, asked.reference, isChange);
     } catch (error) {
       throw named(error, asked.reference);
     }
@@ -190,16 +190,16 @@ export class DebateSpaceErasures {
 
   /** Begins no further one, on no instance; those under way are finished. A finished reference stays so. @throws {@link ErasureError} */
   async pause(reference: string): Promise<ErasureStatus> {
-    const status = await this.#control.pause(reference);
-    if (status.state === 'paused') this.#emit({ type: 'erasure-paused', reference, mode: status.mode });
-    return status;
+    return this.#control.pause(reference, ({ mode }) => {
+      this.#emit({ type: 'erasure-paused', reference, mode });
+    });
   }
 
   /** Continues after a pause. Parked users stay parked; see {@link retry}. @throws {@link ErasureError} */
   async resume(reference: string): Promise<ErasureStatus> {
-    const status = await this.#control.resume(reference);
-    this.#emit({ type: 'erasure-resumed', reference, mode: status.mode });
-    return status;
+    return this.#control.resume(reference, ({ mode }) => {
+      this.#emit({ type: 'erasure-resumed', reference, mode });
+    });
   }
 
   /**
@@ -226,9 +226,10 @@ export class DebateSpaceErasures {
     return status;
   }
 
-  async #requested(storage: ErasureStorage, reference: string): Promise<ErasureStatus> {
+  /** @param isChange whether anything was requested that was not requested before */
+  async #requested(storage: ErasureStorage, reference: string, isChange: boolean): Promise<ErasureStatus> {
     const status = await storage.status(reference);
-    if (storage !== this.#storage) return status; // whether the host commits is not known
+    if (!isChange || storage !== this.#storage) return status; // whether the host commits is not known
     const { mode, requestedBy, total } = status;
     this.#emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
     return status;

@@ -1,8 +1,11 @@
+import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
+import type { JobRunner } from '../jobs/job-runner.js';
+import { CALL_TIMEOUT_MS } from '../logout/queue/pending-writes.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
-/** `degraded`: users are served, and somebody should look. `down`: logouts do not get through. */
+/** `degraded`: somebody should look; a service that is away is no more than that. `down`: this app does not do its part. */
 export type HealthState = 'up' | 'degraded' | 'down';
 
 export interface DebateSpaceHealthReport {
@@ -15,7 +18,9 @@ export interface DebateSpaceHealthReport {
 export interface DebateSpaceHealthOptions {
   /** When a logout that still waits is a problem, in milliseconds since the session ended. Default: 1 minute. */
   readonly degradedAfterMs?: number;
-  /** When it is an alarm, and so is an outbox that could not be read for that long. Default: 15 minutes. */
+  /**
+   * When a storage that does not answer is an alarm, and so are jobs that do not run, in milliseconds. Default: 15 minutes.
+   */
   readonly downAfterMs?: number;
 }
 
@@ -25,29 +30,43 @@ export type HealthIndicatorResult = Record<string, { status: 'up' | 'down' } & R
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Whether logouts get through, and no erasure is overdue. The age of the oldest pending one is the alarm: it grows whatever the cause is. Asks
- * neither the service nor any user. Injectable.
+ * Whether this app stores logouts and erasures and carries them out. Asks neither the service nor any user. Injectable.
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
   readonly #erasures: ErasureStorage;
   readonly #pause: ServicePause;
+  readonly #runner: Pick<JobRunner, 'stalledMs'> | undefined;
 
-  constructor(outbox: DebateSpaceOutbox, erasures: ErasureStorage, pause: ServicePause) {
+  /** @param runner absent in a process without a worker */
+  constructor(
+    outbox: DebateSpaceOutbox,
+    erasures: ErasureStorage,
+    pause: ServicePause,
+    runner?: Pick<JobRunner, 'stalledMs'>,
+  ) {
     this.#outbox = outbox;
     this.#erasures = erasures;
     this.#pause = pause;
+    this.#runner = runner;
   }
 
-  /** Never rejects. */
+  /** Never rejects, and takes five seconds at most. */
   async check({
     degradedAfterMs = 60_000,
     downAfterMs = 15 * 60_000,
   }: DebateSpaceHealthOptions = {}): Promise<DebateSpaceHealthReport> {
-    const stats = await this.#outbox.stats();
-    const { oldestPendingMs: oldest = 0, unreadableMs = 0, parked, degraded, serviceDown } = stats;
+    const overdueMs = this.#erasures.overdueMs();
+    const [stats, oldestErasureMs] = await Promise.all([
+      this.#outbox.stats(),
+      withTimeout(overdueMs, CALL_TIMEOUT_MS, undefined),
+    ]);
+    const { oldestPendingMs: oldest = 0, unreadableMs, parked, degraded, serviceDown } = stats;
+    const stalledMs = this.#runner?.stalledMs ?? 0;
     const problems: string[] = [];
-    if (stats.unreadableMs !== undefined) problems.push('the outbox cannot be read');
+    if (unreadableMs !== undefined) problems.push('the outbox cannot be read');
+    else if (stalledMs > degradedAfterMs)
+      problems.push('the jobs of this process do not run; see the log, then restart the app');
     if (oldest > degradedAfterMs)
       problems.push(`the oldest logout has waited for ${Math.round(oldest / 1000)} s`);
     if (serviceDown) problems.push('the service does not take logouts');
@@ -56,12 +75,11 @@ export class DebateSpaceHealth {
       problems.push(`the service requested a pause, which ends in ${Math.ceil(leftMs / 1000)} s`);
     if (degraded) problems.push('the outbox does not take logouts; a crash would lose those in memory');
     if (parked > 0) problems.push(`${parked} logouts are parked; see: npx debate-space outbox parked`);
-    const oldestErasureMs = await this.#erasures.overdueMs();
     if (oldestErasureMs !== undefined) {
       const days = Math.floor(oldestErasureMs / DAY_MS);
       problems.push(`an erasure is overdue, requested ${days} days ago; see: npx debate-space erasures list`);
     }
-    const isDown = Math.max(oldest, unreadableMs) > downAfterMs;
+    const isDown = Math.max(stalledMs, unreadableMs ?? -Infinity) > downAfterMs;
     return { state: isDown ? 'down' : problems.length > 0 ? 'degraded' : 'up', problems, stats };
   }
 
@@ -69,9 +87,27 @@ export class DebateSpaceHealth {
    * The same as an indicator for `HealthCheckService` of @nestjs/terminus: only `down` is unhealthy, so that a service
    * that is away does not take your instances out of rotation.
    * @param key its name in the report. Default: `debateSpace`
+   * @throws the `HealthCheckError` of Terminus 10 when `down`; with any other version, nothing
    */
   async indicator(key = 'debateSpace', options?: DebateSpaceHealthOptions): Promise<HealthIndicatorResult> {
     const { state, problems, stats } = await this.check(options);
-    return { [key]: { status: state === 'down' ? 'down' : 'up', state, problems, ...stats } };
+    const status = state === 'down' ? 'down' : 'up';
+    const result = { [key]: { status, state, problems, ...stats } } as const;
+    const { HealthCheckError, HealthIndicatorService } = status === 'down' ? await terminus() : {};
+    // Terminus 10 takes every result for healthy. 11 has both, and reads the result.
+    if (HealthCheckError && !HealthIndicatorService) throw new HealthCheckError(`${key} is down`, result);
+    return result;
   }
+}
+
+interface Terminus {
+  /** Not since Terminus 12. */
+  readonly HealthCheckError?: new (message: string, causes: HealthIndicatorResult) => Error;
+  /** Since Terminus 11. */
+  readonly HealthIndicatorService?: unknown;
+}
+
+async function terminus(): Promise<Terminus> {
+  const loaded: Promise<object> = import('@nestjs/terminus');
+  return loaded.catch(() => ({}));
 }

@@ -64,7 +64,9 @@ export class DebateSpaceService {
 
   /**
    * All users, page after page, never more than one page in memory. Breaking out of the loop stops asking. Waits for its
-   * slots of the rate limit, without end; `signal` ends the wait.
+   * slots of `http.rateLimit`, without end; `signal` ends the wait.
+   * @throws {@link RateLimitedError} with `retryAfterMs`, from the loop, when the service requests a pause that is longer
+   * than `http.totalTimeoutMs`
    * @throws what `listUsers` throws, from the loop
    */
   users(

@@ -322,10 +322,10 @@ describe('the job runner', () => {
     });
 
     it.each(['finish', 'retry', 'park'] as const)('says so when %s throws, and goes on', async (method) => {
-      const answers = { finish: ok, retry: { status: 425 }, park: { status: 404 } };
+      const answers = { finish: ok, retry: { status: 425 }, park: { status: 403 } };
       const bench = new Bench(
         broken(() => ({ [method]: fail })),
-        (_call, { uid }) => (uid === 'a' ? answers[method] : { status: method === 'finish' ? 404 : 200 }),
+        (_call, { uid }) => (uid === 'a' ? answers[method] : { status: method === 'finish' ? 403 : 200 }),
       );
       await bench.add('a', 'b');
       bench.runner.start();

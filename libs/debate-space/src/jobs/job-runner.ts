@@ -38,6 +38,11 @@ export class JobRunner {
     this.#lanes.push(new JobLane(kind, [...this.#lanes], this.#containment, onSettled, onCaughtUp));
   }
 
+  /** For how long a lane has not looked for jobs, in milliseconds; `Infinity` when the runner does not run. */
+  get stalledMs(): number {
+    return Math.max(...this.#lanes.map(({ loop }) => loop.stalledMs));
+  }
+
   start(): void {
     for (const lane of this.#lanes) {
       this.#every(POLL_MS, () => {

@@ -20,6 +20,9 @@ export class WorkLoop {
   /** The last time that `work` was called. */
   #last: Promise<void> = Promise.resolve();
 
+  /** When `work` last came to its end without a failure, or the loop was started. */
+  #doneAt = 0;
+
   /** @param where names the work in the event of a fault */
   constructor(
     private readonly work: () => Promise<void>,
@@ -31,6 +34,11 @@ export class WorkLoop {
     return this.#running;
   }
 
+  /** For how long `work` has not come to its end without a failure, in milliseconds; `Infinity` when it does not run. */
+  get stalledMs(): number {
+    return this.#running ? performance.now() - this.#doneAt : Infinity;
+  }
+
   /** Whether `work` is under way. */
   get isWorking(): boolean {
     return this.#working;
@@ -38,6 +46,7 @@ export class WorkLoop {
 
   start(): void {
     this.#running = true;
+    this.#doneAt = performance.now();
     this.wake();
   }
 
@@ -83,6 +92,7 @@ export class WorkLoop {
     this.#again = false;
     try {
       await this.work();
+      this.#doneAt = performance.now();
     } catch (error) {
       this.containment.report(this.where, error);
       this.wakeIn(RETRY_MS);

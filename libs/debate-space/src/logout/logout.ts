@@ -22,6 +22,8 @@ export interface DeliveryProgress {
 
 export interface LogoutJob extends DeliveryProgress {
   readonly entry: LogoutEntry;
+  /** When somebody retried it after it was parked, in milliseconds since 1970: from then on its age counts. */
+  readonly retriedAt?: number | undefined;
 }
 
 /** An entry that is not delivered until somebody retries it. Its uid is empty when it cannot be read any more. */

@@ -24,8 +24,8 @@ export class Application {
     readonly logger: LoggerService,
     readonly events: Subject<DebateSpaceEvent>,
     readonly emit: Emit,
-    /** The first value of `secretKey`: hashes stay the same, even if the key is rotated meanwhile. */
-    readonly hashKey: Secret,
+    /** The value of `secretKey` at boot: a function may return another one later. */
+    readonly bootSecretKey: Secret,
     readonly storage: DebateSpaceStorage,
     /** Of the uids in the storage: the first one encrypts and hashes, all of them decrypt and find. */
     readonly storageKeys: readonly Secret[],
@@ -39,15 +39,15 @@ export class Application {
    * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage, or there is no secret key
    */
   static async open(options: ResolvedOptions, logger: LoggerService): Promise<Application> {
-    const hashKey = await firstKey(options.secretKey);
-    if (isStorageKey(options.storageKey, hashKey)) throw new DebateSpaceOptionsError([IS_SECRET_KEY]);
+    const secretKey = await firstKey(options.secretKey);
+    if (isStorageKey(options.storageKey, secretKey)) throw new DebateSpaceOptionsError([IS_SECRET_KEY]);
     const events = new Subject<DebateSpaceEvent>();
     const emit = events.next.bind(events);
     const containment = new Containment(emit);
     const { storage, keys } = await openStorage(options, (work) => {
       containment.run('storage', work);
     });
-    return new Application(options, logger, events, emit, hashKey, storage, keys);
+    return new Application(options, logger, events, emit, secretKey, storage, keys);
   }
 }
 

@@ -11,14 +11,14 @@ const UNENDING =
 
 /** The warnings that are logged at boot. Call it when all modules of the Nest app are there. */
 export function bootWarnings(
-  { options, hashKey, storage }: Application,
+  { options, bootSecretKey, storage }: Application,
   signer: LogoutTokenSigner,
   modules: ModulesContainer,
 ): readonly string[] {
   const { expiry, policy } = options.session;
   const isDirect = options.logout.mode === 'direct';
   return [
-    signer.weakness(hashKey),
+    signer.weakness(bootSecretKey),
     isDirect && expiry !== false && !options.storage.durable ? FORGETFUL : undefined,
     isDirect && expiry === false && policy === 'last' ? UNENDING : undefined,
     ...(storage.warnings ?? []).map(({ problem, hint }) => `${problem}; hint: ${hint}`),

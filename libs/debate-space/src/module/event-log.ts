@@ -1,11 +1,14 @@
 import type { LoggerService } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { DebateSpaceEvent } from '../events.js';
 
 type Line = readonly [level: 'log' | 'warn' | 'error', text: string];
 type EventOf<T extends DebateSpaceEvent['type']> = Extract<DebateSpaceEvent, { readonly type: T }>;
 type Lines = { readonly [T in DebateSpaceEvent['type']]?: (event: EventOf<T>) => Line | undefined };
 
+/** So many different texts are logged at once; of the others, one in so many milliseconds. */
 const MAX_REMEMBERED = 100;
+const FURTHER_LINE_EVERY_MS = 60_000;
 /** Of the pauses that are shorter than this, one in so many milliseconds is logged: a service may ask for one after another. */
 const PAUSE_LINE_EVERY_MS = 5 * 60_000;
 
@@ -14,7 +17,8 @@ const PAUSE_LINE_EVERY_MS = 5 * 60_000;
  * an outage must not flood the log.
  */
 export class EventLog {
-  readonly #logged = new Set<string>();
+  readonly #logged = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+  #nextFurtherLineAt = 0;
   /** Those that are parked since the last {@link flush}, by reason. */
   readonly #parkedFor = new Map<string, { more: number; last: string }>();
   #nextPauseLineAt = 0;
@@ -36,6 +40,10 @@ export class EventLog {
     'service-down': ({ cause }) => [
       'warn',
       `the service does not take logouts (${cause}); they wait in the outbox`,
+    ],
+    'logout-route-unexpected': ({ address, cause, hint }) => [
+      'warn',
+      `${address} does not answer as a logout route (${cause}); logouts wait in the outbox; hint: if it lasts, ${hint}`,
     ],
     'service-up': () => ['log', 'the service takes logouts again'],
     'service-pause-requested': ({ status, pauseMs }) => this.#pauseRequested(status, pauseMs),
@@ -110,10 +118,15 @@ export class EventLog {
     ];
   }
 
-  /** The same fault at every request is one line. */
+  /** The same fault at every request is one line. When there are more than can be remembered, they come slowly. */
   #once(text: string): Line | undefined {
-    if (this.#logged.has(text)) return undefined;
-    if (this.#logged.size < MAX_REMEMBERED) this.#logged.add(text);
+    if (this.#logged.get(text)) return undefined;
+    if (this.#logged.size === MAX_REMEMBERED) {
+      const now = performance.now();
+      if (now < this.#nextFurtherLineAt) return undefined;
+      this.#nextFurtherLineAt = now + FURTHER_LINE_EVERY_MS;
+    }
+    this.#logged.set(text, true);
     return ['warn', text];
   }
 }

@@ -20,6 +20,7 @@ import {
 } from '../options/option-schemas.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { StorageEngine } from '../storage/storage.js';
+import { hasDotSegment } from '../uid.js';
 
 /** The environment variable that stands in for `authUrl`. */
 export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
@@ -146,7 +147,7 @@ export const optionEntries = {
   secretKey: v.union([text, functionOption<() => string | Promise<string>>()], 'must be a string'),
   applicationName: v.pipe(
     text,
-    v.check((name) => name !== '.' && name !== '..', 'must not be a dot segment: it is a part of a path'),
+    v.check((name) => !hasDotSegment(name), 'must not have a dot segment: it is a part of a path'),
   ),
   authUrl: v.string(({ input }) =>
     input === undefined ? `must be set, here or as the environment's ${AUTH_URL_VARIABLE}` : 'must be a URL',

@@ -167,7 +167,12 @@ const api = [
     const { warnings = [] } = storage;
     return new DebateSpaceOutbox({ queue, logouts, engine: options.storage, warnings, breaker });
   }),
-  construct(DebateSpaceHealth, DebateSpaceOutbox, ErasureStorage, ServicePause),
+  provide(
+    DebateSpaceHealth,
+    [DebateSpaceOutbox, ErasureStorage, ServicePause, JobRunner],
+    ({ options: { worker } }, outbox, storage, pause, runner) =>
+      new DebateSpaceHealth(outbox, storage, pause, worker ? runner : undefined),
+  ),
 ];
 
 /** The providers of one application, beside its `Application`. */

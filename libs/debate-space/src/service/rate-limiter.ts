@@ -33,6 +33,7 @@ interface Waiting {
   readonly settle: (slot: Slot | NoSlot) => void;
   readonly isJob: boolean;
   readonly until: number;
+  readonly maxPauseMs: number;
 }
 
 /** The share of the slots that jobs leave to the calls. */
@@ -91,8 +92,14 @@ export class RateLimiter {
    * Waits for a slot. Rejects with an `AbortError` when the signal is aborted before.
    * @param withinMs for how long the caller can wait, in milliseconds
    * @param isJob whether the caller leaves some of the slots to others; it holds up no call
+   * @param maxPauseMs how long a pause that the service requested may be, in milliseconds
    */
-  async acquire(signal: AbortSignal, withinMs = Infinity, isJob = false): Promise<Slot | NoSlot> {
+  async acquire(
+    signal: AbortSignal,
+    withinMs = Infinity,
+    isJob = false,
+    maxPauseMs = Infinity,
+  ): Promise<Slot | NoSlot> {
     signal.throwIfAborted();
     return new Promise((resolve, reject) => {
       const settle = (slot: Slot | NoSlot): void => {
@@ -100,7 +107,7 @@ export class RateLimiter {
         signal.removeEventListener('abort', aborted);
         resolve(slot);
       };
-      const waiting = { settle, isJob, until: performance.now() + withinMs };
+      const waiting = { settle, isJob, until: performance.now() + withinMs, maxPauseMs };
       const aborted = (): void => {
         this.#waiting.delete(waiting);
         reject(new DOMException('aborted while waiting for the rate limit', 'AbortError'));
@@ -165,14 +172,14 @@ export class RateLimiter {
     const isAlone = !this.#limit || !this.#tryAcquire || now < this.#aloneUntil;
     let ahead = 0;
     let nextAt = Infinity;
-    for (const { settle, isJob, until } of this.#waiting) {
+    for (const { settle, isJob, until, maxPauseMs } of this.#waiting) {
       const kind = isJob ? 'jobs' : 'calls';
       const ownAt = this.#freeAt(isJob ? ahead + this.#reserved : ahead, now);
       const at = Math.max(ownAt, this.#pausedUntil, isAlone ? 0 : this.#sharedFreeAt[kind]);
       if (at <= now && (isAlone || admitted === kind)) {
         admitted = undefined;
         settle(this.#newSlot());
-      } else if (at > now && at > until) {
+      } else if (at > now && (at > until || this.#pausedUntil - now > maxPauseMs)) {
         settle({ retryAfterMs: Math.ceil(at - now) });
       } else {
         if (at > now) nextAt = Math.min(nextAt, at);

@@ -1,7 +1,7 @@
 import type { Emit } from '../../events.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
-import { causeOf, decide } from '../../logout/delivery/delivery-policy.js';
+import { causeOf, decide, isUnexpected } from '../../logout/delivery/delivery-policy.js';
 import type { LogoutSender } from '../../logout/delivery/logout-sender.js';
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../../service/http/backoff.js';
 import type { NoSlot, Slot } from '../../service/rate-limiter.js';
@@ -147,8 +147,9 @@ export class ErasureAttempt {
     const answer = await this.logouts.send(entry);
     if (answer.aborted) return BROKEN_OFF;
     const decision = decide(answer, { entry, attempts, rejections }, Infinity);
-    // Refused for good: the erasure, which the law demands, does not wait for it. The receipt says so.
-    if (decision.action !== 'retry') return decision.action === 'finish';
+    // The erasure, which the law demands, does not wait for a logout that is refused, nor for a logout route that is not
+    // there. The receipt says so.
+    if (decision.action !== 'retry' || isUnexpected(answer)) return decision.action === 'finish';
     const { local = false, status, retryAfterMs } = answer;
     return {
       cause: `logout: ${causeOf(answer)}`,
@@ -174,7 +175,8 @@ function failureOf(claim: ErasureClaim, error: unknown, isClosing = false): Fail
   return {
     ...known,
     hint: isRefused ? HINTS.refused : message.replace(/^\w+: /, ''),
-    others: OTHERS[code] ?? 'held-up',
+    // 202: the service does it later.
+    others: status === 202 ? 'unaffected' : (OTHERS[code] ?? 'held-up'),
     delayMs: delayOf(claim, retryAfterMs, isRefused),
   };
 }

@@ -7,26 +7,21 @@ import { USERS_PER_COMMIT } from './erasure-requests.js';
 import type { ChangeBatch, ErasureStorage } from './erasure-storage.js';
 import type { ErasureStatus } from '../erasure.js';
 
-type OnEnd = (status: ErasureStatus) => void;
+type OnStatus = (status: ErasureStatus) => void;
 type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
 
 /** Stops the work on a reference, and continues it. Rejects with an `ErasureError` when there is no such reference. */
 export class ErasureControl {
   constructor(private readonly storage: ErasureStorage) {}
 
-  pause(reference: string): Promise<ErasureStatus> {
-    return this.storage.changeBatch(reference, (batch) => {
-      batch.paused = batch.finishedSince === undefined;
-    });
+  /** @param onChange called when it was running before: not of what is paused or finished already */
+  pause(reference: string, onChange: OnStatus = () => undefined): Promise<ErasureStatus> {
+    return this.#setPaused(reference, true, onChange);
   }
 
-  /** After a pause; the parked ones stay parked. */
-  resume(reference: string): Promise<ErasureStatus> {
-    return this.storage.changeBatch(reference, (batch, change) => {
-      if (batch.paused) batch.resumedSince = change.now;
-      batch.paused = false;
-      change.dueBy(batch, change.now);
-    });
+  /** After a pause; the parked ones stay parked. @param onChange called when it was paused before */
+  resume(reference: string, onChange: OnStatus = () => undefined): Promise<ErasureStatus> {
+    return this.#setPaused(reference, false, onChange);
   }
 
   /** Makes the parked ones due again, as far as their records can be read. */
@@ -39,7 +34,7 @@ export class ErasureControl {
    * Gives up those of which nothing was sent, and the parked ones; what else may have been carried out is finished.
    * @param onEnd called when this call has finished the reference: the runner may have done it meanwhile
    */
-  async cancel(reference: string, onEnd: OnEnd = () => undefined): Promise<ErasureStatus> {
+  async cancel(reference: string, onEnd: OnStatus = () => undefined): Promise<ErasureStatus> {
     const begin: ChangeBatch = (batch, change) => {
       if (batch.finishedSince !== undefined) return;
       Object.assign(batch, { canceling: true, paused: false });
@@ -49,12 +44,26 @@ export class ErasureControl {
     return this.#changeUsers(status, records.entriesOf(reference), cancelUser, onEnd);
   }
 
+  async #setPaused(reference: string, paused: boolean, onChange: OnStatus): Promise<ErasureStatus> {
+    let isChange = false as boolean; // the callback sets it
+    const status = await this.storage.changeBatch(reference, (batch, change) => {
+      isChange = batch.finishedSince === undefined && batch.paused !== paused;
+      if (!isChange) return;
+      batch.paused = paused;
+      if (paused) return;
+      batch.resumedSince = change.now;
+      change.dueBy(batch, change.now);
+    });
+    if (isChange) onChange(status);
+    return status;
+  }
+
   /** @returns the status after the changes of all users that the index rows of a range lead to */
   async #changeUsers(
     status: ErasureStatus,
     range: records.KeyRange,
     work: ChangeUser,
-    onEnd?: OnEnd,
+    onEnd?: OnStatus,
   ): Promise<ErasureStatus> {
     let last = status;
     for await (const rows of rangePages(this.storage.view, ...range, { size: USERS_PER_COMMIT })) {
@@ -68,7 +77,7 @@ export class ErasureControl {
     return last;
   }
 
-  async #change(reference: string, work: ChangeBatch, onEnd?: OnEnd): Promise<ErasureStatus> {
+  async #change(reference: string, work: ChangeBatch, onEnd?: OnStatus): Promise<ErasureStatus> {
     const finished: StoredBatch[] = [];
     const status = await this.storage.changeBatch(reference, async (batch, change) => {
       await work(batch, change);

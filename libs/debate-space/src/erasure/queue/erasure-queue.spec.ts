@@ -363,7 +363,7 @@ describe('the queue of erasures', () => {
     const request = { reference: 'after', mode: 'delete' } as const;
     expect(await rotated.requests.underWay('alice', 'delete')).toBe('before');
     expect(await rotated.requests.countUnderWay(['alice', 'bob'], ['delete'])).toBe(1);
-    expect(await rotated.requests.add(request, 'alice')).toBe(true);
+    expect(await rotated.requests.add(request, 'alice')).toEqual({ isChange: true, underWay: 1 });
     expect(await rotated.storage.count()).toBe(1);
     await rotated.requests.add({ reference: 'anonymize', mode: 'anonymize' }, 'alice');
     const claims = await rotated.queue.claim(10);

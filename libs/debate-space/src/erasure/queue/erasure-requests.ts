@@ -39,24 +39,32 @@ export function batchRequest(request: BatchRequest): BatchRequest {
 
 const UNTRIED = { attempts: 0, failures: 0, rejections: 0, parked: false } as const;
 
+/** What a call has added. */
+interface Added {
+  /** Whether it has added a user, or the end of a list. */
+  readonly isChange: boolean;
+  /** How many of its users were under way for another reference: they are erased once. */
+  readonly underWay: number;
+}
+
 /** Adds the users to be erased. */
 export class ErasureRequests {
   constructor(private readonly storage: ErasureStorage) {}
 
-  /** One user. @returns whether the same was under way for another reference: it is done once */
-  async add(request: BatchRequest, uid: string): Promise<boolean> {
-    const underWay = await this.#add(request, [uid], true, (batch) => {
+  /** One user. */
+  async add(request: BatchRequest, uid: string): Promise<Added> {
+    return this.#add(request, [uid], true, (batch) => {
       if (!batch.complete && batch.reader !== undefined)
         throw conflict('the list of this reference is not read to its end; give another reference');
     });
-    return underWay > 0;
   }
 
   /**
    * A list, of which nothing is carried out before all is durable. The last of several calls reads it to its end.
+   * @returns whether it has added a user, or the end of the list
    * @throws {@link InvalidArgumentError} when the list has no user: then nothing is stored
    */
-  async addList(request: BatchRequest, uids: AsyncIterable<string>): Promise<void> {
+  async addList(request: BatchRequest, uids: AsyncIterable<string>): Promise<boolean> {
     const reader = randomId();
     const takeOver = (batch: StoredBatch): void => {
       batch.reader = reader;
@@ -65,12 +73,14 @@ export class ErasureRequests {
       if (batch.reader !== reader) throw conflict('another call has begun to read a list for this reference');
     };
     let isBegun = false;
+    let isChange = false;
     for await (const some of chunksOf(uids, USERS_PER_COMMIT)) {
-      await this.#add(request, some, false, isBegun ? readByOther : takeOver);
+      const added = await this.#add(request, some, false, isBegun ? readByOther : takeOver);
       isBegun = true;
+      isChange ||= added.isChange;
     }
     if (!isBegun) throw invalidArgument('requestErasure', 'the list has no user');
-    await this.#add(request, [], true, readByOther);
+    return (await this.#add(request, [], true, readByOther)).isChange || isChange;
   }
 
   /** The reference for which this erasure is under way and needs nobody's help. */
@@ -100,7 +110,6 @@ export class ErasureRequests {
   /**
    * Users that the reference has already, done or not, are left as they are.
    * @param isLast whether these are all: from then on they are carried out
-   * @returns how many of them were under way for another reference
    * @throws {@link ErasureError} when the reference stands for something else, or when its record cannot be read
    */
   async #add(
@@ -108,7 +117,7 @@ export class ErasureRequests {
     uids: readonly string[],
     isLast: boolean,
     check: (batch: StoredBatch) => void,
-  ): Promise<number> {
+  ): Promise<Added> {
     const users = [...new Set(uids)].map((uid) => ({ uid, hashes: this.storage.uids.hashes(uid) }));
     const hashes = users.flatMap((user) => user.hashes);
     const { reference, mode, requestedBy } = request;
@@ -123,6 +132,7 @@ export class ErasureRequests {
       const receipts = await this.storage.view.get(hashes.map((hash) => records.receiptKey(reference, hash)));
       const finished = new Set(hashes.filter((_, n) => receipts[n] !== undefined));
       let underWay = 0;
+      let isChange = isLast && !batch.complete;
       for (const user of users) {
         if (user.hashes.some((hash) => finished.has(hash))) continue;
         const added = await this.#addUser(change, batch, user.uid, user.hashes);
@@ -132,10 +142,11 @@ export class ErasureRequests {
         if (added && batch.finishedSince !== undefined)
           Object.assign(batch, { requestedBy, askedAt: Date.now(), since: change.now });
         if (added === 'joined') underWay += 1;
+        isChange ||= added !== undefined;
       }
       batch.complete ||= isLast;
       change.dueBy(batch, change.now);
-      return underWay;
+      return { isChange, underWay };
     });
   }
 

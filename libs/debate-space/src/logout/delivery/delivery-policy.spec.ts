@@ -29,6 +29,13 @@ describe('the delivery policy', () => {
     ['503', { status: 503 }],
     ['599', { status: 599 }],
     ['400', { status: 400 }],
+    ['301', { status: 301 }],
+    ['302', { status: 302 }],
+    ['307', { status: 307 }],
+    ['404', { status: 404 }],
+    ['405', { status: 405 }],
+    ['200 with a web page', { status: 200, contradiction: 'a web page' }],
+    ['200 with success: false', { status: 200, contradiction: 'success: false' }],
   ])('retries a logout after %s', (_what, answer) => {
     expect(after(answer)).toMatchObject({ action: 'retry', delayMs: 1000 });
   });
@@ -71,13 +78,8 @@ describe('the delivery policy', () => {
   });
 
   it.each<[number, string]>([
-    [301, 'authUrl'],
-    [302, 'authUrl'],
-    [307, 'authUrl'],
     [401, 'secretKey'],
     [403, 'secretKey'],
-    [404, 'applicationName'],
-    [405, 'secretKey'],
     [410, 'secretKey'],
     [415, 'secretKey'],
     [422, 'secretKey'],
@@ -113,6 +115,22 @@ describe('the delivery policy', () => {
     },
   );
 
+  it.each<[DeliveryAnswer, string]>([
+    [{ status: 302 }, 'authUrl'],
+    [{ status: 404 }, 'applicationName'],
+    [{ status: 405 }, 'authUrl'],
+    [{ status: 200, contradiction: 'a web page' }, 'authUrl'],
+    [{ status: 200, contradiction: 'success: false' }, 'operator'],
+    [{ status: 400 }, 'secretKey'],
+    [{ status: 503 }, 'service is up'],
+    [{ reason: 'logout.claims failed', local: true }, 'function'],
+  ])('parks after %j for a whole logout.giveUpAfterMs with a hint that names %s', (answer, hint) => {
+    expect(after(answer, job(20, 0, DAY))).toMatchObject({
+      action: 'park',
+      hint: expect.stringMatching(new RegExp(`logout.giveUpAfterMs; .*${hint}`)),
+    });
+  });
+
   it('makes the last attempt when the age is reached, never later', () => {
     expect(after({ status: 503 }, job(20, 0, DAY - 5000))).toMatchObject({ delayMs: 5000 });
     const years = { status: 429, retryAfterMs: 999_999_999_000 };
@@ -129,6 +147,19 @@ describe('the delivery policy', () => {
     expect(after(answer, job(9, 0, DAY), 0)).toMatchObject({ action: 'park', pauseMs: 60_000 });
   });
 
+  it('counts the age of a retried logout from its retry', () => {
+    const retried = { ...job(0, 0, 30 * DAY), retriedAt: now - DAY + 5000 };
+    expect(after({ status: 503 }, retried)).toMatchObject({ action: 'retry' });
+    expect(after({ status: 400 }, { ...retried, rejections: 2 })).toMatchObject({
+      action: 'park',
+      hint: expect.not.stringContaining('giveUpAfterMs'),
+    });
+    expect(after({ status: 503 }, { ...retried, retriedAt: now - DAY })).toMatchObject({
+      action: 'park',
+      hint: expect.stringContaining('giveUpAfterMs'),
+    });
+  });
+
   it('finishes a delivered logout even when it is older than logout.giveUpAfterMs', () => {
     expect(after({ status: 200 }, job(5, 0, 2 * DAY))).toEqual({ action: 'finish' });
   });
@@ -141,7 +172,11 @@ describe('a service', () => {
     [{ status: 500 }, true],
     [{ status: 503 }, true],
     [{ status: 200 }, false],
-    [{ status: 302 }, false],
+    [{ status: 302 }, true],
+    [{ status: 404 }, true],
+    [{ status: 405 }, true],
+    [{ status: 200, contradiction: 'a web page' }, true],
+    [{ status: 403 }, false],
     [{ status: 400 }, false],
     [{ status: 425 }, false],
     [{ status: 429 }, false],
@@ -155,6 +190,7 @@ describe('the cause of a failure', () => {
   it.each<[DeliveryAnswer, string]>([
     [{ status: 503, reason: 'x' }, '503'],
     [{ reason: 'ECONNREFUSED' }, 'ECONNREFUSED'],
+    [{ status: 200, contradiction: 'a web page' }, '200 with a web page'],
     [{}, 'no answer'],
   ])('of %j is %s', (answer, cause) => {
     expect(causeOf(answer)).toBe(cause);

@@ -1,3 +1,4 @@
+import type { Contradiction } from '../../service/http/answer.js';
 import { fullJitter, MAX_RETRY_AFTER_MS } from '../../service/http/backoff.js';
 import type { LogoutJob } from '../logout.js';
 
@@ -5,6 +6,8 @@ import type { LogoutJob } from '../logout.js';
 export interface DeliveryAnswer {
   /** HTTP status; absent when no whole answer came. */
   readonly status?: number;
+  /** Why the body of a 2xx says that the logout did not happen. */
+  readonly contradiction?: Contradiction | undefined;
   /** Why not, such as `ECONNREFUSED` or `TIMEOUT`. */
   readonly reason?: string;
   /** Whether it failed on this side, before anything was sent: the service has no part in it. */
@@ -32,7 +35,6 @@ const FIRST_DELAY_MS = 1_000;
 const MAX_DELAY_MS = 5 * 60_000;
 const MAX_REJECTIONS = 3;
 const CLOCK_TOLERANCE_MS = 30_000;
-const TOO_OLD = 'it is older than logout.giveUpAfterMs; see that the service is up';
 
 /**
  * What to do after an attempt. Back-Channel Logout 1.0, section 2.5: retransmit only what may be a recoverable failure,
@@ -49,7 +51,7 @@ export function decide(
 ): Decision {
   const { status } = answer;
   const retryAfterMs = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-  if (status !== undefined && status >= 200 && status < 300) return { action: 'finish' };
+  if (isDelivered(answer)) return { action: 'finish' };
 
   const rejections = job.rejections + (status === 400 ? 1 : 0);
   const down = seemsDown(answer);
@@ -64,26 +66,49 @@ export function decide(
     status === 425 ||
     status === 429 ||
     (status === 400 && rejections < MAX_REJECTIONS);
-  if (!recoverable) return { action: 'park', ...setback, hint: hintFor(status, answer.clockSkewMs) };
+  if (!recoverable) return { action: 'park', ...setback, hint: hintFor(answer) };
 
-  const leftMs = job.entry.endedAt + giveUpAfterMs - now;
-  if (leftMs <= 0) return { action: 'park', ...setback, hint: TOO_OLD };
+  const leftMs = (job.retriedAt ?? job.entry.endedAt) + giveUpAfterMs - now;
+  if (leftMs <= 0)
+    return { action: 'park', ...setback, hint: `it is older than logout.giveUpAfterMs; ${hintFor(answer)}` };
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
 }
 
-/** Whether the service does not serve at all, and not only this one logout. Nothing is heard of it by a local failure. */
-export function seemsDown({ status, local = false }: DeliveryAnswer): boolean {
-  return !local && (status === undefined || status === 408 || status >= 500);
+function isDelivered({ status = 0, contradiction }: DeliveryAnswer): boolean {
+  return status >= 200 && status < 300 && contradiction === undefined;
 }
 
-/** `500`, `ECONNREFUSED`: for events and logs. */
-export function causeOf(answer: DeliveryAnswer): string {
-  return String(answer.status ?? answer.reason ?? 'no answer');
+/**
+ * Whether the logout route did not answer, but something in its place, such as a maintenance page: a redirect, 404, 405,
+ * or a 2xx whose body says otherwise.
+ */
+export function isUnexpected({ status = 0, contradiction }: DeliveryAnswer): boolean {
+  return contradiction !== undefined || (status >= 300 && status < 400) || status === 404 || status === 405;
 }
 
-function hintFor(status: number, clockSkewMs = 0): string {
-  if (status < 400) return 'a redirect is never followed; give the address it leads to as authUrl';
+/** Whether the service does not serve at all, and not only this one logout. A local failure says nothing about it. */
+export function seemsDown(answer: DeliveryAnswer): boolean {
+  const { status, local = false } = answer;
+  return !local && (status === undefined || status === 408 || status >= 500 || isUnexpected(answer));
+}
+
+/** `500`, `ECONNREFUSED`, `200 with a web page`: for events and logs. */
+export function causeOf({ status, contradiction, reason = 'no answer' }: DeliveryAnswer): string {
+  if (status === undefined) return reason;
+  return contradiction === undefined ? String(status) : `${status} with ${contradiction}`;
+}
+
+/** The most likely fix. */
+export function hintFor(answer: DeliveryAnswer): string {
+  const { status, contradiction, local = false, clockSkewMs = 0 } = answer;
+  if (local) return 'see the warning of the function that failed, and correct it';
+  if (contradiction === 'success: false') return 'the service did not log the user out; ask its operator';
+  if (contradiction !== undefined) return 'something else than the service answers; check authUrl';
   if (status === 404) return 'there is no such logout route; check applicationName and authUrl';
+  if (status === 405) return 'the address takes no POST; check authUrl';
+  if (isUnexpected(answer)) return 'a redirect is never followed; give the address it leads to as authUrl';
+  if (status === undefined || status === 425 || status === 429 || seemsDown(answer))
+    return 'see that the service is up';
   if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {
     return `the clocks differ by ${Math.round(Math.abs(clockSkewMs) / 1000)} s; set this machine's clock`;
   }

@@ -1,13 +1,20 @@
 import { SecretKeyError } from '../../secrets/secret-key-provider.js';
+import type { Secret } from '../../secrets/secret.js';
 import type { Emit } from '../../events.js';
 import type { LogoutTokenSigner } from './logout-token-signer.js';
 import type { LogoutRoute } from '../../service/calls/logout-route.js';
 import { withTimeout } from '../../async/with-timeout.js';
-import type { DeliveryAnswer } from './delivery-policy.js';
+import { causeOf, hintFor, isUnexpected, type DeliveryAnswer } from './delivery-policy.js';
 import type { LogoutEntry } from '../logout.js';
+
+/** An unexpected answer that has not come for this long is reported again. */
+const REPORT_AGAIN_MS = 10 * 60_000;
 
 /** Makes one attempt: a fresh token, one request (service-interface.md, section 5). Never rejects. */
 export class LogoutSender {
+  /** When each kind of unexpected answer came last. */
+  readonly #unexpectedAt = new Map<string, number>();
+
   /**
    * @param timeoutMs for the host's functions that the token needs
    * @param shutdownSignal aborted when the app shuts down
@@ -21,29 +28,50 @@ export class LogoutSender {
   ) {}
 
   async send(entry: LogoutEntry): Promise<DeliveryAnswer> {
-    let token: string | undefined;
     try {
       await this.signer.load();
     } catch {
       return failure('jose cannot be loaded');
     }
+    // Both are functions of the host's, which may do better next time.
+    let key: Secret | undefined;
     try {
-      token = await withTimeout(this.signer.sign(entry), this.timeoutMs, undefined);
+      key = await withTimeout(this.signer.key(), this.timeoutMs, undefined);
     } catch (error) {
-      // A function of the host's; it may do better next time.
-      if (error instanceof SecretKeyError) return this.#fault(error.message, error, 'secretKey failed');
+      const where = error instanceof SecretKeyError ? error.message : 'secretKey';
+      return this.#fault(where, error, 'secretKey failed');
+    }
+    if (key === undefined) return this.#late('secretKey');
+    let token: string | undefined;
+    try {
+      token = await withTimeout(this.signer.sign(entry, key), this.timeoutMs, undefined);
+    } catch (error) {
       return this.#fault('logout.claims', error, 'logout.claims failed');
     }
-    if (token === undefined) {
-      const late = new DOMException('no answer in time', 'TimeoutError');
-      return this.#fault('logout.claims', late, 'logout.claims did not answer');
-    }
+    if (token === undefined) return this.#late('logout.claims');
     try {
-      return await this.route.send(token, this.shutdownSignal);
+      const answer = await this.route.send(token, this.shutdownSignal);
+      if (isUnexpected(answer)) this.#reportUnexpected(answer);
+      return answer;
     } catch (error) {
       // A mistake in http.adapter, or in our code: the service has no part in it.
       return this.#fault('http', error);
     }
+  }
+
+  /** Once per outage: while such answers continue to come, they are not reported again. */
+  #reportUnexpected(answer: DeliveryAnswer): void {
+    const cause = causeOf(answer);
+    const now = performance.now();
+    const lastAt = this.#unexpectedAt.get(cause) ?? -Infinity;
+    this.#unexpectedAt.set(cause, now);
+    if (now - lastAt < REPORT_AGAIN_MS) return;
+    this.emit({ type: 'logout-route-unexpected', address: this.route.url, cause, hint: hintFor(answer) });
+  }
+
+  #late(option: 'secretKey' | 'logout.claims'): DeliveryAnswer {
+    const late = new DOMException('no answer in time', 'TimeoutError');
+    return this.#fault(option, late, `${option} did not answer`);
   }
 
   /** Nothing else is logged before the logout is parked. */

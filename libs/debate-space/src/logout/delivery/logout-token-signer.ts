@@ -38,15 +38,21 @@ export class LogoutTokenSigner {
     return `the secret key has ${length} bytes; ${this.#options.algorithm} wants at least ${wanted} (RFC 7518, section 3.2)`;
   }
 
+  /** The current secret key, from the host's function where there is one. */
+  key(): Promise<Secret> {
+    return this.#options.secretKey.current();
+  }
+
   /**
    * A token of its own for every attempt: receivers refuse a `jti` that they have seen.
    * @param uid becomes `sub`, unchanged
    * @param id stays the same over all attempts for one logout; it travels as `txn` (RFC 8417, section 2.2)
+   * @param key default: the current one
    */
-  async sign({ uid, id }: { readonly uid: string; readonly id: string }): Promise<string> {
+  async sign({ uid, id }: { readonly uid: string; readonly id: string }, key?: Secret): Promise<string> {
     const { algorithm, issuer, audience, lifetimeSeconds, claims } = this.#options;
     const { SignJWT } = await this.load();
-    const key = await this.#options.secretKey.current();
+    const secret = key ?? (await this.key());
     const additional = { ...(await claims?.({ uid })) };
     delete additional.nonce; // section 2.4: a logout token must not be taken for an ID token
     const issuedAt = Math.floor(Date.now() / 1000); // after the host's function, which may have taken its time
@@ -62,7 +68,7 @@ export class LogoutTokenSigner {
       events: { [BACKCHANNEL_LOGOUT_EVENT]: {} },
     })
       .setProtectedHeader({ alg: algorithm, typ: 'logout+jwt' })
-      .sign(await this.#import(key));
+      .sign(await this.#import(secret));
   }
 
   #import(secret: Secret): Promise<webcrypto.CryptoKey> {

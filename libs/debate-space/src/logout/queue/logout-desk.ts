@@ -44,7 +44,7 @@ export abstract class LogoutDesk {
     const isMade = await this.records.replaceFound(queueId(id), ['parked'], ({ stored, job }) =>
       // With another turn than the due row that may be left.
       stored && job.entry.uid !== ''
-        ? this.records.pending({ ...stored, ...UNTRIED, turn: stored.turn + 1 })
+        ? this.records.pending({ ...stored, ...UNTRIED, retriedAt: Date.now(), turn: stored.turn + 1 })
         : undefined,
     );
     this.changed();

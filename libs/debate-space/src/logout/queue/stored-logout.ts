@@ -11,6 +11,7 @@ export interface StoredLogout extends Omit<LogoutEntry, 'uid'>, DeliveryProgress
   readonly turn: number;
   /** When it was due as the record was last written, in milliseconds: a claim does not write it. */
   readonly dueAt: number;
+  readonly retriedAt?: number;
 }
 
 /** A parked record as it was found: what cannot be read now may be readable with another key or version. */
@@ -75,7 +76,8 @@ export function readLogout(
   const uid = stored && uids.open(stored.sealed, { kind: 'logout', id: stored.id, uidHash: stored.uidHash });
   const { reason = 'destroyed', endedAt = endedAtOf(id) } = stored ?? {};
   const entry = { id: stored?.id ?? decodeURIComponent(id), uid: uid ?? '', reason, endedAt };
-  return { job: { entry, ...progressOf(stored ?? UNTRIED) }, stored, parked };
+  const job = { entry, ...progressOf(stored ?? UNTRIED), retriedAt: stored?.retriedAt };
+  return { job, stored, parked };
 }
 
 function readParked(id: string, text: string): ParkedRecord {

@@ -50,6 +50,20 @@ describe('the logout route', () => {
     expect(await routeTo(service.url).send('a.b.c', never)).toMatchObject(expected);
   });
 
+  it.each<[string, ScriptedAnswer, string | undefined]>([
+    ['a web page', { body: '\uFEFF <!doctype html><p>Back soon' }, 'a web page'],
+    ['success: false', { body: { success: false } }, 'success: false'],
+    ['success: true', { body: { success: true } }, undefined],
+    ['a word', { body: 'OK' }, undefined],
+    ['nothing', { body: '' }, undefined],
+    ['null', { body: 'null' }, undefined],
+    ['a web page with 404', { status: 404, body: '<p>Not found' }, undefined],
+  ])('reports whether the body is %s', async (_what, answer, contradiction) => {
+    const service = await scripted(() => answer);
+    const reported = await routeTo(service.url).send('a.b.c', never);
+    expect(reported.contradiction).toBe(contradiction);
+  });
+
   it.each([-7200, 0, 7200])('reports a clock that is %d s off', async (clockOffsetSeconds) => {
     const service = await simulator({ clockOffsetSeconds });
     const { clockSkewMs = Infinity } = await routeTo(service.url).send('a.b.c', never);

@@ -1,11 +1,13 @@
 import { AbortedError } from '../../errors.js';
-import { Failure } from '../http/answer.js';
+import { contradictionOf, Failure, type Contradiction } from '../http/answer.js';
 import type { HttpReply, Transport } from '../http/transport.js';
 
 /** What came of one logout notification. */
 export interface LogoutAnswer extends Pick<Partial<HttpReply>, 'status' | 'retryAfterMs' | 'clockSkewMs'> {
   /** Why no whole answer came: the system's error code, or `TIMEOUT`. The status is absent then. */
   readonly reason?: string;
+  /** Why the body of a 2xx says that the logout did not happen. */
+  readonly contradiction?: Contradiction | undefined;
   /** Whether it was broken off by the signal. */
   readonly aborted?: boolean;
 }
@@ -27,8 +29,9 @@ export class LogoutRoute {
     const body = `logout_token=${logoutToken}`; // no character of a JWT needs an escape
     const request = { method: 'POST', url: this.url, headers, body } as const;
     try {
-      const { status, retryAfterMs, clockSkewMs } = await this.transport.exchange(request, signal);
-      return { status, retryAfterMs, clockSkewMs };
+      const reply = await this.transport.exchange(request, signal);
+      const { status, retryAfterMs, clockSkewMs } = reply;
+      return { status, retryAfterMs, clockSkewMs, contradiction: contradictionOf(reply) };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const { reason } = error.details;

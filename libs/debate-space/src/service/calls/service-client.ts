@@ -106,7 +106,8 @@ export class ServiceClient {
     // A request that starts just before the end of the call is cut off, and nobody knows whether it was carried out.
     const reservedMs = Math.min(policy.timeoutMs, totalMs / 2);
     const withinMs = { call: leftMs - reservedMs, walk: Infinity, job: this.#jobWaitMs }[caller];
-    const slot = await limiter.acquire(signal, withinMs, caller === 'job');
+    const maxPauseMs = caller === 'walk' ? totalMs : Infinity;
+    const slot = await limiter.acquire(signal, withinMs, caller === 'job', maxPauseMs);
     if (!('retryAfterMs' in slot)) return slot;
     const { retryAfterMs } = slot;
     const message = `http.rateLimit, or a pause that the service requested, leaves no slot in time; hint: repeat the call after ${Math.ceil(retryAfterMs / 1000)} s`;

@@ -1,7 +1,7 @@
 import type { ErasureMode } from '../../events.js';
-import { UserNotFoundError } from '../../errors.js';
+import { UnexpectedResponseError, UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';
-import { acceptedBody, assertSuccess, isWebPage } from '../http/answer.js';
+import { acceptedBody, assertSuccess, Failure, isWebPage } from '../http/answer.js';
 import { findInPages } from './paginate-users.js';
 import type { NoSlot, Slot } from '../rate-limiter.js';
 import type { Caller } from '../http/retry.js';
@@ -96,6 +96,8 @@ export class UsersApi {
 }
 
 const NO_USER = { error: UserNotFoundError, text: 'the service knows no such user' };
+/** Of the statuses 2xx, those that say that it is done; 202 promises it. */
+const DONE: ReadonlySet<number> = new Set([200, 201, 204]);
 const NO_PAGE = { ...NO_USER, hint: ', with a web page for an answer; if the user exists, check baseUrl' };
 
 /**
@@ -107,5 +109,8 @@ function erased(reply: HttpReply, unknownBefore: boolean): number {
   if (reply.status === 404 && unknownBefore && !isWebPage(reply)) return reply.status;
   assertSuccess(reply, { 404: isWebPage(reply) ? NO_PAGE : NO_USER });
   acceptedBody(reply);
-  return reply.status;
+  const { status } = reply;
+  if (DONE.has(status)) return status;
+  const message = `the service answered ${status}, which does not say that the user is erased`;
+  throw new Failure(UnexpectedResponseError, message, { outcome: 'unknown', retry: 'later', status });
 }

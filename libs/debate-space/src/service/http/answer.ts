@@ -115,15 +115,34 @@ export function jsonBody(reply: HttpReply): unknown {
 
 /**
  * Like {@link jsonBody}, of an answer that may say no in its body.
- * @throws {@link Failure} when it says `success: false`
+ * @throws {@link Failure} when it says `success: false`, or names an `error`
  */
 export function acceptedBody(reply: HttpReply): unknown {
   const value = jsonBody(reply);
-  const { success = true } = Object(value) as { success?: unknown };
-  if (success === true) return value;
-  if (success !== false) throw unexpected(reply, 'has no usable success');
-  const message = `the service answered ${reply.status} with success: false`;
+  const { success = true, error } = Object(value) as { success?: unknown; error?: unknown };
+  const refusal = success === false ? 'success: false' : error ? 'an error' : undefined;
+  if (refusal === undefined && success !== true) throw unexpected(reply, 'has no usable success');
+  if (refusal === undefined) return value;
+  const message = `the service answered ${reply.status} with ${refusal}`;
   throw new Failure(RefusedError, message, { outcome: 'refused', status: reply.status });
+}
+
+/** Why the body of a 2xx says that nothing was done. */
+export type Contradiction = 'a web page' | 'success: false';
+
+/** Of a route whose body the interface does not show: everything else means success. */
+export function contradictionOf(reply: HttpReply): Contradiction | undefined {
+  if (reply.status < 200 || reply.status >= 300) return undefined;
+  if (isWebPage(reply)) return 'a web page';
+  return saysNo(reply.body) ? 'success: false' : undefined;
+}
+
+function saysNo(body: string): boolean {
+  try {
+    return (Object(JSON.parse(body)) as { success?: unknown }).success === false;
+  } catch {
+    return false;
+  }
 }
 
 export function isWebPage(reply: HttpReply): boolean {

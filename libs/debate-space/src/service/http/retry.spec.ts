@@ -314,10 +314,10 @@ describe('repeating a call', () => {
       expect(service.requests).toHaveLength(1);
     });
 
-    it('leaves a walk over the users the time that the service asks for', async () => {
+    it('leaves a walk over the users the time that the service asks for, which is not part of http.totalTimeoutMs', async () => {
       const service = await scripted(({ index }) =>
         index < 2
-          ? { status: [429, 503][index] ?? 0, headers: { 'retry-after': '2' } }
+          ? { status: [429, 503][index] ?? 0, headers: { 'retry-after': '1' } }
           : { body: index === 2 ? [{ uid: 'alice' }] : [] },
       );
       const debate = await client(service, { http: { totalTimeoutMs: 1_500 } });

@@ -18,8 +18,8 @@ export interface RetryPolicy {
 
 /**
  * Who waits for the result. `call`: somebody, for `totalTimeoutMs` at most. `walk`: a loop over the users, for as long as
- * necessary: only the requests count for `totalTimeoutMs`, and not the waits before and between them. `job`: like `walk`,
- * but a job has a schedule of its own: only a request whose access token was refused is repeated.
+ * necessary: only the requests count for `totalTimeoutMs`, and not the waits before and between them, unless the service
+ * orders a pause that is longer. `job`: like `walk`, but a job has a schedule of its own: only a request whose access token was refused is repeated.
  */
 export type Caller = 'call' | 'walk' | 'job';
 
@@ -75,7 +75,8 @@ export async function retry<T>(
       if (!mayRepeat || attempts >= maxAttempts) throw failure.asError(operation, attempts, outcome);
       const backoffMs = Math.max(fullJitter(attempts, FIRST_DELAY_MS, MAX_DELAY_MS), retryAfterMs);
       delayMs = when === 'immediately' ? 0 : backoffMs;
-      if (caller === 'call' && delayMs >= leftMs()) throw late(failure).asError(operation, attempts, outcome);
+      const isTooLong = caller === 'call' ? delayMs >= leftMs() : retryAfterMs > totalTimeoutMs;
+      if (isTooLong) throw late(failure).asError(operation, attempts, outcome);
       last = failure;
     }
   }

@@ -4,7 +4,6 @@ import { promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Dispatcher, Pool } from 'undici';
 import { lazy } from '../../async/lazy.js';
-import { defaultExportOf } from '../../storage/default-export.js';
 import { proxyAuthorization, proxyFor, proxyTunnel } from './proxy.js';
 import type { HttpRequest, RawReply } from './transport.js';
 import { MAX_RESPONSE_BYTES, Unanswered } from './transport-failure.js';
@@ -35,9 +34,10 @@ interface Route {
  */
 export class UndiciSender {
   /** Loads undici's `Pool`. */
-  readonly load = lazy(
-    async () => defaultExportOf(await import('undici/lib/dispatcher/pool.js')) as typeof Pool,
-  );
+  readonly load = lazy(async () => {
+    Reflect.get(globalThis, 'Response'); // Node.js sets up its own fetch first: undici would become its dispatcher
+    return (await import('undici')).Pool;
+  });
   readonly #timeoutMs: number;
   readonly #closing = new AbortController();
   readonly #routes = new Map<string, Route>();
@@ -136,7 +136,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const body = Buffer.concat(this.#chunks, this.#bytes);
-    const decompress = DECOMPRESS.get(this.#headers['content-encoding']);
+    const encoding = this.#headers['content-encoding']?.trim().toLowerCase(); // RFC 9110, section 8.4.1
+    const decompress = DECOMPRESS.get(encoding);
     if (body.length === 0 || decompress === undefined) this.#complete(body);
     else
       decompress(body, { maxOutputLength: MAX_RESPONSE_BYTES }).then(
