@@ -142,21 +142,23 @@ describe('the storage in an LMDB file', () => {
       const storage = await start();
       await storage.commit(nothing, new Map(['a:0', 'a:1', 'a:2', 'a:3'].map((key) => [key, 'there'])));
       const kinds = [
-        { key: 'a', value: 'there', isHeld: true },
-        { key: 'b', value: undefined, isHeld: true },
-        { key: 'a', value: 'another', isHeld: false },
-        { key: 'a', value: undefined, isHeld: false },
-        { key: 'b', value: 'there', isHeld: false },
+        { family: 'a', value: 'there', isHeld: true },
+        { family: 'b', value: undefined, isHeld: true },
+        { family: 'a', value: 'another', isHeld: false },
+        { family: 'a', value: undefined, isHeld: false },
+        { family: 'b', value: 'there', isHeld: false },
       ];
-      const all = Array.from({ length: kinds.length ** 4 }, (_, n) =>
-        [0, 1, 2, 3].map((place) => kinds[Math.floor(n / kinds.length ** place) % kinds.length]),
-      );
+      type Check = (typeof kinds)[number];
+      const combined = (rest: readonly Check[][]): Check[][] =>
+        kinds.flatMap((kind) => rest.map((checks) => [kind, ...checks]));
+      const all = combined(combined(combined(combined([[]]))));
       const made = await Promise.all(
         all.map(async (checks, n) => {
-          const values = checks.map(({ key, value }, place) => [`${key}:${place}`, value] as const);
+          const values = checks.map(({ family, value }, place) => [`${family}:${place}`, value] as const);
           return storage.commit(new Map(values), new Map([[`b:made${n}`, '']]));
         }),
       );
+      expect(made).toHaveLength(625);
       expect(made).toEqual(all.map((checks) => checks.every(({ isHeld }) => isHeld)));
       expect(await storage.count('b')).toBe(made.filter(Boolean).length);
     });
