@@ -74,6 +74,10 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
   }),
   'logout-superseded': [{ type: 'logout-superseded', uid: 'alice', count: 2 }],
   'storage-degraded': [{ type: 'storage-degraded', cause: 'ENOSPC' }],
+  'storage-emptied': [
+    { type: 'storage-emptied', place: 'the table app.debate_space', problem: undefined },
+    { type: 'storage-emptied', place: undefined, problem: 'The table … could not be created (42501)' },
+  ],
   'storage-recovered': [{ type: 'storage-recovered' }],
   'erasure-requested': [{ type: 'erasure-requested', ...erasure, total: 1 }],
   'erasure-done': [{ type: 'erasure-done', ...user, outcome: 'erased', attempts: 1, loggedOut: true }],

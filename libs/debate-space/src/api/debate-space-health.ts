@@ -1,5 +1,6 @@
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import type { ServicePause } from '../service/http/service-pause.js';
+import type { FormatRow } from '../storage/format-row.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: users are served, and somebody should look. `down`: logouts do not get through. */
@@ -32,11 +33,13 @@ export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
   readonly #erasures: ErasureStorage;
   readonly #pause: ServicePause;
+  readonly #format: FormatRow;
 
-  constructor(outbox: DebateSpaceOutbox, erasures: ErasureStorage, pause: ServicePause) {
+  constructor(outbox: DebateSpaceOutbox, erasures: ErasureStorage, pause: ServicePause, format: FormatRow) {
     this.#outbox = outbox;
     this.#erasures = erasures;
     this.#pause = pause;
+    this.#format = format;
   }
 
   /** Never rejects. */
@@ -48,6 +51,8 @@ export class DebateSpaceHealth {
     const { oldestPendingMs: oldest = 0, unreadableMs = 0, parked, degraded, serviceDown } = stats;
     const problems: string[] = [];
     if (stats.unreadableMs !== undefined) problems.push('the outbox cannot be read');
+    if (this.#format.isEmptied)
+      problems.push('the storage was emptied; see: docs/operations.md, "The storage was emptied"');
     if (oldest > degradedAfterMs)
       problems.push(`the oldest logout has waited for ${Math.round(oldest / 1000)} s`);
     if (serviceDown) problems.push('the service does not take logouts');

@@ -168,7 +168,11 @@ const api = [
     const { warnings = [] } = storage;
     return new DebateSpaceOutbox({ queue, logouts, engine: options.storage, warnings, breaker });
   }),
-  construct(DebateSpaceHealth, DebateSpaceOutbox, ErasureStorage, ServicePause),
+  provide(
+    DebateSpaceHealth,
+    [DebateSpaceOutbox, ErasureStorage, ServicePause],
+    ({ format }, ...parts) => new DebateSpaceHealth(...parts, format),
+  ),
 ];
 
 /** The providers of one application, beside its `Application`. */

@@ -30,7 +30,7 @@ export interface DebateSpaceStorage {
   /** Where the rows are, for log lines: a folder, a table, the beginning of keys. */
   readonly place?: string;
 
-  /** Whether the storage has found, when it was opened, that its data had been removed. */
+  /** Whether the storage itself has noticed that its data were removed, such as a table that was there before. */
   readonly wasEmptied?: boolean;
 
   /** A key that the storage keeps beside its data, for uids at rest: used after those of the option `storageKey`. */

@@ -42,7 +42,7 @@ export class LmdbSpace implements DebateSpaceStorage {
   #closed: Promise<void> | undefined;
 
   constructor(file: LmdbFile, { key, wasEmptied, warnings }: PreparedFolder & { readonly key: string }) {
-    this.place = file.folder;
+    this.place = `the folder ${file.folder}`;
     this.key = key;
     this.wasEmptied = wasEmptied;
     this.warnings = warnings;
