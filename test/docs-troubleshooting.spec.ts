@@ -77,6 +77,10 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
     { type: 'erasure-unreadable', reference: 'GDPR-1', cause: 'it is damaged', hint: 'a hint' },
   ],
   'storage-degraded': [{ type: 'storage-degraded', cause: 'ENOSPC' }],
+  'storage-emptied': [
+    { type: 'storage-emptied', place: 'the table app.debate_space', problem: undefined },
+    { type: 'storage-emptied', place: undefined, problem: 'The table … could not be created (42501)' },
+  ],
   'storage-recovered': [{ type: 'storage-recovered' }],
   'erasure-requested': [{ type: 'erasure-requested', ...erasure, total: 1 }],
   'erasure-done': [{ type: 'erasure-done', ...user, outcome: 'erased', attempts: 1, loggedOut: true }],

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { execFile, execFileSync } from 'node:child_process';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { StorageError } from '../libs/debate-space/src/errors.js';
 import { lmdbStorage } from '../libs/debate-space/src/storage/lmdb/lmdb-storage.js';
+import { versionOf } from '../libs/debate-space/src/storage/lmdb/conditional-write.js';
 import { NOTE_MS, type StoredClock } from '../libs/debate-space/src/storage/lmdb/lmdb-clock.js';
 import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
 
@@ -69,6 +70,8 @@ describe('the storage in an LMDB file', () => {
     }
   }
   const transactions = () => inside((_, file) => (file.getStats() as { lastTxnId: number }).lastTxnId);
+  const putClock = (meta: Database<unknown, string>, clock: StoredClock) =>
+    meta.put('clock', clock, versionOf(JSON.stringify(clock)));
   const storedClock = () => inside((meta) => meta.get('clock') as StoredClock);
 
   describe('on the disk', () => {
@@ -134,6 +137,48 @@ describe('the storage in an LMDB file', () => {
     });
   });
 
+  describe('with several checks', () => {
+    it('makes a commit exactly when all of them hold, in every combination', async () => {
+      const storage = await start();
+      await storage.commit(nothing, new Map(['a:0', 'a:1', 'a:2', 'a:3'].map((key) => [key, 'there'])));
+      const kinds = [
+        { family: 'a', value: 'there', isHeld: true },
+        { family: 'b', value: undefined, isHeld: true },
+        { family: 'a', value: 'another', isHeld: false },
+        { family: 'a', value: undefined, isHeld: false },
+        { family: 'b', value: 'there', isHeld: false },
+      ];
+      type Check = (typeof kinds)[number];
+      const combined = (rest: readonly Check[][]): Check[][] =>
+        kinds.flatMap((kind) => rest.map((checks) => [kind, ...checks]));
+      const all = combined(combined(combined(combined([[]]))));
+      const made = await Promise.all(
+        all.map(async (checks, n) => {
+          const values = checks.map(({ family, value }, place) => [`${family}:${place}`, value] as const);
+          return storage.commit(new Map(values), new Map([[`b:made${n}`, '']]));
+        }),
+      );
+      expect(made).toHaveLength(625);
+      expect(made).toEqual(all.map((checks) => checks.every(({ isHeld }) => isHeld)));
+      expect(await storage.count('b')).toBe(made.filter(Boolean).length);
+    });
+
+    it.each([0, 199, 200, 201, 1_000])(
+      'makes no part of a commit of 1,001 when number %d fails',
+      async (n) => {
+        const storage = await start();
+        const checks = new Map<string, string | undefined>(
+          [...numbered(1_001).keys()].map((key) => [key, undefined]),
+        );
+        const changes = numbered(1_001);
+        expect(await storage.commit(new Map([...checks, [`a:${n}`, 'x']]), changes)).toBe(false);
+        expect(await storage.count('a')).toBe(0);
+        expect(await storage.commit(checks, changes)).toBe(true);
+        expect(await storage.count('a')).toBe(1_001);
+      },
+    );
+  });
+
   describe('of several processes', () => {
     it('loses no increment, and has one clock and one key', async () => {
       const [node, program] = programOf('storage-increments.mjs', path, '200');
@@ -157,6 +202,36 @@ describe('the storage in an LMDB file', () => {
       const first = storage.get(['a:count']);
       execFileSync(node, program);
       expect([before, first, storage.get(['a:count'])]).toEqual([0, [undefined], ['3']]);
+    });
+  });
+
+  describe('in a folder', () => {
+    it('that was there before and is open to others warns of that', async () => {
+      await mkdir(inFolder('.'), { recursive: true });
+      await chmod(inFolder('.'), 0o777);
+      expect((await start()).warnings).toEqual([
+        {
+          problem: expect.stringMatching(/app is open to other users of this machine \(mode 0777\)$/),
+          hint: expect.stringMatching(/^chmod 700 .*app$/),
+        },
+      ]);
+    });
+
+    it('of its owner warns of nothing', async () => {
+      expect((await start()).warnings).toEqual([]);
+    });
+  });
+
+  describe('says that its data were removed', () => {
+    it.each([
+      ['is new', false, () => rm(inFolder('.'), { recursive: true })],
+      ['is as it was', false, () => undefined],
+      ['has an empty file', true, () => truncate(inFolder('data.mdb'), 0)],
+      ['has its key only', true, () => rm(inFolder('data.mdb'))],
+    ])('when the folder %s: %s', async (_, wasEmptied, change) => {
+      await (await start()).close();
+      await change();
+      expect((await start()).wasEmptied).toBe(wasEmptied);
     });
   });
 
@@ -195,7 +270,7 @@ describe('the storage in an LMDB file', () => {
     async function restartMachine(ago: number): Promise<void> {
       await inside(async (meta) => {
         const clock = meta.get('clock') as StoredClock;
-        await meta.put('clock', { ...clock, boot: 'another', seen: clock.seen - ago }, 1);
+        await putClock(meta, { ...clock, boot: 'another', seen: clock.seen - ago });
       });
     }
     function moveDate(ms: number): void {
@@ -241,7 +316,7 @@ describe('the storage in an LMDB file', () => {
       const moved = await reopened(() =>
         inside(async (meta) => {
           const clock = meta.get('clock') as StoredClock;
-          await meta.put('clock', { ...clock, offset: clock.offset - DAY }, 1); // a monotonic clock that has gone back
+          await putClock(meta, { ...clock, offset: clock.offset - DAY }); // a monotonic clock that has gone back
         }),
       );
       expect(moved).toBeGreaterThanOrEqual(-5);
@@ -289,13 +364,14 @@ describe('the storage in an LMDB file', () => {
     });
 
     it.each([
-      ['a newer version', 3],
+      ['a newer version', 4],
+      ['an older version', 2],
       ['the outbox of an older version', 1],
     ])('says so of %s, and leaves it as it is', async (_, format) => {
       await (await start()).close();
       await inside((meta) => meta.put('format', format, 9));
       const before = await readFile(inFolder('data.mdb'));
-      const pattern = new RegExp(`another version.*format ${format}, .*knows 2.*deliver what waits`);
+      const pattern = new RegExp(`another version.*format ${format}, .*knows 3.*deliver what waits`);
       expect(await refusal()).toMatchObject(saying(pattern));
       expect(before.equals(await readFile(inFolder('data.mdb')))).toBe(true);
     });
@@ -327,7 +403,7 @@ describe('the storage in an LMDB file', () => {
     };
 
     it.each([
-      ['of its own name', 'app', /another version.*format 1, .*knows 2.*hint: deliver what waits/],
+      ['of its own name', 'app', /another version.*format 1, .*knows 3.*hint: deliver what waits/],
       [
         'of a former name',
         'former',
@@ -344,6 +420,38 @@ describe('the storage in an LMDB file', () => {
     it('says nothing of other folders in the same place', async () => {
       await formerOutbox('somebody-elses');
       await expect(start({ formerNamespaces: ['former', 'app'] })).resolves.toBeDefined();
+    });
+
+    const PAGE = 4096;
+    /** How many bytes of the file LMDB has used. */
+    const used = () =>
+      inside((_, file) => {
+        const { lastPageNumber, pageSize } = file.getStats() as Record<'lastPageNumber' | 'pageSize', number>;
+        return (lastPageNumber + 1) * pageSize;
+      });
+
+    it.each([100, PAGE, 2 * PAGE - 1, 2 * PAGE, 3 * PAGE, 'the last page in use'])(
+      'says so of a file that is cut off at %s bytes',
+      async (where) => {
+        const storage = await start();
+        await storage.commit(nothing, numbered(10_000));
+        await storage.close();
+        const size = typeof where === 'number' ? where : (await used()) - PAGE;
+        await truncate(inFolder('data.mdb'), size);
+        // In a process of its own, since LMDB would end this one.
+        const { stdout } = await promisify(execFile)(...programOf('storage-refusal.mjs', path));
+        expect(JSON.parse(stdout)).toMatchObject(
+          saying(/data\.mdb is cut off.*hint: restore the folder from a backup, or move it away/),
+        );
+      },
+    );
+
+    it('opens a file of which only reserved space is cut off', async () => {
+      const storage = await start();
+      await storage.commit(nothing, numbered(1_000));
+      await storage.close();
+      await truncate(inFolder('data.mdb'), await used());
+      expect(await (await start()).count('a')).toBe(1_000);
     });
 
     it('says so of a file that is none of LMDB', async () => {

@@ -170,6 +170,36 @@ postgresServer.describe('the storage in Postgres', () => {
     expect((await open(queryOf(own))).warnings).toEqual([]);
   });
 
+  describe('its table, dropped while it is open,', () => {
+    it('is made again by the first of many calls, and noticed', async () => {
+      const storage = await open();
+      await storage.commit(none, values(['row:a', '1']));
+      expect(storage.wasEmptied).toBe(false);
+      await pool.query('DROP TABLE debate_space');
+      const [found, rows, made] = await Promise.all([
+        storage.get(['row:a']),
+        storage.range('row:', 'row:b', { limit: 9 }),
+        storage.commit(none, values(['row:c', '1'])),
+      ]);
+      expect([found, rows, made, storage.wasEmptied]).toEqual([[undefined], [], true, true]);
+      expect(await storage.get(['row:c'])).toEqual(['1']);
+    });
+
+    it('is named in the error when the role may not make it', async () => {
+      await open();
+      await pool.query('GRANT SELECT, INSERT, UPDATE, DELETE ON debate_space TO PUBLIC');
+      await pool.query(`CREATE ROLE guest_${databases} LOGIN`);
+      const storage = await open(queryOf(poolAs(`guest_${databases}`)));
+      await pool.query('DROP TABLE debate_space');
+      await expect(storage.get(['row:a'])).rejects.toMatchObject({
+        problem: expect.stringMatching(
+          /^The table "public"\."debate_space" of postgresStorage is missing and could not be created \(42501\)$/,
+        ),
+        hint: expect.stringContaining('postgresMigration'),
+      });
+    });
+  });
+
   describe('its set-up', () => {
     it('is made once when many processes start at the same time', async () => {
       const connections = await Promise.all(Array.from({ length: 8 }, async () => pool.connect()));
@@ -477,9 +507,9 @@ postgresServer.describe('the storage in Postgres', () => {
 
     it('names the cause of a failure, and nothing of what was sent', async () => {
       const storage = await open();
-      await pool.query('DROP TABLE debate_space');
+      await pool.query('ALTER TABLE debate_space RENAME COLUMN value TO another');
       const error = await Promise.resolve(storage.get(['row:of-a-user'])).catch((caught: unknown) => caught);
-      expect(String(error)).toMatch(/Postgres failed \(42P01: no such table\)/);
+      expect(String(error)).toMatch(/Postgres failed \(42703\)/);
       expect(JSON.stringify([error, String(error)])).not.toMatch(/of-a-user/);
     });
 

@@ -14,7 +14,7 @@ import { storageKinds, type StorageKind } from './storage-engines.js';
 /** What the plugin tells a storage about an application. */
 export const storageContext: StorageContext = {
   namespace: 'app',
-  families: [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'],
+  families: [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session', 'format'],
   contained: (work) => {
     work();
   },

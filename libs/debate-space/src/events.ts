@@ -83,6 +83,17 @@ export type DebateSpaceEvent =
   | { readonly type: 'storage-degraded'; readonly cause: string }
   /** The outbox has everything again. */
   | { readonly type: 'storage-recovered' }
+  /**
+   * What the storage had accepted is gone: logouts and erasures that waited, receipts, history. Once in each process that
+   * notices it; {@link DebateSpaceHealth} reports `degraded` until the process restarts.
+   */
+  | {
+      readonly type: 'storage-emptied';
+      /** A folder, a table, the beginning of keys. */
+      readonly place: string | undefined;
+      /** Why the storage does not work again by itself. */
+      readonly problem: string | undefined;
+    }
   /** So many logouts are not sent any more, because the user has logged in again (`logout.onRelogin: 'drop'`). */
   | { readonly type: 'logout-superseded'; readonly uid: string; readonly count: number }
   /** So many users are to be erased; they are durable. */

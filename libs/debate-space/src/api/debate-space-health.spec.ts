@@ -8,7 +8,6 @@ const empty: OutboxStats = {
   durable: false,
   degraded: false,
   serviceDown: false,
-  held: 0,
   pending: 0,
   parked: 0,
 };
@@ -26,7 +25,7 @@ async function healthOf({ stats, overdueMs, stalledMs }: Parts = {}) {
   const outbox = { stats: stats ?? (() => Promise.resolve(empty)) } as DebateSpaceOutbox;
   const erasures = { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)) } as ErasureStorage;
   const runner = stalledMs === undefined ? undefined : { stalledMs };
-  return new DebateSpaceHealth(outbox, erasures, { leftMs: 0 } as ServicePause, runner);
+  return new DebateSpaceHealth(outbox, erasures, { leftMs: 0 } as ServicePause, { isEmptied: false }, runner);
 }
 
 class HealthCheckError extends Error {

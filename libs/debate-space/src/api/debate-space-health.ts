@@ -3,6 +3,7 @@ import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import { CALL_TIMEOUT_MS } from '../logout/queue/pending-writes.js';
 import type { ServicePause } from '../service/http/service-pause.js';
+import type { FormatRow } from '../storage/format-row.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: somebody should look; a service that is away is no more than that. `down`: this app does not do its part. */
@@ -36,6 +37,7 @@ export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
   readonly #erasures: ErasureStorage;
   readonly #pause: ServicePause;
+  readonly #format: Pick<FormatRow, 'isEmptied'>;
   readonly #runner: Pick<JobRunner, 'stalledMs'> | undefined;
 
   /** @param runner absent in a process without a worker */
@@ -43,11 +45,13 @@ export class DebateSpaceHealth {
     outbox: DebateSpaceOutbox,
     erasures: ErasureStorage,
     pause: ServicePause,
+    format: Pick<FormatRow, 'isEmptied'>,
     runner?: Pick<JobRunner, 'stalledMs'>,
   ) {
     this.#outbox = outbox;
     this.#erasures = erasures;
     this.#pause = pause;
+    this.#format = format;
     this.#runner = runner;
   }
 
@@ -67,6 +71,8 @@ export class DebateSpaceHealth {
     if (unreadableMs !== undefined) problems.push('the outbox cannot be read');
     else if (stalledMs > degradedAfterMs)
       problems.push('the jobs of this process do not run; see the log, then restart the app');
+    if (this.#format.isEmptied)
+      problems.push('the storage was emptied; see: docs/operations.md, "The storage was emptied"');
     if (oldest > degradedAfterMs)
       problems.push(`the oldest logout has waited for ${Math.round(oldest / 1000)} s`);
     if (serviceDown) problems.push('the service does not take logouts');

@@ -9,6 +9,7 @@ import { optionProblem } from '../options/option-problem.js';
 import { SecretKeyError } from '../secrets/secret-key-provider.js';
 import type { SecretSource, Secret } from '../secrets/secret.js';
 import { uidCipher, type UidCipher } from '../secrets/uid-cipher.js';
+import type { FormatRow } from '../storage/format-row.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import { namespaceOf, openStorage } from './open-storage.js';
 import type { ResolvedOptions } from './resolve-options.js';
@@ -29,6 +30,7 @@ export class Application {
     readonly storage: DebateSpaceStorage,
     /** Of the uids in the storage: the first one encrypts and hashes, all of them decrypt and find. */
     readonly storageKeys: readonly Secret[],
+    readonly format: FormatRow,
   ) {
     setMaxListeners(0, this.shutdown.signal); // every call that is under way listens
     this.uids = uidCipher(storageKeys, namespaceOf(options.applicationName));
@@ -44,10 +46,10 @@ export class Application {
     const events = new Subject<DebateSpaceEvent>();
     const emit = events.next.bind(events);
     const containment = new Containment(emit);
-    const { storage, keys } = await openStorage(options, (work) => {
+    const { storage, keys, format } = await openStorage(options, (work) => {
       containment.run('storage', work);
     });
-    return new Application(options, logger, events, emit, secretKey, storage, keys);
+    return new Application(options, logger, events, emit, secretKey, storage, keys, format);
   }
 }
 

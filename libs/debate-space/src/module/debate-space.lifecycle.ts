@@ -63,6 +63,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     this.#containment.run('start', () => {
       if (this.application.options.worker) this.runner.start();
       this.detector.start();
+      this.application.format.start(this.application.emit);
     });
   }
 
@@ -89,6 +90,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   async onApplicationShutdown(): Promise<void> {
     this.#platform?.detach();
     clearTimeout(this.#loading);
+    this.application.format.stop();
     await this.shutdown.run();
   }
 

@@ -80,6 +80,10 @@ export class EventLog {
       'error',
       `the outbox does not take logouts (${cause}); they are delivered from memory, which a crash would lose`,
     ],
+    'storage-emptied': ({ place = 'its place', problem }) => [
+      'error',
+      `the storage was emptied: the logouts and erasures that waited in ${place} are lost${problem === undefined ? '' : `; ${problem}`}; hint: see "The storage was emptied" in docs/operations.md, then restart the app`,
+    ],
     'storage-recovered': () => ['log', 'the outbox takes logouts again'],
     'shutdown-incomplete': ({ pending, lost }) =>
       lost

@@ -6,9 +6,10 @@ import { optionProblem } from '../options/option-problem.js';
 import { QUEUE_FAMILIES } from '../logout/queue/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
+import { FORMAT_FAMILY, FormatRow } from '../storage/format-row.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 
-const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session'];
+const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session', FORMAT_FAMILY];
 const UNDELIVERED = optionProblem(
   'worker',
   'is false, and nobody would ever deliver what is in memory',
@@ -20,6 +21,7 @@ export interface OpenStorage {
   readonly storage: DebateSpaceStorage;
   /** Of the uids in it. The first one encrypts and hashes, all of them decrypt and find. */
   readonly keys: readonly Secret[];
+  readonly format: FormatRow;
 }
 
 /**
@@ -37,13 +39,18 @@ export async function openStorage(
     keyedHash(key, 'application', applicationName),
   );
   const storage = await engine.open({ namespace, formerNamespaces, families: FAMILIES, contained });
-  // The storage's own key is the last one: an application that brings a key still reads what is there.
-  const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());
-  const keys = new Set(storageKey.map((key) => key.reveal()));
-  if (own !== undefined) keys.add(own);
-  if (keys.size > 0) return { storage, keys: [...keys].map((key) => new Secret(key)) };
-  await storage.close();
-  throw new DebateSpaceOptionsError([KEYLESS]);
+  try {
+    // The storage's own key is the last one: an application that brings a key still reads what is there.
+    const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());
+    const keys = new Set(storageKey.map((key) => key.reveal()));
+    if (own !== undefined) keys.add(own);
+    if (keys.size === 0) throw new DebateSpaceOptionsError([KEYLESS]);
+    const format = await FormatRow.open(storage);
+    return { storage, keys: [...keys].map((key) => new Secret(key)), format };
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
 }
 
 /** The name of the application, so that a rotated key hides nothing; one of other characters has a hash at its end. */

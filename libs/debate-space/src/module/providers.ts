@@ -170,8 +170,8 @@ const api = [
   provide(
     DebateSpaceHealth,
     [DebateSpaceOutbox, ErasureStorage, ServicePause, JobRunner],
-    ({ options: { worker } }, outbox, storage, pause, runner) =>
-      new DebateSpaceHealth(outbox, storage, pause, worker ? runner : undefined),
+    ({ options: { worker }, format }, outbox, storage, pause, runner) =>
+      new DebateSpaceHealth(outbox, storage, pause, format, worker ? runner : undefined),
   ),
 ];
 

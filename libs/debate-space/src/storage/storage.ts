@@ -27,6 +27,12 @@ export interface DebateSpaceStorage {
   /** For the boot log, and for the command line's doctor. */
   readonly warnings?: readonly StorageWarning[];
 
+  /** Where the rows are, for log lines: a folder, a table, the beginning of keys. */
+  readonly place?: string;
+
+  /** Whether the storage itself has noticed that its data were removed, such as a table that was there before. */
+  readonly wasEmptied?: boolean;
+
   /** A key that the storage keeps beside its data, for uids at rest: used after those of the option `storageKey`. */
   readonly key?: string;
 

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { monotonicMs } from '../monotonic-clock.js';
 
+/** The row of {@link StoredClock}. */
+export const CLOCK = 'clock';
 /** A commit notes the time in the file when the last note is older. */
 export const NOTE_MS = 60_000;
 /** A machine whose clock has moved on by more was not off for that long: its clock is wrong. */

@@ -1,9 +1,17 @@
-import type { Database, RootDatabase } from 'lmdb';
+import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
 import type { Families } from '../families.js';
 import { MonotonicClock } from '../monotonic-clock.js';
-import type { DebateSpaceStorage, RangeOptions, StorageRow, StorageValues } from '../storage.js';
-import { NOTE_MS, type StoredClock } from './lmdb-clock.js';
+import type {
+  DebateSpaceStorage,
+  RangeOptions,
+  StorageRow,
+  StorageValues,
+  StorageWarning,
+} from '../storage.js';
+import { conditionalWrite, type LmdbRow, type LmdbRows } from './conditional-write.js';
+import type { PreparedFolder } from './data-file.js';
+import { CLOCK, NOTE_MS, type StoredClock } from './lmdb-clock.js';
 import type { ReservedSpace } from './reserved-space.js';
 
 /** Of Linux and macOS; LMDB gives the number only. */
@@ -14,8 +22,8 @@ const FORBIDDEN = new Set<unknown>(['EACCES', 'EPERM', 'EROFS']);
 interface LmdbFile {
   readonly folder: string;
   readonly root: RootDatabase;
-  readonly rows: Families<Database<string, string>>;
-  readonly meta: Database<unknown, string>;
+  readonly rows: Families<LmdbRows>;
+  readonly meta: LmdbRows;
   readonly clock: StoredClock;
   readonly space: ReservedSpace;
   readonly close: () => Promise<void>;
@@ -23,15 +31,21 @@ interface LmdbFile {
 
 /** An open file. Nothing reaches LMDB after {@link close}: LMDB would end the process. */
 export class LmdbSpace implements DebateSpaceStorage {
+  readonly place: string;
   readonly key: string;
+  readonly wasEmptied: boolean;
+  readonly warnings: readonly StorageWarning[];
   readonly #file: LmdbFile;
   readonly #clock: MonotonicClock;
   readonly #commits = new Set<Promise<boolean>>();
   #seen: number;
   #closed: Promise<void> | undefined;
 
-  constructor(file: LmdbFile, key: string) {
+  constructor(file: LmdbFile, { key, wasEmptied, warnings }: PreparedFolder & { readonly key: string }) {
+    this.place = `the folder ${file.folder}`;
     this.key = key;
+    this.wasEmptied = wasEmptied;
+    this.warnings = warnings;
     this.#file = file;
     this.#clock = new MonotonicClock(file.clock.offset);
     this.#seen = file.clock.seen;
@@ -60,18 +74,17 @@ export class LmdbSpace implements DebateSpaceStorage {
     const isNew = absent.some(([key]) => changes.get(key) !== undefined);
     const seen = this.now();
     const isNoted = seen < this.#seen + NOTE_MS;
+    const note: readonly LmdbRow[] = isNoted ? [] : [[meta, CLOCK, JSON.stringify({ ...clock, seen })]];
+    const inRows = ([key, value]: readonly [string, string | undefined]): LmdbRow => [
+      rows.of(key),
+      key,
+      value,
+    ];
     const { lastPageNumber, pageSize } = root.getStats() as Record<'lastPageNumber' | 'pageSize', number>;
-    // Holds the lock of the file: it must be short.
-    const change = (): boolean => {
-      for (const [key, value] of checks) if (rows.of(key).get(key) !== value) return false;
-      for (const [key, value] of changes)
-        void (value === undefined ? rows.of(key).remove(key) : rows.of(key).put(key, value));
-      if (!isNoted) void meta.put('clock', { ...clock, seen }, 1);
-      return true;
-    };
     try {
       const giveBack = space.take((lastPageNumber + 1) * pageSize, changes, isNew);
-      const commit = root.transaction(change).finally(giveBack);
+      const written = [...[...changes].map(inRows), ...note];
+      const commit = conditionalWrite(root, meta, [...checks].map(inRows), written).finally(giveBack);
       this.#commits.add(commit);
       const isMade = await commit.finally(() => this.#commits.delete(commit));
       if (isMade && !isNoted) this.#seen = seen;

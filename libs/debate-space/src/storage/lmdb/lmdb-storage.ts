@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
-import { mkdir, open as openFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
 import { Families } from '../families.js';
 import type { StorageContext, StorageEngine } from '../storage.js';
+import { prepareFolder } from './data-file.js';
 import { makeKeyFile, readKeyFile } from './key-file.js';
-import { bootId, continuedClock, type StoredClock } from './lmdb-clock.js';
+import { conditionalWrite, ROWS, type LmdbRow, type LmdbRows } from './conditional-write.js';
+import { bootId, CLOCK, continuedClock, type StoredClock } from './lmdb-clock.js';
 import { causeOf, LmdbSpace, storageError } from './lmdb-space.js';
 import { ReservedSpace } from './reserved-space.js';
 
@@ -19,9 +20,7 @@ export interface LmdbStorageOptions {
   readonly path: string;
 }
 
-const FORMAT = 2;
-const PROBE_BYTES = 256 * 1024; // more than a new file takes
-const MAGIC = { at: 24, value: 0xbeefc0de }; // in LMDB's first page
+const FORMAT = '3';
 const SETTINGS = {
   noSubdir: false,
   maxDbs: 64,
@@ -65,8 +64,7 @@ async function openSpace(path: string, context: StorageContext): Promise<LmdbSpa
   }
   let close: (() => Promise<void>) | undefined;
   try {
-    await prepare(folder);
-    const boot = await bootId();
+    const { wasEmptied, warnings } = await prepareFolder(folder);
     const known = shared.get(folder);
     const file = known ?? { root: open(folder, SETTINGS), space: new ReservedSpace(folder), users: 0 };
     shared.set(folder, file);
@@ -76,41 +74,42 @@ async function openSpace(path: string, context: StorageContext): Promise<LmdbSpa
       if (file.users === 0 && shared.delete(folder)) await file.root.close();
     };
     file.space.take(0, new Map(), false);
-    const content = await file.root.transaction(() => {
-      const meta = file.root.openDB<unknown, string>('meta', { encoding: 'json', useVersions: true });
-      const format = meta.get('format');
-      if (format === undefined) makeKeyFile(folder);
-      else if (format !== FORMAT) {
-        throw new StorageError(
-          `${folder} was written by another version of nestjs-debate-space (format ${JSON.stringify(format)}, this version knows ${FORMAT})`,
-          'deliver what waits there with that version, or give another path',
-        );
-      }
-      const openRows = (name: string) => file.root.openDB<string, string>(name, { encoding: 'string' });
-      const rows = new Families(families, openRows);
-      const stored = meta.get('clock') as StoredClock | undefined;
-      const clock = continuedClock(stored, boot);
-      if (clock !== stored) void meta.put('clock', clock, 1);
-      if (!stored) void meta.put('format', FORMAT, 1);
-      return { meta, rows, clock };
-    });
-    return new LmdbSpace({ folder, ...file, ...content, close }, readKeyFile(folder));
+    const meta = file.root.openDB<string, string>('meta', ROWS);
+    const clock = await enter(folder, file.root, meta);
+    const rows = new Families(families, (name) => file.root.openDB<string, string>(name, ROWS));
+    const more = { wasEmptied, warnings, key: readKeyFile(folder) };
+    return new LmdbSpace({ folder, ...file, meta, rows, clock, close }, more);
   } catch (error) {
     await close?.();
     throw storageError(`lmdbStorage() cannot use ${folder}`, await causeOf(error));
   }
 }
 
-/** Finds what LMDB reports in riddles, or does not survive: a full disk, a file that is none of its own. */
-async function prepare(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const data = join(folder, 'data.mdb');
-  if (!existsSync(data)) {
-    const probe = join(folder, `probe-${process.pid}`);
-    await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
-    return;
+/** Makes what a new file needs, and continues the clock of one that is there. */
+async function enter(folder: string, root: RootDatabase, meta: LmdbRows): Promise<StoredClock> {
+  const boot = await bootId();
+  for (;;) {
+    root.resetReadTxn();
+    const format = meta.get('format');
+    if (format === undefined) makeKeyFile(folder);
+    else if (format !== FORMAT) {
+      throw new StorageError(
+        `${folder} was written by another version of nestjs-debate-space (format ${format}, this version knows ${FORMAT})`,
+        'deliver what waits there with that version, or give another path',
+      );
+    }
+    const text = meta.get(CLOCK);
+    const stored = text === undefined ? undefined : (JSON.parse(text) as StoredClock);
+    const clock = continuedClock(stored, boot);
+    if (format !== undefined && clock === stored) return clock;
+    const before: LmdbRow[] = [
+      [meta, 'format', format],
+      [meta, CLOCK, text],
+    ];
+    const after: LmdbRow[] = [
+      [meta, 'format', FORMAT],
+      [meta, CLOCK, JSON.stringify(clock)],
+    ];
+    if (await conditionalWrite(root, meta, before, after)) return clock;
   }
-  const file = await openFile(data, 'r+');
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0).finally(() => file.close());
-  if (bytesRead > 0 && buffer.readUInt32LE(MAGIC.at) !== MAGIC.value) throw new Error('MDB_INVALID');
 }

@@ -26,6 +26,10 @@ export interface PostgresStorageOptions {
 
 const COUNT_IS_GOOD_FOR_MS = 1_000;
 const MAX_REPEAT_DELAY_MS = 50;
+/** A serialization failure, a deadlock. */
+const REPEATABLE = new Set<unknown>(['40001', '40P01']);
+/** There is no such table, or no such schema. */
+const MISSING = new Set<unknown>(['42P01', '3F000']);
 
 /**
  * Keeps everything in one table of Postgres 12 or later, through the host's own connection. When the table is missing,
@@ -46,16 +50,22 @@ export function postgresStorage(options: PostgresStorageOptions): StorageEngine 
 
 /** A storage of which a commit can be part of the host's own transaction. */
 export class PostgresStorage extends PostgresRows implements DebateSpaceStorage {
+  readonly place: string;
   readonly #calls: ServerCalls;
+  readonly #statements: Statements;
   readonly #clock = new ServerClock(() => this.time());
   readonly #counts = new Map<string, { readonly at: number; readonly count: Promise<number> }>();
   warnings: readonly StorageWarning[] = [];
 
-  private constructor({ query, table }: PostgresStorageOptions, namespace: string, calls: ServerCalls) {
+  private constructor(options: PostgresStorageOptions, namespace: string, calls: ServerCalls) {
+    const names = postgresTable(options.table);
+    const statements = new Statements(options);
     const call: PostgresCall = (text, values, read) =>
-      calls.run(async (isLate) => read(await repeated(() => query(text, values), isLate)));
-    super(call, postgresTable(table), `${namespace}:`);
+      calls.run(async (isLate) => read(await statements.run(text, values, isLate)));
+    super(call, names, `${namespace}:`);
+    this.place = `the table ${names.table}`;
     this.#calls = calls;
+    this.#statements = statements;
   }
 
   /** @internal */
@@ -72,6 +82,10 @@ export class PostgresStorage extends PostgresRows implements DebateSpaceStorage 
     }));
     await storage.#clock.start(context.contained);
     return storage;
+  }
+
+  get wasEmptied(): boolean {
+    return this.#statements.hasMissedTable;
   }
 
   /** Postgres counts row by row, 40,000 in about 20 ms: a count is kept for a second. */
@@ -103,23 +117,44 @@ export class PostgresStorage extends PostgresRows implements DebateSpaceStorage 
   }
 }
 
+/** Statements on the host's connection. A table that was dropped is made again, and the statement is repeated. */
+class Statements {
+  hasMissedTable = false;
+  #settingUp: Promise<void> | undefined;
+
+  constructor(private readonly options: PostgresStorageOptions) {}
+
+  async run(text: string, values: string[], isLate: () => boolean): Promise<unknown> {
+    const work = (): Promise<unknown> => this.options.query(text, values);
+    try {
+      return await repeated(work, isLate);
+    } catch (error) {
+      if (isLate() || !hasState(error, MISSING)) throw error;
+      this.hasMissedTable = true;
+      this.#settingUp ??= setUp(this.options).finally(() => (this.#settingUp = undefined));
+      await this.#settingUp;
+      return repeated(work, isLate);
+    }
+  }
+}
+
 /** Repeats what Postgres has undone because of others. */
 async function repeated<T>(work: () => Promise<T>, isLate: () => boolean): Promise<T> {
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if (isLate() || !isRepeatable(error)) throw error;
+      if (isLate() || !hasState(error, REPEATABLE)) throw error;
       await sleep(Math.random() * MAX_REPEAT_DELAY_MS);
     }
   }
 }
 
-/** A serialization failure or a deadlock. The code is looked for wherever a driver or an ORM keeps it. */
-function isRepeatable(error: unknown, depth = 4): boolean {
+/** The code is looked for wherever a driver or an ORM keeps it. */
+function hasState(error: unknown, states: ReadonlySet<unknown>, depth = 4): boolean {
   const { meta, cause, driverAdapterError, originalCode, code } = Object(error) as Record<string, unknown>;
-  if ([originalCode, code].some((state) => state === '40001' || state === '40P01')) return true;
-  return depth > 0 && [meta, cause, driverAdapterError].some((inner) => isRepeatable(inner, depth - 1));
+  if ([originalCode, code].some((state) => states.has(state))) return true;
+  return depth > 0 && [meta, cause, driverAdapterError].some((inner) => hasState(inner, states, depth - 1));
 }
 
 async function setUp({ query, table }: PostgresStorageOptions): Promise<void> {
@@ -127,7 +162,7 @@ async function setUp({ query, table }: PostgresStorageOptions): Promise<void> {
     await query(postgresMigration({ table }), []);
   } catch (error) {
     throw new StorageError(
-      `The table of postgresStorage is missing and could not be created (${reasonOf(error)})`,
+      `The table ${postgresTable(table).table} of postgresStorage is missing and could not be created (${reasonOf(error)})`,
       'run the SQL of postgresMigration({ table }) as a migration, by a role that may create tables in its schema, and grant this role SELECT, INSERT, UPDATE, DELETE on the table',
     );
   }

@@ -47,6 +47,7 @@ class RedisStorage implements DebateSpaceStorage {
   readonly #calls: ServerCalls;
   readonly #clock = new ServerClock(() => this.#run(TIME, [], timeOf));
   #commits = 0;
+  readonly place: string;
   warnings: readonly StorageWarning[] = [];
 
   private constructor(
@@ -55,6 +56,7 @@ class RedisStorage implements DebateSpaceStorage {
   ) {
     this.#send = sendCommand;
     this.#prefix = prefix;
+    this.place = `the keys ${prefix}:{${name}}:…`;
     // The braces put all keys into one slot of a Cluster.
     this.#keys = ['values', 'names', `commits:${randomUUID()}`].map((key) => `${prefix}:{${name}}:${key}`);
     const hint =

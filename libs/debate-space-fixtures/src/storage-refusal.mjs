@@ -1,0 +1,12 @@
+// A process that opens an lmdb storage and prints why it cannot.
+import { lmdbStorage } from '../../debate-space/src/storage/lmdb/lmdb-storage.js';
+
+const [path] = process.argv.slice(2);
+const context = { namespace: 'app', families: ['a', 'b'], contained: (work) => work() };
+const opened = await lmdbStorage({ path })
+  .open(context)
+  .then(
+    (storage) => storage.range('a:', 'a;', { limit: 10_000 }),
+    ({ name, message }) => ({ name, message }),
+  );
+console.log(JSON.stringify(opened));

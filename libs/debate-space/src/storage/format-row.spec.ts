@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { StorageError } from '../errors.js';
+import type { DebateSpaceEvent } from '../events.js';
+import { FORMAT_FAMILY, FormatRow } from './format-row.js';
+import { MemoryStorage } from './memory-storage.js';
+import type { DebateSpaceStorage } from './storage.js';
+
+const KEY = 'format:';
+const none = new Map<string, string | undefined>();
+
+describe('the format row', () => {
+  let storage: DebateSpaceStorage;
+  const started: FormatRow[] = [];
+  beforeEach(() => {
+    jest.useFakeTimers();
+    storage = new MemoryStorage({ families: [FORMAT_FAMILY] });
+  });
+  afterEach(() => {
+    for (const row of started.splice(0)) row.stop();
+    jest.useRealTimers();
+  });
+
+  /** A process that looks, and its events. */
+  async function newProcess(): Promise<{ row: FormatRow; events: DebateSpaceEvent[] }> {
+    const row = await FormatRow.open(storage);
+    const events: DebateSpaceEvent[] = [];
+    started.push(row);
+    row.start((event) => events.push(event));
+    return { row, events };
+  }
+  const looks = (count = 1) => jest.advanceTimersByTimeAsync(1_500 * count);
+  const put = (value: string | undefined) => storage.commit(none, new Map([[KEY, value]]));
+  const stored = async () => (await storage.get([KEY]))[0];
+  const emptied = { type: 'storage-emptied', place: undefined, problem: undefined };
+
+  it('is written when a storage is opened for the first time, and stays', async () => {
+    await FormatRow.open(storage);
+    const first = await stored();
+    expect(JSON.parse(first ?? '')).toEqual({ v: 1, id: expect.any(String) });
+    await FormatRow.open(storage);
+    expect(await stored()).toBe(first);
+  });
+
+  it('refuses the start when a newer version has written it', async () => {
+    await put('{"v":2,"id":"x"}');
+    await expect(FormatRow.open(storage)).rejects.toMatchObject({
+      name: 'StorageError',
+      message: expect.stringMatching(/newer version.*format 2, this version knows 1.*hint: install that/),
+    });
+  });
+
+  it('says nothing while it is there', async () => {
+    const { row, events } = await newProcess();
+    await looks(10);
+    expect([row.isEmptied, events]).toEqual([false, []]);
+  });
+
+  it('says once that the storage was emptied, and is written again', async () => {
+    const { row, events } = await newProcess();
+    const before = await stored();
+    await put(undefined);
+    await looks();
+    expect([row.isEmptied, events]).toEqual([true, [emptied]]);
+    expect(await stored()).not.toBe(before);
+    await put(undefined);
+    await looks(5);
+    expect(events).toEqual([emptied]);
+    expect(await stored()).toBeDefined();
+  });
+
+  it('says so when its value is gone and its key is left', async () => {
+    const { events } = await newProcess();
+    await put('');
+    await looks();
+    expect(events).toEqual([emptied]);
+    expect(await stored()).toContain('"v":1');
+  });
+
+  it('says so in each process, also when another one has written the row again', async () => {
+    const [one, other] = [await newProcess(), await newProcess()];
+    await put(undefined);
+    await looks();
+    expect([one.events, other.events]).toEqual([[emptied], [emptied]]);
+    const late = await newProcess();
+    await looks(3);
+    expect([one.events, other.events, late.events]).toEqual([[emptied], [emptied], []]);
+  });
+
+  it('says nothing while the storage does not answer', async () => {
+    const { row, events } = await newProcess();
+    const range = jest.spyOn(storage, 'range').mockImplementation(() => {
+      throw new StorageError('Redis failed (ECONNREFUSED)');
+    });
+    await looks(3);
+    range.mockRestore();
+    await looks(3);
+    expect([row.isEmptied, events]).toEqual([false, []]);
+  });
+
+  it('says so when the storage itself has noticed it, at the first look', async () => {
+    Object.assign(storage, { wasEmptied: true, place: 'the folder /data' });
+    const { events } = await newProcess();
+    await looks(3);
+    expect(events).toEqual([{ ...emptied, place: 'the folder /data' }]);
+  });
+
+  it('says why the storage does not work again', async () => {
+    const { events } = await newProcess();
+    await looks();
+    Object.assign(storage, { wasEmptied: true });
+    jest.spyOn(storage, 'range').mockImplementation(() => {
+      throw new StorageError('The table is missing and could not be created (42501)');
+    });
+    await looks(3);
+    const problem = 'The table is missing and could not be created (42501)';
+    expect(events).toEqual([{ ...emptied, problem }]);
+  });
+
+  it('is not looked at after the stop', async () => {
+    const { row, events } = await newProcess();
+    row.stop();
+    await put(undefined);
+    await looks(3);
+    expect(events).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { StorageError } from '../errors.js';
+import type { Emit } from '../events.js';
+import type { DebateSpaceStorage } from './storage.js';
+
+export const FORMAT_FAMILY = 'format';
+
+const FORMAT = 1;
+const KEY = `${FORMAT_FAMILY}:`;
+const END = `${KEY}~`;
+const LOOK_MS = 1_500;
+
+interface StoredFormat {
+  readonly v: number;
+  /** Of this filling of the storage: another process that notices first writes the row again, with another id. */
+  readonly id: string;
+}
+
+/**
+ * The row that every storage has: the format of what is in it, and the proof that it was not emptied. It is read as often
+ * as a process looks for work.
+ */
+export class FormatRow {
+  readonly #storage: DebateSpaceStorage;
+  #id = '';
+  #isEmptied = false;
+  #isLooking = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(storage: DebateSpaceStorage) {
+    this.#storage = storage;
+  }
+
+  /**
+   * Reads the row, or writes it.
+   * @throws {@link StorageError} when a newer version of the plugin has written it
+   */
+  static async open(storage: DebateSpaceStorage): Promise<FormatRow> {
+    const row = new FormatRow(storage);
+    for (let found = await row.#read(); ; found = await row.#read()) {
+      if (found && found.v > FORMAT) {
+        throw new StorageError(
+          `The storage was written by a newer version of nestjs-debate-space (format ${found.v}, this version knows ${FORMAT})`,
+          'install that version again, or give another place',
+        );
+      }
+      if (found) row.#id = found.id;
+      if (found || (await row.#write())) return row;
+    }
+  }
+
+  /** Whether what was accepted is gone. Stays so until the process ends. */
+  get isEmptied(): boolean {
+    return this.#isEmptied;
+  }
+
+  /** Looks every 1.5 s, until {@link stop}. */
+  start(emit: Emit): void {
+    const look = (): void => void this.#look(emit);
+    this.#timer ??= setInterval(look, LOOK_MS).unref();
+    look();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Never rejects: whoever needs the storage reports that it does not answer. */
+  async #look(emit: Emit): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const found = await this.#read();
+      if (found?.id !== this.#id || this.#storage.wasEmptied) this.#noteEmptied(emit);
+      if (found) this.#id = found.id;
+      else await this.#write();
+    } catch (error) {
+      const problem = error instanceof StorageError ? error.problem : undefined;
+      if (this.#storage.wasEmptied) this.#noteEmptied(emit, problem);
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  #noteEmptied(emit: Emit, problem?: string): void {
+    if (this.#isEmptied) return;
+    this.#isEmptied = true;
+    emit({ type: 'storage-emptied', place: this.#storage.place, problem });
+  }
+
+  /** By a range: Redis may have evicted the names or the values. */
+  async #read(): Promise<StoredFormat | undefined> {
+    const [row] = await this.#storage.range(KEY, END, { limit: 1 });
+    return row && formatOf(row[1]);
+  }
+
+  /** @returns whether this process was the first to write it */
+  async #write(): Promise<boolean> {
+    const [before] = await this.#storage.get([KEY]);
+    const row: StoredFormat = { v: FORMAT, id: randomUUID() };
+    const isMade = await this.#storage.commit(
+      new Map([[KEY, before]]),
+      new Map([[KEY, JSON.stringify(row)]]),
+    );
+    if (isMade) this.#id = row.id;
+    return isMade;
+  }
+}
+
+/** @returns `undefined` when it is damaged */
+function formatOf(text: string): StoredFormat | undefined {
+  try {
+    const { v, id } = Object(JSON.parse(text)) as Partial<Record<keyof StoredFormat, unknown>>;
+    return typeof v === 'number' && typeof id === 'string' ? { v, id } : undefined;
+  } catch {
+    return undefined;
+  }
+}
