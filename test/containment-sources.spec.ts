@@ -16,7 +16,9 @@ const EXCEPTIONS = {
     'only aborts a signal; a listener of a signal that throws does not throw here',
   'session-end/stores/call-queue.ts setTimeout': 'start() rejects the promise of the call',
   'session-end/platforms/fastify.ts defineProperty': 'reportSession() contains each listener',
-  'session-end/verdict/end-recorder.ts setInterval': 'isOpen() and the storage are contained',
+  'async/open-waits.ts setTimeout': 'only settles a promise',
+  'session-end/stores/session-reader.ts setTimeout': 'only settles a promise',
+  'session-end/verdict/answer-gate.ts defineProperty': 'puts back the own descriptor of the response',
   'session-end/stores/patch-store.ts defineProperty': 'puts back the own descriptor of the store',
 };
 

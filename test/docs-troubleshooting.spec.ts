@@ -114,6 +114,7 @@ const setupWarnings: Record<SetupWarningCode, true> = {
   'session-of-parent-app': true,
   'clear-not-listed': true,
   'store-not-watchable': true,
+  'store-not-answering': true,
 };
 
 const errorCodes: Record<DebateSpaceErrorCode, true> = {

@@ -56,10 +56,16 @@ export interface EndingStack<Context> {
 
 export interface EndingCell extends Pick<Ending<never>, 'name' | 'ends' | 'endsOn'> {
   readonly stack: string;
-  /** @param options what the host gives the plugin besides the service */
+  /** Whether the browser gets a whole answer of the request that ends the session. */
+  readonly isAnswered: boolean;
+  /**
+   * @param options what the host gives the plugin besides the service
+   * @param onAnswer called when the browser has the whole answer
+   */
   readonly observe: (
     service: DebateSpaceSimulator,
     options?: Partial<DebateSpaceModuleOptions>,
+    onAnswer?: () => void,
   ) => Promise<Observed>;
 }
 
@@ -75,7 +81,8 @@ export function cellsOf<Context>(stack: EndingStack<Context>): EndingCell[] {
     name: ending.name,
     ends: ending.ends,
     endsOn: ending.endsOn,
-    observe: (service, options) => observe(stack, ending, service, options),
+    isAnswered: ending.path !== 'job' && ending.path !== '/act-events' && !ending.aborts,
+    observe: (service, options, onAnswer) => observe(stack, ending, service, options, onAnswer),
   }));
 }
 
@@ -84,6 +91,7 @@ async function observe<Context>(
   ending: Ending<Context>,
   service: DebateSpaceSimulator,
   options?: Partial<DebateSpaceModuleOptions>,
+  onAnswer?: () => void,
 ): Promise<Observed> {
   const [entered, left] = [new Latch(), new Latch()];
   const act = async (context: Context): Promise<void> => {
@@ -119,7 +127,10 @@ async function observe<Context>(
     if (ending.aborts) leaving.abort();
     await left.passed;
     if (ending.aborts) await aborted;
-    else if (path !== '/act-events') await (await answer).text();
+    else if (path !== '/act-events') {
+      await (await answer).text();
+      onAnswer?.();
+    }
   }
 
   host.recover?.();

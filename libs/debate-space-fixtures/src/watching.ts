@@ -17,8 +17,8 @@ export function watching(store: object, slowOutbox: boolean): Watching {
     if (event.type === 'session-ended') reported.push(`${event.uid}: ${event.reason}`);
   };
   const outbox = memoryQueue();
-  const hold = outbox.hold.bind(outbox);
-  if (slowOutbox) outbox.hold = (...args) => nextTurn().then(() => hold(...args));
+  const add = outbox.add.bind(outbox);
+  if (slowOutbox) outbox.add = (entries) => nextTurn().then(() => add(entries));
   const recorder = new EndRecorder(outbox, emit);
   const detector = new SessionEndDetector(recorder, { uid: defaultSessionUid, graceMs: 10 }, emit);
   detector.watch(store);

@@ -31,7 +31,8 @@ export type SetupWarningCode =
   | 'session-without-store'
   | 'session-of-parent-app'
   | 'clear-not-listed'
-  | 'store-not-watchable';
+  | 'store-not-watchable'
+  | 'store-not-answering';
 
 export interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */

@@ -41,7 +41,7 @@ export interface ParkedLogout {
 /** One logout of a user: where it stands, or what became of it. */
 export interface LogoutHistoryEntry {
   readonly id: string;
-  readonly state: 'held' | 'pending' | 'parked' | FinishedEntry['outcome'];
+  readonly state: 'pending' | 'parked' | FinishedEntry['outcome'];
   readonly reason: EndReason;
   readonly endedAt: Date;
   readonly attempts: number;
@@ -154,7 +154,6 @@ async function statsOf(
   const sum = (state: keyof LogoutCounts): number => counts.reduce((total, count) => total + count[state], 0);
   const endedAt = Math.min(...oldest.map((moment = Infinity) => moment));
   return {
-    held: sum('held'),
     pending: sum('pending'),
     parked: sum('parked'),
     ...(endedAt < Infinity && { oldestPendingMs: Math.max(0, Date.now() - endedAt) }),

@@ -10,15 +10,14 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { AsyncResource } from 'node:async_hooks';
-import { defer, finalize, from, switchMap, tap, type Observable } from 'rxjs';
-import { isPromise } from '../async/maybe-promise.js';
+import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
+import { isPromise, type MaybePromise } from '../async/maybe-promise.js';
 import { Containment } from '../async/containment.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
 import { isObject } from '../session-end/is-object.js';
 import { resolvedUid } from '../session-end/default-session-uid.js';
-import { EndRecorder, type HeldEnd } from '../session-end/verdict/end-recorder.js';
+import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { defaultUid, requestOf, userOf, type HandlerCall } from './execution-context.js';
-import { isClosed } from '../session-end/verdict/session-request.js';
 
 const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
 
@@ -74,27 +73,23 @@ export class SessionEndInterceptor implements NestInterceptor {
 
   #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
     const call = this.#containment.run('no request was found', () => requestOf(context), undefined);
-    const held = call && this.#hold(context, call);
-    const settle = (how: (end: HeldEnd | undefined) => unknown) => (): void => {
-      this.#containment.run('noting it', () => (isPromise(held) ? held.then(how) : how(held)));
-    };
-    const succeeded = settle((end) => end?.release(call?.marks ?? []));
-    const failed = settle((end) => end?.cancel());
-    let isHandled = false;
-    const handled = (): Observable<unknown> => {
-      isHandled = true;
-      // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
-      return defer(handle).pipe(tap({ complete: succeeded, error: failed, unsubscribe: succeeded }));
-    };
-    if (!isPromise(held)) return handled();
-    const givenUp = (): void => {
-      if (!isHandled) failed();
-    };
-    return from(held).pipe(switchMap(handled), finalize(givenUp));
+    const record = call && this.#recordOf(context, call);
+    if (!record) return handle();
+    const contained = (): unknown => this.#containment.run('recording it', record, undefined);
+    // Given up by somebody in front of us, a handler may still succeed: rather one logout too many.
+    const handled = handle().pipe(tap({ unsubscribe: contained }));
+    const recorded = defer(() => {
+      const done = contained();
+      return isPromise(done) ? from(done).pipe(ignoreElements()) : EMPTY;
+    });
+    return concat(handled, recorded);
   }
 
-  /** Holds the end before the handler runs. */
-  #hold(context: ExecutionContext, { request, marks }: HandlerCall): ReturnType<EndRecorder['hold']> {
+  /** Finds the user before the handler runs. @returns how to record their end */
+  #recordOf(
+    context: ExecutionContext,
+    { request, marks }: HandlerCall,
+  ): (() => MaybePromise<unknown>) | undefined {
     const targets = [context.getHandler(), context.getClass()];
     const options: EndsDebateSessionOptions | undefined = this.#reflector.getAllAndOverride(
       ENDS_DEBATE_SESSION,
@@ -108,12 +103,11 @@ export class SessionEndInterceptor implements NestInterceptor {
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
     if (user === undefined) return undefined;
-    const isOpen = (): boolean => !marks.some((mark) => isObject(mark) && isClosed(mark));
-    const hold = (): ReturnType<EndRecorder['hold']> => {
-      const recorder = getDebateSpaceToken(name, EndRecorder);
-      return this.#moduleRef.get(recorder, { strict: false }).hold(user, 'explicit', isOpen);
-    };
-    return this.#containment.run('is DebateSpaceModule imported, with this name?', hold, undefined);
+    const find = (): EndRecorder =>
+      this.#moduleRef.get(getDebateSpaceToken(name, EndRecorder), { strict: false });
+    const recorder = this.#containment.run('is DebateSpaceModule imported, with this name?', find, undefined);
+    if (!recorder) return undefined;
+    return () => recorder.record({ uid: user, reason: 'explicit', at: performance.now() }, marks);
   }
 
   /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */

@@ -63,8 +63,6 @@ export interface UserHistory {
 }
 
 export interface LogoutCounts {
-  /** Ends that are not proven yet. */
-  readonly held: number;
   readonly pending: number;
   readonly parked: number;
 }

@@ -141,8 +141,7 @@ function overdueAges({ erasure }: ResolvedOptions): readonly number[] {
 const sessions = [
   provide(SessionRegistry, [], ({ storage, storageKeys }) => new SessionRegistry(storage, storageKeys)),
   provide(EndRecorder, [FallbackQueue], ({ options, emit }, logouts) => {
-    const { durable } = options.storage;
-    return new EndRecorder(logouts, emit, { ...options.logout, durable });
+    return new EndRecorder(logouts, emit, options.logout);
   }),
   provide(SessionEndDetector, [EndRecorder, SessionRegistry], ({ options, emit }, recorder, registry) => {
     const { policy, expiry } = options.session;

@@ -33,6 +33,11 @@ const WARNINGS: Readonly<Record<SetupWarningCode, Warning>> = {
       'store.clear() was called, but the store does not list its sessions; only users with a request under way are reported',
     hint: 'end the sessions by store.destroy(sid), or call logoutUser(uid) for each user',
   },
+  'store-not-answering': {
+    message: () =>
+      'the session store does not answer when a session is read; the logouts of sessions that no request of this process has loaded are not reported',
+    hint: 'see that the store is reachable, and that its get calls back; a store that answers late is asked again',
+  },
   'store-not-watchable': {
     message: (what) =>
       `the session store ${what} cannot be replaced; the logouts of its sessions are not reported`,

@@ -4,7 +4,7 @@ import { dueAtOf, dueKey, dueKeysUntil, endOf, idOf, PAUSE_KEY } from './queue-k
 
 /** Nothing waits longer: a row that is farther ahead was written when the clock was ahead. */
 const MAX_WAIT_MS = 86_400_000;
-/** Leaves the process that holds such a logout the time to extend it. */
+/** Leaves the process that has claimed such a logout the time to renew its lease. */
 const PULLED_BACK_MS = 60_000;
 const PULLED_BACK = 32;
 

@@ -1,28 +1,26 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import { Containment } from '../../async/containment.js';
 import type { Emit } from '../../events.js';
-import { LEASE_MS, type ChangeListener, type JobQueue } from '../../jobs/job-queue.js';
+import type { ChangeListener, JobQueue } from '../../jobs/job-queue.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import type { LogoutQueue } from './logout-queue.js';
 import type { DeliveryProgress, LogoutEntry, LogoutJob, WaitingJob } from '../logout.js';
-import { CALL_TIMEOUT_MS, inTime, PendingWrites } from './pending-writes.js';
+import { inTime, PendingWrites } from './pending-writes.js';
 
 const LATE = 'it did not answer in time';
 
 /**
- * The queue, and a second one in memory while the storage does not take a hold, a release or a cancel: users must always
- * be able to log out. What is in memory is delivered from there, and written to the storage as soon as it answers again.
- * The event `storage-degraded` says that a crash meanwhile loses it.
+ * The queue, and a second one in memory for what the storage does not take in time: users must always be able to log
+ * out. A logout in memory is delivered from there, and moves to the storage as soon as the storage answers again. The
+ * event `storage-degraded` says that a crash loses what is in memory.
  */
 export class FallbackQueue implements JobQueue<LogoutJob> {
   /** What the storage did not take. It answers always. */
   readonly memory: LogoutQueue;
-  /** Cancellations and deliveries that the storage has missed. */
+  /** Deliveries and removals that the storage has missed. */
   readonly #ends: PendingWrites;
   /** Move what is in memory to the storage. */
   readonly #moves: PendingWrites;
-  /** What this process has held and neither released nor canceled. */
-  readonly #held = new Map<string, LogoutEntry>();
   /** What memory stands in for. */
   readonly #inMemory = new Map<string, LogoutEntry>();
   #isDegraded = false;
@@ -54,44 +52,38 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     return this.#inMemory.size;
   }
 
-  hold(entry: LogoutEntry, leaseMs = LEASE_MS): MaybePromise<void> {
-    this.#held.set(entry.id, entry);
-    const holdInMemory = (): MaybePromise<void> => this.#holdInMemory(entry, leaseMs);
-    return this.#orMemory(() => this.queue.hold(entry, leaseMs), holdInMemory, this.storageTimeoutMs);
-  }
-
-  extend(id: string, leaseMs = LEASE_MS): MaybePromise<void> {
-    return inTime(this.#queueOf(id).extend(id, leaseMs));
-  }
-
-  release(id: string): MaybePromise<void> {
-    const entry = this.#held.get(id);
-    this.#held.delete(id);
-    if (!entry || this.#inMemory.has(id)) return this.memory.release(id);
-    const releaseInMemory = (): MaybePromise<void> => {
-      void this.#holdInMemory(entry, 0);
-      return this.memory.release(id);
-    };
-    return this.#orMemory(() => this.queue.release(id), releaseInMemory, CALL_TIMEOUT_MS);
-  }
-
-  cancel(id: string): MaybePromise<void> {
-    this.#held.delete(id);
-    return this.#end(id, () => this.queue.cancel(id));
+  /** Stores logouts that are due now. Never rejects; resolves when the storage has them, or memory does. */
+  add(entries: readonly LogoutEntry[]): MaybePromise<void> {
+    const failure = chain(
+      () => this.queue.add(entries),
+      () => undefined,
+      nameOf,
+    );
+    return chain(
+      () => (isPromise(failure) ? withTimeout(failure, this.storageTimeoutMs, LATE) : failure),
+      (cause) => {
+        if (cause === undefined) return undefined;
+        if (!this.#isDegraded) this.emit({ type: 'storage-degraded', cause });
+        this.#isDegraded = true;
+        for (const entry of entries) {
+          this.#inMemory.set(entry.id, entry);
+          this.#moves.add(entry.id, () => this.#move(entry));
+        }
+        return this.memory.add(entries);
+      },
+    );
   }
 
   /**
-   * What is in memory waits for no storage. Pending ends come first: or the storage would give out what was canceled or
-   * delivered meanwhile.
+   * What is in memory waits for no storage. Pending ends come first: or the storage would give out what was removed or
+   * delivered in the meantime.
    */
   async claim(limit: number): Promise<readonly LogoutJob[]> {
-    let jobs = this.#inMemory.size > 0 ? await this.memory.claim(limit) : [];
-    if (jobs.length === 0) {
-      await this.#ends.flush();
-      jobs = await inTime(this.queue.claim(limit));
-    }
-    for (const { entry } of jobs) this.#held.delete(entry.id);
-    return jobs;
+    const inMemory = this.#inMemory.size > 0 ? await this.memory.claim(limit) : [];
+    if (inMemory.length > 0) return inMemory;
+    await this.#ends.flush();
+    const jobs = await inTime(this.queue.claim(limit));
+    return jobs.filter(({ entry: { id } }) => this.#leaveMemory(id));
   }
 
   /** Each queue renews what it has given out. */
@@ -110,11 +102,8 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   }
 
   finish(id: string, attempts: number): MaybePromise<void> {
-    const entry = this.#inMemory.get(id);
-    return this.#end(id, async () => {
-      if (entry) await this.queue.hold(entry); // for the history
-      await this.queue.finish(id, attempts);
-    });
+    const unstored = this.#inMemory.get(id);
+    return this.#end(id, () => this.queue.finish(id, attempts, unstored));
   }
 
   park(id: string, progress: DeliveryProgress, hint: string): Promise<void> {
@@ -150,13 +139,13 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
   async supersede(uid: string, endedUntil: number): Promise<number> {
     const isMeant = ({ state, entry }: WaitingJob): boolean =>
       state === 'pending' && entry.endedAt <= endedUntil;
-    const count = await this.#cancelInMemory(uid, isMeant);
+    const count = await this.#dropFromMemory(uid, isMeant);
     return count + (await inTime(this.queue.supersede(uid, endedUntil)));
   }
 
   /** Removes what waits for a user who is erased: the service could only refuse it, and the uid would stay. */
   async forget(uid: string): Promise<void> {
-    await this.#cancelInMemory(uid, ({ state }) => state === 'parked');
+    await this.#dropFromMemory(uid, ({ state }) => state === 'parked');
     await this.supersede(uid, Date.now());
     const { waiting } = await inTime(this.queue.ofUser(uid));
     for (const { entry, state } of waiting)
@@ -179,56 +168,37 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     return this.#inMemory.has(id) ? this.memory : this.queue;
   }
 
-  /** Makes a call to the storage; when it fails or takes longer, memory stands in. */
-  #orMemory(
-    call: () => MaybePromise<void>,
-    standIn: () => MaybePromise<void>,
-    ms: number,
-  ): MaybePromise<void> {
-    const failure = chain(call, () => undefined, nameOf);
-    return chain(
-      () => (isPromise(failure) ? withTimeout(failure, ms, LATE) : failure),
-      (cause) => {
-        if (cause === undefined) return undefined;
-        if (!this.#isDegraded) this.emit({ type: 'storage-degraded', cause });
-        this.#isDegraded = true;
-        return standIn();
-      },
-    );
-  }
-
-  #holdInMemory(entry: LogoutEntry, leaseMs: number): MaybePromise<void> {
-    this.#inMemory.set(entry.id, entry);
-    this.#moves.add(entry.id, () => this.#move(entry));
-    return this.memory.hold(entry, leaseMs);
-  }
-
   /**
-   * Moves a logout from memory to the storage; only here it is in both places for a moment. What is canceled or claimed
-   * meanwhile stays: a write of its end follows.
+   * Moves a logout from memory to the storage; only here it is in both places for a moment. What is removed or claimed in
+   * that moment stays in memory: a write of its end follows.
    * @returns whether it has left memory
    */
-  async #move(entry: LogoutEntry): Promise<boolean> {
-    const { id, uid } = entry;
+  async #move({ id, uid }: LogoutEntry): Promise<boolean> {
     const isIdle = (): boolean => this.#inMemory.has(id) && !this.memory.isClaimed(id);
     const job = (await this.memory.ofUser(uid)).waiting.find((waiting) => waiting.entry.id === id);
     if (!job || !isIdle()) return !this.#inMemory.has(id);
-    const isHeld = this.#held.has(id);
-    await (isHeld ? this.queue.hold(entry) : this.queue.takeOver(job));
+    await this.queue.takeOver(job);
     if (isIdle()) {
       this.#inMemory.delete(id);
       await this.memory.finish(id, 0);
-      const isReleased = isHeld && !this.#held.has(id); // meanwhile
-      if (isReleased) this.#held.set(id, entry);
-      if (isReleased) await this.release(id);
     }
     return !this.#inMemory.has(id);
   }
 
-  /** @returns how many were canceled */
-  async #cancelInMemory(uid: string, isMeant: (job: WaitingJob) => boolean): Promise<number> {
+  /** The storage has it after all, with an answer that came late. @returns whether it is not being sent from memory */
+  #leaveMemory(id: string): boolean {
+    if (!this.#inMemory.has(id)) return true;
+    if (this.memory.isClaimed(id)) return false; // its end is written to the storage, too
+    this.#inMemory.delete(id);
+    this.#moves.delete(id);
+    void this.memory.finish(id, 0);
+    return true;
+  }
+
+  /** @returns how many were removed */
+  async #dropFromMemory(uid: string, isMeant: (job: WaitingJob) => boolean): Promise<number> {
     const jobs = (await this.memory.ofUser(uid)).waiting.filter(isMeant);
-    for (const { entry } of jobs) await this.cancel(entry.id);
+    for (const { entry } of jobs) await this.#end(entry.id, () => this.queue.drop(entry.id));
     return jobs.length;
   }
 

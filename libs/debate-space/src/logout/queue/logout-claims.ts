@@ -78,7 +78,7 @@ export class LogoutClaims {
   async #take(rows: readonly StorageRow[], leaseMs: number): Promise<readonly ClaimedLogout[] | undefined> {
     const found = await this.records.find(
       rows.map(([key]) => idOf(key)),
-      ['pending', 'held'],
+      ['pending'],
     );
     const byId = new Map(found.map((logout) => [logout.id, logout]));
     const checks = new Map<string, string | undefined>(rows);
@@ -88,18 +88,16 @@ export class LogoutClaims {
       const logout = byId.get(idOf(row));
       // A row that was left behind: the logout is finished, or has another.
       if (!logout || (logout.stored && String(logout.stored.turn) !== turn)) continue;
-      const { id, state, text, stored, job } = logout;
-      const isReadable = stored && job.entry.uid !== '';
-      if (state === 'held' || !isReadable) {
-        checks.set(recordKey(state, id), text);
-        changes.set(recordKey(state, id), undefined);
-      }
-      if (isReadable) {
+      const { id, text, stored, job } = logout;
+      if (stored && job.entry.uid !== '') {
         const due = this.records.due.keyIn(leaseMs, id);
         changes.set(due, turn);
-        if (state === 'held') changes.set(recordKey('pending', id), text);
         claimed.push({ job, own: { id, state: 'pending', stored, text, due } });
-      } else for (const parked of this.records.parked(id, text, UNREADABLE_HINT)) changes.set(...parked);
+      } else {
+        checks.set(recordKey('pending', id), text);
+        changes.set(recordKey('pending', id), undefined);
+        for (const parked of this.records.parked(id, text, UNREADABLE_HINT)) changes.set(...parked);
+      }
     }
     if (await this.records.storage.commit(checks, changes)) return claimed;
     this.#lastConflictAt = performance.now();

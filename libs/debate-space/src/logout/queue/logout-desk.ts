@@ -6,7 +6,7 @@ import { UNTRIED } from './stored-logout.js';
 
 /** What operators and the other parts of the plugin see of the logouts in a storage, and do with what waits there. */
 export abstract class LogoutDesk {
-  /** What this process holds or has claimed, by the id of the entry. */
+  /** What this process has claimed, by the id of the entry. */
   protected readonly own = new Map<string, OwnLogout>();
   readonly #listeners = new Set<ChangeListener>();
 
@@ -19,10 +19,9 @@ export abstract class LogoutDesk {
   }
 
   async counts(): Promise<LogoutCounts> {
-    const families = ['held', 'pending', 'parked'];
-    const counts = families.map(async (family) => this.records.storage.count(family));
-    const [held = 0, pending = 0, parked = 0] = await Promise.all(counts);
-    return { held, pending, parked };
+    const counts = STATES.map(async (family) => this.records.storage.count(family));
+    const [pending = 0, parked = 0] = await Promise.all(counts);
+    return { pending, parked };
   }
 
   /** `endedAt` of the oldest entry that is pending; `undefined` when none is. */
@@ -79,8 +78,8 @@ export abstract class LogoutDesk {
   }
 
   /**
-   * Removes what is pending for a user and ended no later than this; nothing that is held or parked. One that is under
-   * way may still arrive. @returns how many
+   * Removes what is pending for a user and ended no later than this; nothing that is parked. One that is under way may
+   * still arrive. @returns how many
    */
   async supersede(uid: string, endedUntil: number): Promise<number> {
     let superseded = 0;

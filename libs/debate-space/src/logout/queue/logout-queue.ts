@@ -8,21 +8,20 @@ import { plainUidCipher } from '../../secrets/uid-cipher.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
 import { LogoutClaims } from './logout-claims.js';
 import { LogoutDesk } from './logout-desk.js';
-import { LogoutRecords, rowsOf, STATES, type OwnLogout } from './logout-records.js';
+import { LogoutRecords, STATES } from './logout-records.js';
 import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from '../logout.js';
-import { dueAtOf, QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
-import { LOGOUT, newLogout, progressOf, type StoredLogout } from './stored-logout.js';
+import { QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
+import { LOGOUT, newLogout, progressOf, UNTRIED, type StoredLogout } from './stored-logout.js';
 
 const MAX_HISTORY_IN_MEMORY = 100_000;
 
 /**
- * The logouts of an application, in a storage. An entry is held before a session ends, then released when the end is
- * proven or canceled when it was none. A hold whose lease runs out – its process died – becomes due. All calls are
- * idempotent; what does not fit the state of the entry is ignored.
+ * The logouts of an application, in a storage. All calls are idempotent; what does not fit the state of the entry is
+ * ignored.
  *
  * A logout is a record in the family of its state, and a row in `due`: its lease, and the token that decides between
- * processes. What this process holds or has claimed it changes without reading it, in one commit. `hold`, `extend`,
- * `release` and `cancel` are synchronous on a storage that is: a logout is stored before the host's own call returns.
+ * processes. What this process has claimed it changes without reading it, in one commit. `add` is synchronous on a
+ * storage that is: a logout is stored before the host's own call returns.
  */
 export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
   readonly #claims: LogoutClaims;
@@ -46,43 +45,14 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     return new LogoutQueue(storage, { durable: false }, { ...this.records.context, keepFinishedMs: 0 });
   }
 
-  hold(entry: LogoutEntry, leaseMs = LEASE_MS): MaybePromise<void> {
-    return this.#mutex.run(entry.id, () => {
-      const before = this.own.get(entry.id);
-      if (before?.state === 'pending') return undefined;
-      const own = before ?? this.#newHold(entry, leaseMs);
-      this.own.set(entry.id, own); // it stays when the outcome is unknown, for the call that repeats this one
-      const absent: Rows = STATES.map((state) => [recordKey(state, own.id), undefined]);
-      return chain(
-        () => this.records.commit(absent, [...rowsOf(own), [userKey(own.stored.uidHash, own.id), '']]),
-        (isMade) => {
-          if (!isMade && !before) this.own.delete(entry.id); // it is in the queue, and not by this process
-          this.changed(leaseMs);
-        },
-      );
-    });
+  /** Stores logouts that are due now, in one commit. One that is stored already stays as it is. */
+  add(entries: readonly LogoutEntry[]): MaybePromise<void> {
+    return this.#insert(entries.map((entry) => ({ entry, ...UNTRIED })));
   }
 
-  /** Begins the lease of a hold anew. */
-  extend(id: string, leaseMs = LEASE_MS): MaybePromise<void> {
-    return this.#renewLease('held', id, leaseMs);
-  }
-
-  release(id: string): MaybePromise<void> {
-    return this.#replaceHeld(id, (stored) => this.records.pending(stored));
-  }
-
-  cancel(id: string): MaybePromise<void> {
-    return this.#replaceHeld(id, ({ uidHash }) => [[userKey(uidHash, queueId(id)), undefined]]);
-  }
-
-  /**
-   * Stores an entry that this process could not store before, as far as it has come; with a hint it is parked. What it
-   * meets in the storage is the same entry, of a hold of unknown outcome.
-   */
-  async takeOver({ entry, hint, ...progress }: LogoutJob & Partial<ParkedJob>): Promise<void> {
-    await this.hold(entry);
-    await this.#replaceHeld(entry.id, (stored) => this.#failed(stored, progress, hint));
+  /** Stores a logout that has waited in memory, as far as it has come; with a hint it is parked. */
+  async takeOver(job: LogoutJob & Partial<ParkedJob>): Promise<void> {
+    await this.#insert([job]);
   }
 
   /** In no order with other calls: one without an answer holds up no other. */
@@ -94,11 +64,11 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
 
   /** Whether this process has claimed it, and recorded no result. */
   isClaimed(id: string): boolean {
-    return this.own.get(id)?.state === 'pending';
+    return this.own.has(id);
   }
 
   async renew(jobs: readonly LogoutJob[]): Promise<void> {
-    await Promise.all(jobs.map(async ({ entry }) => this.#renewLease('pending', entry.id, LEASE_MS)));
+    await Promise.all(jobs.map(async ({ entry }) => this.#renewLease(entry.id)));
   }
 
   async giveBack(jobs: readonly LogoutJob[]): Promise<void> {
@@ -114,17 +84,33 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     await this.#replaceClaimed(id, (stored) => this.#failed(stored, progress, hint));
   }
 
-  /** It is delivered. Keeps a `FinishedEntry` under the hash of the uid; the entry with its uid is gone. */
-  async finish(id: string, attempts: number): Promise<void> {
+  /**
+   * It is delivered. Keeps a `FinishedEntry` under the hash of the uid; the entry with its uid is gone.
+   * @param unstored the entry, if the storage may not have it: then there is only its history to keep
+   */
+  async finish(id: string, attempts: number, unstored?: LogoutEntry): Promise<void> {
     const finished = (stored: StoredLogout): Rows => this.records.finished(stored, 'delivered', attempts);
     await this.#mutex.run(id, async () => {
       const own = this.own.get(id);
       const isMade = own && (await this.records.replaceClaimed(own, finished(own.stored)));
       // Whether the lease was lost or it was parked meanwhile.
-      if (!isMade)
-        await this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && finished(stored));
+      const isFinished =
+        isMade ||
+        (await this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && finished(stored)));
+      if (!isFinished && unstored) {
+        const absent: Rows = STATES.map((state) => [recordKey(state, queueId(id)), undefined]);
+        const stored = newLogout({ entry: unstored, ...UNTRIED }, this.records.context);
+        await this.records.commit(absent, finished(stored));
+      }
       this.own.delete(id); // it stays when the outcome is unknown, for the call that repeats this one
     });
+  }
+
+  /** Removes a logout that must not be delivered any more. */
+  async drop(id: string): Promise<void> {
+    await this.records.replaceFound(queueId(id), ['pending'], ({ stored }) =>
+      stored ? this.records.finished(stored, 'superseded') : undefined,
+    );
   }
 
   /** Nothing is claimed for `ms`, by no process; never shortens a pause. */
@@ -147,11 +133,31 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     await this.records.storage.close();
   }
 
-  #newHold(entry: LogoutEntry, leaseMs: number): OwnLogout {
-    const id = queueId(entry.id);
-    const due = this.records.due.keyIn(leaseMs, id);
-    const stored = newLogout(entry, dueAtOf(due), this.records.context);
-    return { id, state: 'held', stored, text: recordText(LOGOUT, stored), due };
+  #insert(jobs: readonly (LogoutJob & Partial<ParkedJob>)[]): MaybePromise<void> {
+    const [first] = jobs;
+    if (!first) return undefined;
+    const ids = jobs.map(({ entry }) => queueId(entry.id));
+    const absent: Rows = ids.flatMap((id) =>
+      STATES.map((state) => [recordKey(state, id), undefined] as const),
+    );
+    const rows = jobs.flatMap((job): Rows => {
+      const stored = newLogout(job, this.records.context);
+      return [...this.#failed(stored, job, job.hint), [userKey(stored.uidHash, queueId(stored.id)), '']];
+    });
+    return chain(
+      () => this.#mutex.run(first.entry.id, () => this.records.commit(absent, rows)),
+      (isMade) => {
+        // One of them is stored already; the others are not.
+        if (!isMade && jobs.length > 1) return this.#insertEach(jobs);
+        for (const id of ids) this.#claims.noteOwn(id);
+        this.changed();
+        return undefined;
+      },
+    );
+  }
+
+  async #insertEach(jobs: readonly LogoutJob[]): Promise<void> {
+    await Promise.all(jobs.map(async (job) => this.#insert([job])));
   }
 
   /** The rows of a logout that could not be delivered. @param hint why it is parked; without it, it is due again */
@@ -163,11 +169,11 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
   }
 
   /** Moves the due row to the end of a new lease; one of a lease that was lost stays where it is. */
-  #renewLease(state: OwnLogout['state'], entryId: string, leaseMs: number): MaybePromise<void> {
+  #renewLease(entryId: string): MaybePromise<void> {
     return this.#mutex.run(entryId, () => {
       const own = this.own.get(entryId);
-      if (own?.state !== state) return undefined;
-      const due = this.records.due.keyIn(leaseMs, own.id);
+      if (!own) return undefined;
+      const due = this.records.due.keyIn(LEASE_MS, own.id);
       const turn = String(own.stored.turn);
       const renewed = [due, turn] as const;
       return chain(
@@ -179,33 +185,11 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     });
   }
 
-  /** After an unknown outcome this process still holds it, for the call that repeats this one. */
-  #replaceHeld(entryId: string, replacement: (stored: StoredLogout) => Rows): MaybePromise<void> {
-    return this.#mutex.run(entryId, () => {
-      const own = this.own.get(entryId);
-      if (own?.state !== 'held') return undefined;
-      // An extension may have been made that seemed to have failed; another turn voids its due row.
-      const extended = { ...own.stored, turn: own.stored.turn + 1 };
-      const replaced = chain(
-        () => this.records.replaceOwn(own, replacement(own.stored)),
-        (isMade) => isMade || this.records.replaceFound(own.id, ['held'], () => replacement(extended)),
-      );
-      return chain(
-        () => replaced,
-        () => {
-          this.own.delete(entryId);
-          this.#claims.noteOwn(own.id);
-          this.changed();
-        },
-      );
-    });
-  }
-
   /** After an unknown outcome it is due when its lease has ended. */
   async #replaceClaimed(entryId: string, replacement: (stored: StoredLogout) => Rows): Promise<void> {
     await this.#mutex.run(entryId, async () => {
       const own = this.own.get(entryId);
-      if (own?.state !== 'pending') return;
+      if (!own) return;
       this.own.delete(entryId);
       await this.records.replaceClaimed(own, replacement(own.stored));
       this.changed();

@@ -19,15 +19,15 @@ export interface LogoutRecord {
 }
 export interface FoundLogout extends LogoutRecord, ReadLogout {}
 
-/** A logout that this process holds or has claimed: enough to change it without reading it again. */
+/** A logout that this process has claimed: enough to change it without reading it again. */
 export interface OwnLogout extends LogoutRecord {
-  readonly state: 'held' | 'pending';
+  readonly state: 'pending';
   readonly stored: StoredLogout;
   /** The key of its due row. */
   readonly due: string;
 }
 
-export const STATES = ['pending', 'held', 'parked'] as const;
+export const STATES = ['pending', 'parked'] as const;
 
 /** The records of the queue with their indexes. */
 export class LogoutRecords {
@@ -92,20 +92,17 @@ export class LogoutRecords {
     return [[user, undefined], ...this.history.rows(stored, outcome, attempts)];
   }
 
-  /** Puts rows in the place of a record and its due row. @returns `false` when another process has changed either */
-  replaceOwn(own: OwnLogout, rows: Rows): MaybePromise<boolean> {
-    const before = rowsOf(own);
-    return this.commit(before, [...without(before), ...rows]);
-  }
-
-  /** Like {@link replaceOwn}, of a logout that was claimed: those that come to their end together are one commit. */
+  /**
+   * Puts rows in the place of a claimed record and its due row; those that come to their end together are one commit.
+   * @returns `false` when another process has changed either
+   */
   replaceClaimed(own: OwnLogout, rows: Rows): Promise<boolean> {
     const before = rowsOf(own);
     return this.#batches.make(before, [...without(before), ...rows]);
   }
 
   /**
-   * Puts rows in the place of a record that is in one of these states, as it is found. Its due row is left.
+   * Puts rows in the place of a record that is in one of these states, as it is found. Its due row is left behind.
    * @param decide the rows; `undefined`: leave it
    * @returns whether it was replaced
    */

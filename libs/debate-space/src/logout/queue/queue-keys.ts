@@ -1,8 +1,8 @@
 /** Where a logout stands; the record of each state has a family of its own. */
-export type LogoutState = 'held' | 'pending' | 'parked';
+export type LogoutState = 'pending' | 'parked';
 
 /** Indexes: `due`, by when it is due; `user`; `parkedsince`, by when it was parked. `done`: the history. */
-export const QUEUE_FAMILIES = ['held', 'pending', 'parked', 'due', 'user', 'parkedsince', 'done'] as const;
+export const QUEUE_FAMILIES = ['pending', 'parked', 'due', 'user', 'parkedsince', 'done'] as const;
 
 const DAY_MS = 86_400_000;
 /** Sorts before every moment, so that a claim reads the pause with the range of the due rows. */

@@ -9,7 +9,7 @@ export interface StoredLogout extends Omit<LogoutEntry, 'uid'>, DeliveryProgress
   readonly uidHash: string;
   /** Due rows of another turn are void. */
   readonly turn: number;
-  /** When it was due as the record was last written, in milliseconds: a claim and an extension do not write it. */
+  /** When it was due as the record was last written, in milliseconds: a claim does not write it. */
   readonly dueAt: number;
 }
 
@@ -54,11 +54,12 @@ export const PARKED = recordType<ParkedRecord>(
 );
 export const FINISHED = recordType<FinishedEntry>(({ id }) => queueId(id), ['id'], ['finishedAt']);
 
-export function newLogout(entry: LogoutEntry, dueAt: number, { uids }: LogoutContext): StoredLogout {
+/** @param job how far delivery has come, where the logout has waited in memory */
+export function newLogout({ entry, ...progress }: LogoutJob, { uids }: LogoutContext): StoredLogout {
   const { id, uid, reason, endedAt } = entry;
   const uidHash = uids.hash(uid);
   const sealed = uids.seal(uid, 'logout', uidHash);
-  return { id, reason, endedAt, sealed, uidHash, turn: 1, dueAt, attempts: 0, rejections: 0 };
+  return { id, reason, endedAt, sealed, uidHash, turn: 1, dueAt: 0, ...progressOf(progress) };
 }
 
 /** Never throws. @param id the id in the queue, to which the record must belong */

@@ -86,8 +86,7 @@ export class CookieSessions {
     this.#reportedAt.set(key, performance.now());
     const reason =
       nextUid !== undefined ? 'user-replaced' : nextValue === undefined ? 'destroyed' : 'user-removed';
-    const held = await recorder.hold(uid, reason, undefined, at);
-    await held?.release([response]);
+    await recorder.record({ uid, reason, at }, [response]);
   }
 
   /** A cookie that the host's function refuses – forged, damaged, expired – is nobody's. */

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Containment } from '../../async/containment.js';
+import { OpenWaits } from '../../async/open-waits.js';
 import type { SessionRecord } from '../session-options.js';
 import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
 import type { DebateSpaceStorage } from '../../storage/storage.js';
 import { keyedHash } from '../../secrets/keyed-hash.js';
-import type { EndRecorder } from '../verdict/end-recorder.js';
+import type { EndRecorder, SessionEnd } from '../verdict/end-recorder.js';
 import { sweepExpired } from './expiry-sweep.js';
 import { SessionRegistry } from './session-registry.js';
 
@@ -35,19 +36,14 @@ describe('a session that expires after the storage key was rotated', () => {
   });
 
   async function sweep(registry: SessionRegistry): Promise<void> {
-    const hold = (uid: string) =>
-      Promise.resolve({
-        release: () => Promise.resolve(void reported.push(uid)),
-        cancel: () => Promise.resolve(),
-      });
+    const record = ({ uid }: SessionEnd): void => void reported.push(uid);
     const containment = new Containment((event) => {
       throw new Error(event.type);
     });
-    const shutdownSignal = new AbortController().signal;
-    const recorder = { hold } as unknown as EndRecorder;
+    const recorder = { record } as unknown as EndRecorder;
     const lookUp = (): Promise<SessionRecord | undefined> => Promise.resolve(alive);
     const indexing = { registry, lastOnly: true, sweepMs: 60_000 };
-    await sweepExpired({ ...indexing, recorder, containment, shutdownSignal, lookUp });
+    await sweepExpired({ ...indexing, recorder, containment, waits: new OpenWaits(), lookUp });
   }
   const rows = async (): Promise<string> =>
     JSON.stringify(await storage.range('session:', 'session;', { limit: 99 }));

@@ -6,7 +6,7 @@ import { nextLook } from './session-expiry.js';
 import type { SessionRemoval, UserSession } from './session-registry.js';
 
 export interface SweepContext
-  extends SessionIndexing, Pick<DetectorContext, 'recorder' | 'containment' | 'shutdownSignal'> {
+  extends SessionIndexing, Pick<DetectorContext, 'recorder' | 'containment' | 'waits'> {
   /** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
   readonly lookUp: (session: UserSession) => Promise<SessionRecord | undefined>;
   /** How often the sweep runs. */
@@ -22,7 +22,7 @@ const LEASE_MS = 60_000;
  * is really gone, and reports it. Never rejects.
  */
 export async function sweepExpired(context: SweepContext): Promise<void> {
-  const { registry, containment, shutdownSignal } = context;
+  const { registry, containment, waits } = context;
   let claimed: readonly UserSession[];
   do {
     const claim = () => inTime(registry.claimExpired(BATCH, LEASE_MS));
@@ -30,7 +30,7 @@ export async function sweepExpired(context: SweepContext): Promise<void> {
     const look = (session: UserSession): unknown =>
       containment.run<unknown>('session.expiry', () => lookAt(session, context), undefined);
     await Promise.all(claimed.map(look));
-  } while (claimed.length > 0 && !shutdownSignal.aborted);
+  } while (claimed.length > 0 && !waits.isClosed);
 }
 
 async function lookAt(session: UserSession, context: SweepContext): Promise<void> {
@@ -40,14 +40,18 @@ async function lookAt(session: UserSession, context: SweepContext): Promise<void
     await inTime(registry.renew(session, nextLook(alive, Date.now(), sweepMs)));
     return;
   }
-  const held = await recorder.hold(session.uid, 'expired');
+  const record = async (): Promise<void> => {
+    await recorder.record({ uid: session.uid, reason: 'expired', at: performance.now() }, []);
+  };
   const remove = (): Promise<SessionRemoval> => inTime(registry.remove(session));
+  // Each end counts: recorded first, it is not lost with a process that dies in between.
+  if (!lastOnly) await record();
   // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is reported.
   const { removed, others } = await remove().catch(async (error: unknown) => {
     containment.report('session registry', error);
     return { removed: true, others: (await remove().catch(() => undefined))?.others ?? false };
   });
-  await (removed && !(lastOnly && others) ? held?.release([]) : held?.cancel());
+  if (lastOnly && removed && !others) await record();
 }
 
 function inTime<T>(answer: Promise<T>): Promise<T> {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isObject } from '../is-object.js';
+import { installGate } from '../verdict/answer-gate.js';
 import { observe } from '../verdict/session-request.js';
 import type { PlatformListener } from './platform-listener.js';
 
@@ -24,8 +25,12 @@ export function onExpressRequest(app: ExpressApp, listener: PlatformListener): (
   const handle: ExpressApp['handle'] = function (this: unknown, request, response, next) {
     listener.containment.run('express request', () => {
       const seen = observe(request, response);
-      // A browser that is logged in has a cookie. To listen now costs less than when Express has prepared the response.
-      if (listener.hasStores && request.headers.cookie !== undefined) seen.listen();
+      // A browser that is logged in has a cookie. To listen now costs less than when Express has prepared the response,
+      // and a gate behind the session middleware's own `end` sees what that saves last.
+      if (listener.hasStores && request.headers.cookie !== undefined) {
+        seen.listen();
+        installGate(response);
+      }
       listener.requested(request, response, request);
       // The session middleware of a parent app has run before, so that no setter of this app saw the store.
       const { sessionStore } = request as { sessionStore?: unknown };

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Containment } from '../../async/containment.js';
 import type { Emit } from '../../events.js';
@@ -10,6 +9,7 @@ import type { DetectorContext } from '../verdict/detector-context.js';
 import type { EndRecorder } from '../verdict/end-recorder.js';
 import { sweepExpired } from '../expiry/expiry-sweep.js';
 import { UnwatchableStoreError } from '../stores/patch-store.js';
+import { OpenWaits } from '../../async/open-waits.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
 import { RegistryWriter, type SessionIndexing } from '../expiry/registry-writer.js';
 import type { UserSession } from '../expiry/session-registry.js';
@@ -52,10 +52,8 @@ export class SessionEndDetector {
     const containment = new Containment(emit);
     const warnings = new SetupWarnings(emit, uid !== defaultSessionUid);
     const registryWriter = indexing && new RegistryWriter(indexing, containment);
-    const shutdownSignal = this.#shutdown.signal;
-    setMaxListeners(0, shutdownSignal); // every verdict that is open listens
-    const shared = { recorder, uid, graceMs, containment, warnings, shutdownSignal, registryWriter };
-    this.#context = { ...shared, tasks: new PendingTasks() };
+    const shared = { recorder, uid, graceMs, containment, warnings, registryWriter };
+    this.#context = { ...shared, tasks: new PendingTasks(), waits: new OpenWaits() };
     this.containment = containment;
     this.warnings = warnings;
     this.cookies = new CookieSessions(cookies, this.#context);
@@ -100,6 +98,7 @@ export class SessionEndDetector {
   /** Has every open verdict fall now, and gives the stores their own methods back. */
   async close(): Promise<void> {
     this.#shutdown.abort();
+    this.#context.waits.close();
     const swept = withTimeout(this.#sweeping ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
     await this.#context.tasks.onIdle();
     for (const watched of this.#stores.values()) watched.release();
@@ -125,11 +124,15 @@ export class SessionEndDetector {
   }
 }
 
-/** For logs and events. Never throws: not of a store without a prototype either. */
+/**
+ * For logs and events. Never throws: not of a store without a prototype either. Asks the prototype, not the store: a Proxy
+ * may bind what it returns.
+ */
 export function storeName(store: object): string {
   try {
-    const { name } = (store as { readonly constructor?: { readonly name?: unknown } }).constructor ?? {};
-    return typeof name === 'string' ? name : 'Object';
+    const { name } =
+      (Reflect.getPrototypeOf(store) as { constructor?: { name?: unknown } } | null)?.constructor ?? {};
+    return typeof name === 'string' && name !== '' ? name : 'Object';
   } catch {
     return 'Object';
   }

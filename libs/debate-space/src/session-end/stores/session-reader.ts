@@ -1,4 +1,4 @@
-import { isPromise } from '../../async/maybe-promise.js';
+import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { SessionRecord } from '../session-options.js';
 import { isObject } from '../is-object.js';
 import { resolvedUid } from '../default-session-uid.js';
@@ -6,20 +6,33 @@ import type { DetectorContext } from '../verdict/detector-context.js';
 import type { SessionRequest } from '../verdict/session-request.js';
 import { storeMethod, type StoreMethod } from './patch-store.js';
 
-/** By session id, where the list has it. */
-type SessionUser = readonly [sid: string | undefined, uid: string];
+/** A session as a store lists it; without the id where the store does not tell it. */
+export type ListedSession = readonly [sid: string | undefined, session: SessionRecord];
 
-/** Reads out of a store whose sessions it holds. */
+type ReaderContext = Pick<DetectorContext, 'uid' | 'containment' | 'waits' | 'warnings'>;
+
+/** How long a store may take to answer. */
+const READ_TIMEOUT_MS = 5_000;
+/** The same during a shutdown, and for a store that has been late before. */
+const SHORT_TIMEOUT_MS = 1_000;
+const LATE_TIMEOUT_MS = 250;
+/** How long a promise of `undefined` may precede a callback. A store that never calls back answers by its promise. */
+const CALLBACK_GRACE_MS = 1_000;
+
+/** Reads out of a store whose sessions it holds. Synchronous where the store is. */
 export class SessionReader {
   readonly #store: object;
-  readonly #context: Pick<DetectorContext, 'uid' | 'containment'>;
+  readonly #context: ReaderContext;
+  /** How the store answers, as far as it has shown: the number of parameters that a method declares may be wrong. */
+  #answersBy: 'callback' | 'promise' | undefined;
+  #isLate = false;
 
-  constructor(store: object, context: Pick<DetectorContext, 'uid' | 'containment'>) {
+  constructor(store: object, context: ReaderContext) {
     this.#store = store;
     this.#context = context;
   }
 
-  /** The user of a session. A resolver that throws – at a session without a user, most likely – names nobody. */
+  /** The user of a session. A resolver that throws – at a session without a user, most likely – finds no user. */
   uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
     const { uid, containment } = this.#context;
     return containment.run('session.uid', () => resolvedUid(uid(session, request?.native)), undefined);
@@ -27,11 +40,13 @@ export class SessionReader {
 
   /**
    * The user of a session, as the store has it now.
-   * @throws when the store cannot be read
+   * @throws when the store cannot be read, or does not answer in time
    */
-  async user(sid: string): Promise<string | undefined> {
-    const session = await this.#session(sid);
-    return session && this.uidOf(session);
+  user(sid: string): MaybePromise<string | undefined> {
+    return chain(
+      () => this.#session(sid),
+      (session) => session && this.uidOf(session),
+    );
   }
 
   /**
@@ -43,56 +58,102 @@ export class SessionReader {
     return session && resolvedUid(this.#context.uid(session)) === uid ? session : undefined;
   }
 
-  /**
-   * Every session that has a user.
-   * @returns `undefined` when the store has no list; resolves to `undefined` when it cannot list now, or lists something
-   * else than sessions
-   */
-  users(): Promise<readonly SessionUser[] | undefined> | undefined {
+  /** Every session. `undefined` when the store has no list, cannot list now, or lists something else than sessions. */
+  sessions(): MaybePromise<readonly ListedSession[] | undefined> {
     const all = storeMethod(this.#store, 'all');
-    const list = async (method: StoreMethod): Promise<readonly SessionUser[] | undefined> => {
-      const sessions = entriesOf(await readStore(method, this.#store));
-      const users = sessions.flatMap(([sid, session]): SessionUser[] => {
-        const uid = this.uidOf(session);
-        return uid === undefined ? [] : [[typeof sid === 'string' ? sid : undefined, uid]];
-      });
-      const areRows = sessions.length > 0 && !sessions.some(([, session]) => 'cookie' in session);
-      return users.length === 0 && areRows ? undefined : users;
-    };
-    return all && this.#context.containment.run('session store', () => list(all), undefined);
+    if (!all) return undefined;
+    const list = (): MaybePromise<readonly ListedSession[] | undefined> =>
+      chain(
+        () => this.#read(all, []),
+        (answer) => {
+          const sessions = entriesOf(answer);
+          const areRows = sessions.length > 0 && !sessions.some(([, session]) => 'cookie' in session);
+          return areRows && !sessions.some(([, session]) => this.uidOf(session)) ? undefined : sessions;
+        },
+      );
+    return this.#context.containment.run('session store', list, undefined);
   }
 
-  async #session(sid: string): Promise<SessionRecord | undefined> {
+  #session(sid: string): MaybePromise<SessionRecord | undefined> {
     const get = storeMethod(this.#store, 'get');
-    const session = get && (await readStore(get, this.#store, sid));
-    return isObject(session) ? (session as SessionRecord) : undefined;
+    return chain(
+      () => get && this.#read(get, [sid]),
+      (session) => (isObject(session) ? (session as SessionRecord) : undefined),
+    );
+  }
+
+  /** What a store answers to a read: by callback, at once or later, or by promise. */
+  #read(method: StoreMethod, args: readonly unknown[]): MaybePromise<unknown> {
+    let answer: { readonly error: unknown; readonly result: unknown } | undefined;
+    let settle: (() => void) | undefined;
+    const callback = (error: unknown, result: unknown): void => {
+      this.#answersBy = 'callback';
+      answer = { error, result };
+      settle?.();
+    };
+    const returned: unknown = Reflect.apply(method, this.#store, [...args, callback]);
+    const answered = (): unknown => {
+      if (answer?.error) throw new Error('the store failed to read', { cause: answer.error });
+      return answer?.result;
+    };
+    if (answer) return answered();
+    const promised = new Promise<unknown>((resolve, reject) => {
+      settle = () => {
+        try {
+          resolve(answered());
+        } catch (error) {
+          reject(error as Error);
+        }
+      };
+      if (!isPromise(returned)) return;
+      returned.then((result) => {
+        if (result !== undefined || this.#answersBy === 'promise') resolve(result);
+        // The promise of a method that calls back may say nothing, long before the callback is called.
+        else if (this.#answersBy === undefined && method.length <= args.length)
+          setTimeout(() => {
+            if (!answer) this.#answersBy = 'promise';
+            resolve(undefined);
+          }, CALLBACK_GRACE_MS).unref();
+      }, reject);
+    });
+    return this.#inTime(promised);
+  }
+
+  #inTime(answer: Promise<unknown>): Promise<unknown> {
+    const { waits, warnings, containment } = this.#context;
+    const limitMs = this.#isLate ? LATE_TIMEOUT_MS : waits.isClosed ? SHORT_TIMEOUT_MS : READ_TIMEOUT_MS;
+    return new Promise((resolve, reject) => {
+      const late = (): void => {
+        this.#isLate = true;
+        reject(new Error('the store does not answer'));
+        containment.run('session store', () => {
+          warnings.warn('store-not-answering');
+        });
+      };
+      let timer = setTimeout(late, limitMs).unref();
+      const hurry = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(late, Math.min(limitMs, SHORT_TIMEOUT_MS)).unref();
+      };
+      const stop = waits.isClosed ? undefined : waits.onClose(hurry);
+      const settled = (): void => {
+        clearTimeout(timer);
+        stop?.();
+      };
+      answer.then((result) => {
+        this.#isLate = false;
+        resolve(result);
+      }, reject);
+      answer.then(settled, settled);
+    });
   }
 }
 
-/** What a store answers to a read: by callback, or by promise when it takes no callback. */
-function readStore(method: StoreMethod, store: object, ...args: unknown[]): Promise<unknown> {
-  // A method that takes a callback may return a promise that says nothing, long before the callback is called.
-  const takesCallback = method.length > args.length;
-  return new Promise((resolve, reject) => {
-    const callback = (error: unknown, result: unknown): void => {
-      if (error) reject(new Error('the store failed to read', { cause: error }));
-      else resolve(result);
-    };
-    const returned = method.apply(store, [...args, callback]);
-    if (!isPromise(returned)) return;
-    returned.then((result) => {
-      if (result !== undefined || !takesCallback) resolve(result);
-    }, reject);
-  });
-}
-
-function entriesOf(all: unknown): readonly (readonly [sid: unknown, session: SessionRecord])[] {
-  if (!Array.isArray(all)) return Object.entries(all ?? {}).filter(hasSession);
-  return all
-    .map((session: unknown) => [(session as SessionRecord | null)?.id, session] as const)
-    .filter(hasSession);
-}
-
-function hasSession(entry: readonly [unknown, unknown]): entry is readonly [unknown, SessionRecord] {
-  return isObject(entry[1]);
+function entriesOf(all: unknown): readonly ListedSession[] {
+  const entries = Array.isArray(all)
+    ? all.map((session: unknown) => [(session as SessionRecord | null)?.id, session] as const)
+    : Object.entries(all ?? {});
+  return entries.flatMap(([sid, session]): ListedSession[] =>
+    isObject(session) ? [[typeof sid === 'string' ? sid : undefined, session as SessionRecord]] : [],
+  );
 }

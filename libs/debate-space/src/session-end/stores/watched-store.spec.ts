@@ -254,7 +254,7 @@ describe('a watched store', () => {
       expect(await told).toEqual(new Error('down'));
       await new Promise((resolve) => setImmediate(resolve));
       expect(await ended(watch)).toEqual([]);
-      expect(await watch.outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
+      expect(await watch.outbox.counts()).toEqual({ pending: 0, parked: 0 });
       process.off('unhandledRejection', note);
       expect(unhandled).toEqual([]);
     },

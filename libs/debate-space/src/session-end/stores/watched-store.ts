@@ -1,4 +1,4 @@
-import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
+import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { SessionRecord } from '../session-options.js';
 import { ActiveRequests } from '../verdict/active-requests.js';
 import { ObservedCall } from '../verdict/decide-end.js';
@@ -9,7 +9,7 @@ import { hasExpired } from '../expiry/session-expiry.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
 import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-store.js';
-import { SessionReader } from './session-reader.js';
+import { SessionReader, type ListedSession } from './session-reader.js';
 
 type StoreContext = DetectorContext & { readonly registryWriter: RegistryWriter | undefined };
 
@@ -19,9 +19,13 @@ const WHERE = Object.fromEntries(METHODS.map((name) => [name, `store.${name}`]))
   string
 >;
 
+/** How many of the sessions that a store lists are looked at in one turn of the event loop. */
+const SLICE = 100;
+
 /**
  * Observes every call of one store instance that can end a session (session-endings.md, rules 1 to 3). What may be an end
- * goes to the {@link EndTracker} before the store is called; the host's call stays what it was.
+ * goes to the {@link EndTracker} before the store is called; the call is passed on in the same tick. It waits only where
+ * it may end a session whose user nobody knows, on an asynchronous store: for the read that finds the user.
  */
 export class WatchedStore {
   readonly reader: SessionReader;
@@ -128,12 +132,12 @@ export class WatchedStore {
       const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
       const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
       return this.#withUserBefore(sid, request, (previous) => {
-        if (previous === next) return undefined;
+        if (previous === next) return;
         // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
         if (next !== undefined && request)
           isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
-        if (previous === undefined) return undefined;
-        return this.#ends.begin({ sid, uid: previous, reason, call: observed, ...parties });
+        if (previous === undefined) return;
+        this.#ends.begin({ sid, uid: previous, reason, call: observed, ...parties });
       });
     };
     const ended: StoreCall['ended'] = (outcome) => {
@@ -158,12 +162,14 @@ export class WatchedStore {
     const begin = (sid: string): MaybePromise<unknown> => {
       const parties = this.#partiesOf(sid, regenerating);
       const loaded = parties.actors && this.#active.uidLoadedBy(sid, parties.actors);
-      const end = (uid: string | undefined): MaybePromise<unknown> =>
-        uid === undefined ? undefined : this.#ends.begin({ sid, uid, reason: 'destroyed', call, ...parties });
+      const end = (uid: string | undefined): void => {
+        if (uid !== undefined) this.#ends.begin({ sid, uid, reason: 'destroyed', call, ...parties });
+      };
       // Another request has renewed the session since, and its user stays; this one may be leaving.
-      if (loaded !== undefined && this.#active.uidOf(sid) === undefined && !this.#ends.hasEnded(sid, loaded))
-        return end(loaded);
-      return this.#withUserBefore(sid, regenerating, end);
+      if (loaded === undefined || this.#active.uidOf(sid) !== undefined || this.#ends.hasEnded(sid, loaded))
+        return this.#withUserBefore(sid, regenerating, end);
+      end(loaded);
+      return undefined;
     };
     const sid = sids.length === 1 ? sids[0] : undefined;
     const ended: StoreCall['ended'] = (outcome) => {
@@ -176,27 +182,41 @@ export class WatchedStore {
 
   #clear(): StoreCall {
     const call = new ObservedCall();
-    const begin = (users: readonly (readonly [sid: string | undefined, uid: string])[]) =>
-      all(
-        users.map(([sid, uid]) => {
-          const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
-          return this.#ends.begin({ sid, uid, reason: 'cleared', call, holders });
-        }),
+    const before = (): MaybePromise<unknown> =>
+      chain(
+        () => this.reader.sessions(),
+        (sessions) => {
+          if (!sessions) this.#context.warnings.warn('clear-not-listed');
+          const active = this.#active.all();
+          for (const [sid, uid] of active) this.#beginCleared(sid, uid, call);
+          if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, new Map(active), call));
+        },
       );
-    const beginActive = (): MaybePromise<unknown> => {
-      this.#context.warnings.warn('clear-not-listed');
-      return begin(this.#active.all());
-    };
-    const before = (): MaybePromise<unknown> => {
-      const users = this.reader.users();
-      if (!users) return beginActive();
-      return this.#context.tasks.track(users.then((listed) => (listed ? begin(listed) : beginActive())));
-    };
     const ended: StoreCall['ended'] = (outcome) => {
       call.end(outcome);
       if (outcome !== 'failed') for (const [sid] of this.#active.all()) this.#active.forget(sid);
     };
     return { sid: undefined, before, ended };
+  }
+
+  #beginCleared(sid: string | undefined, uid: string, call: ObservedCall): void {
+    const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
+    this.#ends.begin({ sid, uid, reason: 'cleared', call, holders });
+  }
+
+  /** @param begun the sessions and users whose ends are begun already */
+  async #beginListed(
+    sessions: readonly ListedSession[],
+    begun: ReadonlyMap<string, string>,
+    call: ObservedCall,
+  ): Promise<void> {
+    const uids = new Set(begun.values());
+    for (const [n, [sid, session]] of sessions.entries()) {
+      if (n % SLICE === 0) await new Promise(setImmediate);
+      const uid = this.reader.uidOf(session);
+      const isBegun = uid === undefined || (sid === undefined ? uids.has(uid) : begun.has(sid));
+      if (!isBegun) this.#beginCleared(sid, uid, call);
+    }
   }
 
   #abandoned(sid: string, uid: string, request: SessionRequest): void {
@@ -214,18 +234,24 @@ export class WatchedStore {
   #withUserBefore(
     sid: string,
     request: SessionRequest | undefined,
-    work: (uid: string | undefined) => MaybePromise<unknown>,
-  ): MaybePromise<unknown> {
+    work: (uid: string | undefined) => void,
+  ): MaybePromise<void> {
     const known = this.#active.uidOf(sid);
     // A request that still runs and knows of no user has none.
-    if (known === undefined ? request && !request.isClosed : !this.#ends.hasEnded(sid, known))
-      return work(known);
-    const user = this.reader.user(sid).catch((error: unknown) => {
-      if (known === undefined) throw error;
-      return known;
-    });
+    if (known === undefined ? request && !request.isClosed : !this.#ends.hasEnded(sid, known)) {
+      work(known);
+      return undefined;
+    }
+    const done = chain(
+      () => this.reader.user(sid),
+      work,
+      (error) => {
+        if (known === undefined) throw error;
+        work(known);
+      },
+    );
     // Work that is not over when the store's call gets tired of waiting still counts.
-    return this.#context.tasks.track(user.then(work));
+    return isPromise(done) ? this.#context.tasks.track(done) : done;
   }
 
   /** The request that regenerates the session, those that have just let go of it, or else those that have it. */

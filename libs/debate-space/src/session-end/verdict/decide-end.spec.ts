@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Containment } from '../../async/containment.js';
+import { OpenWaits } from '../../async/open-waits.js';
 import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
 
@@ -45,15 +46,16 @@ it('the session of a user that another request renews while the store is read fo
   };
   const context: DecisionContext = {
     graceMs: 1_000,
-    shutdownSignal: new AbortController().signal,
+    waits: new OpenWaits(),
     containment: new Containment(() => undefined),
     reader: { user },
   };
   const destroyed = new ObservedCall();
   destroyed.end('done');
   const actors = new Set([first, other] as unknown as SessionRequest[]);
-  const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>(), savedBack: false };
-  const verdict = hasEnded({ ...candidate, calls: [destroyed] }, context);
+  const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>() };
+  const saves = { savedBack: false, isKept: false };
+  const verdict = hasEnded({ ...candidate, ...saves, calls: [destroyed] }, context);
   await new Promise(setImmediate);
   first.close();
   expect(await verdict).toBe(false);

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { raceAbort } from '../../async/combined-signal.js';
-import { timeoutOrThrow, withTimeout } from '../../async/with-timeout.js';
+import type { MaybePromise } from '../../async/maybe-promise.js';
 import type { DetectorContext } from './detector-context.js';
 import { sessionLeftBy } from './browser-cookies.js';
 import type { SessionRequest } from './session-request.js';
@@ -36,17 +35,17 @@ export interface EndCandidate {
   readonly calls: readonly ObservedCall[];
   /** Whether a request that does not take part has saved the ended session back: the user wanted to leave. */
   readonly savedBack: boolean;
+  /** Whether a request that takes part has saved the session with its user again: then others may save it as well. */
+  readonly isKept: boolean;
 }
 
-export interface DecisionContext extends Pick<DetectorContext, 'graceMs' | 'shutdownSignal' | 'containment'> {
-  /** Reads the user of a session, as the store has it now. */
-  readonly reader: { user(sid: string): Promise<string | undefined> };
+export interface DecisionContext extends Pick<DetectorContext, 'graceMs' | 'waits' | 'containment'> {
+  /** Reads the user of a session, as the store has it now. Throws or rejects when the store does not answer in time. */
+  readonly reader: { user(sid: string): MaybePromise<string | undefined> };
 }
 
 /** A store that has not called back by then is asked. */
 const CALL_TIMEOUT_MS = 25_000;
-/** How long a store may take to return a session. */
-export const ASK_TIMEOUT_MS = 5_000;
 /** When a store that has said nothing is asked whether it is done, in milliseconds after the time before. */
 const ASK_AGAIN_MS = [0, 50, 250, 1_000];
 
@@ -55,13 +54,13 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
  * responses are closed, by asking the store whether the same browser still gets the same user.
  */
 export async function hasEnded(end: EndCandidate, context: DecisionContext): Promise<boolean> {
-  const over = Promise.all(end.calls.map((call) => call.over));
-  const overOrShutdown = raceAbort(over, context.shutdownSignal).catch(() => undefined);
-  await withTimeout(overOrShutdown, CALL_TIMEOUT_MS, undefined);
+  if (end.calls.some(({ outcome }) => outcome === undefined)) {
+    const over = Promise.all(end.calls.map((call) => call.over));
+    await context.waits.within(over, CALL_TIMEOUT_MS, undefined);
+  }
   const actors = await actorsOf(end, context);
   if (actors.length === 0) return isGone(end, [...end.holders], context);
-  // One that leaves its browser without the user while another one is still open – both were under way, and that one may
-  // be renewing the session – is given a grace.
+  // If one request has logged the browser out while another is still running, wait: the other may be renewing the session.
   const open = new Map<SessionRequest, Promise<unknown>>();
   for (const actor of actors) {
     const closed = waitForResponseClose(actor, context).then(() => open.delete(actor));
@@ -71,7 +70,7 @@ export async function hasEnded(end: EndCandidate, context: DecisionContext): Pro
   while (open.size > 0) {
     await Promise.race(open.values());
     if (open.size === 0 || !(await isGone(end, closed(), context))) continue;
-    await withTimeout(Promise.all(open.values()), context.graceMs, undefined);
+    await context.waits.within(Promise.all(open.values()), context.graceMs, undefined);
     if (await isGone(end, closed(), context)) return true;
   }
   return isGone(end, actors, context);
@@ -81,25 +80,42 @@ export async function hasEnded(end: EndCandidate, context: DecisionContext): Pro
  * The requests that are ending the session. Where none is known, those that have it get a grace to show that they did:
  * a job that ends a session does not wait for the requests of its user.
  */
-async function actorsOf(
-  { actors, holders, sid }: EndCandidate,
-  context: DecisionContext,
-): Promise<readonly SessionRequest[]> {
+async function actorsOf(end: EndCandidate, context: DecisionContext): Promise<readonly SessionRequest[]> {
+  const { actors, holders } = end;
   if (actors.size > 0 || holders.size === 0) return [...actors];
   const closed = Promise.all([...holders].map((holder) => waitForResponseClose(holder, context)));
-  await withTimeout(closed, context.graceMs, undefined);
-  return [...holders].filter((holder) => !holder.isFinished && (holder.hasLetGo || holder.sessionID !== sid));
+  await context.waits.within(closed, context.graceMs, undefined);
+  return endingRequests(end).filter((holder) => !holder.isFinished);
+}
+
+/** The requests that are ending the session, as far as that is known: those that do not have it any more. */
+function endingRequests({ actors, holders, sid }: EndCandidate): readonly SessionRequest[] {
+  if (actors.size > 0) return [...actors];
+  return [...holders].filter((holder) => holder.hasLetGo || holder.sessionID !== sid);
+}
+
+/**
+ * Whether the session has ended for its user as surely as it ever will, although the answer of this request has not left:
+ * the store has done it, and no other request is ending the session.
+ * @param userNow the user of the session that the request has now
+ */
+export function isCertain(end: EndCandidate, request: SessionRequest, userNow: string | undefined): boolean {
+  const outcomes = end.calls.map(({ outcome }) => outcome);
+  const isDone =
+    outcomes.includes('done') && !outcomes.some((each) => each === undefined || each === 'silent');
+  if (!isDone || end.isKept || end.sid === undefined || userNow === end.uid) return false;
+  const ending = endingRequests(end);
+  return ending.length === 1 && ending[0] === request;
 }
 
 /** @param requests those that have had the session, as far as their responses are closed */
 async function isGone(
   end: EndCandidate,
   requests: readonly SessionRequest[],
-  { reader, shutdownSignal }: DecisionContext,
+  { reader, waits }: DecisionContext,
 ): Promise<boolean> {
   const { sid, uid, calls } = end;
-  const hasUser = async (session: string): Promise<boolean> =>
-    (await timeoutOrThrow(reader.user(session), ASK_TIMEOUT_MS)) === uid;
+  const hasUser = async (session: string): Promise<boolean> => (await reader.user(session)) === uid;
   const outcomes = calls.map(({ outcome }) => outcome);
   // A failure may have come after the effect. Only a store that says so has ended the session.
   if (outcomes.every((outcome) => outcome === 'failed'))
@@ -124,7 +140,7 @@ async function isGone(
     if (still === undefined) return true;
   }
   // Cut off by the shutdown: rather one logout too many.
-  return still === sid && shutdownSignal.aborted && outcomes.includes(undefined);
+  return still === sid && waits.isClosed && outcomes.includes(undefined);
 }
 
 /**
@@ -133,8 +149,8 @@ async function isGone(
  * are a stream whose head, with its cookies, has left, a WebSocket, and an aborted request whose handler may still run.
  */
 async function waitForResponseClose(request: SessionRequest, context: DecisionContext): Promise<void> {
-  const { graceMs, shutdownSignal, containment } = context;
-  if (request.isFinished || shutdownSignal.aborted) return;
+  const { graceMs, waits, containment } = context;
+  if (request.isFinished || waits.isClosed) return;
   await new Promise<void>((resolve) => {
     let wasCommitted = false;
     const isSettled = (): boolean => {
@@ -149,13 +165,13 @@ async function waitForResponseClose(request: SessionRequest, context: DecisionCo
     const timer = setInterval(look, graceMs / 2).unref();
     const done = (): void => {
       clearInterval(timer);
-      shutdownSignal.removeEventListener('abort', done);
+      stop();
       resolve();
     };
     const closed = (): void => {
       if (request.isFinished) done();
     };
-    request.onClose({ containment, closed });
-    shutdownSignal.addEventListener('abort', done, { once: true });
+    const stop = waits.onClose(done);
+    request.onClose({ containment, closed }); // may be heard of at once
   });
 }

@@ -1,8 +1,9 @@
 import type { Containment } from '../../async/containment.js';
-import type { SessionUid } from '../session-options.js';
-import type { EndRecorder } from './end-recorder.js';
+import type { OpenWaits } from '../../async/open-waits.js';
 import type { PendingTasks } from '../../async/pending-tasks.js';
+import type { SessionUid } from '../session-options.js';
 import type { SetupWarnings } from '../setup-warnings.js';
+import type { EndRecorder } from './end-recorder.js';
 
 /** What everything that watches the sessions of one application shares. */
 export interface DetectorContext {
@@ -14,8 +15,8 @@ export interface DetectorContext {
   readonly warnings: SetupWarnings;
   /** The ends that are not decided, or not recorded, yet. */
   readonly tasks: PendingTasks;
-  /** Aborted when the app shuts down: nothing is waited for any more. */
-  readonly shutdownSignal: AbortSignal;
+  /** Closed when the app shuts down: nothing is waited for any more. */
+  readonly waits: OpenWaits;
   /** For options that need to know every live session. */
   readonly registryWriter: EndedSessions | undefined;
 }

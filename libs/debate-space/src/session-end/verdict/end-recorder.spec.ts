@@ -1,120 +1,92 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { setTimeout as pause } from 'node:timers/promises';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
-import { EndRecorder, type EndRecorderOptions } from './end-recorder.js';
+import type { DebateSpaceEvent } from '../../events.js';
+import { EndRecorder, type EndRecorderOptions, type SessionEnd } from './end-recorder.js';
 
-it('an end that is undecided for longer than the lease of its hold is not delivered', async () => {
+function recording(options?: EndRecorderOptions): {
+  readonly outbox: ReturnType<typeof memoryQueue>;
+  readonly recorder: EndRecorder;
+  readonly events: DebateSpaceEvent[];
+} {
   const outbox = memoryQueue();
-  const extend = outbox.extend.bind(outbox);
-  let extensions = 0;
-  let extendedOften = (): void => undefined;
-  const outlived = new Promise<void>((resolve) => {
-    extendedOften = resolve;
+  const events: DebateSpaceEvent[] = [];
+  return { outbox, recorder: new EndRecorder(outbox, (event) => events.push(event), options), events };
+}
+
+const endOf = (uid: string, at = performance.now()): SessionEnd => ({ uid, reason: 'destroyed', at });
+
+describe('the end of a session', () => {
+  it('is stored before the call returns, where the storage is synchronous', async () => {
+    const { outbox, recorder } = recording();
+    expect(recorder.record(endOf('alice'), [])).not.toBeInstanceOf(Promise);
+    expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
   });
-  outbox.extend = (id, leaseMs) => {
-    extensions += 1;
-    if (extensions === 4) extendedOften(); // every third of the lease
-    return extend(id, leaseMs);
-  };
-  const recorder = new EndRecorder(outbox, () => undefined, { leaseMs: 300 });
 
-  const held = await recorder.hold('alice', 'destroyed');
-  await outlived;
+  it('is stored once for each user and request, until the session has its user again', async () => {
+    const { outbox, recorder } = recording();
+    const response = {};
+    for (const uid of ['alice', 'alice', 'bob']) await recorder.record(endOf(uid), [response]);
+    expect(await outbox.counts()).toEqual({ pending: 2, parked: 0 });
+    recorder.allowAgain('alice', response);
+    await recorder.record(endOf('alice'), [response]);
+    expect(await outbox.counts()).toEqual({ pending: 3, parked: 0 });
+  });
 
-  expect(await outbox.claim(10, 1_000)).toEqual([]);
-  await held?.cancel();
-  expect(await outbox.counts()).toEqual({ held: 0, pending: 0, parked: 0 });
-});
+  it('is a fault, and not stored, for a uid that the service cannot know', async () => {
+    const { outbox, recorder, events } = recording();
+    await recorder.record(endOf('..'), []);
+    await recorder.recordWithOthers(endOf('..'));
+    expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
+    const fault = { type: 'fault', where: 'the uid has a dot segment', error: 'InvalidUidError' };
+    expect(events).toEqual([fault, fault]);
+  });
 
-describe('an end that nobody decides', () => {
-  /** @returns how often the lease of a hold is renewed, and whether it has become due in the end */
-  async function fateOfHold(
-    options: EndRecorderOptions,
-    isOpen: () => boolean,
-    then?: (recorder: EndRecorder) => void,
-  ): Promise<{ readonly renewals: number; readonly due: readonly string[] }> {
-    const outbox = memoryQueue();
-    const extend = jest.spyOn(outbox, 'extend');
-    const recorder = new EndRecorder(outbox, () => undefined, {
-      leaseMs: 600,
-      ...options,
+  it('is a fault, and no rejection, where the outbox fails', async () => {
+    const { outbox, recorder, events } = recording();
+    jest.spyOn(outbox, 'add').mockImplementation(() => {
+      throw new TypeError('of the outbox');
     });
-    await recorder.hold('alice', 'explicit', isOpen);
-    then?.(recorder);
-    await pause(1_600);
-    const claimed = await outbox.claim(10, 1_000);
-    return { renewals: extend.mock.calls.length, due: claimed.map(({ entry }) => entry.uid) };
-  }
-
-  it('is delivered after the longest hold, though its request is still open', async () => {
-    const { renewals, due } = await fateOfHold({ maxHoldMs: 500 }, () => true);
-    expect(renewals).toBeGreaterThan(0);
-    expect(due).toEqual(['alice']);
+    await recorder.record(endOf('alice'), []);
+    await recorder.recordWithOthers(endOf('alice'));
+    expect(events.filter(({ type }) => type === 'fault')).toHaveLength(2);
   });
 
-  it('is delivered after its lease when the response of its request is closed', async () => {
-    expect(await fateOfHold({}, () => false)).toEqual({ renewals: 0, due: ['alice'] });
-  });
-
-  it('is delivered after its lease when the response of its request cannot be looked at', async () => {
-    const isOpen = (): never => {
-      throw new Error('of the host');
-    };
-    expect(await fateOfHold({}, isOpen)).toEqual({ renewals: 0, due: ['alice'] });
-  });
-
-  it('is renewed no more when the app shuts down', async () => {
-    const closing = (recorder: EndRecorder): void => {
-      recorder.close();
-    };
-    expect(await fateOfHold({}, () => true, closing)).toEqual({ renewals: 0, due: ['alice'] });
-  });
-
-  it('is renewed while its request is open', async () => {
-    const { due } = await fateOfHold({}, () => true);
-    expect(due).toEqual([]);
+  it('is not stored when it is decided after the next login, with onRelogin drop', async () => {
+    const { outbox, recorder, events } = recording({ onRelogin: 'drop' });
+    const end = endOf('alice');
+    recorder.loggedIn('alice', end.at + 1);
+    await recorder.record(end, []);
+    expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
+    expect(events.map(({ type }) => type)).toEqual(['session-ended', 'logout-superseded']);
   });
 });
 
-describe('an end whose hold would be lost with the process', () => {
-  function recording(): { readonly outbox: ReturnType<typeof memoryQueue>; readonly recorder: EndRecorder } {
-    const outbox = memoryQueue();
-    const options = { durable: false, leaseMs: 300 };
-    return {
-      outbox,
-      recorder: new EndRecorder(outbox, () => undefined, options),
-    };
-  }
+it('the ends of many sessions are stored a hundred at a time, each batch in a turn of its own', async () => {
+  const { outbox, recorder } = recording();
+  const batches: number[] = [];
+  let turns = 0;
+  const turnOf: number[] = [];
+  const count = (): void => {
+    turns += 1;
+    if (batches.length < 3) setImmediate(count);
+  };
+  setImmediate(count);
+  const add = outbox.add.bind(outbox);
+  outbox.add = (entries) => {
+    batches.push(entries.length);
+    turnOf.push(turns);
+    return add(entries);
+  };
+  await Promise.all(Array.from({ length: 250 }, (_, n) => recorder.recordWithOthers(endOf(`user ${n}`))));
+  expect(batches).toEqual([100, 100, 50]);
+  expect(new Set(turnOf).size).toBe(3);
+  expect(await outbox.counts()).toEqual({ pending: 250, parked: 0 });
+});
 
-  it('is stored with its verdict, for which no response waits', async () => {
-    const { outbox, recorder } = recording();
-    const hold = jest.spyOn(outbox, 'hold');
-    const held = recorder.hold('alice', 'destroyed');
-    expect(held).not.toBeInstanceOf(Promise);
-    expect(hold).not.toHaveBeenCalled();
-    await (await held)?.release([]);
-    expect(await outbox.counts()).toEqual({ held: 0, pending: 1, parked: 0 });
-  });
-
-  it('is never stored when the session goes on', async () => {
-    const { outbox, recorder } = recording();
-    const hold = jest.spyOn(outbox, 'hold');
-    await (await recorder.hold('alice', 'destroyed'))?.cancel();
-    recorder.close();
-    expect(hold).not.toHaveBeenCalled();
-  });
-
-  it('is delivered after a lease when nobody decides it', async () => {
-    const { outbox, recorder } = recording();
-    await recorder.hold('alice', 'destroyed', () => false);
-    await pause(800);
-    expect((await outbox.claim(10, 1_000)).map(({ entry }) => entry.uid)).toEqual(['alice']);
-  });
-
-  it('is stored when the app shuts down', async () => {
-    const { outbox, recorder } = recording();
-    await recorder.hold('alice', 'destroyed');
-    recorder.close();
-    expect(await outbox.counts()).toEqual({ held: 1, pending: 0, parked: 0 });
-  });
+it('a logout that the host requests is refused when the app is shutting down', async () => {
+  const { outbox, recorder } = recording();
+  await recorder.request('alice');
+  recorder.close();
+  await expect(recorder.request('bob')).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ABORTED' });
+  expect(await outbox.counts()).toEqual({ pending: 1, parked: 0 });
 });

@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { getEventListeners } from 'node:events';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { EndRecorder } from './end-recorder.js';
+import type { SessionRecord } from '../session-options.js';
 import { ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import type { SessionRequest } from './session-request.js';
 import { EndTracker } from './end-tracker.js';
+import { OpenWaits } from '../../async/open-waits.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
 
 function trackerOf(stored: ReadonlyMap<string, string>): {
   readonly ends: EndTracker;
   readonly tasks: PendingTasks;
-  readonly shutdownSignal: AbortSignal;
   readonly ended: string[];
 } {
   const ended: string[] = [];
@@ -21,12 +21,13 @@ function trackerOf(stored: ReadonlyMap<string, string>): {
     if (event.type === 'session-ended') ended.push(event.uid);
   };
   const recorder = new EndRecorder(memoryQueue(), emit);
-  const shutdownSignal = new AbortController().signal;
+  const waits = new OpenWaits();
   const tasks = new PendingTasks();
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
   const containment = new Containment(emit);
-  const context = { recorder, graceMs: 10, shutdownSignal, containment, tasks } as unknown as DetectorContext;
-  return { ends: new EndTracker({ ...context, reader: { user } }), tasks, shutdownSignal, ended };
+  const context = { recorder, graceMs: 10, waits, containment, tasks } as unknown as DetectorContext;
+  const reader = { user, uidOf: (session: SessionRecord) => session.uid as string | undefined };
+  return { ends: new EndTracker({ ...context, reader }), tasks, ended };
 }
 
 const done = (): ObservedCall => {
@@ -62,6 +63,7 @@ describe('the ends of sessions', () => {
     const socket = {
       res: {},
       isFinished: true,
+      isUpgrade: true,
       sessionID: 's1',
       setCookies: [],
     } as unknown as SessionRequest;
@@ -73,16 +75,6 @@ describe('the ends of sessions', () => {
     ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
     await tasks.onIdle();
     expect(ended).toEqual(['alice', 'alice', 'alice']);
-  });
-
-  it('leave no listener on the signal of the shutdown', async () => {
-    const { ends, tasks, shutdownSignal, ended } = trackerOf(new Map());
-    for (let i = 0; i < 100; i += 1) {
-      ends.begin({ sid: `s${i}`, uid: 'alice', reason: 'destroyed', call: done() });
-    }
-    await tasks.onIdle();
-    expect(ended).toHaveLength(100);
-    expect(getEventListeners(shutdownSignal, 'abort')).toEqual([]);
   });
 
   const failed = [

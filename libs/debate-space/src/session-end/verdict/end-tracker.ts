@@ -1,11 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import type { MaybePromise } from '../../async/maybe-promise.js';
+import { chain, type MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
-import { withTimeout } from '../../async/with-timeout.js';
-import type { DetectorContext } from './detector-context.js';
-import { ASK_TIMEOUT_MS, hasEnded } from './decide-end.js';
+import { hasExpired } from '../expiry/session-expiry.js';
+import type { SessionRecord } from '../session-options.js';
+import { isObject } from '../is-object.js';
+import { beforeAnswer } from './answer-gate.js';
+import { hasEnded, isCertain } from './decide-end.js';
 import type { DecisionContext, EndCandidate, ObservedCall } from './decide-end.js';
-import type { HeldEnd } from './end-recorder.js';
+import type { DetectorContext } from './detector-context.js';
 import type { SessionRequest } from './session-request.js';
 
 /** The requests that have to do with an end: those that are ending the session, or those that only have it. */
@@ -21,52 +23,69 @@ export interface PossibleEnd extends Parties {
 }
 
 interface UndecidedEnd extends EndCandidate {
+  readonly reason: EndReason;
   readonly actors: Set<SessionRequest>;
   readonly holders: Set<SessionRequest>;
   readonly calls: ObservedCall[];
   savedBack: boolean;
-  /** Whether a request that takes part has saved the session with its user again: then others may save it as well. */
   isKept: boolean;
-  readonly held: MaybePromise<HeldEnd | undefined>;
+  /** By `performance.now()`. */
+  readonly at: number;
+  /** Whether it is recorded: it was certain before an answer left. */
+  isRecorded: boolean;
+}
+
+interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader'> {
+  readonly reader: DecisionContext['reader'] & {
+    uidOf(session: SessionRecord, request?: SessionRequest): string | undefined;
+  };
 }
 
 const MAX_REMEMBERED = 10_000;
+/** How many ends that no request takes part in are looked at in one turn of the event loop. */
+const SLICE = 100;
 
-/** The sessions that are ending, each held once and followed until its verdict (session-endings.md, rule 5). */
+/**
+ * The sessions that are ending, each followed until its verdict (session-endings.md, rules 4 and 5): before the answer of
+ * the request that ends it, where that is certain, or else when the answer has left.
+ */
 export class EndTracker {
-  readonly #context: DetectorContext & DecisionContext;
+  readonly #context: TrackerContext;
   readonly #undecided = new Map<string, UndecidedEnd>();
   /**
    * Those that have ended: a request that loaded one before may still believe that it has a user. With the responses of
    * the requests that took part: a socket is one request, and its user may log in and out again.
    */
   readonly #ended = new LRUCache<string, readonly WeakRef<object>[]>({ max: MAX_REMEMBERED });
+  /** Ends that no request takes part in. A job may end thousands of sessions at once. */
+  #ofJobs: UndecidedEnd[] = [];
+  #jobsDecided: Promise<void> | undefined;
 
-  constructor(context: DetectorContext & DecisionContext) {
+  constructor(context: TrackerContext) {
     this.#context = context;
   }
 
-  /**
-   * To be called before the store is. Calls that would end the same session join in.
-   * @returns resolves when the end is held; a promise only when the storage needs one
-   */
-  begin({ sid, uid, reason, call, actors = [], holders = [] }: PossibleEnd): MaybePromise<unknown> {
-    const { recorder, tasks } = this.#context;
+  /** To be called before the store is. Calls that would end the same session join in. */
+  begin({ sid, uid, reason, call, actors = [], holders = [] }: PossibleEnd): void {
     const key = keyOf(sid, uid);
     const known = this.#undecided.get(key);
-    if (known) {
-      for (const actor of actors) known.actors.add(actor);
-      for (const holder of holders) known.holders.add(holder);
-      known.calls.push(call);
-      known.isKept = false;
-      return known.held;
-    }
-    const held = recorder.hold(uid, reason);
-    const parties = { actors: new Set(actors), holders: new Set(holders) };
-    const end: UndecidedEnd = { sid, uid, ...parties, calls: [call], savedBack: false, isKept: false, held };
+    const end: UndecidedEnd = known ?? {
+      ...{ sid, uid, reason, at: performance.now() },
+      ...{ actors: new Set(), holders: new Set(), calls: [] },
+      ...{ savedBack: false, isKept: false, isRecorded: false },
+    };
+    end.calls.push(call);
+    end.isKept = false;
+    for (const actor of actors) this.#take(end, actor, end.actors);
+    for (const holder of holders) this.#take(end, holder, end.holders);
+    if (known) return;
     if (sid !== undefined) this.#undecided.set(key, end);
-    void tasks.track(this.#decide(end, key));
-    return held;
+    const { tasks } = this.#context;
+    if (actors.length + holders.length > 0) void tasks.track(this.#decide(end));
+    else {
+      this.#ofJobs.push(end);
+      this.#jobsDecided ??= tasks.track(this.#decideJobs());
+    }
   }
 
   /** Whether this session has ended for this user, and was not saved with them again. */
@@ -83,7 +102,8 @@ export class EndTracker {
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
     if (this.#ended.size === 0 && this.#undecided.size === 0) return; // on every request of rolling sessions
     const key = keyOf(sid, uid);
-    for (const response of this.#ended.get(key) ?? []) this.#context.recorder.rearm(uid, response.deref());
+    for (const response of this.#ended.get(key) ?? [])
+      this.#context.recorder.allowAgain(uid, response.deref());
     this.#ended.delete(key);
     const end = this.#undecided.get(key);
     if (!end || !request) return;
@@ -94,7 +114,38 @@ export class EndTracker {
     else if (!end.isKept) end.savedBack = true;
   }
 
-  async #decide(end: UndecidedEnd, key: string): Promise<void> {
+  #take(end: UndecidedEnd, request: SessionRequest, requests: Set<SessionRequest>): void {
+    if (requests.has(request)) return;
+    requests.add(request);
+    if (request.isUpgrade) return; // nobody ends its response
+    const { containment, recorder } = this.#context;
+    const answering = (): MaybePromise<unknown> => this.#answering(end, request);
+    beforeAnswer(request.res, { containment, timeoutMs: recorder.storageTimeoutMs, answering });
+  }
+
+  /** The answer of a request that takes part is about to leave: what is certain by now is recorded. */
+  #answering(end: UndecidedEnd, request: SessionRequest): MaybePromise<unknown> {
+    if (end.isRecorded || !isCertain(end, request, this.#userOf(request))) return undefined;
+    return this.#conclude(end);
+  }
+
+  /** The user of the session that a request has now; none when the session is saved as expired. */
+  #userOf(request: SessionRequest): string | undefined {
+    const { session } = request;
+    if (!isObject(session) || hasExpired(session as SessionRecord, Date.now())) return undefined;
+    return this.#context.reader.uidOf(session as SessionRecord, request);
+  }
+
+  async #decideJobs(): Promise<void> {
+    const { tasks } = this.#context;
+    while (this.#ofJobs.length > 0) {
+      await new Promise(setImmediate);
+      for (const end of this.#ofJobs.splice(0, SLICE)) void tasks.track(this.#decide(end));
+    }
+    this.#jobsDecided = undefined;
+  }
+
+  async #decide(end: UndecidedEnd): Promise<void> {
     const { sid, uid, calls } = end;
     const { reader, registryWriter } = this.#context;
     let ended: boolean;
@@ -103,21 +154,38 @@ export class EndTracker {
       heard = calls.length;
       // What cannot be decided counts: rather one logout too many.
       ended = await hasEnded(end, this.#context).catch(() => true);
-    } while (calls.length > heard); // one joined in meanwhile
-    this.#undecided.delete(key);
-    const responses = partiesOf(end).map(({ res }) => res);
-    if (ended && sid !== undefined)
-      this.#ended.set(
-        key,
-        responses.map((response) => new WeakRef(response)),
-      );
-    const held = await end.held;
-    const counts = ended && (sid === undefined || !registryWriter || (await registryWriter.ended(sid, uid)));
-    await (counts ? held?.release(responses) : held?.cancel());
-    if (ended || sid === undefined || !registryWriter) return;
+    } while (calls.length > heard && !end.isRecorded); // one joined in meanwhile
+    if (end.isRecorded) return;
+    if (ended) {
+      await this.#conclude(end);
+      return;
+    }
+    this.#undecided.delete(keyOf(sid, uid));
+    if (sid === undefined || !registryWriter) return;
     // The session lives, or its user has gone on with another.
-    const user = reader.user(sid).catch(() => uid);
-    if ((await withTimeout(user, ASK_TIMEOUT_MS, uid)) !== uid) await registryWriter.forget(sid, uid);
+    const user = async (): Promise<string | undefined> => reader.user(sid);
+    if ((await user().catch(() => uid)) !== uid) await registryWriter.forget(sid, uid);
+  }
+
+  /** The session has ended: records it, if it counts. @returns a promise only when the storage needs one */
+  #conclude(end: UndecidedEnd): MaybePromise<unknown> {
+    const { sid, uid } = end;
+    const { recorder, registryWriter } = this.#context;
+    end.isRecorded = true;
+    const responses = partiesOf(end).map(({ res }) => res);
+    if (sid !== undefined) {
+      const key = keyOf(sid, uid);
+      this.#undecided.delete(key);
+      const refs = responses.map((response) => new WeakRef(response));
+      this.#ended.set(key, refs);
+    }
+    return chain(
+      () => (sid === undefined || !registryWriter ? true : registryWriter.ended(sid, uid)),
+      (counts) => {
+        if (!counts) return undefined;
+        return responses.length > 0 ? recorder.record(end, responses) : recorder.recordWithOthers(end);
+      },
+    );
   }
 }
 

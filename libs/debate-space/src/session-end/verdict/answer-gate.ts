@@ -1,0 +1,116 @@
+import type { ServerResponse } from 'node:http';
+import type { Containment } from '../../async/containment.js';
+import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
+import { withTimeout } from '../../async/with-timeout.js';
+
+type Method = (...args: unknown[]) => unknown;
+
+/** Something that is done when an answer is about to leave; the answer waits for its promise. */
+export interface BeforeAnswer {
+  readonly containment: Containment;
+  /** The longest wait, in milliseconds. */
+  readonly timeoutMs: number;
+  answering(): MaybePromise<unknown>;
+}
+
+const GATE = Symbol('what is done before the answer leaves');
+
+/** A response whose `end` is ours; also as much of Node's own as sealing its head takes. */
+interface GatedResponse extends Pick<ServerResponse, 'headersSent'> {
+  [GATE]?: Gate;
+  end: Method;
+  write: Method;
+  _contentLength?: number | null;
+  _implicitHeader?: () => void;
+}
+
+interface Gate {
+  /** The response's own `end`. */
+  readonly end: Method;
+  readonly before: Set<BeforeAnswer>;
+  /** While the answer is held: the calls that the host makes after its `end`. */
+  late?: (() => unknown)[];
+}
+
+/**
+ * Puts a gate in front of a response's `end`. Before session middleware has wrapped `end`, where possible: then the gate
+ * sees what that middleware saves last.
+ */
+export function installGate(response: ServerResponse): void {
+  const gated = response as unknown as GatedResponse;
+  if (gated[GATE]) return;
+  gated[GATE] = { end: gated.end, before: new Set() };
+  gated.end = gatedEnd;
+}
+
+/** Has something done before the answer of this response leaves. Does nothing when the answer has ended. */
+export function beforeAnswer(response: ServerResponse, before: BeforeAnswer): void {
+  if (response.writableEnded) return;
+  installGate(response);
+  (response as unknown as GatedResponse)[GATE]?.before.add(before);
+}
+
+function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
+  const gate = this[GATE];
+  if (!gate) return undefined; // both are set together
+  const end = (): unknown => Reflect.apply(gate.end, this, args);
+  if (gate.late) {
+    gate.late.push(end);
+    return this;
+  }
+  if (gate.before.size === 0) return end();
+  const canWait = sealHead(this, args);
+  const waits: Promise<unknown>[] = [];
+  for (const each of gate.before) {
+    const ready = each.containment.run<unknown>('response.end', () => each.answering(), undefined);
+    if (isPromise(ready)) waits.push(withTimeout(ready, each.timeoutMs, undefined));
+  }
+  gate.before.clear();
+  if (!canWait || waits.length === 0) return end();
+  hold(this, gate, end, Promise.all(waits));
+  return this;
+}
+
+/**
+ * Ends the response later. To the host it has ended: `writableEnded` is true, and what the host writes all the same
+ * comes after the end, as without us.
+ */
+function hold(response: GatedResponse, gate: Gate, end: () => unknown, ready: Promise<unknown>): void {
+  const late = (gate.late = [end]);
+  const { write } = response;
+  const own = Object.getOwnPropertyDescriptor(response, 'write');
+  const heldWrite = (...args: unknown[]): boolean => {
+    late.push(() => Reflect.apply(write, response, args));
+    return false;
+  };
+  Object.defineProperty(response, 'writableEnded', { configurable: true, value: true });
+  Object.defineProperty(response, 'write', { configurable: true, writable: true, value: heldWrite });
+  void ready.then(() => {
+    gate.late = undefined;
+    Reflect.deleteProperty(response, 'writableEnded');
+    Reflect.deleteProperty(response, 'write');
+    if (own) Object.defineProperty(response, 'write', own);
+    for (const call of late) call();
+  });
+}
+
+/**
+ * From its end on nothing can change the head of an answer, as without us. HTTP/2 renders it when it is sent.
+ * @returns whether the answer can wait: what `end` does not take must throw in the caller's face
+ */
+function sealHead(response: GatedResponse, [chunk, encoding]: unknown[]): boolean {
+  const length = lengthOf(typeof chunk === 'function' ? undefined : chunk, encoding);
+  if (length === undefined) return false;
+  if (!response.headersSent && typeof response._implicitHeader === 'function') {
+    response._contentLength = length;
+    response._implicitHeader();
+  }
+  return true;
+}
+
+function lengthOf(chunk: unknown, encoding: unknown): number | undefined {
+  if (chunk === undefined || chunk === null) return 0;
+  if (chunk instanceof Uint8Array) return chunk.byteLength;
+  if (typeof chunk !== 'string') return undefined;
+  return Buffer.byteLength(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : undefined);
+}
