@@ -43,23 +43,22 @@ it.each(Object.entries(endings))(
     host.app.get(DebateSpaceEvents).events$.subscribe((event) => {
       if (event.type === 'session-ended') ended.push(event.uid);
     });
-    const inTurns: number[] = [];
-    let [seen, goesOn] = [0, true];
+    let [seen, mostInATurn, goesOn] = [0, 0, true];
     const watch = (): void => {
-      const now = ended.length;
-      inTurns.push(now - seen);
-      seen = now;
+      mostInATurn = Math.max(mostInATurn, ended.length - seen);
+      seen = ended.length;
       if (goesOn) setImmediate(watch);
     };
     watch();
     await end(store);
     await logInTo(host, 'alice'); // requests are answered meanwhile
     const outbox = host.app.get(DebateSpaceOutbox);
-    while ((await outbox.stats()).pending < SESSIONS) await new Promise((resolve) => setTimeout(resolve, 100));
+    while ((await outbox.stats()).pending < SESSIONS)
+      await new Promise((resolve) => setTimeout(resolve, 500));
     goesOn = false;
     await scene.stop();
     expect(new Set(ended).size).toBe(SESSIONS);
     expect(ended).toHaveLength(SESSIONS);
-    expect(Math.max(...inTurns)).toBeLessThanOrEqual(MOST_IN_A_TURN);
+    expect(mostInATurn).toBeLessThanOrEqual(MOST_IN_A_TURN);
   },
 );
