@@ -16,6 +16,7 @@ const suites: Readonly<Record<string, () => Promise<Suite>>> = {
   outbox: () => import('./bench/outbox.js'),
   users: () => import('./bench/users.js'),
   start: () => import('./bench/start.js'),
+  ends: () => import('./bench/ends.js'),
   scale: () => import('./bench/scale.js'),
 };
 const { values, positionals } = parseArgs({

@@ -2,14 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import fastifySession from '@fastify/session';
 import session, { type SessionData } from 'express-session';
-import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import type { Act } from 'debate-space-fixtures/session-host.js';
 import { called, destroySession, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
-import { platforms, type Handle, type HostSession, type Platform } from './transparency/platforms.js';
+import { platforms, type Handle, type HostSession } from './transparency/platforms.js';
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 type Wrap = (store: object) => object;
@@ -41,7 +40,8 @@ const proxies: readonly { readonly name: string; readonly wrap: Wrap }[] = [
   },
   {
     name: 'passes its receiver on',
-    wrap: (store) => new Proxy(store, { get: (target, key, receiver) => Reflect.get(target, key, receiver) }),
+    wrap: (store) =>
+      new Proxy(store, { get: (target, key, receiver): unknown => Reflect.get(target, key, receiver) }),
   },
 ];
 
@@ -52,19 +52,19 @@ const given: readonly { readonly how: string; readonly options: (inner: object, 
     { how: 'with the store behind it given', options: (inner) => ({ session: { store: inner } }) },
   ];
 
-const stacks = [
-  { platform: platforms[0]!, open: (): object => new session.MemoryStore() },
-  {
-    platform: platforms.find(({ express }) => !express)!,
-    open: (): object => new fastifySession.MemoryStore(),
-  },
-];
+const openStore = (express: boolean): object =>
+  new (express ? session.MemoryStore : fastifySession.MemoryStore)();
 
-const behindProxies = stacks.flatMap((stack) =>
-  proxies.flatMap((proxy) => given.map((way) => ({ ...stack, ...proxy, ...way, on: stack.platform.name }))),
-);
+const behindProxies = platforms
+  .filter(({ unset }) => !unset)
+  .flatMap((platform) =>
+    proxies.flatMap((proxy) => given.map((way) => ({ platform, on: platform.name, ...proxy, ...way }))),
+  );
 
-const sessionOf = ({ request }: Parameters<Handle>[0]): HostSession => request.session!;
+const sessionOf = ({ request }: Parameters<Handle>[0]): HostSession => {
+  if (!request.session) throw new Error('the request has no session');
+  return request.session;
+};
 
 /** By user. */
 const acts: Readonly<Record<string, Handle>> = {
@@ -93,8 +93,8 @@ const silent = ['logs in again', 'does nothing'];
 describe('a store behind an ES Proxy', () => {
   it.each(behindProxies)(
     'has each end reported once, and nothing else, when the Proxy $name: $on, $how',
-    async ({ platform, open, wrap, options }) => {
-      const inner = open();
+    async ({ platform, wrap, options }) => {
+      const inner = openStore(platform.express);
       const store = wrap(inner);
       let sid: string | undefined;
       const act: Handle = (handling) => {
@@ -127,7 +127,7 @@ describe('a store behind an ES Proxy', () => {
 /** Its promises say nothing, and settle before it calls back. */
 class CallingBackLate extends session.MemoryStore {}
 for (const name of ['get', 'set', 'destroy', 'touch', 'all', 'clear'] as const) {
-  const own = session.MemoryStore.prototype[name] as Method;
+  const own = Reflect.get(session.MemoryStore.prototype, name) as Method;
   const late: Method = async function (...args) {
     await Promise.resolve();
     setTimeout(() => Reflect.apply(own, this, args), 2);
@@ -138,7 +138,7 @@ for (const name of ['get', 'set', 'destroy', 'touch', 'all', 'clear'] as const) 
 /** As shimmer and agents for APM wrap methods: each takes no arguments by its length. */
 function wrapped(store: session.MemoryStore): session.MemoryStore {
   for (const name of ['get', 'set', 'destroy', 'touch', 'all', 'clear'] as const) {
-    const original = store[name] as Method;
+    const original = Reflect.get(store, name) as Method;
     const value: Method = function (...args) {
       return Reflect.apply(original, this, args);
     };

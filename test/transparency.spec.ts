@@ -29,7 +29,7 @@ class Hosts {
     const { group, platform, kind } = this;
     this.#plain = await TableHost.start(platform, kind, `${group}-plain-`, undefined);
     for (const [n, { name: storage }] of storages.entries()) {
-      const options = using(service, { storage: places[n]?.place(), session: { graceMs: 10 } });
+      const options = using(service, { storage: places[n]?.place() });
       const host = await TableHost.start(platform, kind, `${group}-${storage}-`, options);
       this.#watched.push({ storage, host });
     }
