@@ -40,8 +40,8 @@ export interface DebateSpaceLogoutOptions {
    */
   onRelogin?: 'deliver' | 'drop' | undefined;
   /**
-   * How long an operation of the session store may wait until the storage has the logout, in milliseconds. Then the
-   * session ends anyway, the logout continues from memory, and a `storage-degraded` event reports it.
+   * How long the answer of the request that ends a session may wait until the storage has the logout, in milliseconds. Then
+   * it leaves anyway, the logout continues from memory, and a `storage-degraded` event reports it.
    * @defaultValue `250`
    */
   storageTimeoutMs?: number | undefined;
