@@ -31,16 +31,8 @@ export class OpenWaits {
         this.#open.delete(end);
       };
       this.#open.add(end);
-      promise.then(
-        (value) => {
-          stop();
-          resolve(value);
-        },
-        (error: unknown) => {
-          stop();
-          reject(error as Error);
-        },
-      );
+      promise.then(stop, stop);
+      promise.then(resolve, reject);
     });
   }
 

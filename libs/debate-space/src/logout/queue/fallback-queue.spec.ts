@@ -189,7 +189,7 @@ describe('the fallback queue', () => {
     await adding;
     expect(outbox.unpersistedCount).toBe(1);
     expect(ids(await outbox.claim(10))).toEqual(['b']);
-    const done = Promise.all(['a', 'b'].map((id) => outbox.finish(id, 1)));
+    const done = Promise.all(['a', 'b'].map(async (id) => outbox.finish(id, 1)));
     await pass(4_000);
     await done;
     expect(await outbox.claim(10)).toEqual([]);

@@ -74,7 +74,10 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
           this.#inMemory.set(entry.id, entry);
           this.#moves.add(entry.id, () => this.#move(entry));
         }
-        if (isPromise(failure)) void failure.then((late) => late ?? this.#leaveIfIdle(missing));
+        const late = (failed: string | undefined): void => {
+          if (failed === undefined) this.#leaveIfIdle(missing);
+        };
+        if (isPromise(failure)) void failure.then(late);
         return this.memory.add(missing);
       },
     );

@@ -92,7 +92,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     const finished = (stored: StoredLogout): Rows => this.records.finished(stored, 'delivered', attempts);
     await this.#mutex.run(id, async () => {
       const own = this.own.get(id);
-      const isMade = own && (await this.records.replaceClaimed(own, finished(own.stored)));
+      const isMade = own !== undefined && (await this.records.replaceClaimed(own, finished(own.stored)));
       // Whether the lease was lost or it was parked meanwhile.
       const isFinished = isMade || (await this.#replaceAny(id, finished));
       if (!isFinished && unstored) await this.#noteEnd(unstored, finished);
@@ -148,7 +148,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
       (isMade) => {
         if (isMade || jobs.length === 1) return undefined;
         // One of them is stored already; the others are not.
-        return Promise.all(jobs.map(async (job) => this.#commitNew([job])));
+        return Promise.all(jobs.map((job) => Promise.resolve(this.#commitNew([job]))));
       },
     );
   }

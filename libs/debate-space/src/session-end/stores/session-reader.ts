@@ -1,4 +1,5 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
+import { hasExpired } from '../expiry/session-expiry.js';
 import type { SessionRecord } from '../session-options.js';
 import { isObject } from '../is-object.js';
 import { resolvedUid } from '../default-session-uid.js';
@@ -36,6 +37,13 @@ export class SessionReader {
   uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
     const { uid, containment } = this.#context;
     return containment.run('session.uid', () => resolvedUid(uid(session, request?.native)), undefined);
+  }
+
+  /** The user of the session that a request has now, in memory; none when it is about to be saved as expired. */
+  userNow(request: SessionRequest): string | undefined {
+    const { session } = request;
+    if (!isObject(session) || hasExpired(session as SessionRecord, Date.now())) return undefined;
+    return this.uidOf(session as SessionRecord, request);
   }
 
   /**
@@ -99,11 +107,7 @@ export class SessionReader {
     if (answer) return answered();
     const promised = new Promise<unknown>((resolve, reject) => {
       settle = () => {
-        try {
-          resolve(answered());
-        } catch (error) {
-          reject(error as Error);
-        }
+        resolve(Promise.resolve().then(answered));
       };
       if (!isPromise(returned)) return;
       returned.then((result) => {

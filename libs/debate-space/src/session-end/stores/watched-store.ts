@@ -223,8 +223,7 @@ export class WatchedStore {
     if (this.#ends.hasEnded(sid, uid)) return;
     const call = new ObservedCall();
     call.end('done');
-    const begin = (): unknown => this.#ends.begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
-    void this.#context.containment.run('response close', begin, undefined);
+    this.#ends.begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
   }
 
   /**

@@ -88,7 +88,7 @@ const ANSWERS: readonly Answer[] = [
     send: (response, seen) => {
       response.on('error', (error: NodeJS.ErrnoException) => seen.push(error.code));
       response.end('bye');
-      response.end('again', (error?: Error) => seen.push((error as NodeJS.ErrnoException | undefined)?.code));
+      response.end('again', (error?: Error) => seen.push(error?.code));
     },
   },
   {
@@ -114,8 +114,18 @@ const ANSWERS: readonly Answer[] = [
 describe.each(ANSWERS)('an answer with $name', ({ method = 'GET', send }) => {
   const kinds: readonly { readonly name: string; readonly gate: (response: ServerResponse) => void }[] = [
     { name: 'a gate', gate: installGate },
-    { name: 'work that is done at once', gate: (response) => before(response, () => undefined) },
-    { name: 'work that takes a while', gate: (response) => before(response, soon) },
+    {
+      name: 'work that is done at once',
+      gate: (response) => {
+        before(response, () => undefined);
+      },
+    },
+    {
+      name: 'work that takes a while',
+      gate: (response) => {
+        before(response, soon);
+      },
+    },
   ];
   it.each(kinds)('is the same byte for byte behind $name', async ({ gate }) => {
     const run = async (prepare: (response: ServerResponse) => void): Promise<unknown> => {

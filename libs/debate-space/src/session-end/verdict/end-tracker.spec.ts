@@ -5,7 +5,6 @@ import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { EndRecorder } from './end-recorder.js';
-import type { SessionRecord } from '../session-options.js';
 import { ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import type { SessionRequest } from './session-request.js';
@@ -28,7 +27,7 @@ function trackerOf(stored: ReadonlyMap<string, string>): {
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
   const containment = new Containment(emit);
   const context = { recorder, graceMs: 10, waits, containment, tasks } as unknown as DetectorContext;
-  const reader = { user, uidOf: (session: SessionRecord) => session.uid as string | undefined };
+  const reader = { user, userNow: ({ session }: SessionRequest) => session as string | undefined };
   return { ends: new EndTracker({ ...context, reader }), tasks, ended };
 }
 
@@ -92,7 +91,7 @@ describe('the ends of sessions', () => {
         res: response,
         isFinished: false,
         onClose: () => true,
-        session: user === undefined ? undefined : { uid: user },
+        session: user,
       } as unknown as SessionRequest;
       ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done(), actors: [hanging] });
       jest.advanceTimersByTime(4 * 60_000);

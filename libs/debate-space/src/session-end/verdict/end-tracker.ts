@@ -1,9 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { chain, type MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
-import { hasExpired } from '../expiry/session-expiry.js';
-import type { SessionRecord } from '../session-options.js';
-import { isObject } from '../is-object.js';
 import { beforeAnswer } from './answer-gate.js';
 import { hasEnded, isCertain } from './decide-end.js';
 import type { DecisionContext, EndCandidate, ObservedCall } from './decide-end.js';
@@ -36,9 +33,8 @@ interface UndecidedEnd extends EndCandidate {
 }
 
 interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader'> {
-  readonly reader: DecisionContext['reader'] & {
-    uidOf(session: SessionRecord, request?: SessionRequest): string | undefined;
-  };
+  /** Also knows the user of the session that a request has now, in memory. */
+  readonly reader: DecisionContext['reader'] & { userNow(request: SessionRequest): string | undefined };
 }
 
 const MAX_REMEMBERED = 10_000;
@@ -61,7 +57,7 @@ export class EndTracker {
   readonly #ended = new LRUCache<string, readonly WeakRef<object>[]>({ max: MAX_REMEMBERED });
   /** Ends that no request takes part in. A job may end thousands of sessions at once. */
   #ofJobs: UndecidedEnd[] = [];
-  #jobsDecided: Promise<void> | undefined;
+  #isDecidingJobs = false;
 
   constructor(context: TrackerContext) {
     this.#context = context;
@@ -86,7 +82,7 @@ export class EndTracker {
     if (actors.length + holders.length > 0) void tasks.track(this.#decide(end));
     else {
       this.#ofJobs.push(end);
-      this.#jobsDecided ??= tasks.track(this.#decideJobs());
+      if (!this.#isDecidingJobs) void tasks.track(this.#decideJobs());
     }
   }
 
@@ -127,24 +123,18 @@ export class EndTracker {
 
   /** The answer of a request that takes part is about to leave: what is certain by now is recorded. */
   #answering(end: UndecidedEnd, request: SessionRequest): MaybePromise<unknown> {
-    if (end.isRecorded || !isCertain(end, request, this.#userOf(request))) return undefined;
+    if (end.isRecorded || !isCertain(end, request, this.#context.reader.userNow(request))) return undefined;
     return this.#conclude(end);
-  }
-
-  /** The user of the session that a request has now; none when the session is saved as expired. */
-  #userOf(request: SessionRequest): string | undefined {
-    const { session } = request;
-    if (!isObject(session) || hasExpired(session as SessionRecord, Date.now())) return undefined;
-    return this.#context.reader.uidOf(session as SessionRecord, request);
   }
 
   async #decideJobs(): Promise<void> {
     const { tasks } = this.#context;
+    this.#isDecidingJobs = true;
     while (this.#ofJobs.length > 0) {
       await new Promise(setImmediate);
       for (const end of this.#ofJobs.splice(0, SLICE)) void tasks.track(this.#decide(end));
     }
-    this.#jobsDecided = undefined;
+    this.#isDecidingJobs = false;
   }
 
   async #decide(end: UndecidedEnd): Promise<void> {
