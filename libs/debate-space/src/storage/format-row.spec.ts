@@ -97,6 +97,24 @@ describe('the format row', () => {
     expect([row.isEmptied, events]).toEqual([false, []]);
   });
 
+  it('stops no boot while the storage does not answer, and is written when it does', async () => {
+    const range = jest.spyOn(storage, 'range').mockRejectedValue(new StorageError('away'));
+    const { row, events } = await newProcess();
+    await looks(3);
+    range.mockRestore();
+    expect(await stored()).toBeUndefined();
+    await looks(3);
+    expect(await stored()).toContain('"v":1');
+    expect([row.isEmptied, events]).toEqual([false, []]);
+  });
+
+  it('stops no boot while the storage keeps silent', async () => {
+    jest.spyOn(storage, 'range').mockReturnValue(new Promise(() => undefined));
+    const opening = FormatRow.open(storage);
+    await looks(4);
+    expect((await opening).isEmptied).toBe(false);
+  });
+
   it('says so when the storage itself has noticed it, at the first look', async () => {
     Object.assign(storage, { wasEmptied: true, place: 'the folder /data' });
     const { events } = await newProcess();

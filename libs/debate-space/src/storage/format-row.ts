@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { timeoutOrThrow } from '../async/with-timeout.js';
 import { StorageError } from '../errors.js';
 import type { Emit } from '../events.js';
 import type { DebateSpaceStorage } from './storage.js';
@@ -9,6 +10,7 @@ const FORMAT = 1;
 const KEY = `${FORMAT_FAMILY}:`;
 const END = `${KEY}~`;
 const LOOK_MS = 1_500;
+const OPEN_MS = 5_000;
 
 interface StoredFormat {
   readonly v: number;
@@ -22,7 +24,7 @@ interface StoredFormat {
  */
 export class FormatRow {
   readonly #storage: DebateSpaceStorage;
-  #id = '';
+  #id: string | undefined;
   #isEmptied = false;
   #isLooking = false;
   #timer: NodeJS.Timeout | undefined;
@@ -32,21 +34,17 @@ export class FormatRow {
   }
 
   /**
-   * Reads the row, or writes it.
+   * Reads the row, or writes it. A storage that does not answer stops no boot: the first look that it answers does so.
    * @throws {@link StorageError} when a newer version of the plugin has written it
    */
   static async open(storage: DebateSpaceStorage): Promise<FormatRow> {
     const row = new FormatRow(storage);
-    for (let found = await row.#read(); ; found = await row.#read()) {
-      if (found && found.v > FORMAT) {
-        throw new StorageError(
-          `The storage was written by a newer version of nestjs-debate-space (format ${found.v}, this version knows ${FORMAT})`,
-          'install that version again, or give another place',
-        );
-      }
-      if (found) row.#id = found.id;
-      if (found || (await row.#write())) return row;
-    }
+    const format = await timeoutOrThrow(row.#enter(), OPEN_MS).catch(() => FORMAT);
+    if (format <= FORMAT) return row;
+    throw new StorageError(
+      `The storage was written by a newer version of nestjs-debate-space (format ${format}, this version knows ${FORMAT})`,
+      'install that version again, or give another place',
+    );
   }
 
   /** Whether what was accepted is gone. Stays so until the process ends. */
@@ -70,10 +68,11 @@ export class FormatRow {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
+      const known = this.#id;
       const found = await this.#read();
-      if (found?.id !== this.#id || this.#storage.wasEmptied) this.#noteEmptied(emit);
-      if (found) this.#id = found.id;
-      else await this.#write();
+      const isOther = known !== undefined && found?.id !== known;
+      if (isOther || this.#storage.wasEmptied) this.#noteEmptied(emit);
+      if (found === undefined || found.id !== known) await this.#enter();
     } catch (error) {
       const problem = error instanceof StorageError ? error.problem : undefined;
       if (this.#storage.wasEmptied) this.#noteEmptied(emit, problem);
@@ -86,6 +85,15 @@ export class FormatRow {
     if (this.#isEmptied) return;
     this.#isEmptied = true;
     emit({ type: 'storage-emptied', place: this.#storage.place, problem });
+  }
+
+  /** @returns the format that is there now */
+  async #enter(): Promise<number> {
+    for (;;) {
+      const found = await this.#read();
+      if (found) this.#id = found.id;
+      if (found || (await this.#write())) return found?.v ?? FORMAT;
+    }
   }
 
   /** By a range: Redis may have evicted the names or the values. */
