@@ -88,7 +88,7 @@ const ANSWERS: readonly Answer[] = [
     send: (response, seen) => {
       response.on('error', (error: NodeJS.ErrnoException) => seen.push(error.code));
       response.end('bye');
-      response.end('again', (error?: Error) => seen.push(error?.code));
+      response.end('again', (error?: NodeJS.ErrnoException) => seen.push(error?.code));
     },
   },
   {
