@@ -1,10 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
 import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
 import type { Browser } from '../sample-app/src/demo/browser.js';
+import { Sessions } from '../sample-app/src/session/sessions.js';
 import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 let host: RunningSampleApp;
@@ -14,6 +16,24 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await host.close();
+});
+
+it('forgets the sessions of those who only open the login page, and keeps the others', async () => {
+  const sessions = host.app.get(Sessions);
+  const admin = await host.loggedIn('admin');
+  for (let visitor = 0; visitor < 20; visitor += 1) await fetch(`${host.url}/login`);
+  const count = async (): Promise<number> =>
+    Object.keys((await promisify(sessions.all.bind(sessions))()) ?? {}).length;
+  expect(await count()).toBeGreaterThanOrEqual(21);
+  const later = Date.now() + 60 * 60_000;
+  const clock = jest.spyOn(Date, 'now').mockReturnValue(later);
+  try {
+    sessions.prune();
+    expect(await count()).toBe(1);
+    expect(await admin.open('/admin')).toContain('Administration');
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 describe('the progress stream of a bulk erasure', () => {

@@ -24,6 +24,7 @@ import {
 } from 'nestjs-debate-space';
 import { filter, firstValueFrom, lastValueFrom, switchMap, timer } from 'rxjs';
 import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
+import { erasureView } from '../sample-app/src/erasure/erasure-view.js';
 import { UploadedLists } from '../sample-app/src/admin/uploaded-lists.js';
 import type { Browser } from '../sample-app/src/demo/browser.js';
 import { Sessions } from '../sample-app/src/session/sessions.js';
@@ -494,6 +495,21 @@ describe('the erasure of many', () => {
     const later = (reference: string) => timer(50).pipe(switchMap(() => progress(reference)));
     jest.spyOn(erasures, 'progress').mockImplementation(later);
     expect((await admin.request(erasurePath('nothing', 'events'))).status).toBe(404);
+  });
+});
+
+describe('the sentence about an erasure', () => {
+  const counts = { total: 2, done: 0, notFound: 0, vetoed: 0, canceled: 0, failed: 0, waiting: 0 };
+  const status = { reference: 'r', mode: 'delete', complete: true, askedAt: new Date(0), ...counts } as const;
+
+  it('does not ask for the list of an erasure that was canceled before the list was read to its end', () => {
+    const canceled = { complete: false, canceled: 2, finishedAt: new Date(1), state: 'canceled' } as const;
+    expect(erasureView({ ...status, ...canceled }).sentence).toBe('Canceled. 2 users are not erased.');
+  });
+
+  it('does not say that those who failed are still being tried', () => {
+    const { sentence } = erasureView({ ...status, failed: 2, state: 'overdue' });
+    expect(sentence).toBe('2 users are not erased: every attempt failed. Fix the cause, then try again.');
   });
 });
 

@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openEvents } from '../testing/event-reader.js';
 import { deleteUser, logOut, simulators } from '../testing/service-client.js';
@@ -7,8 +10,8 @@ import { signedToken } from '../testing/signed-token.js';
 const start = simulators();
 
 function signIn(url: string, body: unknown, type = 'application/json'): Promise<Response> {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return fetch(`${url}/simulator/sign-in`, { method: 'POST', headers: { 'content-type': type }, body: text });
+  const sent = typeof body === 'string' ? body : JSON.stringify(body);
+  return fetch(`${url}/simulator/sign-in`, { method: 'POST', headers: { 'content-type': type }, body: sent });
 }
 
 describe('the page', () => {
@@ -30,6 +33,52 @@ describe('the page', () => {
     await fetch(sim.url);
     await fetch(`${sim.url}/simulator/state`);
     expect(sim.received.count).toBe(0);
+  });
+});
+
+describe('a request to another host name', () => {
+  const ask = async (
+    url: string,
+    host: string,
+    method = 'GET',
+  ): Promise<readonly [status: number | undefined, body: string]> => {
+    const sent = request(url, { method, headers: { host, 'content-type': 'application/json' } });
+    const [response] = (await once(sent.end(), 'response')) as [IncomingMessage];
+    return [response.statusCode, await text(response)];
+  };
+
+  it.each([
+    ['GET', '/'],
+    ['GET', '/simulator/state'],
+    ['GET', '/simulator/events'],
+    ['POST', '/simulator/mode'],
+    ['POST', '/simulator/sign-in'],
+  ])('is refused by %s %s, and says why', async (method, path) => {
+    const sim = await start({ users: [{ uid: 'u-1' }] });
+    for (const host of [
+      'evil.example',
+      'evil.example:80',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      '10.0.0.7',
+    ]) {
+      const [status, body] = await ask(`${sim.url}${path}`, host, method);
+      expect([host, status]).toEqual([host, 403]);
+      expect(body).toContain('answers to localhost, 127.0.0.1 and [::1] only');
+    }
+  });
+
+  it.each(['localhost', 'localhost:8080', '127.0.0.1', '[::1]:3000', 'LOCALHOST', 'demo.localhost'])(
+    'is answered to %s',
+    async (host) => {
+      const sim = await start();
+      expect((await ask(`${sim.url}/simulator/state`, host))[0]).toBe(200);
+    },
+  );
+
+  it('reaches the routes of the service: clients may know it by any name', async () => {
+    const sim = await start();
+    expect((await ask(`${sim.baseUrl}/users?api_key=demo-api-key`, 'debate.internal'))[0]).toBe(200);
   });
 });
 

@@ -13,6 +13,7 @@ import { debatePage } from './debate-page.js';
 import { modeRequest, type DemoModeSwitch } from './demo-mode.js';
 import { debateState } from './debate-state.js';
 import type { EventStream } from './event-stream.js';
+import { loopbackOnly } from './loopback-only.js';
 import { signInRequest } from './sign-in-request.js';
 
 /** The page and what it needs. None of it is part of the interface, is recorded or meets a fault. */
@@ -25,7 +26,8 @@ export function demoRoutes(
 ): Router {
   const router = Router({ caseSensitive: true, strict: true });
 
-  router.get('/', (_request, response) => {
+  router.use('/simulator', loopbackOnly);
+  router.get('/', loopbackOnly, (_request, response) => {
     const nonce = randomBytes(16).toString('base64');
     const own = `'nonce-${nonce}'`;
     response.set({

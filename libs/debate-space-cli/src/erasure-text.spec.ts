@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ErasureStatus } from 'nestjs-debate-space';
+import { statusLine, statusText } from './erasure-text.js';
+
+const status: ErasureStatus = {
+  reference: 'case-1',
+  mode: 'delete',
+  state: 'waiting',
+  complete: true,
+  askedAt: new Date(0),
+  total: 3,
+  done: 0,
+  notFound: 0,
+  vetoed: 0,
+  canceled: 0,
+  failed: 0,
+  waiting: 3,
+};
+const stateOf = (more: Partial<ErasureStatus>): string | undefined =>
+  /^state +(.*)$/m.exec(statusText({ ...status, ...more }))?.[1];
+
+describe('the state of an erasure', () => {
+  it('is canceled, and nothing else, when its list was not read to its end', () => {
+    const canceled = { complete: false, canceled: 3, waiting: 0, finishedAt: new Date(1) };
+    expect(stateOf({ ...canceled, state: 'canceled' })).toBe('canceled');
+  });
+
+  it('says that nobody is erased before the list is read to its end', () => {
+    for (const state of ['waiting', 'overdue'] as const)
+      expect(stateOf({ complete: false, state })).toMatch(
+        /^waiting for the rest of the list: nobody is erased/,
+      );
+  });
+
+  it('is unreadable in a list, with the cause, when its record is', () => {
+    const cause = 'its record is damaged';
+    const line = statusLine({ reference: 'r', state: 'unreadable', askedAt: new Date(0), cause, hint: '' });
+    expect(line).toBe('1970-01-01T00:00:00Z  –          unreadable  its record is damaged  r');
+  });
+});
