@@ -1,27 +1,22 @@
-import { once } from 'node:events';
-import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Browser, type Answer } from './browser.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import type { Random } from './random.js';
 
-const ANSWER_WITHIN_MS = 20_000;
-
-interface Answer {
-  readonly status: number | undefined;
-  readonly body: string;
-  readonly cookie: string | undefined;
-}
-
-/** Browsers that log in and out again, each time as somebody else; one in eight stays logged in. */
+/**
+ * Browsers that log in and out again, each time as somebody else. One in eight stays logged in; one in eight logs in again
+ * as the same user, and stays logged in.
+ */
 export class Load {
   readonly #hosts: readonly Host[];
   readonly #ledger: Ledger;
   readonly #random: Random;
   readonly #pauseMs: number;
   readonly #count: number;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #browser = new Browser();
   #running = false;
   #browsers: Promise<void>[] = [];
   #users = 0;
@@ -48,7 +43,7 @@ export class Load {
   async stop(): Promise<void> {
     this.#running = false;
     await Promise.all(this.#browsers);
-    this.#agent.destroy();
+    this.#browser.close();
   }
 
   async #browse(): Promise<void> {
@@ -57,9 +52,19 @@ export class Load {
       this.#users += 1;
       const uid = `user-${this.#users}`;
       const login = await this.#post('/login', { 'x-user': uid });
-      if (login?.status !== 200 || this.#random.next() < 1 / 8) continue;
-      await this.#logout(uid, login.cookie);
+      if (login?.status !== 200) continue;
+      const { cookie } = login;
+      const choice = this.#random.next();
+      if (choice < 1 / 8) continue;
+      if (choice < 1 / 4) await this.#logInAgain(uid, cookie);
+      else await this.#logout(uid, cookie);
     }
+  }
+
+  async #logInAgain(uid: string, cookie: string | undefined): Promise<void> {
+    await this.#post('/login-again', { cookie }, () => {
+      this.#ledger.renew(uid);
+    });
   }
 
   async #logout(uid: string, cookie: string | undefined): Promise<void> {
@@ -81,24 +86,6 @@ export class Load {
     const url = this.#random.oneOf(this.#hosts.flatMap((host) => host.url ?? []));
     if (url === undefined) return undefined;
     sent();
-    const call = request(url + path, {
-      method: 'POST',
-      agent: this.#agent,
-      headers,
-      timeout: ANSWER_WITHIN_MS,
-    });
-    call.on('timeout', () => call.destroy());
-    try {
-      const [response] = (await once(call.end(), 'response')) as [IncomingMessage];
-      let body = '';
-      for await (const chunk of response) body += String(chunk); // throws when the connection is cut
-      return {
-        status: response.statusCode,
-        body,
-        cookie: response.headers['set-cookie']?.[0]?.split(';')[0],
-      };
-    } catch {
-      return undefined;
-    }
+    return this.#browser.post(url + path, headers);
   }
 }

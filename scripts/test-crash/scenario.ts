@@ -21,6 +21,8 @@ interface Scenario<Trial, Size> {
   readonly engine: EngineName;
   /** How many run. Default: 1. */
   readonly apps?: number;
+  /** How many of them, the first ones, only take requests: `worker: false`. Default: none. */
+  readonly appsWithoutWorker?: number;
   /** Left out without `--full`. */
   readonly onlyFull?: boolean;
   readonly options: Partial<DebateSpaceModuleOptions>;
@@ -39,8 +41,7 @@ export interface LogoutScenario extends Scenario<LogoutTrial, LogoutSize> {
   /** Between the steps of a browser, on average. */
   readonly pauseMs?: number;
   readonly browsers?: number;
-  readonly losesAnswers?: boolean;
-  readonly answerMs?: number;
+  readonly sessionMs?: number;
   readonly mayLose?: boolean;
   readonly repeatsPerKill?: number;
   readonly takenUpWithinSeconds?: number;
