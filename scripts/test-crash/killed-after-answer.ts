@@ -14,7 +14,7 @@ export async function killAfterAnswer(trial: LogoutTrial): Promise<void> {
     const { url = '' } = host;
     const login = await browser.post(`${url}/login`, { 'x-user': uid });
     if (isLogout) ledger.ask(uid);
-    else ledger.renew(uid);
+    else ledger.renew(uid, false);
     const dead = host.ended();
     const path = isLogout ? 'logout' : 'login-again';
     const answer = await browser.post(`${url}/${path}`, {
@@ -23,6 +23,7 @@ export async function killAfterAnswer(trial: LogoutTrial): Promise<void> {
     });
     if (answer?.body !== uid) trial.trouble.push(`${path} ${kills} was not answered before the app died`);
     else if (isLogout) ledger.acknowledge(uid, 0);
+    else ledger.renew(uid, true);
     await dead;
     trial.noteKill();
     await host.start(trial.clock);

@@ -10,7 +10,7 @@ interface Comparison {
   readonly invented: string[];
   /** Logged out with an answer, and not arrived. */
   readonly missing: string[];
-  /** Their session ended, and no answer told the browser so. */
+  /** A request ended their session, and no answer told the browser so. */
   readonly unanswered: string[];
   /** Those of them that have not arrived. */
   readonly unansweredMissing: string[];
@@ -23,7 +23,7 @@ export class Ledger {
   /** When each logout was answered, in ms. */
   readonly #acknowledged = new Map<string, number>();
   /** Who logged in again as the same user: an app that dies meanwhile may leave them without a session. */
-  readonly #renewed = new Set<string>();
+  readonly #renewed = new Map<string, boolean>();
   readonly #changes = new EventEmitter().setMaxListeners(0);
   /** Logouts that were answered with anything but 200. */
   refused = 0;
@@ -41,8 +41,14 @@ export class Ledger {
     this.#asked.set(uid, Date.now());
   }
 
-  renew(uid: string): void {
-    this.#renewed.add(uid);
+  /** @param isAnswered whether the browser has the new session */
+  renew(uid: string, isAnswered: boolean): void {
+    this.#renewed.set(uid, isAnswered);
+  }
+
+  /** Whether the app died while the user logged in again: the browser has the old session only, which is gone. */
+  isCutOff(uid: string): boolean {
+    return this.#renewed.get(uid) === false;
   }
 
   acknowledge(uid: string, tookMs: number): void {
@@ -86,8 +92,8 @@ export class Ledger {
       if (at < livedUntil) invented.add(uid);
     }
     const isMissing = (uid: string): boolean => !times.has(uid);
-    const unanswered = [...new Set([...this.#asked.keys(), ...this.#renewed])].filter(
-      (uid) => !this.#acknowledged.has(uid) && (sessions.livesUntil(uid) ?? Infinity) <= Date.now(),
+    const unanswered = [...new Set([...this.#asked.keys(), ...this.#renewed.keys()])].filter(
+      (uid) => !this.#acknowledged.has(uid) && sessions.wasDestroyed(uid),
     );
     return {
       delivered: times.size,

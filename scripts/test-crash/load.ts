@@ -5,6 +5,7 @@ import { Browser, type Answer } from './browser.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import type { Random } from './random.js';
+import type { LogoutScenario } from './scenario.js';
 
 /**
  * Browsers that log in and out again, each time as somebody else. One in eight stays logged in; one in eight logs in again
@@ -16,23 +17,24 @@ export class Load {
   readonly #random: Random;
   readonly #pauseMs: number;
   readonly #count: number;
+  readonly #stayMs: number;
   readonly #browser = new Browser();
   #running = false;
   #browsers: Promise<void>[] = [];
   #users = 0;
 
-  /** @param scenario `pauseMs` between the steps of a browser, on average, and how many `browsers` */
   constructor(
     hosts: readonly Host[],
     ledger: Ledger,
     random: Random,
-    { pauseMs = 20, browsers = 12 }: { readonly pauseMs?: number; readonly browsers?: number },
+    { pauseMs = 20, browsers = 12, stayMs = 0 }: Pick<LogoutScenario, 'pauseMs' | 'browsers' | 'stayMs'>,
   ) {
     this.#hosts = hosts;
     this.#ledger = ledger;
     this.#random = random;
     this.#pauseMs = pauseMs;
     this.#count = browsers;
+    this.#stayMs = stayMs;
   }
 
   start(): void {
@@ -53,6 +55,7 @@ export class Load {
       const uid = `user-${this.#users}`;
       const login = await this.#post('/login', { 'x-user': uid });
       if (login?.status !== 200) continue;
+      if (this.#stayMs > 0) await sleep(this.#stayMs);
       const { cookie } = login;
       const choice = this.#random.next();
       if (choice < 1 / 8) continue;
@@ -62,9 +65,10 @@ export class Load {
   }
 
   async #logInAgain(uid: string, cookie: string | undefined): Promise<void> {
-    await this.#post('/login-again', { cookie }, () => {
-      this.#ledger.renew(uid);
+    const answer = await this.#post('/login-again', { cookie }, () => {
+      this.#ledger.renew(uid, false);
     });
+    if (answer?.body === uid) this.#ledger.renew(uid, true);
   }
 
   async #logout(uid: string, cookie: string | undefined): Promise<void> {

@@ -41,6 +41,8 @@ export interface LogoutScenario extends Scenario<LogoutTrial, LogoutSize> {
   /** Between the steps of a browser, on average. */
   readonly pauseMs?: number;
   readonly browsers?: number;
+  /** How long a browser stays logged in before it logs out. Default: 0. */
+  readonly stayMs?: number;
   readonly sessionMs?: number;
   readonly mayLose?: boolean;
   readonly repeatsPerKill?: number;

@@ -89,6 +89,8 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     engine: 'lmdb',
     place: temporaryFolder,
     sessionMs: SESSION_MS,
+    stayMs: 1_000, // a login is not answered later because its session is registered for the sweep
+    browsers: 60,
     options: patient,
     size: { kills: 12, endings: 600 },
     full: { kills: 100, endings: 5_000 },

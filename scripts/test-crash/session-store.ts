@@ -49,6 +49,8 @@ export class Sessions {
   readonly #sessions = new Map<string, SessionData>();
   /** The last session of each user, also when it has ended. */
   readonly #ofUser = new Map<string, { readonly sid: string; readonly until: number }>();
+  /** Whose last session was destroyed. */
+  readonly #destroyed = new Set<string>();
 
   /** @returns the answer to send */
   answer({ store, sid, session, number }: NumberedStoreCall): StoreAnswer {
@@ -62,6 +64,11 @@ export class Sessions {
     return this.#ofUser.get(uid)?.until;
   }
 
+  /** Whether somebody ended the last session of a user, which had not expired by itself. */
+  wasDestroyed(uid: string): boolean {
+    return this.#destroyed.has(uid);
+  }
+
   #get(sid: string): SessionData | null {
     const session = this.#sessions.get(sid);
     return session && expiryOf(session) > Date.now() ? session : null;
@@ -70,7 +77,9 @@ export class Sessions {
   #set(sid: string, session: SessionData): void {
     this.#sessions.set(sid, session);
     const uid = userOf(session);
-    if (uid !== undefined) this.#ofUser.set(uid, { sid, until: expiryOf(session) });
+    if (uid === undefined) return;
+    this.#ofUser.set(uid, { sid, until: expiryOf(session) });
+    this.#destroyed.delete(uid);
   }
 
   #destroy(sid: string): void {
@@ -78,7 +87,9 @@ export class Sessions {
     this.#sessions.delete(sid);
     const uid = session && userOf(session);
     if (!session || uid === undefined || this.#ofUser.get(uid)?.sid !== sid) return;
-    this.#ofUser.set(uid, { sid, until: Math.min(Date.now(), expiryOf(session)) });
+    const [now, expiry] = [Date.now(), expiryOf(session)];
+    this.#ofUser.set(uid, { sid, until: Math.min(now, expiry) });
+    if (now < expiry) this.#destroyed.add(uid);
   }
 }
 
