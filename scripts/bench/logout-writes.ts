@@ -1,6 +1,6 @@
 // One process that makes durable writes for the benchmark of the logout. `bare`: what an engine takes for one row as large
-// as that of a logout, through the same client or pool and with the same durability as the storage. `hold`: what the plugin
-// writes before a session ends, and nothing else.
+// as that of a logout, through the same client or pool and with the same durability as the storage. `add`: what the plugin
+// writes before the answer to a logout leaves, and nothing else.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { storageOptions, type EngineName } from '../test-crash/engines.js';
@@ -42,19 +42,19 @@ const writers: Readonly<Record<string, () => Promise<Write>>> = {
     return (key) => pool.query('INSERT INTO bare VALUES ($1, $2)', [key, VALUE]);
   },
 };
-async function holding(): Promise<Write> {
+async function adding(): Promise<Write> {
   const { storage } = await storageOptions({ engine: engine as EngineName, place });
-  const namespace = 'holds';
+  const namespace = 'adds';
   const contained = (work: () => void): void => {
     work();
   };
   const opened = await storage.open({ namespace, families: QUEUE_FAMILIES, contained });
   const uids = uidCipher([new Secret('a key')], namespace);
   const queue = new LogoutQueue(opened, storage, { uids, keepFinishedMs: 0 });
-  return async () => queue.hold(newEntry());
+  return async () => queue.add([newEntry()]);
 }
 
-const open = what === 'hold' ? holding : writers[engine];
+const open = what === 'add' ? adding : writers[engine];
 if (!open) throw new Error(`no such engine: ${engine}`);
 const write = await open();
 

@@ -24,7 +24,7 @@ const NONE: Measured = { p50: NaN, p99: NaN, rate: NaN };
 // The first is what the others are compared with; the second is its equal, and how they differ is the machine's.
 const KINDS: readonly Kind[] = ['no plugin', 'no plugin', 'memory', 'lmdb', 'redis', 'postgres', 'by hand'];
 const DURABLE = ['lmdb', 'redis', 'postgres'] as const;
-const WRITES = ['bare', 'hold'] as const;
+const WRITES = ['bare', 'add'] as const;
 
 export default async function logout({ pairs, rounds, engines }: BenchOptions): Promise<void> {
   const { places, versions } = await storagePlaces();
@@ -120,15 +120,15 @@ function reportWrites(
   passes: readonly (readonly Measured[])[],
 ): void {
   console.log(
-    '\np50 ÷ that of one bare durable write: added to a logout, and a hold in a process of its own',
+    '\np50 ÷ that of one bare durable write: added to a logout, and an add to the queue in a process of its own',
   );
   for (const [index, engine] of durable.entries()) {
     const at = used.length + index;
-    const [bare, holds] = [at, at + durable.length].map((n) => passes.map((pass) => pass[n] ?? NONE));
+    const [bare, adds] = [at, at + durable.length].map((n) => passes.map((pass) => pass[n] ?? NONE));
     const added = passes.map((pass) => (pass[used.indexOf(engine)] ?? NONE).p50 - (pass[0] ?? NONE).p50);
     const ratioOf = (values: readonly number[]): string =>
       spread(values.map((ms, pass) => ms / (bare?.[pass] ?? NONE).p50));
-    const alone = ratioOf((holds ?? []).map(({ p50 }) => p50));
+    const alone = ratioOf((adds ?? []).map(({ p50 }) => p50));
     const [p50, p99] = (['p50', 'p99'] as const).map((what) => spread((bare ?? []).map((one) => one[what])));
     console.log(
       `  ${engine.padEnd(26)} ${ratioOf(added)}   ${alone}; the bare write, p50 and p99: ${p50}, ${p99} ms`,

@@ -49,9 +49,7 @@ export async function reportCompetition(
   });
   await inTurn(subjects, rounds, false);
   for (const { child } of processes) await kill(child);
-  console.log(
-    `  cycles of hold, release, claim and finish, in processes that share one queue; ${pending} wait`,
-  );
+  console.log(`  cycles of add, claim and finish, in processes that share one queue; ${pending} wait`);
   const measured = results.map(({ count, cycles }) => ({ count, cycles: cycles.slice(1) })); // the first round is for warming up
   report(measured);
   console.log(`    none of ${given.size} logouts was given out twice`);

@@ -1,4 +1,4 @@
-// hold → release → claim → finish, in one of several processes that share a queue.
+// add → claim → finish, in one of several processes that share a queue.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DebateSpaceStorage } from 'nestjs-debate-space';

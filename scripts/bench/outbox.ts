@@ -40,7 +40,7 @@ export type OpenBox = Started<Box>;
 export default async function outbox({ pairs, rounds: roundsOfPair, pending }: BenchOptions): Promise<void> {
   const rounds = pairs * roundsOfPair;
   const { places, versions } = await storagePlaces();
-  console.log(`${versions}\n${rounds} rounds, in turn; an append is hold and release, both awaited`);
+  console.log(`${versions}\n${rounds} rounds, in turn`);
   for (const { name, counts, share, outlives } of engines) {
     const place = places[name];
     if (place === undefined) continue;

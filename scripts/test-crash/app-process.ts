@@ -3,7 +3,6 @@ import type { DynamicModule } from '@nestjs/common';
 import { DebateSpaceModule } from 'nestjs-debate-space';
 import { storageOptions } from './engines.js';
 import { withFault } from './injected-faults.js';
-import { losingAnswers } from './lost-answers.js';
 import { tellParent, type AppEvent, type AppSettings, type FromParent, type Question } from './messages.js';
 
 export function beginApp(): AppSettings {
@@ -11,10 +10,9 @@ export function beginApp(): AppSettings {
   return JSON.parse(process.argv[2] ?? '') as AppSettings;
 }
 
-export async function pluginOf(settings: AppSettings): Promise<DynamicModule> {
+export async function pluginOf({ options, fault, ...settings }: AppSettings): Promise<DynamicModule> {
   const { storage, ...key } = await storageOptions(settings);
-  const own = settings.losesAnswers ? losingAnswers(storage) : storage;
-  return DebateSpaceModule.forRoot({ ...settings.options, ...key, storage: withFault(settings.fault, own) });
+  return DebateSpaceModule.forRoot({ ...options, ...key, storage: withFault(fault, storage) });
 }
 
 /** @param answerTo the parent gets no answer where it rejects */

@@ -59,6 +59,13 @@ export class Host {
     });
   }
 
+  /** The process is about to end itself. Resolves when it is gone. */
+  async ended(): Promise<void> {
+    if (!this.#child) return;
+    this.#wanted.add(this.#child);
+    await once(this.#child, 'exit');
+  }
+
   /** Resolves when the process is gone. */
   async end(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     const child = this.#child;

@@ -1,43 +1,40 @@
-import { once } from 'node:events';
-import { Agent, request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Browser, type Answer } from './browser.js';
 import type { Host } from './host.js';
 import type { Ledger } from './ledger.js';
 import type { Random } from './random.js';
+import type { LogoutScenario } from './scenario.js';
 
-const ANSWER_WITHIN_MS = 20_000;
-
-interface Answer {
-  readonly status: number | undefined;
-  readonly body: string;
-  readonly cookie: string | undefined;
-}
-
-/** Browsers that log in and out again, each time as somebody else; one in eight stays logged in. */
+/**
+ * Browsers that log in and out again, each time as somebody else. One in eight stays logged in; one in eight logs in again
+ * as the same user, and stays logged in.
+ */
 export class Load {
   readonly #hosts: readonly Host[];
   readonly #ledger: Ledger;
   readonly #random: Random;
   readonly #pauseMs: number;
   readonly #count: number;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #stayMs: number;
+  readonly #browser = new Browser();
   #running = false;
   #browsers: Promise<void>[] = [];
   #users = 0;
 
-  /** @param scenario `pauseMs` between the steps of a browser, on average, and how many `browsers` */
   constructor(
     hosts: readonly Host[],
     ledger: Ledger,
     random: Random,
-    { pauseMs = 20, browsers = 12 }: { readonly pauseMs?: number; readonly browsers?: number },
+    { pauseMs = 20, browsers = 12, stayMs = 0 }: Pick<LogoutScenario, 'pauseMs' | 'browsers' | 'stayMs'>,
   ) {
     this.#hosts = hosts;
     this.#ledger = ledger;
     this.#random = random;
     this.#pauseMs = pauseMs;
     this.#count = browsers;
+    this.#stayMs = stayMs;
   }
 
   start(): void {
@@ -48,7 +45,7 @@ export class Load {
   async stop(): Promise<void> {
     this.#running = false;
     await Promise.all(this.#browsers);
-    this.#agent.destroy();
+    this.#browser.close();
   }
 
   async #browse(): Promise<void> {
@@ -57,9 +54,21 @@ export class Load {
       this.#users += 1;
       const uid = `user-${this.#users}`;
       const login = await this.#post('/login', { 'x-user': uid });
-      if (login?.status !== 200 || this.#random.next() < 1 / 8) continue;
-      await this.#logout(uid, login.cookie);
+      if (login?.status !== 200) continue;
+      if (this.#stayMs > 0) await sleep(this.#stayMs);
+      const { cookie } = login;
+      const choice = this.#random.next();
+      if (choice < 1 / 8) continue;
+      if (choice < 1 / 4) await this.#logInAgain(uid, cookie);
+      else await this.#logout(uid, cookie);
     }
+  }
+
+  async #logInAgain(uid: string, cookie: string | undefined): Promise<void> {
+    const answer = await this.#post('/login-again', { cookie }, () => {
+      this.#ledger.renew(uid, false);
+    });
+    if (answer?.body === uid) this.#ledger.renew(uid, true);
   }
 
   async #logout(uid: string, cookie: string | undefined): Promise<void> {
@@ -81,24 +90,6 @@ export class Load {
     const url = this.#random.oneOf(this.#hosts.flatMap((host) => host.url ?? []));
     if (url === undefined) return undefined;
     sent();
-    const call = request(url + path, {
-      method: 'POST',
-      agent: this.#agent,
-      headers,
-      timeout: ANSWER_WITHIN_MS,
-    });
-    call.on('timeout', () => call.destroy());
-    try {
-      const [response] = (await once(call.end(), 'response')) as [IncomingMessage];
-      let body = '';
-      for await (const chunk of response) body += String(chunk); // throws when the connection is cut
-      return {
-        status: response.statusCode,
-        body,
-        cookie: response.headers['set-cookie']?.[0]?.split(';')[0],
-      };
-    } catch {
-      return undefined;
-    }
+    return this.#browser.post(url + path, headers);
   }
 }

@@ -1,4 +1,4 @@
-// What a commit of the logout queue is for, told by its keys: for the faults and disturbances between queue and storage.
+// The purpose of a commit of the logout queue, told by its keys: for the faults and disturbances between queue and storage.
 import type { StorageValues } from 'nestjs-debate-space';
 
 interface Claimed {
@@ -10,16 +10,10 @@ interface Claimed {
   readonly isRow: boolean;
 }
 
-/** The record that a hold, a release or a cancellation is about. */
-export function heldIn(checks: StorageValues): string | undefined {
-  return [...checks.keys()].find((key) => key.startsWith('held:'));
-}
-
-export function isRelease(checks: StorageValues, changes: StorageValues): boolean {
-  const text = checks.get(heldIn(checks) ?? '');
-  const pending = [...changes].find(([key]) => key.startsWith('pending:'));
-  // A claim of what a process died over leaves the record as it is.
-  return text !== undefined && pending !== undefined && pending[1] !== text;
+/** Whether a commit adds logouts: it makes sure that they are not there yet. */
+export function isAdd(checks: StorageValues): boolean {
+  const [first] = checks;
+  return first !== undefined && first[0].startsWith('pending:') && first[1] === undefined;
 }
 
 /**

@@ -1,8 +1,7 @@
 // Faults of the logout queue and its storage that this test is to find.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StorageValues } from 'nestjs-debate-space';
 import type { InjectedFault, StorageFault } from './injected-faults.js';
-import { claimedIn, dueRowsIn, heldIn, isRelease, renews } from './logout-commits.js';
+import { claimedIn, dueRowsIn, isAdd, renews } from './logout-commits.js';
 
 const LATE_MS = 50;
 /** How long a claim takes, so that a kill meets it. */
@@ -10,36 +9,19 @@ const CLAIM_MS = 100;
 const SLOW_CLAIM_MS = 1_200;
 const KILLED_OFTEN = { kills: 24, endings: 900 };
 
+/** The app reports users who log in again; the storage has no part in it. */
+export const RENEWAL_REPORTED = 'renewal-reported';
+
 export const LOGOUT_FAULTS: Readonly<Record<string, StorageFault>> = {
-  /** The session ends first, and the storage hears of it afterwards. */
-  'end-first': (storage) => {
-    const unwritten = new Map<string, [checks: StorageValues, changes: StorageValues]>();
-    return (checks, changes) => {
-      const held = heldIn(checks);
-      if (held !== undefined && checks.get(held) === undefined) {
-        unwritten.set(held, [checks, changes]);
-        return true;
-      }
-      const hold = held === undefined ? undefined : unwritten.get(held);
-      if (held === undefined || !hold) return storage.commit(checks, changes);
-      unwritten.delete(held);
-      if (isRelease(checks, changes))
-        void sleep(LATE_MS).then(async () => {
-          await storage.commit(...hold);
-          await storage.commit(checks, changes);
-        });
-      return true;
-    };
-  },
-  /** It says that it has an entry, and writes it a moment later. */
-  'written-late': (storage) => (checks, changes) => {
-    if (heldIn(checks) === undefined) return storage.commit(checks, changes);
+  [RENEWAL_REPORTED]: () => ({}),
+  /** It says that it has a logout, and writes it a moment later: the answer leaves before the record is made. */
+  'answered-first': (storage) => (checks, changes) => {
+    if (!isAdd(checks)) return storage.commit(checks, changes);
     void sleep(LATE_MS).then(() => storage.commit(checks, changes));
     return true;
   },
-  /** The end is proven, and the storage does not hear of it: it waits for the lease of a process that lives. */
-  'release-undone': (storage) => (checks, changes) =>
-    isRelease(checks, changes) || storage.commit(checks, changes),
+  /** It says that it has a logout, and never writes it. */
+  'never-written': (storage) => (checks, changes) => isAdd(checks) || storage.commit(checks, changes),
   /** What is taken out for delivery is gone, whether it arrives or not. */
   'claim-by-deletion': (storage) => (checks, changes) => {
     const records = claimedIn(checks, storage.now()).map(({ record }) => [record, undefined] as const);
@@ -86,35 +68,15 @@ export const LOGOUT_FAULTS: Readonly<Record<string, StorageFault>> = {
       return isMade;
     };
   },
-  /** A row that was left behind counts like the one that took its place. */
-  'turn-ignored': (storage) => {
-    const turns = new Map<string | undefined, string>();
-    return {
-      range: async (...range) => {
-        const rows = await storage.range(...range);
-        for (const [key, turn] of rows) if (key.startsWith('due:')) turns.set(key.split(':')[2], turn);
-        return rows;
-      },
-      get: async (keys) => {
-        const texts = await storage.get(keys);
-        const families = new Set(keys.map((key) => key.split(':')[0]));
-        const isClaim = [...families].join() === 'pending,held';
-        return texts.map((text, n) => {
-          const turn = isClaim && text && turns.get(keys[n]?.split(':')[1]);
-          return turn ? JSON.stringify({ ...(JSON.parse(text) as object), turn: Number(turn) }) : text;
-        });
-      },
-    };
-  },
 };
 
 export const logoutFaults: readonly InjectedFault[] = [
-  { name: 'end-first', under: 'lmdb', tell: /are gone/ },
-  { name: 'written-late', under: 'lmdb', tell: /are gone/ },
-  { name: 'release-undone', under: 'memory-unharmed', tell: /still wait/ },
+  { name: 'answered-first', under: 'lmdb', tell: /are gone/ },
+  { name: 'answered-first', under: 'lmdb-answered', size: { kills: 6 }, tell: /are gone/ },
+  { name: 'never-written', under: 'memory-unharmed', tell: /are gone/ },
+  { name: RENEWAL_REPORTED, under: 'memory-unharmed', tell: /while their session lived/ },
   { name: 'claim-by-deletion', under: 'lmdb', size: KILLED_OFTEN, tell: /are gone/ },
   { name: 'stalled-once', under: 'redis-two', size: KILLED_OFTEN, tell: /are gone/ },
   { name: 'claim-unchecked', under: 'lmdb-two', size: { kills: 4, endings: 900 }, tell: /arrived again/ },
   { name: 'heartbeat-stops', under: 'slow-service', tell: /arrived again/ },
-  { name: 'turn-ignored', under: 'slow-service', tell: /arrived again/ },
 ];

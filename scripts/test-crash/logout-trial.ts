@@ -47,11 +47,12 @@ export class LogoutTrial extends Trial<LogoutScenario, Settled, LogoutResult> {
 
   /** What was promised, against what has arrived by now. */
   compare(): ReturnType<Ledger['compare']> {
-    return this.ledger.compare(this.service.received.logouts);
+    return this.ledger.compare(this.service.received.all, this.#sessions);
   }
 
   protected result({ waiting, parked, lost }: Settled): LogoutResult {
-    const { delivered, duplicates, invented } = this.compare();
+    const { delivered, duplicates, invented, unanswered, unansweredMissing } = this.compare();
+    const { sessionMs } = this.scenario; // a sweep reports what the browser of a dead app has lost
     const { asked, acknowledged, refused, slowestMs } = this.ledger;
     const takenUpMs = this.lastKillAt && this.ledger.takenUpMs(this.service.received.all, this.lastKillAt);
     return {
@@ -60,11 +61,13 @@ export class LogoutTrial extends Trial<LogoutScenario, Settled, LogoutResult> {
       asked,
       acknowledged,
       delivered,
+      lost: lost.length,
+      unanswered: unanswered.length,
+      unansweredLost: unansweredMissing.length,
       duplicates,
-      invented: invented.length,
+      invented: invented.filter((uid) => sessionMs === undefined || !this.ledger.isCutOff(uid)).length,
       waiting: waiting.length,
       parked: parked.length,
-      lost: lost.length,
       refused,
       slowestMs: Math.round(slowestMs),
       takenUpSeconds: takenUpMs === undefined ? undefined : Math.ceil(takenUpMs / 1000),

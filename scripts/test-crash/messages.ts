@@ -12,10 +12,8 @@ export interface AppSettings {
   readonly options: DebateSpaceModuleOptions;
   /** The name of an injected fault. */
   readonly fault?: string | undefined;
-  /** Whether the storage loses its answers to extended holds. */
-  readonly losesAnswers?: boolean | undefined;
-  /** How long a logout takes after the end of the session. */
-  readonly answerMs?: number | undefined;
+  /** How long a session lives; the plugin looks for expired ones. Without it sessions live until somebody ends them. */
+  readonly sessionMs?: number | undefined;
   /** Of the apps that erase users. */
   readonly erasure?: { readonly mode: ErasureMode };
 }

@@ -21,6 +21,8 @@ interface Scenario<Trial, Size> {
   readonly engine: EngineName;
   /** How many run. Default: 1. */
   readonly apps?: number;
+  /** How many of them, the first ones, only take requests: `worker: false`. Default: none. */
+  readonly appsWithoutWorker?: number;
   /** Left out without `--full`. */
   readonly onlyFull?: boolean;
   readonly options: Partial<DebateSpaceModuleOptions>;
@@ -39,8 +41,9 @@ export interface LogoutScenario extends Scenario<LogoutTrial, LogoutSize> {
   /** Between the steps of a browser, on average. */
   readonly pauseMs?: number;
   readonly browsers?: number;
-  readonly losesAnswers?: boolean;
-  readonly answerMs?: number;
+  /** How long a browser stays logged in before it logs out. Default: 0. */
+  readonly stayMs?: number;
+  readonly sessionMs?: number;
   readonly mayLose?: boolean;
   readonly repeatsPerKill?: number;
   readonly takenUpWithinSeconds?: number;

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Host } from './host.js';
 import type { LogoutTrial } from './logout-trial.js';
 
-/** Longer than the lease of a hold, of which the last kill may have left some. */
+/** Longer than the lease of a claim, of which the last kill may have left some. */
 const SETTLED_WITHIN_MS = 60_000;
 const ASK_EVERY_MS = 1_000;
 
@@ -28,17 +28,12 @@ export async function settled(trial: LogoutTrial): Promise<Settled> {
     const states = await statesOf(trial.hosts, trial.compare().missing);
     const { missing } = trial.compare(); // it may have arrived since the question
     const inState = (state: string | undefined): string[] => missing.filter((uid) => states?.[uid] === state);
-    const [held, pending, parked, lost] = [
-      inState('held'),
-      inState('pending'),
-      inState('parked'),
-      inState(undefined),
-    ];
+    const [waiting, parked, lost] = [inState('pending'), inState('parked'), inState(undefined)];
     const isLate = performance.now() > deadline;
-    const isOpen = !states || held.length + pending.length > 0;
+    const isOpen = !states || waiting.length > 0;
     // On its way from one place to the other it may have been seen in neither.
     const isSure = lost.length === 0 || before?.join() === lost.join();
-    if (isLate || (!isOpen && isSure)) return { waiting: [...held, ...pending], parked, lost };
+    if (isLate || (!isOpen && isSure)) return { waiting, parked, lost };
     before = states && lost;
     await sleep(ASK_EVERY_MS);
   }

@@ -82,8 +82,10 @@ export abstract class Trial<
       const { apiKey, secretKey, applicationName } = DEMO_CREDENTIALS;
       const keys = { apiKey, secretKey, applicationName, authUrl: this.service.url };
       const options: DebateSpaceModuleOptions = { ...keys, ...scenario.options };
-      const settings = { ...scenario, place, options };
-      this.hosts = Array.from({ length: scenario.apps ?? 1 }, () => this.newHost(settings));
+      const { apps = 1, appsWithoutWorker = 0 } = scenario;
+      this.hosts = Array.from({ length: apps }, (_, n) =>
+        this.newHost({ ...scenario, place, options: { ...options, worker: n >= appsWithoutWorker } }),
+      );
       await Promise.race([
         this.#failed,
         sleep(this.maxMs, undefined, { ref: false }).then(() => tooLong(this.maxMs)),

@@ -68,14 +68,14 @@ export class RegistryWriter {
     this.#written.delete(sid);
   }
 
-  /**
-   * @returns whether the end of this session is to be reported. It is when the registry does not answer, and nobody waits
-   * for that when each end is reported anyway
-   */
+  /** Whether an end counts only if the user has no other live session. */
+  get lastOnly(): boolean {
+    return this.#indexing.lastOnly;
+  }
+
+  /** @returns whether it was the last session of its user; it was when the registry does not answer */
   async ended(sid: string, uid: string): Promise<boolean> {
-    const forgotten = this.forget(sid, uid);
-    if (!this.#indexing.lastOnly) return true;
-    const removal = await withTimeout(forgotten, DECIDE_WITHIN_MS, undefined);
+    const removal = await withTimeout(this.forget(sid, uid), DECIDE_WITHIN_MS, undefined);
     return !removal?.others;
   }
 

@@ -100,12 +100,19 @@ function endingRequests({ actors, holders, sid }: EndCandidate): readonly Sessio
  * @param userNow the user of the session that the request has now
  */
 export function isCertain(end: EndCandidate, request: SessionRequest, userNow: string | undefined): boolean {
-  const outcomes = end.calls.map(({ outcome }) => outcome);
-  const isDone =
-    outcomes.includes('done') && !outcomes.some((each) => each === undefined || each === 'silent');
-  if (!isDone || end.isKept || end.sid === undefined || userNow === end.uid) return false;
+  if (!isDone(end) || end.isKept || end.sid === undefined || userNow === end.uid) return false;
   const ending = endingRequests(end);
   return ending.length === 1 && ending[0] === request;
+}
+
+/** Whether the store has ended the session, and the request goes on with another session of the same user. */
+export function isRenewed(end: EndCandidate, request: SessionRequest, userNow: string | undefined): boolean {
+  return isDone(end) && userNow === end.uid && request.sessionID !== end.sid;
+}
+
+function isDone({ calls }: EndCandidate): boolean {
+  const outcomes = calls.map(({ outcome }) => outcome);
+  return outcomes.includes('done') && !outcomes.some((each) => each === undefined || each === 'silent');
 }
 
 /** @param requests those that have had the session, as far as their responses are closed */

@@ -23,7 +23,9 @@ export interface DetectorContext {
 
 /** The live sessions of all users: here only those that end. */
 interface EndedSessions {
-  /** @returns whether the end of this session is to be reported */
+  /** Whether an end counts only if the user has no other live session. */
+  readonly lastOnly: boolean;
+  /** @returns whether it was the last session of its user */
   ended(sid: string, uid: string): Promise<boolean>;
   forget(sid: string, uid: string): Promise<unknown>;
 }

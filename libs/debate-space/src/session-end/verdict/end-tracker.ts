@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { chain, type MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
 import { beforeAnswer } from './answer-gate.js';
-import { hasEnded, isCertain } from './decide-end.js';
+import { hasEnded, isCertain, isRenewed } from './decide-end.js';
 import type { DecisionContext, EndCandidate, ObservedCall } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import type { SessionRequest } from './session-request.js';
@@ -123,8 +123,13 @@ export class EndTracker {
 
   /** The answer of a request that takes part is about to leave: what is certain by now is recorded. */
   #answering(end: UndecidedEnd, request: SessionRequest): MaybePromise<unknown> {
-    if (end.isRecorded || !isCertain(end, request, this.#context.reader.userNow(request))) return undefined;
-    return this.#conclude(end);
+    if (end.isRecorded) return undefined;
+    const userNow = this.#context.reader.userNow(request);
+    if (isCertain(end, request, userNow)) return this.#conclude(end);
+    const { registryWriter } = this.#context;
+    if (!registryWriter || end.sid === undefined || !isRenewed(end, request, userNow)) return undefined;
+    // Or a sweep would find the old session gone, and report a user who lives on, if this process died now.
+    return registryWriter.forget(end.sid, end.uid);
   }
 
   async #decideJobs(): Promise<void> {
@@ -181,12 +186,14 @@ export class EndTracker {
       const refs = responses.map((response) => new WeakRef(response));
       this.#ended.set(key, refs);
     }
+    const record = (): MaybePromise<unknown> =>
+      responses.length > 0 ? recorder.record(end, responses) : recorder.recordWithOthers(end);
+    if (sid === undefined || !registryWriter) return record();
+    // Recorded first: a process that dies in between leaves the session to the sweep. Under `last` the removal decides.
+    if (!registryWriter.lastOnly) return chain(record, () => registryWriter.forget(sid, uid));
     return chain(
-      () => (sid === undefined || !registryWriter ? true : registryWriter.ended(sid, uid)),
-      (counts) => {
-        if (!counts) return undefined;
-        return responses.length > 0 ? recorder.record(end, responses) : recorder.recordWithOthers(end);
-      },
+      () => registryWriter.ended(sid, uid),
+      (counts) => (counts ? record() : undefined),
     );
   }
 }
