@@ -186,7 +186,9 @@ class Story {
     const all = await lastValueFrom(from(debate.users({ perPage: 100 })).pipe(toArray()));
     expect(JSON.stringify(all)).toContain(NAME);
     expect(await debate.findUser(uidOf('refused'))).toMatchObject({ uid: uidOf('refused') });
-    await erasures.cancel('refused');
+    await expect(erasures.status('refused')).rejects.toMatchObject({
+      code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+    });
   }
 
   /** The service will not, until an operator has talked to it. */

@@ -194,7 +194,7 @@ redisServer.describe('the storage in Redis', () => {
     const error = await commit.catch((caught: unknown) => caught as Error);
     await client.configSet('maxmemory', '0');
     expect(error).toBeInstanceOf(StorageError);
-    expect(String(error)).toMatch(/Redis failed \(OOM\)/);
+    expect(String(error)).toMatch(/Redis failed \(OOM: out of memory\)/);
     expect(JSON.stringify([error, String(error)])).not.toMatch(/secret|of-a-user/);
   });
 
