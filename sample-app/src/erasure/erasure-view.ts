@@ -76,7 +76,8 @@ function sentence(
   trouble: string | undefined,
 ): string {
   if (!complete && !finishedAt) return CUT_OFF;
-  if (state === 'overdue' && waiting === 0) return `${users(failed)} not erased: every attempt failed. Fix the cause, then try again.`;
+  if (state === 'overdue' && waiting === 0)
+    return `${users(failed)} not erased: every attempt failed. Fix the cause, then try again.`;
   if (trouble !== undefined && TRYING.includes(state))
     return `Not possible at the moment: ${trouble}. The app tries again automatically.`;
   const notErased = [
