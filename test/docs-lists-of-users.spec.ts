@@ -138,14 +138,17 @@ describe('a host with the recipes', () => {
   it('erases nobody of a CSV that cannot be read', async () => {
     const response = await upload('case-2', 'uid\nu-1\n"u-2"x\n');
     expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('Line 3')]);
-    expect(await erasures.status('case-2')).toMatchObject({ state: 'waiting', complete: false });
+    await expect(erasures.status('case-2')).rejects.toMatchObject({
+      code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+    });
     expect(scene.service.received.of('anonymize')).toEqual([]);
   });
 
   it('erases nobody of an upload that breaks off', async () => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const rows = Array.from({ length: 260 }, (_, n) => `u-${n}\n`).join('');
     socket.write(
-      'POST /admin/erasures/case-3 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nuid\nu-1\nu-2\n',
+      `POST /admin/erasures/case-3 HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\nuid\n${rows}`,
     );
     const isThere = (): Promise<boolean> =>
       erasures.status('case-3').then(

@@ -23,13 +23,21 @@ export class EventLog {
   readonly #parkedFor = new Map<string, { more: number; last: string }>();
   #nextPauseLineAt = 0;
 
-  constructor(private readonly logger: LoggerService) {}
+  readonly #logger: Readonly<Record<Line[0], (text: string) => void>>;
+
+  constructor(logger: LoggerService) {
+    this.#logger = {
+      log: (text) => void logger.log(printable(text)),
+      warn: (text) => void logger.warn(printable(text)),
+      error: (text) => void logger.error(printable(text)),
+    };
+  }
 
   write(event: DebateSpaceEvent): void {
     const line = (this.#lines[event.type] as ((event: DebateSpaceEvent) => Line | undefined) | undefined)?.(
       event,
     );
-    if (line) this.logger[line[0]](printable(line[1]));
+    if (line) this.#logger[line[0]](line[1]);
   }
 
   /** Events without an entry are not logged. */
@@ -101,7 +109,7 @@ export class EventLog {
     const parked = [...this.#parkedFor];
     this.#parkedFor.clear();
     for (const [why, { more, last }] of parked)
-      if (more > 0) this.logger.error(printable(`${more} more parked, the last: ${last} ${why}`));
+      if (more > 0) this.#logger.error(`${more} more parked, the last: ${last} ${why}`);
   }
 
   /** A wrong secret parks every logout: of those for the same reason, the first is logged, the others with `flush`. */
