@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import { DebateSpaceOutbox, DebateSpaceService, type LogoutHistoryEntry } from 'nestjs-debate-space';
+import {
+  DebateSpaceEvents,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  type LogoutHistoryEntry,
+} from 'nestjs-debate-space';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
@@ -31,6 +36,11 @@ export function addLogout(program: Command, cli: CliContext): void {
       const context = await commandContext(invoked, cli);
       await withApp(context, { worker: executeHere, shared: !wait || executeHere }, async (app) => {
         const outbox = app.get(DebateSpaceOutbox);
+        let refusal: string | undefined;
+        app.get(DebateSpaceEvents).events$.subscribe((event) => {
+          if (event.type !== 'logout-route-unexpected') return;
+          refusal = `${event.address} does not answer as a logout route (${event.cause}): ${event.hint}`;
+        });
         const known = new Set((await outbox.history(uid)).map(({ id }) => id));
         await app.get(DebateSpaceService).logoutUser(uid);
         const look = async () =>
@@ -40,7 +50,7 @@ export function addLogout(program: Command, cli: CliContext): void {
             'Queued. Your app sends it; this only watches. If none is running: --execute-here.',
           );
         }
-        const logout = wait ? await settled(look, context) : await look();
+        const logout = wait ? await settled(look, () => refusal, context) : await look();
         const told = logout ? ACCEPTED : GONE;
         context.output.answer(logout ?? { state: 'unknown' }, wait ? told : 'Queued; your app sends it.');
       });
@@ -50,10 +60,12 @@ export function addLogout(program: Command, cli: CliContext): void {
 
 /**
  * Waits until it is sent, by any process: the storage may be shared.
+ * @param refusal what this process has got instead of an answer of the logout route
  * @returns `undefined` when it has left the storage without a history
  */
 async function settled(
   look: () => Promise<LogoutHistoryEntry | undefined>,
+  refusal: () => string | undefined,
   { io: { interrupted }, output, settings }: CommandContext,
 ): Promise<LogoutHistoryEntry | undefined> {
   const told = new Set<string>();
@@ -73,6 +85,8 @@ async function settled(
     if (logout?.state === 'discarded' || logout?.state === 'superseded') {
       throw new Failure('failed', `The logout was given up meanwhile (${logout.state}).`);
     }
+    const refused = refusal();
+    if (refused !== undefined) throw new Failure('service', refused);
     const { cause } = logout ?? {};
     if (cause !== undefined && !told.has(cause))
       output.note(`not delivered yet (${cause}); it is tried again`);
