@@ -78,7 +78,7 @@ async function expectSaid({ app, errors, events }: RunningApp, place: RegExp): P
   ]);
   expect(errors.lines).toEqual([
     expect.stringMatching(
-      /^the storage was emptied: the logouts and erasures that waited in .* are lost; hint: see "The storage was emptied" in docs\/operations\.md, then restart the app$/,
+      /^the storage was emptied: the logouts and erasures that waited in .* are lost; hint: see "The storage was emptied" in docs\/troubleshooting\.md, then restart the app$/,
     ),
   ]);
   expect(errors.lines[0]).toMatch(place);

@@ -72,7 +72,7 @@ export class DebateSpaceHealth {
     else if (stalledMs > degradedAfterMs)
       problems.push('the jobs of this process do not run; see the log, then restart the app');
     if (this.#format.isEmptied)
-      problems.push('the storage was emptied; see: docs/operations.md, "The storage was emptied"');
+      problems.push('the storage was emptied; see: docs/troubleshooting.md, "The storage was emptied"');
     if (oldest > degradedAfterMs)
       problems.push(`the oldest logout has waited for ${Math.round(oldest / 1000)} s`);
     if (serviceDown) problems.push('the service does not take logouts');

@@ -90,7 +90,7 @@ export class EventLog {
     ],
     'storage-emptied': ({ place = 'its place', problem }) => [
       'error',
-      `the storage was emptied: the logouts and erasures that waited in ${place} are lost${problem === undefined ? '' : `; ${problem}`}; hint: see "The storage was emptied" in docs/operations.md, then restart the app`,
+      `the storage was emptied: the logouts and erasures that waited in ${place} are lost${problem === undefined ? '' : `; ${problem}`}; hint: see "The storage was emptied" in docs/troubleshooting.md, then restart the app`,
     ],
     'storage-recovered': () => ['log', 'the outbox takes logouts again'],
     'shutdown-incomplete': ({ pending, lost }) =>

@@ -56,6 +56,16 @@ describe('the user of a session', () => {
     expect(abandoned).toEqual([]);
   });
 
+  it('is not known when the response has left: the handler may go on, and end the session', () => {
+    const { active } = activeRequests();
+    const response = new Response();
+    const request = requestOf('s1', response);
+    active.link('s1', 'alice', request);
+    response.close();
+    expect(active.uidOf('s1')).toBeUndefined();
+    expect(active.knows(request)).toBe(false);
+  });
+
   it('is known when the client has gone, as long as the handler of its request may run', () => {
     const { active } = activeRequests();
     const response = new Response([], false);
