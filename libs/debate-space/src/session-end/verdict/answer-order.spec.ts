@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Containment } from '../../async/containment.js';
+import type { MaybePromise } from '../../async/maybe-promise.js';
 import { OpenWaits } from '../../async/open-waits.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
 import { ObservedCall } from './decide-end.js';
@@ -8,12 +9,18 @@ import { EndRecorder } from './end-recorder.js';
 import { EndTracker } from './end-tracker.js';
 import type { SessionRequest } from './session-request.js';
 
-/** Ends in an app with `session.expiry`, and the order in which things happen. The store has session s2 of alice. */
-function watching(): { ends: EndTracker; tasks: PendingTasks; order: string[] } {
+/** Ends in an app, and the order in which things happen. The store has session s2 of alice. */
+function watching({ expiry = true, durable = true } = {}): {
+  ends: EndTracker;
+  tasks: PendingTasks;
+  order: string[];
+} {
   const order: string[] = [];
-  const stored = async (): Promise<void> => {
-    await new Promise(setImmediate);
-    order.push('the logout is recorded');
+  const stored = (): MaybePromise<void> => {
+    const recorded = (): void => {
+      order.push('the logout is recorded');
+    };
+    return durable ? new Promise(setImmediate).then(recorded) : recorded();
   };
   const forget = async (sid: string): Promise<void> => {
     await new Promise(setImmediate);
@@ -21,9 +28,11 @@ function watching(): { ends: EndTracker; tasks: PendingTasks; order: string[] } 
   };
   const tasks = new PendingTasks();
   const context: Partial<DetectorContext> = {
-    recorder: new EndRecorder({ add: stored, supersede: () => Promise.resolve(0) }, () => undefined),
+    recorder: new EndRecorder({ add: stored, supersede: () => Promise.resolve(0) }, () => undefined, {
+      durable,
+    }),
     containment: new Containment(() => undefined),
-    registryWriter: { lastOnly: false, ended: () => Promise.resolve(true), forget },
+    registryWriter: expiry ? { lastOnly: false, ended: () => Promise.resolve(true), forget } : undefined,
     ...{ tasks, waits: new OpenWaits(), graceMs: 10 },
   };
   const reader = {
@@ -83,5 +92,18 @@ describe('a session that a sweep would look for', () => {
     ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [request] });
     await answer();
     expect(order).toEqual(['s1 leaves the registry', 'the answer leaves']);
+  });
+});
+
+describe('the answer to a logout', () => {
+  it.each([
+    { storage: 'durable', durable: true, order: ['the logout is recorded', 'the answer leaves'] },
+    { storage: 'in memory', durable: false, order: ['the answer leaves', 'the logout is recorded'] },
+  ])('waits for the record only where that outlives a crash: $storage', async ({ durable, order }) => {
+    const watch = watching({ expiry: false, durable });
+    const { request, answer } = requestWith({ session: undefined, sessionID: undefined }, watch.order);
+    watch.ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [request] });
+    await answer();
+    expect(watch.order).toEqual(order);
   });
 });
