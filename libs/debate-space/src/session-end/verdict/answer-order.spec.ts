@@ -20,7 +20,9 @@ function watching({ expiry = true, durable = true } = {}): {
     const recorded = (): void => {
       order.push('the logout is recorded');
     };
-    return durable ? new Promise(setImmediate).then(recorded) : recorded();
+    if (durable) return new Promise(setImmediate).then(recorded);
+    recorded();
+    return undefined;
   };
   const forget = async (sid: string): Promise<void> => {
     await new Promise(setImmediate);
