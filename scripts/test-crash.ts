@@ -1,6 +1,7 @@
-// The proof that no logout is lost and that erasures are done: apps under load are killed at random, started again, and
-// what the service received is compared with what was promised to the browsers and to those who requested erasures. Exit code
-// 0: every invariant holds.
+// The proof that no logout that was answered is lost, that no session that lives is reported, and that erasures are done:
+// apps under load are killed at random and started again. The requests that the service received are compared with the
+// answers that the browsers got, with the sessions in the store, and with the erasures requested. Exit code 0: every
+// invariant holds.
 import { parseArgs } from 'node:util';
 import { erasureScenarios } from './test-crash/erasure-scenarios.js';
 import { injectedFaults, type InjectedFault } from './test-crash/injected-faults.js';

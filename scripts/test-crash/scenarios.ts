@@ -82,7 +82,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
   },
   answered('lmdb'),
   answered('redis'),
-  answered('postgres'),
+  { ...answered('postgres'), onlyFull: true },
   {
     name: 'lmdb-expiry',
     what: 'lmdb; with session.expiry: an end whose answer a kill prevented is found by the sweep, when the session would have expired',

@@ -141,7 +141,8 @@ function overdueAges({ erasure }: ResolvedOptions): readonly number[] {
 const sessions = [
   provide(SessionRegistry, [], ({ storage, storageKeys }) => new SessionRegistry(storage, storageKeys)),
   provide(EndRecorder, [FallbackQueue], ({ options, emit }, logouts) => {
-    return new EndRecorder(logouts, emit, options.logout);
+    const { durable } = options.storage;
+    return new EndRecorder(logouts, emit, { ...options.logout, durable });
   }),
   provide(SessionEndDetector, [EndRecorder, SessionRegistry], ({ options, emit }, recorder, registry) => {
     const { policy, expiry } = options.session;

@@ -108,8 +108,14 @@ export class CallQueue {
           this.#starting = outer;
         }
       };
-      // Whatever makes the call start, it runs in the context of its caller.
-      const bound = { prepare: AsyncResource.bind(prepare), start: AsyncResource.bind(start) };
+      // Whatever makes the call start, it runs in the context of its caller. `AsyncResource.bind` takes 40 µs on Node.js 20.
+      const context = new AsyncResource('DebateSpaceStoreCall');
+      const bound = {
+        prepare: () => context.runInAsyncScope(prepare),
+        start: () => {
+          context.runInAsyncScope(start);
+        },
+      };
       const waiting: WaitingCall = { sid, ahead: ahead.length, behind: [], isStarted: false, ...bound };
       const timer = setTimeout(() => {
         this.#start(waiting); // those ahead of it have waited for longer, and have started

@@ -8,7 +8,7 @@ type Method = (...args: unknown[]) => unknown;
 /** Something that is done when an answer is about to leave; the answer waits for its promise. */
 export interface BeforeAnswer {
   readonly containment: Containment;
-  /** The longest wait, in milliseconds. */
+  /** The longest wait, in milliseconds. With 0 it is done in the same tick, after the answer. */
   readonly timeoutMs: number;
   answering(): MaybePromise<unknown>;
 }
@@ -59,23 +59,33 @@ function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
     return this;
   }
   if (gate.before.size === 0) return end();
-  const canWait = sealHead(this, args);
-  const waits: Promise<unknown>[] = [];
-  for (const each of gate.before) {
-    const ready = each.containment.run<unknown>('response.end', () => each.answering(), undefined);
-    if (isPromise(ready)) waits.push(withTimeout(ready, each.timeoutMs, undefined));
-  }
+  const all = [...gate.before];
   gate.before.clear();
-  if (!canWait || waits.length === 0) return end();
-  hold(this, gate, end, Promise.all(waits));
-  return this;
+  const first = all.filter(({ timeoutMs }) => timeoutMs > 0);
+  const canWait = first.length > 0 && sealHead(this, args);
+  const waits = first.flatMap((each) => {
+    const ready = answering(each);
+    return isPromise(ready) ? [withTimeout(ready, each.timeoutMs, undefined)] : [];
+  });
+  const ended = canWait && waits.length > 0 ? hold(this, gate, end, Promise.all(waits)) : end();
+  for (const each of all) if (each.timeoutMs === 0) void answering(each);
+  return ended;
+}
+
+function answering(each: BeforeAnswer): MaybePromise<unknown> {
+  return each.containment.run<unknown>('response.end', () => each.answering(), undefined);
 }
 
 /**
  * Ends the response later. To the host it has ended: `writableEnded` is true, and what the host writes all the same
  * comes after the end, as without us.
  */
-function hold(response: GatedResponse, gate: Gate, end: () => unknown, ready: Promise<unknown>): void {
+function hold(
+  response: GatedResponse,
+  gate: Gate,
+  end: () => unknown,
+  ready: Promise<unknown>,
+): GatedResponse {
   const late = (gate.late = [end]);
   const { write } = response;
   const own = Object.getOwnPropertyDescriptor(response, 'write');
@@ -92,6 +102,7 @@ function hold(response: GatedResponse, gate: Gate, end: () => unknown, ready: Pr
     if (own) Object.defineProperty(response, 'write', own);
     for (const call of late) call();
   });
+  return response;
 }
 
 /**

@@ -22,6 +22,8 @@ export type EndQueue = Pick<FallbackQueue, 'add' | 'supersede'>;
 export interface EndRecorderOptions {
   /** @defaultValue 250 */
   readonly storageTimeoutMs?: number;
+  /** Whether a record outlives the process: no answer waits for one that does not. @defaultValue true */
+  readonly durable?: boolean;
   /** @defaultValue `'deliver'` */
   readonly onRelogin?: 'deliver' | 'drop';
 }
@@ -34,6 +36,8 @@ const BATCH = 100;
 export class EndRecorder {
   /** How long a host may wait for the storage, in milliseconds. Users must always be able to log out. */
   readonly storageTimeoutMs: number;
+  /** How long an answer may wait for the record of an end. */
+  readonly answerTimeoutMs: number;
   readonly #queue: EndQueue;
   readonly #emit: Emit;
   readonly #containment: Containment;
@@ -47,6 +51,7 @@ export class EndRecorder {
 
   constructor(queue: EndQueue, emit: Emit, options: EndRecorderOptions = {}) {
     this.storageTimeoutMs = options.storageTimeoutMs ?? 250;
+    this.answerTimeoutMs = options.durable === false ? 0 : this.storageTimeoutMs;
     this.#queue = queue;
     this.#emit = emit;
     this.#containment = new Containment(emit);

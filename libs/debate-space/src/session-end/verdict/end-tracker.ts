@@ -118,7 +118,7 @@ export class EndTracker {
     if (request.isUpgrade) return; // nobody ends its response
     const { containment, recorder } = this.#context;
     const answering = (): MaybePromise<unknown> => this.#answering(end, request);
-    beforeAnswer(request.res, { containment, timeoutMs: recorder.storageTimeoutMs, answering });
+    beforeAnswer(request.res, { containment, timeoutMs: recorder.answerTimeoutMs, answering });
   }
 
   /** The answer of a request that takes part is about to leave: what is certain by now is recorded. */
