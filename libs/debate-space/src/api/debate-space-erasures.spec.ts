@@ -4,7 +4,7 @@ import { Clocks, erasureProcess } from 'debate-space-fixtures/erasure-process.js
 import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
 import { RateLimiter } from '../service/rate-limiter.js';
 import { DebateSpaceErasures } from './debate-space-erasures.js';
-import { StorageError } from '../errors.js';
+import { InvalidArgumentError, StorageError } from '../errors.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 
 let storage: DebateSpaceStorage;
@@ -115,9 +115,9 @@ describe('the events of an erasure', () => {
     expect(events).toEqual(['erasure-requested', 'erasure-requested']);
   });
 
-  it('say once that a list of nobody is finished', async () => {
-    for (let n = 0; n < 3; n += 1) await erasures.requestMany([], many);
-    expect(events.filter((type) => type === 'erasure-finished')).toHaveLength(1);
+  it('say nothing of a list of nobody, which is refused', async () => {
+    await expect(erasures.requestMany([], many)).rejects.toBeInstanceOf(InvalidArgumentError);
+    expect(events).toEqual([]);
   });
 
   it('say that it was paused or resumed only when it was not before', async () => {
