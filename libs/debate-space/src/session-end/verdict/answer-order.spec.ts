@@ -39,7 +39,7 @@ function watching({ expiry = true, durable = true } = {}): {
   };
   const reader = {
     user: (sid: string) => (sid === 's2' ? 'alice' : undefined),
-    uidOf: ({ user }: { user?: string }) => user,
+    userNow: ({ session }: SessionRequest) => (session as { user?: string } | undefined)?.user,
   };
   return { ends: new EndTracker({ ...(context as DetectorContext), reader }), tasks, order };
 }
