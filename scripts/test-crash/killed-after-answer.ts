@@ -34,6 +34,7 @@ export async function killAfterAnswer(trial: LogoutTrial): Promise<void> {
 /** How soon after their answers the logouts arrived. */
 export function noteDeliveryTimes({ ledger, service, notes }: LogoutTrial): void {
   const times = ledger.deliveryTimes(service.received.all);
+  if (times.length === 0) return;
   const seconds = times.map((ms) => (ms / 1000).toFixed(1));
   const sorted = times.toSorted((one, other) => one - other);
   const [median = NaN, slowest = NaN] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];

@@ -153,11 +153,15 @@ export class SessionReader {
   }
 }
 
+/** No `flatMap`: a store may list tens of thousands, in one turn of the event loop. */
 function entriesOf(all: unknown): readonly ListedSession[] {
-  const entries = Array.isArray(all)
-    ? all.map((session: unknown) => [(session as SessionRecord | null)?.id, session] as const)
+  const entries: readonly (readonly [sid: string | undefined, session: unknown])[] = Array.isArray(all)
+    ? all.map((session: unknown) => [idOf(session), session])
     : Object.entries(all ?? {});
-  return entries.flatMap(([sid, session]): ListedSession[] =>
-    isObject(session) ? [[typeof sid === 'string' ? sid : undefined, session as SessionRecord]] : [],
-  );
+  return entries.filter((entry): entry is ListedSession => isObject(entry[1]));
+}
+
+function idOf(session: unknown): string | undefined {
+  const id = (session as SessionRecord | null)?.id;
+  return typeof id === 'string' ? id : undefined;
 }
