@@ -67,7 +67,9 @@ function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
     const ready = answering(each);
     return isPromise(ready) ? [withTimeout(ready, each.timeoutMs, undefined)] : [];
   });
-  const ended = canWait && waits.length > 0 ? hold(this, gate, end, Promise.all(waits)) : end();
+  const isHeld = canWait && waits.length > 0;
+  if (isHeld) hold(this, gate, end, Promise.all(waits), first[0]?.containment);
+  const ended = isHeld ? this : end();
   for (const each of all) if (each.timeoutMs === 0) void answering(each);
   return ended;
 }
@@ -78,14 +80,15 @@ function answering(each: BeforeAnswer): MaybePromise<unknown> {
 
 /**
  * Ends the response later. To the host it has ended: `writableEnded` is true, and what the host writes all the same
- * comes after the end, as without us.
+ * comes after the end, as without us. What such a call throws then has no caller any more.
  */
 function hold(
   response: GatedResponse,
   gate: Gate,
   end: () => unknown,
   ready: Promise<unknown>,
-): GatedResponse {
+  containment: Containment | undefined,
+): void {
   const late = (gate.late = [end]);
   const { write } = response;
   const own = Object.getOwnPropertyDescriptor(response, 'write');
@@ -100,9 +103,8 @@ function hold(
     Reflect.deleteProperty(response, 'writableEnded');
     Reflect.deleteProperty(response, 'write');
     if (own) Object.defineProperty(response, 'write', own);
-    for (const call of late) call();
+    for (const call of late) containment?.run('response.end', call);
   });
-  return response;
 }
 
 /**
