@@ -41,6 +41,19 @@ describe('the format row', () => {
     expect(await stored()).toBe(first);
   });
 
+  it('is that of the faster process when two start at the same time', async () => {
+    const range = storage.range.bind(storage);
+    let faster: Awaited<ReturnType<typeof newProcess>> | undefined;
+    jest.spyOn(storage, 'range').mockImplementationOnce(async (...args) => {
+      const rows = await range(...args);
+      faster = await newProcess(); // between the reads of the slower one
+      return rows;
+    });
+    const slower = await newProcess();
+    await looks();
+    expect([faster?.row.isEmptied, slower.row.isEmptied]).toEqual([false, false]);
+  });
+
   it('refuses the start when a newer version has written it', async () => {
     await put('{"v":2,"id":"x"}');
     await expect(FormatRow.open(storage)).rejects.toMatchObject({

@@ -90,9 +90,10 @@ export class FormatRow {
   /** @returns the format that is there now */
   async #enter(): Promise<number> {
     for (;;) {
+      const [before] = await this.#storage.get([KEY]); // first: the row of a process that is faster must fail our commit
       const found = await this.#read();
       if (found) this.#id = found.id;
-      if (found || (await this.#write())) return found?.v ?? FORMAT;
+      if (found || (await this.#write(before))) return found?.v ?? FORMAT;
     }
   }
 
@@ -102,9 +103,8 @@ export class FormatRow {
     return row && formatOf(row[1]);
   }
 
-  /** @returns whether this process was the first to write it */
-  async #write(): Promise<boolean> {
-    const [before] = await this.#storage.get([KEY]);
+  /** @param before what is there, if it is no row @returns whether this process was the first to write it */
+  async #write(before: string | undefined): Promise<boolean> {
     const row: StoredFormat = { v: FORMAT, id: randomUUID() };
     const isMade = await this.#storage.commit(
       new Map([[KEY, before]]),

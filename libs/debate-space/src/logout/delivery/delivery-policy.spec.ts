@@ -176,6 +176,7 @@ describe('a service', () => {
     [{ status: 404 }, true],
     [{ status: 405 }, true],
     [{ status: 200, contradiction: 'a web page' }, true],
+    [{ status: 200, contradiction: 'success: false' }, false], // about one user
     [{ status: 403 }, false],
     [{ status: 400 }, false],
     [{ status: 425 }, false],

@@ -62,6 +62,7 @@ export function decide(
   const setback = { pauseMs, rejections };
   const recoverable =
     down ||
+    isUnexpected(answer) ||
     status === undefined ||
     status === 425 ||
     status === 429 ||
@@ -86,10 +87,14 @@ export function isUnexpected({ status = 0, contradiction }: DeliveryAnswer): boo
   return contradiction !== undefined || (status >= 300 && status < 400) || status === 404 || status === 405;
 }
 
-/** Whether the service does not serve at all, and not only this one logout. A local failure says nothing about it. */
+/**
+ * Whether the service does not serve at all, and not only this one logout. A local failure says nothing about it, and
+ * `success: false` is an answer of the logout route, about one user.
+ */
 export function seemsDown(answer: DeliveryAnswer): boolean {
-  const { status, local = false } = answer;
-  return !local && (status === undefined || status === 408 || status >= 500 || isUnexpected(answer));
+  const { status, contradiction, local = false } = answer;
+  if (local || contradiction === 'success: false') return false;
+  return status === undefined || status === 408 || status >= 500 || isUnexpected(answer);
 }
 
 /** `500`, `ECONNREFUSED`, `200 with a web page`: for events and logs. */

@@ -171,8 +171,7 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
 
   /** Writes to the storage what it has missed, as far as it answers. Never rejects. */
   async flush(): Promise<void> {
-    const flushed = this.#ends.flush().then(() => this.#moves.flush());
-    await flushed.catch(() => undefined); // the event storage-degraded says so already
+    for (const writes of [this.#ends, this.#moves]) await writes.flush().catch(() => undefined); // storage-degraded says so
   }
 
   #queueOf(id: string): LogoutQueue {

@@ -33,6 +33,7 @@ export interface PreparedFolder {
 export async function prepareFolder(folder: string): Promise<PreparedFolder> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const data = join(folder, 'data.mdb');
+  const hadKey = existsSync(keyFile(folder)); // first: another process that starts makes the data, then the key
   const isThere = existsSync(data);
   if (isThere) await assertWhole(data);
   else {
@@ -40,7 +41,7 @@ export async function prepareFolder(folder: string): Promise<PreparedFolder> {
     await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
   }
   const isEmpty = !isThere || (await stat(data)).size === 0;
-  return { wasEmptied: isEmpty && existsSync(keyFile(folder)), warnings: await warningsOf(folder) };
+  return { wasEmptied: isEmpty && hadKey, warnings: await warningsOf(folder) };
 }
 
 /** LMDB maps the file into memory: a page that is not in the file would end the process with SIGBUS or SIGSEGV. */
