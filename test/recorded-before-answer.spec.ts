@@ -31,7 +31,7 @@ describe('when the browser has the whole answer, the logout is in the storage', 
   it.each(cells)('$stack: $name', async ({ observe }) => {
     let isStored = false;
     let wasStored: boolean | undefined;
-    const storage = storageWith((memory) => ({
+    const inMemory = storageWith((memory) => ({
       commit: async (checks, changes) => {
         for (let turn = 0; turn < 50; turn += 1) await nextTurn();
         const isMade = await memory.commit(checks, changes);
@@ -39,7 +39,8 @@ describe('when the browser has the whole answer, the logout is in the storage', 
         return isMade;
       },
     }));
-    await observe(scene.service, { storage }, () => {
+    const storage = { ...inMemory, durable: true }; // no answer waits for what a crash loses anyway
+    await observe(scene.service, { storage, storageKey: 'the storage key of a test' }, () => {
       wasStored = isStored;
     });
     expect(wasStored).toBe(true);

@@ -27,8 +27,8 @@ export function onExpressRequest(app: ExpressApp, listener: PlatformListener): (
       const seen = observe(request, response);
       // A browser that is logged in has a cookie. To listen now costs less than when Express has prepared the response,
       // and a gate behind the session middleware's own `end` sees what that saves last.
-      if (listener.hasStores && request.headers.cookie !== undefined) {
-        seen.listen();
+      if (request.headers.cookie !== undefined) {
+        if (listener.hasStores) seen.listen();
         installGate(response);
       }
       listener.requested(request, response, request);

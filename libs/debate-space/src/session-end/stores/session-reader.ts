@@ -104,7 +104,10 @@ export class SessionReader {
       if (answer?.error) throw new Error('the store failed to read', { cause: answer.error });
       return answer?.result;
     };
-    if (answer) return answered();
+    if (answer) {
+      if (isPromise(returned)) returned.then(undefined, () => undefined); // it has said all
+      return answered();
+    }
     const promised = new Promise<unknown>((resolve, reject) => {
       settle = () => {
         resolve(Promise.resolve().then(answered));

@@ -102,6 +102,34 @@ const ANSWERS: readonly Answer[] = [
       seen.push(response.write('again'));
     },
   },
+  ...(['destroy', 'destroySoon', 'end'] as const).map((close) => ({
+    name: `a connection that the host closes after it (${close})`,
+    send: (response: ServerResponse): void => {
+      response.end('bye');
+      response.socket?.[close]();
+    },
+  })),
+  {
+    name: 'an error after it, as Express answers it',
+    send: (response) => {
+      response.writeHead(302, { location: '/bye' }).end();
+      response.req.destroy();
+    },
+  },
+  ...[
+    { what: 'adds a header', head: true },
+    { what: 'only lengthens the body', head: false },
+  ].map(({ what, head }) => ({
+    name: `a wrapper of the host that ${what}`,
+    send: (response: ServerResponse): void => {
+      const end = response.end.bind(response) as (text: string) => ServerResponse;
+      response.end = ((text: string) => {
+        if (head) response.setHeader('x-footer', 'yes');
+        return end(`${text}, and a footer`);
+      }) as typeof response.end;
+      response.end('bye');
+    },
+  })),
   {
     name: 'a body that cannot be sent',
     send: (response, seen) => {
@@ -140,7 +168,44 @@ describe.each(ANSWERS)('an answer with $name', ({ method = 'GET', send }) => {
   });
 });
 
+describe('an answer behind a gate that a wrapper of the host is behind', () => {
+  it.each([true, false])('is the same as without a gate (the wrapper adds a header: %s)', async (adds) => {
+    const run = (gate: (response: ServerResponse) => void): Promise<string> =>
+      answerTo('GET', (_, response) => {
+        const end = response.end.bind(response) as (text: string) => ServerResponse;
+        response.end = ((text: string) => {
+          if (adds) response.setHeader('x-footer', 'yes');
+          return end(`${text}, and a footer`);
+        }) as typeof response.end;
+        gate(response);
+        response.end('bye');
+      });
+    const recorded: boolean[] = [];
+    const gated = await run((response) => {
+      before(response, async () => {
+        await soon();
+        recorded.push(true);
+      });
+    });
+    expect(gated).toBe(await run(() => undefined));
+    expect(recorded).toEqual([true]);
+  });
+});
+
 describe('an answer', () => {
+  it('closes its connection when its end fails after the wait', async () => {
+    const faults: string[] = [];
+    const reporting = new Containment((event) => faults.push(event.type));
+    const answer = await answerTo('GET', (_, response) => {
+      beforeAnswer(response, { containment: reporting, timeoutMs: 10_000, answering: soon });
+      response.strictContentLength = true;
+      response.setHeader('content-length', 99);
+      response.end('bye');
+    });
+    expect(answer).toBe('');
+    expect(faults).toEqual(['fault']);
+  });
+
   it('leaves after the work that has to be done before', async () => {
     const order: string[] = [];
     await answerTo('GET', (_, response) => {

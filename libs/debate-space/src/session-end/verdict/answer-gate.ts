@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Containment } from '../../async/containment.js';
 import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import { withTimeout } from '../../async/with-timeout.js';
@@ -16,7 +17,7 @@ export interface BeforeAnswer {
 const GATE = Symbol('what is done before the answer leaves');
 
 /** A response whose `end` is ours; also as much of Node's own as sealing its head takes. */
-interface GatedResponse extends Pick<ServerResponse, 'headersSent'> {
+interface GatedResponse extends Pick<ServerResponse, 'headersSent' | 'socket' | 'destroy'> {
   [GATE]?: Gate;
   end: Method;
   write: Method;
@@ -25,8 +26,10 @@ interface GatedResponse extends Pick<ServerResponse, 'headersSent'> {
 }
 
 interface Gate {
-  /** The response's own `end`. */
+  /** The response's own `end`, or that of a host's wrapper. */
   readonly end: Method;
+  /** Whether no wrapper is behind the gate, which may change the body and the head. */
+  readonly isInnermost: boolean;
   readonly before: Set<BeforeAnswer>;
   /** While the answer is held: the calls that the host makes after its `end`. */
   late?: (() => unknown)[];
@@ -39,7 +42,7 @@ interface Gate {
 export function installGate(response: ServerResponse): void {
   const gated = response as unknown as GatedResponse;
   if (gated[GATE]) return;
-  gated[GATE] = { end: gated.end, before: new Set() };
+  gated[GATE] = { end: gated.end, isInnermost: !Object.hasOwn(gated, 'end'), before: new Set() };
   gated.end = gatedEnd;
 }
 
@@ -62,7 +65,7 @@ function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
   const all = [...gate.before];
   gate.before.clear();
   const first = all.filter(({ timeoutMs }) => timeoutMs > 0);
-  const canWait = first.length > 0 && sealHead(this, args);
+  const canWait = first.length > 0 && (this.headersSent || gate.isInnermost) && sealHead(this, args);
   const waits = first.flatMap((each) => {
     const ready = answering(each);
     return isPromise(ready) ? [withTimeout(ready, each.timeoutMs, undefined)] : [];
@@ -73,6 +76,8 @@ function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
   for (const each of all) if (each.timeoutMs === 0) void answering(each);
   return ended;
 }
+
+const FAILED = Symbol('the call has thrown');
 
 function answering(each: BeforeAnswer): MaybePromise<unknown> {
   return each.containment.run<unknown>('response.end', () => each.answering(), undefined);
@@ -89,7 +94,7 @@ function hold(
   ready: Promise<unknown>,
   containment: Containment | undefined,
 ): void {
-  const late = (gate.late = [end]);
+  const late = [end];
   const { write } = response;
   const own = Object.getOwnPropertyDescriptor(response, 'write');
   const heldWrite = (...args: unknown[]): boolean => {
@@ -98,13 +103,41 @@ function hold(
   };
   Object.defineProperty(response, 'writableEnded', { configurable: true, value: true });
   Object.defineProperty(response, 'write', { configurable: true, writable: true, value: heldWrite });
-  void ready.then(() => {
+  const release = (): void => {
+    if (!gate.late) return;
     gate.late = undefined;
+    giveBack();
     Reflect.deleteProperty(response, 'writableEnded');
     Reflect.deleteProperty(response, 'write');
     if (own) Object.defineProperty(response, 'write', own);
-    for (const call of late) containment?.run('response.end', call);
-  });
+    const destroy = (): void => void response.destroy(); // or its client would wait forever
+    for (const call of late) if (containment?.run('response.end', call, FAILED) === FAILED) destroy();
+  };
+  const giveBack = beforeClose(response.socket, release);
+  gate.late = late;
+  void ready.then(release);
+}
+
+/** What closes the connection must not lose an answer that has ended: without us, it would be on its way. */
+function beforeClose(socket: Socket | null, release: () => void): () => void {
+  if (!socket) return () => undefined;
+  const closing = ['destroy', 'destroySoon', 'end'] as const;
+  const before = closing.map((name) => [name, Object.getOwnPropertyDescriptor(socket, name)] as const);
+  for (const name of closing) {
+    const original = Reflect.get(socket, name) as Method | undefined;
+    if (typeof original !== 'function') continue;
+    const value = (...args: unknown[]): unknown => {
+      release();
+      return Reflect.apply(original, socket, args);
+    };
+    Object.defineProperty(socket, name, { configurable: true, writable: true, value });
+  }
+  return () => {
+    for (const [name, own] of before) {
+      Reflect.deleteProperty(socket, name);
+      if (own) Object.defineProperty(socket, name, own);
+    }
+  };
 }
 
 /**

@@ -30,6 +30,9 @@ describe('the end of a session', () => {
     recorder.allowAgain('alice', response);
     await recorder.record(endOf('alice'), [response]);
     expect(await outbox.counts()).toEqual({ pending: 3, parked: 0 });
+    recorder.allowAgain('alice', Object.assign(response, { writableEnded: true })); // it cannot end it any more
+    await recorder.record(endOf('alice'), [response]);
+    expect(await outbox.counts()).toEqual({ pending: 3, parked: 0 });
   });
 
   it('is a fault, and not stored, for a uid that the service cannot know', async () => {

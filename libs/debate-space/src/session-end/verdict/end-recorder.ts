@@ -76,9 +76,12 @@ export class EndRecorder {
     await (this.#storing ??= this.#storeWaiting());
   }
 
-  /** The session that the request with this response has ended has its user again: it may end once more. */
-  allowAgain(uid: string, response: object | undefined): void {
-    if (response) this.#reported.get(response)?.delete(uid);
+  /**
+   * The session that the request with this response has ended has its user again: it may end once more. A request that is
+   * answered cannot end it again.
+   */
+  allowAgain(uid: string, response: { readonly writableEnded?: boolean } | undefined): void {
+    if (response?.writableEnded !== true) this.#reported.get(response ?? {})?.delete(uid);
   }
 
   /** Whether `loggedIn` has an effect. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { chain, type MaybePromise } from '../../async/maybe-promise.js';
+import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
 import { beforeAnswer } from './answer-gate.js';
 import { hasEnded, isCertain, isRenewed } from './decide-end.js';
@@ -125,11 +125,14 @@ export class EndTracker {
   #answering(end: UndecidedEnd, request: SessionRequest): MaybePromise<unknown> {
     if (end.isRecorded) return undefined;
     const userNow = this.#context.reader.userNow(request);
-    if (isCertain(end, request, userNow)) return this.#conclude(end);
-    const { registryWriter } = this.#context;
+    if (isCertain(end, request, userNow)) {
+      const concluded = this.#conclude(end);
+      return isPromise(concluded) ? this.#context.tasks.track(Promise.resolve(concluded)) : concluded;
+    }
+    const { registryWriter, tasks } = this.#context;
     if (!registryWriter || end.sid === undefined || !isRenewed(end, request, userNow)) return undefined;
     // Or a sweep would find the old session gone, and report a user who lives on, if this process died now.
-    return registryWriter.forget(end.sid, end.uid);
+    return tasks.track(registryWriter.forget(end.sid, end.uid));
   }
 
   async #decideJobs(): Promise<void> {
