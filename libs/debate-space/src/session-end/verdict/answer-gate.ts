@@ -28,6 +28,7 @@ interface GatedResponse extends Pick<ServerResponse, 'headersSent' | 'socket' | 
 interface Gate {
   /** The response's own `end`, or that of a host's wrapper. */
   readonly end: Method;
+  readonly write: Method;
   /** Whether no wrapper is behind the gate, which may change the body and the head. */
   readonly isInnermost: boolean;
   readonly before: Set<BeforeAnswer>;
@@ -42,8 +43,10 @@ interface Gate {
 export function installGate(response: ServerResponse): void {
   const gated = response as unknown as GatedResponse;
   if (gated[GATE]) return;
-  gated[GATE] = { end: gated.end, isInnermost: !Object.hasOwn(gated, 'end'), before: new Set() };
+  const isInnermost = !Object.hasOwn(gated, 'end') && !Object.hasOwn(gated, 'write');
+  gated[GATE] = { end: gated.end, write: gated.write, isInnermost, before: new Set() };
   gated.end = gatedEnd;
+  gated.write = gatedWrite;
 }
 
 /** Has something done before the answer of this response leaves. Does nothing when the answer has ended. */
@@ -53,12 +56,37 @@ export function beforeAnswer(response: ServerResponse, before: BeforeAnswer): vo
   (response as unknown as GatedResponse)[GATE]?.before.add(before);
 }
 
+/** Session middleware may write the head and most of the body before it has saved, and ends the answer after that. */
+function gatedWrite(this: GatedResponse, ...args: unknown[]): unknown {
+  const gate = this[GATE];
+  if (!gate) return undefined; // both are set together
+  const write = (): unknown => Reflect.apply(gate.write, this, args);
+  if (gate.late) {
+    gate.late.push(write);
+    return !Object.hasOwn(this, 'writableEnded'); // after the end it is refused
+  }
+  if (gate.before.size === 0 || !gate.isInnermost) return write();
+  const first = [...gate.before].filter(({ timeoutMs }) => timeoutMs > 0);
+  const waits = waitsOf(first);
+  if (waits.length === 0) return write();
+  hold(this, gate, write, Promise.all(waits), first[0]?.containment);
+  return true;
+}
+
+function waitsOf(first: readonly BeforeAnswer[]): readonly Promise<unknown>[] {
+  return first.flatMap((each) => {
+    const ready = answering(each);
+    return isPromise(ready) ? [withTimeout(ready, each.timeoutMs, undefined)] : [];
+  });
+}
+
 function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
   const gate = this[GATE];
   if (!gate) return undefined; // both are set together
   const end = (): unknown => Reflect.apply(gate.end, this, args);
   if (gate.late) {
     gate.late.push(end);
+    noteEnded(this);
     return this;
   }
   if (gate.before.size === 0) return end();
@@ -66,11 +94,9 @@ function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
   gate.before.clear();
   const first = all.filter(({ timeoutMs }) => timeoutMs > 0);
   const canWait = first.length > 0 && (this.headersSent || gate.isInnermost) && sealHead(this, args);
-  const waits = first.flatMap((each) => {
-    const ready = answering(each);
-    return isPromise(ready) ? [withTimeout(ready, each.timeoutMs, undefined)] : [];
-  });
+  const waits = waitsOf(first);
   const isHeld = canWait && waits.length > 0;
+  if (isHeld) noteEnded(this);
   if (isHeld) hold(this, gate, end, Promise.all(waits), first[0]?.containment);
   const ended = isHeld ? this : end();
   for (const each of all) if (each.timeoutMs === 0) void answering(each);
@@ -95,27 +121,22 @@ function hold(
   containment: Containment | undefined,
 ): void {
   const late = [end];
-  const { write } = response;
-  const own = Object.getOwnPropertyDescriptor(response, 'write');
-  const heldWrite = (...args: unknown[]): boolean => {
-    late.push(() => Reflect.apply(write, response, args));
-    return false;
-  };
-  Object.defineProperty(response, 'writableEnded', { configurable: true, value: true });
-  Object.defineProperty(response, 'write', { configurable: true, writable: true, value: heldWrite });
   const release = (): void => {
     if (!gate.late) return;
     gate.late = undefined;
     giveBack();
     Reflect.deleteProperty(response, 'writableEnded');
-    Reflect.deleteProperty(response, 'write');
-    if (own) Object.defineProperty(response, 'write', own);
     const destroy = (): void => void response.destroy(); // or its client would wait forever
     for (const call of late) if (containment?.run('response.end', call, FAILED) === FAILED) destroy();
   };
   const giveBack = beforeClose(response.socket, release);
   gate.late = late;
   void ready.then(release);
+}
+
+/** To the host a held answer has ended. */
+function noteEnded(response: GatedResponse): void {
+  Object.defineProperty(response, 'writableEnded', { configurable: true, value: true });
 }
 
 /** What closes the connection must not lose an answer that has ended: without us, it would be on its way. */
