@@ -228,6 +228,18 @@ describe('a store that does not answer any read', () => {
     expect(warnings.join()).toContain('hint:');
   });
 
+  it('has no session reported that its request renews', async () => {
+    const store = new Unreadable();
+    const act: Act = async (request) => {
+      store.answers = false;
+      await called((done) => request.session.regenerate(done));
+      request.session.user = { uid: 'alice' };
+    };
+    const browser = await logInTo(await scene.start({ store, act }), 'alice');
+    await browser.post('/act');
+    expect(await scene.logouts()).toEqual([]);
+  });
+
   it('has a session reported that is destroyed after the client has gone', async () => {
     const store = new Unreadable();
     const [inHandler, destroyed] = [new Latch(), new Latch()];

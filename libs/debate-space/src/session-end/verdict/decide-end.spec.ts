@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Containment } from '../../async/containment.js';
 import { OpenWaits } from '../../async/open-waits.js';
 import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
@@ -48,7 +48,7 @@ it('the session of a user that another request renews while the store is read fo
     graceMs: 1_000,
     waits: new OpenWaits(),
     containment: new Containment(() => undefined),
-    reader: { user },
+    reader: { user, userNow: () => undefined },
   };
   const destroyed = new ObservedCall();
   destroyed.end('done');
@@ -59,4 +59,29 @@ it('the session of a user that another request renews while the store is read fo
   await new Promise(setImmediate);
   first.close();
   expect(await verdict).toBe(false);
+});
+
+describe('when the store cannot be asked after the answer', () => {
+  const cases = [
+    { what: 'a user whose request has renewed the session goes on', left: 's2', user: 'alice', ended: false },
+    { what: 'a user whose request goes on with nobody has left', left: 's2', user: undefined, ended: true },
+    { what: 'a user whose request goes on with another user has left', left: 's2', user: 'bob', ended: true },
+    { what: 'a session that the store has ended is not one to go on with', left: 's1', user: 'alice', ended: true },
+  ];
+  it.each(cases)('$what', async ({ left, user, ended }) => {
+    const request = new Leaving(left, [`sid=${left}`]);
+    request.close();
+    const destroyed = new ObservedCall();
+    destroyed.end('done');
+    const context: DecisionContext = {
+      graceMs: 1_000,
+      waits: new OpenWaits(),
+      containment: new Containment(() => undefined),
+      reader: { user: () => Promise.reject(new Error('the store does not answer')), userNow: () => user },
+    };
+    const actors = new Set([request] as unknown as SessionRequest[]);
+    const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>() };
+    const saves = { savedBack: false, isKept: false };
+    expect(await hasEnded({ ...candidate, ...saves, calls: [destroyed] }, context)).toBe(ended);
+  });
 });

@@ -40,8 +40,12 @@ export interface EndCandidate {
 }
 
 export interface DecisionContext extends Pick<DetectorContext, 'graceMs' | 'waits' | 'containment'> {
-  /** Reads the user of a session, as the store has it now. Throws or rejects when the store does not answer in time. */
-  readonly reader: { user(sid: string): MaybePromise<string | undefined> };
+  readonly reader: {
+    /** The user of a session, as the store has it now. Throws or rejects when the store does not answer in time. */
+    user(sid: string): MaybePromise<string | undefined>;
+    /** The user of the session that a request has now, in memory. */
+    userNow(request: SessionRequest): string | undefined;
+  };
 }
 
 /** A store that has not called back by then is asked. */
@@ -123,6 +127,8 @@ async function isGone(
 ): Promise<boolean> {
   const { sid, uid, calls } = end;
   const hasUser = async (session: string): Promise<boolean> => (await reader.user(session)) === uid;
+  const hasInMemory = (session: string): boolean =>
+    requests.some((request) => request.sessionID === session && reader.userNow(request) === uid);
   const outcomes = calls.map(({ outcome }) => outcome);
   // A failure may have come after the effect. Only a store that says so has ended the session.
   if (outcomes.every((outcome) => outcome === 'failed'))
@@ -135,8 +141,10 @@ async function isGone(
     if (isUnsure) sids.add(sid);
     if (end.savedBack) sids.delete(sid);
     for (const left of sids) {
-      // A store that cannot be asked leaves what its calls said: the end counts.
-      if (left !== undefined && (await hasUser(left).catch(() => false))) return left;
+      // Of a store that cannot be asked there is what its calls said: the session has ended. Of the one that the request
+      // goes on with there is what the request has in memory: a user who has renewed the session has not left.
+      if (left !== undefined && (await hasUser(left).catch(() => left !== sid && hasInMemory(left))))
+        return left;
     }
     return undefined;
   };

@@ -32,10 +32,7 @@ interface UndecidedEnd extends EndCandidate {
   isRecorded: boolean;
 }
 
-interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader'> {
-  /** Also knows the user of the session that a request has now, in memory. */
-  readonly reader: DecisionContext['reader'] & { userNow(request: SessionRequest): string | undefined };
-}
+interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader'> {}
 
 const MAX_REMEMBERED = 10_000;
 /** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
