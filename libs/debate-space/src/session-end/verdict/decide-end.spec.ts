@@ -66,7 +66,12 @@ describe('when the store cannot be asked after the answer', () => {
     { what: 'a user whose request has renewed the session goes on', left: 's2', user: 'alice', ended: false },
     { what: 'a user whose request goes on with nobody has left', left: 's2', user: undefined, ended: true },
     { what: 'a user whose request goes on with another user has left', left: 's2', user: 'bob', ended: true },
-    { what: 'a session that the store has ended is not one to go on with', left: 's1', user: 'alice', ended: true },
+    {
+      what: 'a session that the store has ended is not one to go on with',
+      left: 's1',
+      user: 'alice',
+      ended: true,
+    },
   ];
   it.each(cases)('$what', async ({ left, user, ended }) => {
     const request = new Leaving(left, [`sid=${left}`]);
