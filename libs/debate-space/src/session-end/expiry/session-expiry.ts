@@ -10,8 +10,9 @@ export function expiryOf(session: SessionRecord, now: number): number {
 }
 
 /** Whether the cookie of a session has expired. A handler that saves such a session logs its user out. */
-export function hasExpired(session: SessionRecord, now: number): boolean {
-  return (cookieExpiry(session) ?? Infinity) <= now;
+export function hasExpired(session: SessionRecord): boolean {
+  const expiry = cookieExpiry(session);
+  return expiry !== undefined && expiry <= Date.now();
 }
 
 /**
@@ -29,6 +30,6 @@ function cookieExpiry(session: SessionRecord): number | undefined {
   const cookie = session.cookie as { expires?: unknown } | null | undefined;
   const { expires } = cookie ?? {};
   if (!(expires instanceof Date) && typeof expires !== 'string') return undefined;
-  const time = new Date(expires).getTime();
+  const time = typeof expires === 'string' ? Date.parse(expires) : expires.getTime();
   return Number.isNaN(time) ? undefined : time;
 }

@@ -48,6 +48,11 @@ export class CallQueue {
     this.#maxWaitMs = maxWaitMs;
   }
 
+  /** Whether no call waits or is being started: then there is no order to keep. */
+  get isIdle(): boolean {
+    return this.#last.size === 0 && this.#starting === undefined;
+  }
+
   /**
    * @param where for reports of failures, such as `store.destroy`
    * @param self the `this` of the caller

@@ -121,7 +121,9 @@ function install(store: object): Patch {
       const value: StoreMethod = function (...args) {
         // Whoever has our prototype is this store, also behind a Proxy; one that is derived from it has sessions of its own.
         // A method of the instance may be a function of a closure, and need no `this`.
-        const isOfStore = isObject(this) ? Reflect.getPrototypeOf(this) === between : before !== undefined;
+        const isOfStore =
+          this === store ||
+          (isObject(this) ? Reflect.getPrototypeOf(this) === between : before !== undefined);
         const behind = isOfStore ? composed.get(name) : undefined;
         return behind ? behind(this, args) : Reflect.apply(original(name) as StoreMethod, this, args);
       };

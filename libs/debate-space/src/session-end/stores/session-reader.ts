@@ -42,7 +42,7 @@ export class SessionReader {
   /** The user of the session that a request has now, in memory; none when it is about to be saved as expired. */
   userNow(request: SessionRequest): string | undefined {
     const { session } = request;
-    if (!isObject(session) || hasExpired(session as SessionRecord, Date.now())) return undefined;
+    if (!isObject(session) || hasExpired(session as SessionRecord)) return undefined;
     return this.uidOf(session as SessionRecord, request);
   }
 

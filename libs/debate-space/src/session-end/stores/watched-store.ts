@@ -71,6 +71,7 @@ export class WatchedStore {
   #called(name: StoreMethodName, next: PassOn, self: unknown, args: readonly unknown[]): unknown {
     const where = WHERE[name];
     const { containment } = this.#context;
+    if (this.#queue.isIdle && this.#endsNothing(name, args)) return next(self, args);
     if (name !== 'createSession' && name !== 'regenerate') {
       const call = containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
       return this.#queue.call(where, next, self, args, call);
@@ -86,6 +87,28 @@ export class WatchedStore {
         containment.run(where, () => {
           this.loaded(request);
         });
+    }
+  }
+
+  /**
+   * Whether the call is one of those that each request makes: a read, or a session saved or touched with the user that it
+   * is known to have. Never throws.
+   */
+  #endsNothing(name: StoreMethodName, args: readonly unknown[]): boolean {
+    if (name === 'get') return true;
+    if (name !== 'touch' && name !== 'set') return false;
+    const [sid, session] = args as readonly [string, SessionRecord];
+    const known = this.#active.uidOf(sid);
+    if (known === undefined || this.#context.registryWriter || this.#ends.concerns(sid, known)) return false;
+    try {
+      if (hasExpired(session)) return false;
+      if (name === 'touch') return true;
+      const request = ownerOf(session);
+      if (this.reader.uidOf(session, request) !== known) return false;
+      this.#active.link(sid, known, request);
+      return true;
+    } catch {
+      return false; // what cannot be read is looked at with care
     }
   }
 
@@ -109,7 +132,7 @@ export class WatchedStore {
 
   #touch(sid: string, session: SessionRecord): StoreCall {
     const uid = this.#active.uidOf(sid);
-    if (uid !== undefined && hasExpired(session, Date.now())) return this.#set(sid, session);
+    if (uid !== undefined && hasExpired(session)) return this.#set(sid, session);
     if (uid !== undefined) this.#context.registryWriter?.touched(sid, uid, session);
     return { sid };
   }
@@ -124,9 +147,9 @@ export class WatchedStore {
       const user = this.reader.uidOf(session, request);
       if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
       // Some hosts log a user out by saving the session as expired.
-      const next = user !== undefined && hasExpired(session, Date.now()) ? undefined : user;
+      const next = user !== undefined && hasExpired(session) ? undefined : user;
       uid = next;
-      // As on every request of rolling sessions: the user stays, and nothing ends.
+      // The user stays, and nothing ends.
       if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) return;
       const observed = (call = new ObservedCall());
       const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';

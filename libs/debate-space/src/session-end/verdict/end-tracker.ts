@@ -90,12 +90,13 @@ export class EndTracker {
 
   /** Whether this session has ended for this user, or may be ending. */
   concerns(sid: string, uid: string): boolean {
-    return this.hasEnded(sid, uid) || this.#undecided.has(keyOf(sid, uid));
+    if (this.#ended.size === 0 && this.#undecided.size === 0) return false;
+    const key = keyOf(sid, uid);
+    return this.#ended.has(key) || this.#undecided.has(key);
   }
 
   /** The session was saved with this user: it may end again. */
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
-    if (this.#ended.size === 0 && this.#undecided.size === 0) return; // on every request of rolling sessions
     const key = keyOf(sid, uid);
     for (const response of this.#ended.get(key) ?? [])
       this.#context.recorder.allowAgain(uid, response.deref());
