@@ -10,7 +10,7 @@ import { LogoutClaims } from './logout-claims.js';
 import { LogoutDesk } from './logout-desk.js';
 import { LogoutRecords, STATES } from './logout-records.js';
 import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from '../logout.js';
-import { QUEUE_FAMILIES, queueId, recordKey, userKey, type LogoutState } from './queue-keys.js';
+import { QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
 import { LOGOUT, newLogout, progressOf, UNTRIED, type StoredLogout } from './stored-logout.js';
 
 const MAX_HISTORY_IN_MEMORY = 100_000;
@@ -47,16 +47,12 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
 
   /** Stores logouts that are due now, in one commit. One that is stored already stays as it is. */
   add(entries: readonly LogoutEntry[]): MaybePromise<void> {
-    // Its id is new: nobody can have parked it yet, and each row that is checked costs the answer time.
-    return this.#insert(
-      entries.map((entry) => ({ entry, ...UNTRIED })),
-      ['pending'],
-    );
+    return this.#insert(entries.map((entry) => ({ entry, ...UNTRIED })));
   }
 
   /** Stores a logout that has waited in memory, as far as it has come; with a hint it is parked. */
   async takeOver(job: LogoutJob & Partial<ParkedJob>): Promise<void> {
-    await this.#insert([job], STATES);
+    await this.#insert([job]);
   }
 
   /** In no order with other calls: one without an answer holds up no other. */
@@ -130,14 +126,10 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     await this.records.storage.close();
   }
 
-  /** @param states in which the storage must not have them */
-  #insert(
-    jobs: readonly (LogoutJob & Partial<ParkedJob>)[],
-    states: readonly LogoutState[],
-  ): MaybePromise<void> {
+  #insert(jobs: readonly (LogoutJob & Partial<ParkedJob>)[]): MaybePromise<void> {
     const ids = jobs.map(({ entry }) => entry.id);
     return chain(
-      () => this.#mutex.runAll(ids, () => this.#commitNew(jobs, states)),
+      () => this.#mutex.runAll(ids, () => this.#commitNew(jobs)),
       () => {
         for (const id of ids) this.#claims.noteOwn(queueId(id));
         this.changed();
@@ -145,11 +137,8 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     );
   }
 
-  #commitNew(
-    jobs: readonly (LogoutJob & Partial<ParkedJob>)[],
-    states: readonly LogoutState[],
-  ): MaybePromise<unknown> {
-    const absent = jobs.flatMap(({ entry }) => absenceOf(entry.id, states));
+  #commitNew(jobs: readonly (LogoutJob & Partial<ParkedJob>)[]): MaybePromise<unknown> {
+    const absent = jobs.flatMap(({ entry }) => absenceOf(entry.id));
     const rows = jobs.flatMap((job): Rows => {
       const stored = newLogout(job, this.records.context);
       return [...this.#failed(stored, job, job.hint), [userKey(stored.uidHash, queueId(stored.id)), '']];
@@ -159,7 +148,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
       (isMade) => {
         if (isMade || jobs.length === 1) return undefined;
         // One of them is stored already; the others are not.
-        return Promise.all(jobs.map((job) => Promise.resolve(this.#commitNew([job], states))));
+        return Promise.all(jobs.map((job) => Promise.resolve(this.#commitNew([job]))));
       },
     );
   }
@@ -169,7 +158,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
     const history = await this.ofUser(entry.uid);
     if (history.finished.some(({ id }) => id === entry.id)) return;
     const stored = newLogout({ entry, ...UNTRIED }, this.records.context);
-    const isNoted = await this.records.commit(absenceOf(entry.id, STATES), finished(stored));
+    const isNoted = await this.records.commit(absenceOf(entry.id), finished(stored));
     if (!isNoted) await this.#replaceAny(entry.id, finished); // it has come meanwhile
   }
 
@@ -214,6 +203,5 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
   }
 }
 
-/** That the storage does not have it in one of these states. */
-const absenceOf = (id: string, states: readonly LogoutState[]): Rows =>
-  states.map((state) => [recordKey(state, queueId(id)), undefined]);
+/** That the storage does not have it, in any state. */
+const absenceOf = (id: string): Rows => STATES.map((state) => [recordKey(state, queueId(id)), undefined]);
