@@ -52,7 +52,7 @@ export class LogoutTrial extends Trial<LogoutScenario, Settled, LogoutResult> {
 
   protected result({ waiting, parked, lost }: Settled): LogoutResult {
     const { delivered, duplicates, invented, unanswered, unansweredMissing } = this.compare();
-    const { sessionMs } = this.scenario; // a sweep reports what the browser of a dead app has lost
+    const { reportsCutOff = false } = this.scenario;
     const { asked, acknowledged, refused, slowestMs } = this.ledger;
     const takenUpMs = this.lastKillAt && this.ledger.takenUpMs(this.service.received.all, this.lastKillAt);
     return {
@@ -65,7 +65,7 @@ export class LogoutTrial extends Trial<LogoutScenario, Settled, LogoutResult> {
       unanswered: unanswered.length,
       unansweredLost: unansweredMissing.length,
       duplicates,
-      invented: invented.filter((uid) => sessionMs === undefined || !this.ledger.isCutOff(uid)).length,
+      invented: invented.filter((uid) => !(reportsCutOff && this.ledger.isCutOff(uid))).length,
       waiting: waiting.length,
       parked: parked.length,
       refused,

@@ -44,6 +44,11 @@ export interface LogoutScenario extends Scenario<LogoutTrial, LogoutSize> {
   /** How long a browser stays logged in before it logs out. Default: 0. */
   readonly stayMs?: number;
   readonly sessionMs?: number;
+  /**
+   * Whether the user of a renewal that was cut off may be reported: no browser has the new session, and the old one is gone.
+   * By a sweep, or by an app that ends in order and closes the connections first. A killed app reports nobody.
+   */
+  readonly reportsCutOff?: boolean;
   readonly mayLose?: boolean;
   readonly repeatsPerKill?: number;
   readonly takenUpWithinSeconds?: number;

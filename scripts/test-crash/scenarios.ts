@@ -71,6 +71,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     what: 'lmdb; SIGTERM instead of SIGKILL, with a service so slow that five seconds do not suffice',
     engine: 'lmdb',
     place: temporaryFolder,
+    reportsCutOff: true,
     options: patient,
     size: { kills: 3, endings: 1_200 },
     full: { kills: 10, endings: 5_000 },
@@ -89,6 +90,7 @@ export const logoutScenarios: readonly LogoutScenario[] = [
     engine: 'lmdb',
     place: temporaryFolder,
     sessionMs: SESSION_MS,
+    reportsCutOff: true,
     stayMs: 1_000, // a login is not answered later because its session is registered for the sweep
     browsers: 60,
     options: patient,
