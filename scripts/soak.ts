@@ -22,6 +22,7 @@ const usual = {
   apps: 2,
   browsers: 4,
   pauseMs: 150,
+  reportsCutOff: true, // one app is restarted in order, in the middle of its requests
   // A history is kept by days, and would grow all the time; storages are waited for, so that a busy machine loses nothing.
   options: { http: { timeoutMs: 1_000 }, logout: { historyRetentionMs: 0, storageTimeoutMs: 20_000 } },
   size: none,
