@@ -27,10 +27,11 @@ export function onExpressRequest(app: ExpressApp, listener: PlatformListener): (
       const seen = observe(request, response);
       // A browser that is logged in has a cookie. To listen now costs less than when Express has prepared the response,
       // and a gate behind the session middleware's own `end` sees what that saves last.
-      if (request.headers.cookie !== undefined) {
+      if (request.headers.cookie !== undefined || listener.countsAll) {
         if (listener.hasStores) seen.listen();
         installGate(response);
       }
+      listener.opened(seen);
       listener.requested(request, response, request);
       // The session middleware of a parent app has run before, so that no setter of this app saw the store.
       const { sessionStore } = request as { sessionStore?: unknown };

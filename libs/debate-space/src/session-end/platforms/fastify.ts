@@ -56,7 +56,7 @@ function addListeners(fastify: FastifyLike): Set<PlatformListener> {
         const { sessionStore } = request; // may be an accessor of the host
         if (!sessionStore) return;
         listener.found(sessionStore);
-        watched ??= new FastifySessionRequest(request, reply, listeners);
+        listener.opened((watched ??= new FastifySessionRequest(request, reply, listeners)));
       });
     const [first] = listeners;
     if (watched && first)

@@ -30,6 +30,16 @@ export class PlatformListener {
     else if (stores.size === 0) this.#lookForSession(response, native);
   }
 
+  /** Whether requests without a cookie count: each may log a user in. */
+  get countsAll(): boolean {
+    return this.#detector.openRequests !== undefined;
+  }
+
+  /** A request has come that may have a session. */
+  opened(request: SessionRequest): void {
+    this.#detector.openRequests?.add(request);
+  }
+
   /** A request has brought this store along. @returns whether it was not watched before */
   found(store: object): boolean {
     return this.#detector.givenStores.length === 0 && this.#detector.watch(store);

@@ -13,6 +13,7 @@ import { OpenWaits } from '../../async/open-waits.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
 import { RegistryWriter, type SessionIndexing } from '../expiry/registry-writer.js';
 import type { UserSession } from '../expiry/session-registry.js';
+import { OpenRequests } from '../verdict/open-requests.js';
 import { SetupWarnings } from '../setup-warnings.js';
 import { WatchedStore } from '../stores/watched-store.js';
 
@@ -54,7 +55,8 @@ export class SessionEndDetector {
     const containment = new Containment(emit);
     const warnings = new SetupWarnings(emit, uid !== defaultSessionUid);
     const registryWriter = indexing && new RegistryWriter(indexing, containment);
-    const shared = { recorder, uid, graceMs, containment, warnings, registryWriter };
+    const openRequests = indexing?.lastOnly ? new OpenRequests(containment) : undefined;
+    const shared = { recorder, uid, graceMs, containment, warnings, registryWriter, openRequests };
     this.#context = { ...shared, tasks: new PendingTasks(), waits: new OpenWaits() };
     this.containment = containment;
     this.warnings = warnings;
@@ -62,6 +64,11 @@ export class SessionEndDetector {
     this.givenStores = [store ?? []].flat();
     this.#indexing = indexing;
     this.#emit = emit;
+  }
+
+  /** Every request that is under way, where that is needed. */
+  get openRequests(): OpenRequests | undefined {
+    return this.#context.openRequests;
   }
 
   /** The stores that are watched. */

@@ -1,9 +1,9 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { SessionRecord } from '../session-options.js';
-import { ActiveRequests } from '../verdict/active-requests.js';
+import { ActiveRequests, type Suspects } from '../verdict/active-requests.js';
 import { ObservedCall } from '../verdict/decide-end.js';
 import type { DetectorContext } from '../verdict/detector-context.js';
-import { EndTracker, type Parties } from '../verdict/end-tracker.js';
+import { EndTracker, type Parties, type PossibleEnd } from '../verdict/end-tracker.js';
 import type { RegistryWriter } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
@@ -47,7 +47,7 @@ export class WatchedStore {
     this.reader = new SessionReader(store, context);
     this.#queue = new CallQueue(containment, recorder.storageTimeoutMs);
     this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
-    this.#ends = new EndTracker({ ...context, reader: this.reader });
+    this.#ends = new EndTracker({ ...context, reader: this.reader, moves: this.#active.moves });
     this.release = patchStore(store, this.#called.bind(this));
   }
 
@@ -64,6 +64,8 @@ export class WatchedStore {
       return;
     }
     if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
+    if (this.#ends.concerns(sessionID, uid)) this.#ends.loaded(sessionID, uid, request);
+    this.#active.moves.learn(sessionID, request);
     this.#active.link(sessionID, uid, request);
     registryWriter?.loaded(sessionID, uid, session as SessionRecord);
   }
@@ -151,16 +153,17 @@ export class WatchedStore {
       uid = next;
       // The user stays, and nothing ends.
       if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) return;
+      if (request) this.#follow(sid, next, request);
       const observed = (call = new ObservedCall());
       const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
-      const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
+      const parties = request ? { actors: [request] } : this.#partiesOfJob(sid);
       return this.#withUserBefore(sid, request, (previous) => {
         if (previous === next) return;
         // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
         if (next !== undefined && request)
           isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
         if (previous === undefined) return;
-        this.#ends.begin({ sid, uid: previous, reason, call: observed, ...parties });
+        this.#begin({ sid, uid: previous, reason, call: observed, ...parties });
       });
     };
     const ended: StoreCall['ended'] = (outcome) => {
@@ -186,7 +189,7 @@ export class WatchedStore {
       const parties = this.#partiesOf(sid, regenerating);
       const loaded = parties.actors && this.#active.uidLoadedBy(sid, parties.actors);
       const end = (uid: string | undefined): void => {
-        if (uid !== undefined) this.#ends.begin({ sid, uid, reason: 'destroyed', call, ...parties });
+        if (uid !== undefined) this.#begin({ sid, uid, reason: 'destroyed', call, ...parties });
       };
       // Another request has renewed the session since, and its user stays; this one may be leaving.
       if (loaded === undefined || this.#active.uidOf(sid) !== undefined || this.#ends.hasEnded(sid, loaded))
@@ -223,8 +226,8 @@ export class WatchedStore {
   }
 
   #beginCleared(sid: string | undefined, uid: string, call: ObservedCall): void {
-    const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
-    this.#ends.begin({ sid, uid, reason: 'cleared', call, holders });
+    const parties = sid === undefined ? {} : this.#partiesOfJob(sid);
+    this.#begin({ sid, uid, reason: 'cleared', call, ...parties });
   }
 
   /** @param begun the sessions and users whose ends are begun already */
@@ -243,10 +246,21 @@ export class WatchedStore {
   }
 
   #abandoned(sid: string, uid: string, request: SessionRequest): void {
-    if (this.#ends.hasEnded(sid, uid)) return;
     const call = new ObservedCall();
     call.end('done');
-    this.#ends.begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
+    this.#begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
+  }
+
+  /** What has ended does not end again, such as the row of a session that its browser has left. */
+  #begin(end: PossibleEnd): void {
+    if (end.sid !== undefined && this.#ends.hasEnded(end.sid, end.uid)) return;
+    this.#ends.begin(end, end.actors ? undefined : this.#suspectsOf(end));
+  }
+
+  /** The request goes on with a session that its browser has not sent: it may be renewing one that another request ends. */
+  #follow(sid: string, uid: string | undefined, request: SessionRequest): void {
+    const sent = this.#active.follow(request, sid);
+    if (sent !== undefined && uid !== undefined) this.#ends.join(sent, uid, request);
   }
 
   /**
@@ -278,9 +292,22 @@ export class WatchedStore {
   /** The request that regenerates the session, those that have just let go of it, or else those that have it. */
   #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
     if (regenerating) return { actors: [regenerating] };
-    const holders = this.#active.requestsOf(sid);
-    const actors = holders.filter((request) => request.hasLetGo);
-    return actors.length > 0 ? { actors } : { holders };
+    const parties = this.#partiesOfJob(sid);
+    const actors = parties.holders.filter((request) => request.hasLetGo);
+    return actors.length > 0 ? { actors } : parties;
+  }
+
+  #partiesOfJob(sid: string): { readonly holders: readonly SessionRequest[] } {
+    return { holders: this.#active.requestsOf(sid) };
+  }
+
+  /** Under `last` any request under way may have ended the session, and may log the user in before it is answered. */
+  #suspectsOf({ uid, holders = [] }: PossibleEnd): Suspects {
+    const { openRequests } = this.#context;
+    const all = openRequests
+      ? { requests: openRequests.unanswered(), areOfUser: false }
+      : this.#active.suspects(uid);
+    return { ...all, requests: all.requests.filter((request) => !holders.includes(request)) };
   }
 }
 

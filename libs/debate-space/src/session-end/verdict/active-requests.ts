@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Containment } from '../../async/containment.js';
-import { sessionLeftByOne } from './browser-cookies.js';
+import { BrowserMoves } from './browser-moves.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
 
 interface ActiveSession {
@@ -16,7 +16,14 @@ const MIN_SESSIONS = 1_000;
 const ABORTED_MS = 60_000;
 const MAX_ABORTED = 1_000;
 
-/** A request has left its browser without the session that it had loaded. */
+/** Requests under way of which one may have ended a session, where no request is known to have done it. */
+export interface Suspects {
+  readonly requests: readonly SessionRequest[];
+  /** Whether they are of the user whose session it is; else they are all that are under way. */
+  readonly areOfUser: boolean;
+}
+
+/** A request has left its browser without a session that the browser had. */
 export type OnAbandoned = (sid: string, uid: string, request: SessionRequest) => void;
 
 /** A request that has loaded or saved a session with a user, until its response is closed. */
@@ -37,7 +44,7 @@ class Holder implements CloseListener {
     const last = holders.pop();
     if (last && last !== this) holders[holders.indexOf(this)] = last;
     if (holders.length === 0) session.uid = undefined;
-    if (uid !== undefined) this.requests.closed(sid, uid, request);
+    this.requests.closed(sid, uid, request);
   }
 }
 
@@ -47,6 +54,7 @@ class Holder implements CloseListener {
  * gone: what an idle session holds, the store knows.
  */
 export class ActiveRequests {
+  readonly moves = new BrowserMoves();
   readonly #containment: Containment;
   readonly #onAbandoned: OnAbandoned;
   /**
@@ -116,10 +124,38 @@ export class ActiveRequests {
     if (session) session.uid = undefined;
   }
 
-  /** The response of a request that had a session with this user is closed. */
-  closed(sid: string, uid: string, request: SessionRequest): void {
-    if (!request.isFinished) this.#aborted.set(sid, uid);
-    if (sessionLeftByOne(request, sid) !== sid) this.#onAbandoned(sid, uid, request);
+  /**
+   * The request goes on with another session than the one that its browser has sent, which it did not load: that had ended
+   * by then. What its answer makes of the browser counts, if other requests of that session are or were under way.
+   * @returns the session that the browser has sent
+   */
+  follow(request: SessionRequest, sid: string): string | undefined {
+    const sent = request.cookieHeader?.includes(sid) === false ? this.moves.sentBy(request) : undefined;
+    if (sent === undefined) return undefined;
+    const holders = this.#sessions.get(sent)?.holders ?? [];
+    if (holders.some((holder) => holder.request === request)) return sent;
+    if (holders.length === 0 && !this.moves.after(sent)) return undefined;
+    const closed = (): void => {
+      this.closed(sent, undefined, request);
+    };
+    request.onClose({ containment: this.#containment, closed });
+    return sent;
+  }
+
+  /** The requests that may have ended a session of this user: those of the user, or else of anybody who is logged in. */
+  suspects(uid: string): Suspects {
+    const holders = [...this.#sessions.values()].flatMap((session) => session.holders);
+    const unanswered = holders.filter(({ request }) => !request.isCommitted);
+    const own = unanswered.filter((holder) => holder.uid === uid);
+    const requests = (own.length > 0 ? own : unanswered).map(({ request }) => request);
+    return { requests, areOfUser: own.length > 0 };
+  }
+
+  /** The response of a request of this session is closed. @param uid `undefined` when the session has no user any more */
+  closed(sid: string, uid: string | undefined, request: SessionRequest): void {
+    if (uid !== undefined && !request.isFinished) this.#aborted.set(sid, uid);
+    const left = this.moves.answered({ sid, uid }, request, (other) => this.#sessions.get(other)?.uid);
+    if (left?.sid !== undefined && left.uid !== undefined) this.#onAbandoned(left.sid, left.uid, request);
   }
 
   #add(sid: string, session: ActiveSession): void {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { BrowserMoves } from './browser-moves.js';
 import { Containment } from '../../async/containment.js';
 import type { MaybePromise } from '../../async/maybe-promise.js';
 import { OpenWaits } from '../../async/open-waits.js';
@@ -41,7 +42,8 @@ function watching({ expiry = true, durable = true } = {}): {
     user: (sid: string) => (sid === 's2' ? 'alice' : undefined),
     userNow: ({ session }: SessionRequest) => (session as { user?: string } | undefined)?.user,
   };
-  return { ends: new EndTracker({ ...(context as DetectorContext), reader }), tasks, order };
+  const moves = new BrowserMoves();
+  return { ends: new EndTracker({ ...(context as DetectorContext), reader, moves }), tasks, order };
 }
 
 const destroyed = (): ObservedCall => {

@@ -6,7 +6,7 @@ import { pathOf, type SessionRequest } from './session-request.js';
 export type Cookies = Readonly<Record<string, string | undefined>>;
 
 /** The response leaves the browser's session as it is. */
-const NOT_CHANGED = Symbol('not changed');
+export const NOT_CHANGED = Symbol('not changed');
 
 export function cookiesSent(header: string | undefined): Cookies {
   return parseCookie(header ?? '');
@@ -47,19 +47,14 @@ export function sessionLeftBy(
 ): string | undefined {
   let left = before;
   for (const request of requests.toSorted((one, other) => one.closedAt - other.closedAt)) {
-    const own = leftByOne(request, before);
+    const own = sessionLeftByOne(request, before);
     if (own !== NOT_CHANGED) left = own;
   }
   return left;
 }
 
-/** The same, of one request. */
-export function sessionLeftByOne(request: SessionRequest, before: string): string | undefined {
-  const left = leftByOne(request, before);
-  return left === NOT_CHANGED ? before : left;
-}
-
-function leftByOne(
+/** The same, of one request; `NOT_CHANGED` when its response has not touched the session cookie. */
+export function sessionLeftByOne(
   request: SessionRequest,
   before: string | undefined,
 ): string | undefined | typeof NOT_CHANGED {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { BrowserMoves } from './browser-moves.js';
 import { Containment } from '../../async/containment.js';
 import { OpenWaits } from '../../async/open-waits.js';
 import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
@@ -48,6 +49,7 @@ it('the session of a user that another request renews while the store is read fo
     graceMs: 1_000,
     waits: new OpenWaits(),
     containment: new Containment(() => undefined),
+    moves: new BrowserMoves(),
     reader: { user, userNow: () => undefined },
   };
   const destroyed = new ObservedCall();
@@ -82,6 +84,7 @@ describe('when the store cannot be asked after the answer', () => {
       graceMs: 1_000,
       waits: new OpenWaits(),
       containment: new Containment(() => undefined),
+      moves: new BrowserMoves(),
       reader: { user: () => Promise.reject(new Error('the store does not answer')), userNow: () => user },
     };
     const actors = new Set([request] as unknown as SessionRequest[]);

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { MaybePromise } from '../../async/maybe-promise.js';
 import type { DetectorContext } from './detector-context.js';
 import { sessionLeftBy } from './browser-cookies.js';
+import type { BrowserMoves } from './browser-moves.js';
 import type { SessionRequest } from './session-request.js';
 
 /** How a store's call ended; `silent` when the store said nothing. */
@@ -46,6 +47,7 @@ export interface DecisionContext extends Pick<DetectorContext, 'graceMs' | 'wait
     /** The user of the session that a request has now, in memory. */
     userNow(request: SessionRequest): string | undefined;
   };
+  readonly moves: Pick<BrowserMoves, 'after'>;
 }
 
 /** A store that has not called back by then is asked. */
@@ -114,7 +116,8 @@ export function isRenewed(end: EndCandidate, request: SessionRequest, userNow: s
   return isDone(end) && userNow === end.uid && request.sessionID !== end.sid;
 }
 
-function isDone({ calls }: EndCandidate): boolean {
+/** Whether the store has done what ends the session. */
+export function isDone({ calls }: EndCandidate): boolean {
   const outcomes = calls.map(({ outcome }) => outcome);
   return outcomes.includes('done') && !outcomes.some((each) => each === undefined || each === 'silent');
 }
@@ -123,7 +126,7 @@ function isDone({ calls }: EndCandidate): boolean {
 async function isGone(
   end: EndCandidate,
   requests: readonly SessionRequest[],
-  { reader, waits }: DecisionContext,
+  { reader, waits, moves }: DecisionContext,
 ): Promise<boolean> {
   const { sid, uid, calls } = end;
   const hasUser = async (session: string): Promise<boolean> => (await reader.user(session)) === uid;
@@ -137,7 +140,8 @@ async function isGone(
   const isUnsure = outcomes.some((outcome) => outcome === undefined || outcome === 'silent');
   /** The session by which the browser still gets this user. */
   const stillLoggedIn = async (): Promise<string | undefined> => {
-    const sids = new Set(requests.length > 0 ? [sessionLeftBy(requests, sid)] : []);
+    const moved = sid === undefined ? undefined : moves.after(sid);
+    const sids = new Set(requests.length > 0 ? [moved ? moved.sid : sessionLeftBy(requests, sid)] : []);
     if (isUnsure) sids.add(sid);
     if (end.savedBack) sids.delete(sid);
     for (const left of sids) {

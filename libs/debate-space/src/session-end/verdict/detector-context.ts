@@ -4,6 +4,7 @@ import type { PendingTasks } from '../../async/pending-tasks.js';
 import type { SessionUid } from '../session-options.js';
 import type { SetupWarnings } from '../setup-warnings.js';
 import type { EndRecorder } from './end-recorder.js';
+import type { OpenRequests } from './open-requests.js';
 
 /** What everything that watches the sessions of one application shares. */
 export interface DetectorContext {
@@ -17,6 +18,8 @@ export interface DetectorContext {
   readonly tasks: PendingTasks;
   /** Closed when the app shuts down: nothing is waited for any more. */
   readonly waits: OpenWaits;
+  /** Under the policy `last`: every request that is under way may log a user in. */
+  readonly openRequests: OpenRequests | undefined;
   /** For options that need to know every live session. */
   readonly registryWriter: EndedSessions | undefined;
 }

@@ -42,8 +42,8 @@ export class EndRecorder {
   readonly #emit: Emit;
   readonly #containment: Containment;
   #isClosed = false;
-  /** Who was reported because of which request, known by its response: one logout per uid and request. */
-  readonly #reported = new WeakMap<object, Set<string>>();
+  /** When who was reported because of which request, known by its response: one logout per uid and request. */
+  readonly #reportedAt = new WeakMap<object, Map<string, number>>();
   /** For `logout.onRelogin: 'drop'`, when users logged in last: an end may be decided after the next login. */
   readonly #loginAt: LRUCache<string, number> | undefined;
   #waiting: LogoutEntry[] = [];
@@ -59,11 +59,12 @@ export class EndRecorder {
   }
 
   /**
-   * Stores the logout, unless a request with one of these responses has ended a session of this user already.
+   * Stores the logout, unless one of these causes – responses, most often – was reported for this user since the end.
+   * @param since when the end began, by `performance.now()`
    * @returns resolves when it is stored; a promise only when the storage needs one
    */
-  record(end: SessionEnd, responses: readonly unknown[]): MaybePromise<unknown> {
-    if (!this.#isFirstReport(end.uid, responses.filter(isObject))) return undefined;
+  record(end: SessionEnd, causes: readonly unknown[], since = end.at): MaybePromise<unknown> {
+    if (!this.#isFirstReport(end.uid, since, causes.filter(isObject))) return undefined;
     const entry = this.#entryOf(end);
     return entry && this.#contained(() => this.#queue.add([entry]));
   }
@@ -74,14 +75,6 @@ export class EndRecorder {
     if (!entry) return;
     this.#waiting.push(entry);
     await (this.#storing ??= this.#storeWaiting());
-  }
-
-  /**
-   * The session that the request with this response has ended has its user again: it may end once more. A request that is
-   * answered cannot end it again.
-   */
-  allowAgain(uid: string, response: { readonly writableEnded?: boolean } | undefined): void {
-    if (response?.writableEnded !== true) this.#reported.get(response ?? {})?.delete(uid);
   }
 
   /** Whether `loggedIn` has an effect. */
@@ -143,10 +136,14 @@ export class EndRecorder {
     return undefined;
   }
 
-  #isFirstReport(uid: string, responses: readonly object[]): boolean {
-    if (responses.some((response) => this.#reported.get(response)?.has(uid))) return false;
-    for (const response of responses)
-      this.#reported.set(response, (this.#reported.get(response) ?? new Set()).add(uid));
+  /** A report covers what had ended by then. */
+  #isFirstReport(uid: string, since: number, causes: readonly object[]): boolean {
+    if (causes.some((cause) => (this.#reportedAt.get(cause)?.get(uid) ?? -Infinity) >= since)) return false;
+    for (const cause of causes)
+      this.#reportedAt.set(
+        cause,
+        (this.#reportedAt.get(cause) ?? new Map<string, number>()).set(uid, performance.now()),
+      );
     return true;
   }
 

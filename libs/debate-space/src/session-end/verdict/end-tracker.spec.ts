@@ -2,6 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
+import { BrowserMoves } from './browser-moves.js';
 import { Containment } from '../../async/containment.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { EndRecorder } from './end-recorder.js';
@@ -28,7 +29,8 @@ function trackerOf(stored: ReadonlyMap<string, string>): {
   const containment = new Containment(emit);
   const context = { recorder, graceMs: 10, waits, containment, tasks } as unknown as DetectorContext;
   const reader = { user, userNow: ({ session }: SessionRequest) => session as string | undefined };
-  return { ends: new EndTracker({ ...context, reader }), tasks, ended };
+  const moves = new BrowserMoves();
+  return { ends: new EndTracker({ ...context, reader, moves }), tasks, ended };
 }
 
 const done = (): ObservedCall => {

@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
+import type { Suspects } from './active-requests.js';
 import { beforeAnswer } from './answer-gate.js';
-import { hasEnded, isCertain, isRenewed } from './decide-end.js';
-import type { DecisionContext, EndCandidate, ObservedCall } from './decide-end.js';
+import { hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
+import type { DecisionContext, EndCandidate } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import type { SessionRequest } from './session-request.js';
 
@@ -30,13 +31,26 @@ interface UndecidedEnd extends EndCandidate {
   readonly at: number;
   /** Whether it is recorded: it was certain before an answer left. */
   isRecorded: boolean;
+  group: SuspectedEnds | undefined;
 }
 
-interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader'> {}
+/** Ends that are judged together: when a suspect is answered, since one request may end many sessions of a user. */
+interface SuspectedEnds {
+  readonly ends: UndecidedEnd[];
+  readonly suspects: Set<SessionRequest>;
+  /** Those that are not answered. */
+  readonly open: Set<SessionRequest>;
+  readonly areOfUser: boolean;
+  readonly judge: () => MaybePromise<unknown>;
+}
+
+interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader' | 'moves'> {}
 
 const MAX_REMEMBERED = 10_000;
 /** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
 const UNANSWERED_MS = 5 * 60_000;
+/** Under `last`: how long a request that is not answered may still log the user in. */
+const LOGIN_TIMEOUT_MS = 5_000;
 /** How many ends that no request takes part in are looked at in one turn of the event loop. */
 const SLICE = 100;
 
@@ -47,11 +61,10 @@ const SLICE = 100;
 export class EndTracker {
   readonly #context: TrackerContext;
   readonly #undecided = new Map<string, UndecidedEnd>();
-  /**
-   * Those that have ended: a request that loaded one before may still believe that it has a user. With the responses of
-   * the requests that took part: a socket is one request, and its user may log in and out again.
-   */
-  readonly #ended = new LRUCache<string, readonly WeakRef<object>[]>({ max: MAX_REMEMBERED });
+  /** When those ended that have, by `performance.now()`: another request may still believe that one has a user. */
+  readonly #ended = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  /** By uid, where the suspects are of that user. */
+  readonly #suspected = new Map<string | undefined, SuspectedEnds>();
   /** Ends that no request takes part in. A job may end thousands of sessions at once. */
   #ofJobs: UndecidedEnd[] = [];
   #isDecidingJobs = false;
@@ -60,14 +73,14 @@ export class EndTracker {
     this.#context = context;
   }
 
-  /** To be called before the store is. Calls that would end the same session join in. */
-  begin({ sid, uid, reason, call, actors = [], holders = [] }: PossibleEnd): void {
+  /** To be called before the store is. Calls that would end the same session join in. @param suspects not for known actors */
+  begin({ sid, uid, reason, call, actors = [], holders = [] }: PossibleEnd, suspects?: Suspects): void {
     const key = keyOf(sid, uid);
     const known = this.#undecided.get(key);
     const end: UndecidedEnd = known ?? {
       ...{ sid, uid, reason, at: performance.now() },
       ...{ actors: new Set(), holders: new Set(), calls: [] },
-      ...{ savedBack: false, isKept: false, isRecorded: false },
+      ...{ savedBack: false, isKept: false, isRecorded: false, group: undefined },
     };
     end.calls.push(call);
     end.isKept = false;
@@ -75,12 +88,25 @@ export class EndTracker {
     for (const holder of holders) this.#take(end, holder, end.holders);
     if (known) return;
     if (sid !== undefined) this.#undecided.set(key, end);
-    const { tasks } = this.#context;
-    if (actors.length + holders.length > 0) void tasks.track(this.#decide(end));
-    else {
-      this.#ofJobs.push(end);
-      if (!this.#isDecidingJobs) void tasks.track(this.#decideJobs());
-    }
+    if (suspects && suspects.requests.length > 0) this.#suspect(end, suspects);
+    else if (actors.length + holders.length > 0) void this.#context.tasks.track(this.#decide(end));
+    else this.#decideLater([end]);
+  }
+
+  /** A request that has not loaded the session, though its browser has sent it, logs its user in anew. */
+  join(sid: string, uid: string, request: SessionRequest): void {
+    const end = this.#undecided.get(keyOf(sid, uid));
+    if (!end || end.actors.has(request)) return;
+    const call = new ObservedCall();
+    call.end('done');
+    end.calls.push(call); // has the verdict look again
+    this.#take(end, request, end.actors);
+  }
+
+  /** A request has loaded the session with this user: if it came after the end, another instance has saved the session again. */
+  loaded(sid: string, uid: string, request: SessionRequest): void {
+    const key = keyOf(sid, uid);
+    if ((this.#ended.get(key) ?? Infinity) < request.since) this.#ended.delete(key);
   }
 
   /** Whether this session has ended for this user, and was not saved with them again. */
@@ -98,8 +124,6 @@ export class EndTracker {
   /** The session was saved with this user: it may end again. */
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
     const key = keyOf(sid, uid);
-    for (const response of this.#ended.get(key) ?? [])
-      this.#context.recorder.allowAgain(uid, response.deref());
     this.#ended.delete(key);
     const end = this.#undecided.get(key);
     if (!end || !request) return;
@@ -122,8 +146,10 @@ export class EndTracker {
   /** The answer of a request that takes part is about to leave: what is certain by now is recorded. */
   #answering(end: UndecidedEnd, request: SessionRequest): MaybePromise<unknown> {
     if (end.isRecorded) return undefined;
-    const userNow = this.#context.reader.userNow(request);
-    if (isCertain(end, request, userNow)) {
+    const { reader, moves } = this.#context;
+    const userNow = reader.userNow(request);
+    const hasMoved = end.sid !== undefined && moves.after(end.sid) !== undefined;
+    if (!hasMoved && isCertain(end, request, userNow)) {
       const concluded = this.#conclude(end);
       return isPromise(concluded) ? this.#context.tasks.track(Promise.resolve(concluded)) : concluded;
     }
@@ -131,6 +157,60 @@ export class EndTracker {
     if (!registryWriter || end.sid === undefined || !isRenewed(end, request, userNow)) return undefined;
     // Or a sweep would find the old session gone, and report a user who lives on, if this process died now.
     return tasks.track(registryWriter.forget(end.sid, end.uid));
+  }
+
+  /** Has an end judged when one of the suspects is answered; under `last`, where each may log the user in, when all are. */
+  #suspect(end: UndecidedEnd, { requests, areOfUser }: Suspects): void {
+    const key = areOfUser ? end.uid : undefined;
+    const group = this.#suspected.get(key) ?? this.#newGroup(key, areOfUser);
+    group.ends.push(end);
+    end.group = group;
+    const { containment, recorder, registryWriter } = this.#context;
+    for (const request of requests) {
+      if (group.suspects.has(request)) continue;
+      group.suspects.add(request);
+      group.open.add(request);
+      const answering = (): MaybePromise<unknown> => {
+        group.open.delete(request);
+        return registryWriter?.lastOnly && group.open.size > 0 ? undefined : group.judge();
+      };
+      beforeAnswer(request.res, { containment, timeoutMs: recorder.answerTimeoutMs, answering });
+      request.onClose({ containment, closed: () => void answering() }); // its client may go away before
+    }
+  }
+
+  #newGroup(key: string | undefined, areOfUser: boolean): SuspectedEnds {
+    const { waits, graceMs, registryWriter } = this.#context;
+    const judge = (): MaybePromise<unknown> => {
+      if (this.#suspected.get(key) !== group) return undefined;
+      this.#suspected.delete(key);
+      clearTimeout(timer);
+      stop();
+      return this.#judge(group.ends);
+    };
+    const group: SuspectedEnds = { ends: [], suspects: new Set(), open: new Set(), areOfUser, judge };
+    this.#suspected.set(key, group);
+    const timer = setTimeout(judge, registryWriter?.lastOnly ? LOGIN_TIMEOUT_MS : graceMs).unref();
+    const stop = waits.onClose(judge);
+    return group;
+  }
+
+  /** @returns a promise when the storage needs one for those that are certain; the others are decided later */
+  #judge(ends: readonly UndecidedEnd[]): MaybePromise<unknown> {
+    const isOfJob = (end: UndecidedEnd): boolean => partiesOf(end).length === 0 && isDone(end);
+    for (const end of ends) if (!isOfJob(end)) void this.#context.tasks.track(this.#decide(end));
+    const certain = ends.filter(isOfJob);
+    if (certain.length > SLICE) {
+      this.#decideLater(certain);
+      return undefined;
+    }
+    const concluded = certain.map((end) => this.#conclude(end)).filter(isPromise);
+    return concluded.length > 0 ? this.#context.tasks.track(Promise.all(concluded)) : undefined;
+  }
+
+  #decideLater(ends: readonly UndecidedEnd[]): void {
+    for (const end of ends) this.#ofJobs.push(end);
+    if (!this.#isDecidingJobs) void this.#context.tasks.track(this.#decideJobs());
   }
 
   async #decideJobs(): Promise<void> {
@@ -144,6 +224,7 @@ export class EndTracker {
   }
 
   async #decide(end: UndecidedEnd): Promise<void> {
+    if (end.isRecorded) return;
     const unanswered = (): void => {
       for (const request of partiesOf(end))
         this.#context.containment.run('response', () => this.#answering(end, request));
@@ -180,23 +261,41 @@ export class EndTracker {
     const { sid, uid } = end;
     const { recorder, registryWriter } = this.#context;
     end.isRecorded = true;
-    const responses = partiesOf(end).map(({ res }) => res);
+    const causes = causesOf(end);
     if (sid !== undefined) {
       const key = keyOf(sid, uid);
       this.#undecided.delete(key);
-      const refs = responses.map((response) => new WeakRef(response));
-      this.#ended.set(key, refs);
+      this.#ended.set(key, performance.now());
     }
     const record = (): MaybePromise<unknown> =>
-      responses.length > 0 ? recorder.record(end, responses) : recorder.recordWithOthers(end);
+      causes.length > 0 ? recorder.record(end, causes) : recorder.recordWithOthers(end);
     if (sid === undefined || !registryWriter) return record();
     // Recorded first: a process that dies in between leaves the session to the sweep. Under `last` the removal decides.
     if (!registryWriter.lastOnly) return chain(record, () => registryWriter.forget(sid, uid));
+    const isLoggedIn = this.#isLoggedIn(end);
     return chain(
       () => registryWriter.ended(sid, uid),
-      (counts) => (counts ? record() : undefined),
+      (counts) => (counts && !isLoggedIn ? record() : undefined),
     );
   }
+
+  /** Whether a suspect has the user in a session that may not be saved yet. */
+  #isLoggedIn({ sid, uid, group }: UndecidedEnd): boolean {
+    const { reader } = this.#context;
+    const has = (request: SessionRequest): boolean =>
+      request.sessionID !== undefined &&
+      request.sessionID !== sid &&
+      reader.userNow(request) === uid &&
+      !this.hasEnded(request.sessionID, uid);
+    return [...(group?.suspects ?? [])].some(has);
+  }
+}
+
+/** What is reported once per user: the responses of the requests that may have caused the end, or all of its group. */
+function causesOf(end: UndecidedEnd): readonly object[] {
+  const { group } = end;
+  const requests = [...partiesOf(end), ...(group?.areOfUser ? group.suspects : [])];
+  return [...requests.map(({ res }) => res), ...(group && !group.areOfUser ? [group] : [])];
 }
 
 function partiesOf({ actors, holders }: EndCandidate): readonly SessionRequest[] {

@@ -43,6 +43,8 @@ export class SessionRequest {
    * connection, and no cookie of it reaches the browser.
    */
   readonly isUpgrade: boolean;
+  /** When it was first seen, by `performance.now()`. */
+  readonly since = performance.now();
   /** Whether the client left before the head of a response, with its cookies, could. */
   #unanswered = false;
   /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */

@@ -1,0 +1,75 @@
+import { LRUCache } from 'lru-cache';
+import { cookiesSent, NOT_CHANGED, sessionLeftByOne } from './browser-cookies.js';
+import type { SessionRequest } from './session-request.js';
+
+/** A session that a browser has, or no session; and whose it is, if that is known. */
+export interface BrowserSession {
+  readonly sid: string | undefined;
+  readonly uid: string | undefined;
+}
+
+/** How the session cookie carries the id, as in `s:<id>.<signature>`. */
+interface CookieFormat {
+  readonly name: string;
+  readonly prefix: string;
+  /** What follows the id, if anything does. */
+  readonly separator: string;
+}
+
+const MAX_REMEMBERED = 10_000;
+/** Longer than a request that was sent with the former id is under way. */
+const REMEMBER_MS = 60_000;
+
+/**
+ * Which session a browser went on with after it had sent a session id. Requests that a browser sends at the same time carry
+ * the same id, and one may be answered after another one has renewed the session.
+ */
+export class BrowserMoves {
+  readonly #moves = new LRUCache<string, BrowserSession>({ max: MAX_REMEMBERED, ttl: REMEMBER_MS });
+  #format: CookieFormat | undefined;
+
+  /** The session that a browser that sent this id has now; `undefined` while no answer has changed it. */
+  after(sid: string): BrowserSession | undefined {
+    return this.#moves.size === 0 ? undefined : this.#moves.get(sid);
+  }
+
+  /**
+   * The answer to a request that carried this id has left.
+   * @param uid whose session that is
+   * @param uidOf the user of another session, as far as requests under way know
+   * @returns the session that the browser had until now, if the answer has changed it
+   */
+  answered(
+    { sid, uid }: BrowserSession & { readonly sid: string },
+    request: SessionRequest,
+    uidOf: (sid: string) => string | undefined,
+  ): BrowserSession | undefined {
+    const left = sessionLeftByOne(request, sid);
+    if (left === NOT_CHANGED) return undefined;
+    const before = this.after(sid) ?? { sid, uid };
+    if (left === before.sid) return undefined;
+    if (left === sid) this.#moves.delete(sid);
+    else this.#moves.set(sid, { sid: left, uid: left === undefined ? undefined : uidOf(left) });
+    return before;
+  }
+
+  /** The request has loaded this session: its cookies show how they carry an id. */
+  learn(sid: string, { cookieHeader }: SessionRequest): void {
+    if (this.#format || !cookieHeader?.includes(encodeURIComponent(sid))) return;
+    for (const [name, value = ''] of Object.entries(cookiesSent(cookieHeader))) {
+      const at = value.indexOf(sid);
+      if (at < 0) continue;
+      this.#format = { name, prefix: value.slice(0, at), separator: value.charAt(at + sid.length) };
+    }
+  }
+
+  /** The id that the browser has sent, of a request that may not have loaded that session: it may have ended before. */
+  sentBy({ cookieHeader }: SessionRequest): string | undefined {
+    if (!this.#format || !cookieHeader?.includes(this.#format.name)) return undefined;
+    const { name, prefix, separator } = this.#format;
+    const value = cookiesSent(cookieHeader)[name];
+    if (!value?.startsWith(prefix)) return undefined;
+    const end = separator === '' ? -1 : value.lastIndexOf(separator);
+    return value.slice(prefix.length, end < 0 ? undefined : end);
+  }
+}
