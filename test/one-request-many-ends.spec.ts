@@ -222,7 +222,10 @@ function manyEnds(openStore: () => Promise<session.Store>, options: () => Plugin
     'on $platform, a session that its browser has left by its cookie is not reported again when its row is removed',
     async ({ start }) => {
       const store = await openStore();
-      const act: Act = (handling) => Promise.resolve(handling.clearCookie());
+      const act: Act = async (handling) => {
+        handling.clearCookie();
+        return Promise.resolve();
+      };
       const host = await start(store, act, options());
       const browser = await logInTo(host, 'alice');
       await browser.post('/act');
