@@ -1,12 +1,13 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { SessionRecord } from '../session-options.js';
-import { ActiveRequests, type Suspects } from '../verdict/active-requests.js';
+import { ActiveRequests } from '../verdict/active-requests.js';
 import { ObservedCall } from '../verdict/decide-end.js';
 import type { DetectorContext } from '../verdict/detector-context.js';
 import { EndTracker, type Parties, type PossibleEnd } from '../verdict/end-tracker.js';
 import type { RegistryWriter } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
+import type { Suspects } from '../verdict/suspected-ends.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
 import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-store.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
@@ -156,7 +157,7 @@ export class WatchedStore {
       if (request) this.#follow(sid, next, request);
       const observed = (call = new ObservedCall());
       const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
-      const parties = request ? { actors: [request] } : this.#partiesOfJob(sid);
+      const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
       return this.#withUserBefore(sid, request, (previous) => {
         if (previous === next) return;
         // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
@@ -226,8 +227,8 @@ export class WatchedStore {
   }
 
   #beginCleared(sid: string | undefined, uid: string, call: ObservedCall): void {
-    const parties = sid === undefined ? {} : this.#partiesOfJob(sid);
-    this.#begin({ sid, uid, reason: 'cleared', call, ...parties });
+    const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
+    this.#begin({ sid, uid, reason: 'cleared', call, holders });
   }
 
   /** @param begun the sessions and users whose ends are begun already */
@@ -292,13 +293,9 @@ export class WatchedStore {
   /** The request that regenerates the session, those that have just let go of it, or else those that have it. */
   #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
     if (regenerating) return { actors: [regenerating] };
-    const parties = this.#partiesOfJob(sid);
-    const actors = parties.holders.filter((request) => request.hasLetGo);
-    return actors.length > 0 ? { actors } : parties;
-  }
-
-  #partiesOfJob(sid: string): { readonly holders: readonly SessionRequest[] } {
-    return { holders: this.#active.requestsOf(sid) };
+    const holders = this.#active.requestsOf(sid);
+    const actors = holders.filter((request) => request.hasLetGo);
+    return actors.length > 0 ? { actors } : { holders };
   }
 
   /** Under `last` any request under way may have ended the session, and may log the user in before it is answered. */

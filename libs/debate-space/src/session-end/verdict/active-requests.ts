@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Containment } from '../../async/containment.js';
 import { BrowserMoves } from './browser-moves.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
+import type { Suspects } from './suspected-ends.js';
 
 interface ActiveSession {
   /** Absent when the session has no user any more, or no request. */
@@ -15,13 +16,6 @@ const MIN_SESSIONS = 1_000;
 /** How long the handler of a request whose client has gone may still use its session. */
 const ABORTED_MS = 60_000;
 const MAX_ABORTED = 1_000;
-
-/** Requests under way of which one may have ended a session, where no request is known to have done it. */
-export interface Suspects {
-  readonly requests: readonly SessionRequest[];
-  /** Whether they are of the user whose session it is; else they are all that are under way. */
-  readonly areOfUser: boolean;
-}
 
 /** A request has left its browser without a session that the browser had. */
 export type OnAbandoned = (sid: string, uid: string, request: SessionRequest) => void;

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import type { EndReason } from '../../events.js';
-import type { Suspects } from './active-requests.js';
 import { beforeAnswer } from './answer-gate.js';
 import { hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
 import type { DecisionContext, EndCandidate } from './decide-end.js';
 import type { DetectorContext } from './detector-context.js';
 import type { SessionRequest } from './session-request.js';
+import { SuspectedEnds, type SuspectedGroup, type Suspects } from './suspected-ends.js';
 
 /** The requests that have to do with an end: those that are ending the session, or those that only have it. */
 export type Parties = Partial<Readonly<Record<'actors' | 'holders', readonly SessionRequest[]>>>;
@@ -31,17 +31,7 @@ interface UndecidedEnd extends EndCandidate {
   readonly at: number;
   /** Whether it is recorded: it was certain before an answer left. */
   isRecorded: boolean;
-  group: SuspectedEnds | undefined;
-}
-
-/** Ends that are judged together: when a suspect is answered, since one request may end many sessions of a user. */
-interface SuspectedEnds {
-  readonly ends: UndecidedEnd[];
-  readonly suspects: Set<SessionRequest>;
-  /** Those that are not answered. */
-  readonly open: Set<SessionRequest>;
-  readonly areOfUser: boolean;
-  readonly judge: () => MaybePromise<unknown>;
+  group: SuspectedGroup<UndecidedEnd> | undefined;
 }
 
 interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader' | 'moves'> {}
@@ -49,8 +39,6 @@ interface TrackerContext extends DetectorContext, Pick<DecisionContext, 'reader'
 const MAX_REMEMBERED = 10_000;
 /** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
 const UNANSWERED_MS = 5 * 60_000;
-/** Under `last`: how long a request that is not answered may still log the user in. */
-const LOGIN_TIMEOUT_MS = 5_000;
 /** How many ends that no request takes part in are looked at in one turn of the event loop. */
 const SLICE = 100;
 
@@ -63,14 +51,14 @@ export class EndTracker {
   readonly #undecided = new Map<string, UndecidedEnd>();
   /** When those ended that have, by `performance.now()`: another request may still believe that one has a user. */
   readonly #ended = new LRUCache<string, number>({ max: MAX_REMEMBERED });
-  /** By uid, where the suspects are of that user. */
-  readonly #suspected = new Map<string | undefined, SuspectedEnds>();
+  readonly #suspected: SuspectedEnds<UndecidedEnd>;
   /** Ends that no request takes part in. A job may end thousands of sessions at once. */
   #ofJobs: UndecidedEnd[] = [];
   #isDecidingJobs = false;
 
   constructor(context: TrackerContext) {
     this.#context = context;
+    this.#suspected = new SuspectedEnds(context, this.#judge.bind(this));
   }
 
   /** To be called before the store is. Calls that would end the same session join in. @param suspects not for known actors */
@@ -88,7 +76,8 @@ export class EndTracker {
     for (const holder of holders) this.#take(end, holder, end.holders);
     if (known) return;
     if (sid !== undefined) this.#undecided.set(key, end);
-    if (suspects && suspects.requests.length > 0) this.#suspect(end, suspects);
+    if (suspects && suspects.requests.length > 0 && !this.#context.waits.isClosed)
+      end.group = this.#suspected.add(end, suspects);
     else if (actors.length + holders.length > 0) void this.#context.tasks.track(this.#decide(end));
     else this.#decideLater([end]);
   }
@@ -157,42 +146,6 @@ export class EndTracker {
     if (!registryWriter || end.sid === undefined || !isRenewed(end, request, userNow)) return undefined;
     // Or a sweep would find the old session gone, and report a user who lives on, if this process died now.
     return tasks.track(registryWriter.forget(end.sid, end.uid));
-  }
-
-  /** Has an end judged when one of the suspects is answered; under `last`, where each may log the user in, when all are. */
-  #suspect(end: UndecidedEnd, { requests, areOfUser }: Suspects): void {
-    const key = areOfUser ? end.uid : undefined;
-    const group = this.#suspected.get(key) ?? this.#newGroup(key, areOfUser);
-    group.ends.push(end);
-    end.group = group;
-    const { containment, recorder, registryWriter } = this.#context;
-    for (const request of requests) {
-      if (group.suspects.has(request)) continue;
-      group.suspects.add(request);
-      group.open.add(request);
-      const answering = (): MaybePromise<unknown> => {
-        group.open.delete(request);
-        return registryWriter?.lastOnly && group.open.size > 0 ? undefined : group.judge();
-      };
-      beforeAnswer(request.res, { containment, timeoutMs: recorder.answerTimeoutMs, answering });
-      request.onClose({ containment, closed: () => void answering() }); // its client may go away before
-    }
-  }
-
-  #newGroup(key: string | undefined, areOfUser: boolean): SuspectedEnds {
-    const { waits, graceMs, registryWriter } = this.#context;
-    const judge = (): MaybePromise<unknown> => {
-      if (this.#suspected.get(key) !== group) return undefined;
-      this.#suspected.delete(key);
-      clearTimeout(timer);
-      stop();
-      return this.#judge(group.ends);
-    };
-    const group: SuspectedEnds = { ends: [], suspects: new Set(), open: new Set(), areOfUser, judge };
-    this.#suspected.set(key, group);
-    const timer = setTimeout(judge, registryWriter?.lastOnly ? LOGIN_TIMEOUT_MS : graceMs).unref();
-    const stop = waits.onClose(judge);
-    return group;
   }
 
   /** @returns a promise when the storage needs one for those that are certain; the others are decided later */
