@@ -1,56 +1,42 @@
-// Walks in every configuration that is chosen, on the NestJS that is installed here, and prints what came of each.
+// Walks in every chosen configuration on the NestJS that is installed here, and prints what came of each. In a process of
+// its own: a host has no test runner around it. Argument: the settings, as JSON.
 import fc from 'fast-check';
-import { platforms } from 'debate-space-fixtures/walk/hand.js';
-import { placeNames, Places, type Servers } from 'debate-space-fixtures/walk/places.js';
+import { configurations, type Configuration } from 'debate-space-fixtures/walk/configurations.js';
+import { Places, type Servers } from 'debate-space-fixtures/walk/places.js';
 import { inWords, stepsOf, type Step } from 'debate-space-fixtures/walk/steps.js';
-import { startService } from 'debate-space-fixtures/service.js';
-import { Walk, type Configuration, type Wrong } from 'debate-space-fixtures/walk/walk.js';
+import { walk, type Finding } from 'debate-space-fixtures/walk/walk.js';
 
 export interface WalkSettings extends Servers {
   /** Of all configurations together. */
   readonly steps: number;
   readonly seed: number;
-  /** Replays one walk of one configuration. */
+  /** Replays one walk of the configuration that is chosen. */
   readonly path?: string | undefined;
+  /** What the name of a configuration contains. */
   readonly only?: string | undefined;
 }
 
-interface Result extends Record<Wrong, number> {
-  steps: number;
-  ends: number;
-}
+type Failing = Finding & { readonly steps: readonly Step[] };
 
-export const configurations: readonly (Configuration & { readonly name: string })[] = platforms.flatMap(
-  (platform) =>
-    placeNames.flatMap((store) =>
-      (['any', 'last'] as const).flatMap((policy) =>
-        [false, true].flatMap((expiry) =>
-          ([1, 2] as const).map((instances) => ({
-            ...{ platform, store, policy, expiry, instances },
-            name: [platform, store, policy, ...(expiry ? ['expiry'] : []), `${instances} app${instances > 1 ? 's' : ''}`].join(
-              '; ',
-            ),
-          })),
-        ),
-      ),
-    ),
-);
+/** Of one configuration, and not twice for the same kind of step: shrinking takes most of the time. */
+const MOST_SHRUNK = 5;
+/** Walks of one seed. */
+const WALKS = 100;
+const LONGEST_SHRINK_MS = 120_000;
 
-/** @returns whether nothing was wrong */
-export async function runWalk(settings: WalkSettings): Promise<boolean> {
+async function main(settings: WalkSettings): Promise<boolean> {
   const chosen = configurations.filter(({ name }) => name.includes(settings.only ?? ''));
   const places = new Places(settings);
   let isRight = chosen.length > 0;
-  for (const each of chosen) {
-    const result: Result = { steps: 0, ends: 0, missed: 0, invented: 0, twice: 0 };
-    const at = performance.now();
-    await walkIn(each, places, Math.ceil(settings.steps / chosen.length), settings, result);
-    const { steps, ends, missed, invented, twice } = result;
-    const perMinute = Math.round((steps * 60_000) / (performance.now() - at));
-    isRight &&= missed + invented + twice === 0;
+  for (const configuration of chosen) {
+    const result = { steps: 0, ends: 0, missed: 0, invented: 0, twice: 0, ms: 0 };
+    await walkIn(configuration, places, { ...settings, steps: settings.steps / chosen.length }, result);
+    const { steps, ends, missed, invented, twice, ms } = result;
+    const pace = `${steps} steps (${Math.round((steps * 60_000) / ms)} a minute)`;
     console.log(
-      `${each.name}: ${steps} steps (${perMinute} a minute), ${ends} ends, ${missed} missed, ${invented} invented, ${twice} twice`,
+      `${configuration.name}: ${pace}, ${ends} ends, ${missed} missed, ${invented} invented, ${twice} twice`,
     );
+    isRight &&= missed + invented + twice === 0;
   }
   await places.close();
   return isRight;
@@ -59,53 +45,59 @@ export async function runWalk(settings: WalkSettings): Promise<boolean> {
 async function walkIn(
   configuration: Configuration,
   places: Places,
-  steps: number,
-  { seed, path }: WalkSettings,
-  result: Result,
+  { steps: wanted, seed, path }: WalkSettings,
+  result: Record<Finding['wrong'] | 'steps' | 'ends' | 'ms', number>,
 ): Promise<void> {
-  const shrunk = new Set<Wrong>();
-  let walks = 0;
-  for (let next = seed; result.steps < steps; next += 1) {
-    let first: Wrong | undefined;
-    const property = fc.asyncProperty(stepsOf({ expires: true }), async (list: Step[]) => {
-      // Enough steps; or no need to shrink what is wrong in the same way as before.
-      if (first === undefined ? result.steps >= steps : shrunk.has(first)) return;
-      walks += 1;
-      const service = await startService();
-      const place = await places.open(configuration.store, configuration.platform, configuration.instances);
-      const walked = await new Walk(configuration, place, service, `-${walks}`).run(list);
-      await service.stop();
-      if (first === undefined) {
-        result.steps += walked.steps;
-        result.ends += walked.ends;
-        for (const { wrong } of walked.findings) result[wrong] += 1;
+  const shrunk = new Set<string>();
+  for (let next = seed; result.steps < wanted; next += 1) {
+    let first: Finding | undefined;
+    const found: { failing?: Failing; isShrinking: boolean } = { isShrinking: false };
+    let until = Infinity;
+    const property = fc.asyncProperty(stepsOf(configuration), async (list) => {
+      if (first ? !found.isShrinking || performance.now() > until : result.steps >= wanted) return;
+      const at = performance.now();
+      const { steps, ends, findings } = await walk(configuration, places, list);
+      if (!first) {
+        result.steps += steps;
+        result.ends += ends;
+        result.ms += performance.now() - at;
+        for (const { wrong } of findings) result[wrong] += 1;
       }
-      const [finding] = walked.findings;
       // While it shrinks, only what is wrong in the same way counts.
-      const same = first === undefined ? finding : walked.findings.find(({ wrong }) => wrong === first);
+      const same = first ? findings.find(({ wrong }) => wrong === first?.wrong) : findings[0];
       if (!same) return;
-      first ??= same.wrong;
+      found.failing = { ...same, steps: list.slice(0, steps) };
+      if (!first) {
+        const key = `${same.wrong} ${same.kind}`;
+        found.isShrinking = !shrunk.has(key) && shrunk.size < MOST_SHRUNK;
+        if (found.isShrinking) shrunk.add(key);
+        until = performance.now() + LONGEST_SHRINK_MS;
+        first = same;
+      }
       throw new Error(same.text);
     });
-    const outcome = await fc.check(property, {
-      seed: next,
-      path,
-      numRuns: 100,
-      interruptAfterTimeLimit: 3_600_000,
-    });
-    if (!outcome.failed || outcome.counterexample === null || first === undefined) break;
-    if (shrunk.has(first)) continue;
-    shrunk.add(first);
-    const [list] = outcome.counterexample;
-    const found = outcome.errorInstance instanceof Error ? outcome.errorInstance.message : '';
-    console.log(
-      [
-        `${String(first).toUpperCase()}: ${found}`,
-        `  --seed ${outcome.seed} --path ${String(outcome.counterexamplePath)} (${outcome.numShrinks} shrinks)`,
-        ...list.map((step, n) => `  ${n + 1}. ${inWords(step)}`),
-      ].join('\n'),
-    );
-    if (path !== undefined) break;
+    const outcome = await fc.check(property, { seed: next, path, numRuns: WALKS });
+    if (found.isShrinking && found.failing) print(configuration, found.failing, outcome);
+    if (outcome.failed && !found.failing) throw outcome.errorInstance;
+    if (path !== undefined) return;
   }
 }
 
+function print(
+  { name }: Configuration,
+  { wrong, text, steps }: Failing,
+  { seed, counterexamplePath }: { readonly seed: number; readonly counterexamplePath: string | null },
+): void {
+  const replay = `--seed ${seed} --path ${counterexamplePath ?? ''} --only "${name}"`;
+  const list = steps.map((step, n) => `  ${n + 1}. ${inWords(step)}`);
+  console.log([`${wrong.toUpperCase()} in ${name}: ${text}`, `  ${replay}`, ...list].join('\n'));
+}
+
+process.once('disconnect', () => process.exit(1));
+void main(JSON.parse(process.argv[2] ?? '{}') as WalkSettings).then(
+  (isRight) => process.exit(isRight ? 0 : 1),
+  (error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  },
+);

@@ -10,23 +10,17 @@ import { FastifyHost } from '../fastify-host.js';
 import { called } from '../session-jobs.js';
 import { logIn, SessionHost, uidIn } from '../session-host.js';
 import { bareUid, passportHandlers } from '../user-shape.js';
+import type { Platform } from './configurations.js';
 import { SHORT_MS } from './oracle.js';
-
-export const platforms = ['Express', 'Express, rolling', 'Express, passport', 'Fastify'] as const;
-export type Platform = (typeof platforms)[number];
+import type { Act } from './steps.js';
 
 /** The session of one request, in the hands of its handler. */
-export interface Hand {
+export interface Hand extends Readonly<
+  Record<Exclude<Act, 'log in' | 'end all' | 'end others' | 'end target'>, () => unknown>
+> {
+  readonly 'log in': (uid: string) => unknown;
   readonly sid: string;
   readonly user: string | undefined;
-  destroy(): unknown;
-  destroyWithoutWaiting(): void;
-  regenerate(): unknown;
-  logIn(uid: string): unknown;
-  removeUser(): unknown;
-  clearCookie(): void;
-  shorten(): void;
-  change(): void;
   /** Resolves when the response is closed. */
   readonly closed: Promise<void>;
 }
@@ -43,7 +37,7 @@ export interface WalkHostOptions {
   readonly debateSpace: DebateSpaceModuleOptions;
   /** Awaited before the session of a request is loaded. */
   readonly arrived: (url: string) => Promise<void>;
-  readonly act: (url: string, hand: Hand) => Promise<void>;
+  readonly act: (url: string, hand: Hand) => unknown;
 }
 
 const SECRET = 'only for tests, and long enough for it';
@@ -55,13 +49,8 @@ export function startHost(options: WalkHostOptions): Promise<WalkHost> {
   return options.platform === 'Fastify' ? startFastify(options) : startExpress(options);
 }
 
-function startExpress({
-  platform,
-  store,
-  debateSpace,
-  arrived,
-  act,
-}: WalkHostOptions): Promise<SessionHost> {
+function startExpress(options: WalkHostOptions): Promise<SessionHost> {
+  const { platform, store, debateSpace, arrived, act } = options;
   const rolling = platform === 'Express, rolling';
   return SessionHost.start({
     debateSpace,
@@ -91,20 +80,18 @@ function expressHand(request: Request, response: Response): Hand {
     },
     user: uidIn(request),
     destroy: () => called((done) => request.session.destroy(done)),
-    destroyWithoutWaiting: () => void request.session.destroy(undefined as never),
+    'destroy without waiting': () => void request.session.destroy(undefined as never),
     regenerate: () => called((done) => request.session.regenerate(done)),
-    logIn: (uid) => logIn(request, uid),
-    removeUser: () => {
-      if (typeof request.logout === 'function')
-        return called((done) => {
-          request.logout(done);
-        });
-      delete request.session.user;
-      return undefined;
+    'log in': (uid) => logIn(request, uid),
+    'remove user': () => {
+      if (typeof request.logout !== 'function') return delete request.session.user;
+      return called((done) => {
+        request.logout(done);
+      });
     },
-    clearCookie: () => void response.clearCookie('connect.sid'),
-    shorten: () => void (request.session.cookie.maxAge = SHORT_MS),
-    change: () => void Object.assign(request.session, { basket: Math.random() }),
+    'clear cookie': () => void response.clearCookie('connect.sid'),
+    shorten: () => (request.session.cookie.maxAge = SHORT_MS),
+    change: () => Object.assign(request.session, { basket: Math.random() }),
   };
 }
 
@@ -136,12 +123,12 @@ function fastifyHand(request: FastifyRequest, reply: FastifyReply): Hand {
     },
     user: current().user?.uid,
     destroy: () => current().destroy(),
-    destroyWithoutWaiting: () => void current().destroy(),
+    'destroy without waiting': () => void current().destroy(),
     regenerate: () => current().regenerate(),
-    logIn: (uid) => void (current().user = { uid }),
-    removeUser: () => void delete current().user,
-    clearCookie: () => void reply.clearCookie('sessionId', { path: '/' }),
-    shorten: () => void (current().cookie.maxAge = SHORT_MS),
-    change: () => void Object.assign(current(), { basket: Math.random() }),
+    'log in': (uid) => (current().user = { uid }),
+    'remove user': () => delete current().user,
+    'clear cookie': () => void reply.clearCookie('sessionId', { path: '/' }),
+    shorten: () => (current().cookie.maxAge = SHORT_MS),
+    change: () => Object.assign(current(), { basket: Math.random() }),
   };
 }

@@ -1,5 +1,5 @@
 // What has to be reported, and what may be, by what the browsers and the store say: nothing here comes from the plugin.
-import type { Act, Step } from './steps.js';
+import { USERS, type Act, type Step } from './steps.js';
 
 export interface Rules {
   readonly policy: 'any' | 'last';
@@ -14,6 +14,8 @@ export interface Seen {
 }
 
 export interface View {
+  /** By `performance.now()`. */
+  readonly at: number;
   /** What each browser got when it asked who is logged in. */
   readonly browsers: readonly Seen[];
   /** The users of all sessions in the store, by session id. */
@@ -28,9 +30,9 @@ export interface Visit {
   /** Who logs in, if somebody does. */
   readonly login: string | undefined;
   /** Who was logged in when the handler began. */
-  had?: string | undefined;
-  loggedInAt?: number;
-  answeredAt?: number;
+  readonly had: string | undefined;
+  readonly loggedInAt: number | undefined;
+  readonly answeredAt: number | undefined;
 }
 
 export interface Happening {
@@ -38,7 +40,6 @@ export interface Happening {
   readonly visits: readonly Visit[];
   readonly before: View;
   readonly after: View;
-  readonly tookMs: number;
 }
 
 /** How many logouts of a user have to be reported, and how many more may be. */
@@ -64,36 +65,40 @@ export class Oracle {
    * Allowance: without `session.expiry`, a session that has run out may be reported at any later time, once – when it is
    * found at the next request, or when its row is removed (rule 6) –, or never.
    */
-  readonly late = new Map<string, number>();
+  readonly #late = new Map<string, number>();
 
   constructor(rules: Rules) {
     this.#rules = rules;
   }
 
+  /** Whether so many reports that are not due are those of sessions that have run out. */
+  areLate(uid: string, reports: number): boolean {
+    const late = this.#late.get(uid) ?? 0;
+    if (reports > 0) this.#late.set(uid, late - Math.min(late, reports));
+    return reports <= late;
+  }
+
   /** @returns by uid, only of users with something due */
   due(happening: Happening): Map<string, Due> {
-    const { visits, before, after } = happening;
+    const { visits, before } = happening;
     for (const { acts, browser } of visits)
       if (acts.includes('shorten')) this.#short.add(seen(before, browser).sid);
-    const uids = new Set([...before.browsers, ...after.browsers].map(({ uid }) => uid));
-    for (const uid of [...before.rows.values(), ...visits.map(({ login }) => login)]) uids.add(uid);
-    uids.delete(undefined);
-    const dues = [...uids].map((uid) => [uid as string, this.#dueOf(uid as string, happening)] as const);
+    const dues = USERS.map((uid) => [uid, this.#dueOf(uid, happening)] as const);
     this.#remember(happening);
     return new Map(dues.filter(([, { must, may }]) => must + may > 0));
   }
 
   #dueOf(uid: string, happening: Happening): Due {
-    const { kind, before, after, tookMs } = happening;
+    const { kind, before, after } = happening;
     const { expiry } = this.#rules;
     const isLast = this.#rules.policy === 'last';
     const left = [...before.browsers.keys()].filter(
       (browser) => seen(before, browser).uid === uid && seen(after, browser).uid !== uid,
     );
     const live = after.browsers.filter((each) => each.uid === uid).length;
-    const hadTime = kind === 'run out' || kind === 'use' || tookMs > SHORT_MS / 2;
+    const hadTime = kind === 'run out' || kind === 'use' || after.at - before.at > SHORT_MS / 2;
     const ranOut = left.filter((browser) => hadTime && this.#short.has(seen(before, browser).sid)).length;
-    if (!expiry) this.late.set(uid, (this.late.get(uid) ?? 0) + ranOut);
+    if (!expiry) this.#late.set(uid, (this.#late.get(uid) ?? 0) + ranOut);
     const ended = left.length - ranOut;
     // Rule 5: once per uid and request. A job has none: each session counts. Each request of a pair has a session of its own.
     const reports = (kind === 'request' ? Math.min(1, ended) : ended) + (expiry ? ranOut : 0);
@@ -114,9 +119,7 @@ export class Oracle {
     const browser = one.browser;
     if (browser !== other.browser) {
       // Allowance: one browser logs in while another logs out: which comes first, nobody can tell.
-      const isNew = after.browsers.every(
-        (each, n) => each.uid !== uid || seen(before, n).uid !== uid,
-      );
+      const isNew = after.browsers.every((each, n) => each.uid !== uid || seen(before, n).uid !== uid);
       if (isLast && ended > 0 && live > 0 && isNew) due.may += 1;
       return;
     }

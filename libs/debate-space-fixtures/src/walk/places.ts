@@ -10,10 +10,7 @@ import pg from 'pg';
 import { createClient } from 'redis';
 import { sharedStores } from '../shared-stores.js';
 import { slowStore } from '../slow-store.js';
-import type { Platform } from './hand.js';
-
-export const placeNames = ['memory', 'slow memory', 'redis', 'postgres'] as const;
-export type PlaceName = (typeof placeNames)[number];
+import type { Configuration, Platform } from './configurations.js';
 
 export interface Place {
   /** One store object for each instance. */
@@ -56,11 +53,11 @@ export class Places {
     this.#servers = servers;
   }
 
-  async open(name: PlaceName, platform: Platform, instances: number): Promise<Place> {
+  async open({ store, platform, instances }: Configuration): Promise<Place> {
     this.#count += 1;
-    if (name === 'redis') return this.#inRedis(instances);
-    if (name === 'postgres') return this.#inPostgres(instances);
-    return inMemory(platform, instances, name === 'slow memory');
+    if (store === 'redis') return this.#inRedis(instances);
+    if (store === 'postgres') return this.#inPostgres(instances);
+    return inMemory(platform, instances, store === 'slow memory');
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 // The steps of the walk, as fast-check draws and shrinks them: each list begins with the simplest.
 import fc from 'fast-check';
+import type { Rules } from './oracle.js';
 
 export const BROWSERS = 4;
 export const USERS = ['ann', 'ben'] as const;
@@ -95,8 +96,8 @@ const order = fc.option(fc.array(fc.boolean(), { minLength: 6, maxLength: 12, si
   freq: 3,
 });
 
-/** @param expires whether sessions are to run out, which takes seconds @param pairs whether requests overlap */
-export function stepsOf({ expires }: { readonly expires: boolean }): fc.Arbitrary<Step[]> {
+/** Sessions run out, which takes seconds, where that matters. */
+export function stepsOf({ policy, expiry }: Pick<Rules, 'policy' | 'expiry'>): fc.Arbitrary<Step[]> {
   const kind = <Kind extends Step['kind']>(name: Kind): fc.Arbitrary<Kind> => fc.constant(name);
   const single = fc
     .tuple(
@@ -126,7 +127,7 @@ export function stepsOf({ expires }: { readonly expires: boolean }): fc.Arbitrar
     { weight: 6, arbitrary: login },
     { weight: 6, arbitrary: pair },
     { weight: 3, arbitrary: job },
-    ...(expires
+    ...(expiry || policy === 'last'
       ? [
           { weight: 1, arbitrary: runOut },
           { weight: 1, arbitrary: use },
