@@ -86,8 +86,8 @@ export class Places {
   }
 
   async #inPostgres(instances: number): Promise<Place> {
-    const pool = (this.#pool ??= new pg.Pool({ connectionString: this.#servers.postgres ?? '', max: 8 }));
-    pool.on('error', () => undefined);
+    this.#pool ??= new pg.Pool({ connectionString: this.#servers.postgres ?? '', max: 8 });
+    const pool = this.#pool;
     const PostgresStore = createPostgresStore(session);
     const tableName = `walk_${process.pid}_${this.#count}`;
     await pool.query(

@@ -122,6 +122,8 @@ export function stepsOf({ policy, expiry }: Pick<Rules, 'policy' | 'expiry'>): f
   const job = fc.record({ kind: kind('job'), does, target: browser, via });
   const runOut = fc.record({ kind: kind('run out'), browser, saves: fc.boolean(), via });
   const use = fc.record({ kind: kind('use') });
+  // What a step shrinks to first: so any of them may fall away, and not only the first ones, as lists shrink.
+  const nothing = { weight: 1, arbitrary: fc.constant(undefined) };
   const kinds: fc.WeightedArbitrary<Step>[] = [
     { weight: 8, arbitrary: single },
     { weight: 6, arbitrary: login },
@@ -134,7 +136,13 @@ export function stepsOf({ policy, expiry }: Pick<Rules, 'policy' | 'expiry'>): f
         ]
       : []),
   ];
-  return fc.array(fc.oneof(...kinds), { minLength: 1, maxLength: 24, size: 'max' });
+  return fc
+    .array(fc.oneof({ withCrossShrink: true }, nothing, ...kinds), {
+      minLength: 1,
+      maxLength: 24,
+      size: 'max',
+    })
+    .map((list) => list.filter((step) => step !== undefined));
 }
 
 /** A step in words. */
