@@ -5,14 +5,14 @@
 // these alone; `--full` for each NestJS on each Node.js.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import ts from 'typescript';
 import { manifestOf } from './manifest.js';
+import { hosts, installHost, nestPackages, others, transpile, type Host } from './nest-hosts.js';
 import { NODE_MAJORS, nodeBinary, RUNNING_MAJOR } from './node-binaries.js';
-import { install, packages, packInto, root, run } from './packed.js';
+import { packages, packInto, run } from './packed.js';
 import { PostgresServer } from './test-crash/postgres.js';
 import { RedisServer } from './test-crash/redis.js';
 import type { ServerProcess } from './test-crash/server-process.js';
@@ -36,47 +36,6 @@ const storages: Readonly<
   redis: { client: 'redis', server: () => new RedisServer('always') },
   postgres: { client: 'pg', server: () => new PostgresServer() },
 };
-const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
-  (name) => `@nestjs/${name}`,
-);
-const { devDependencies = {} } = manifestOf(root);
-const fastify4 = {
-  '@fastify/cookie': '^9',
-  '@fastify/passport': '^2',
-  '@fastify/secure-session': '^7',
-  '@fastify/session': '^10', // leaves the old session alive in `regenerate`
-};
-const fastify5 = Object.fromEntries(Object.keys(fastify4).map((name) => [name, devDependencies[name]]));
-interface Host {
-  readonly nest: string;
-  readonly type: 'commonjs' | 'module';
-  readonly fastify: Readonly<Record<string, string | undefined>>;
-  /** Those that it runs on unless all are wanted. */
-  readonly nodes: readonly string[];
-}
-
-const hosts: readonly Host[] = [
-  { nest: '10', type: 'commonjs', fastify: fastify4, nodes: ['20'] },
-  { nest: '11', type: 'commonjs', fastify: fastify5, nodes: ['22'] },
-  { nest: '12', type: 'module', fastify: fastify5, nodes: ['24', '26'] },
-];
-const others = [
-  '@codegenie/serverless-express',
-  '@fastify/aws-lambda',
-  'bson',
-  'cookie-session',
-  'express-session',
-  'express-ws',
-  'iron-session',
-  'keygrip',
-  'passport',
-  'reflect-metadata',
-  'rxjs',
-  'socket.io',
-  'socket.io-client',
-  'tough-cookie',
-  'ws',
-];
 const RUN_TIMEOUT_MS = 900_000;
 
 const chosenHosts = hosts.filter(({ nest }) => (values.nest ?? nest) === nest);
@@ -99,7 +58,7 @@ try {
   const tarballs = packInto(folder).map(({ tarball }) => tarball);
   const columns: Column[] = [];
   for (const host of chosenHosts) {
-    const place = installHost(host, tarballs);
+    const place = installHost(host, folder, tarballs, clients);
     transpile(place, host.type, 'scripts/test-matrix/run-cells.ts');
     for (const node of nodesOf(host)) {
       const binary = nodeBinary(node, folder);
@@ -123,42 +82,6 @@ function nodesOf({ nodes }: Host): readonly string[] {
   if (values.full) return NODE_MAJORS;
   if (values.node !== undefined) return [values.node];
   return values.nest === undefined ? nodes : [RUNNING_MAJOR];
-}
-
-function installHost({ nest, type, fastify }: Host, tarballs: readonly string[]): string {
-  const place = join(folder, `nest-${nest}`);
-  mkdirSync(place);
-  const dependencies = Object.fromEntries<string | undefined>([
-    ...nestPackages.map((name) => [name, `^${nest}`] as const),
-    ...[...others, ...clients].map((name) => [name, devDependencies[name]] as const),
-    ...Object.entries(fastify),
-  ]);
-  const manifest = { name: 'host', private: true, type, dependencies };
-  writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
-  install(place, tarballs);
-  return place;
-}
-
-/** A file and what it imports of ours. Types are checked in the workspace; a host of this kind loads this format. */
-function transpile(place: string, type: Host['type'], file: string, done = new Set<string>()): void {
-  if (done.has(file)) return;
-  done.add(file);
-  const compilerOptions = {
-    module: type === 'module' ? ts.ModuleKind.ESNext : ts.ModuleKind.CommonJS,
-    target: ts.ScriptTarget.ES2023,
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
-    esModuleInterop: true,
-  };
-  const transpiled = ts.transpileModule(readFileSync(join(root, file), 'utf8'), { compilerOptions });
-  // The host does not have the package of the fixtures, only its files that are needed.
-  const fixtures = relative(dirname(file), 'libs/debate-space-fixtures/src');
-  const outputText = transpiled.outputText.replaceAll(/(["'])debate-space-fixtures\//g, `$1${fixtures}/`);
-  const target = join(place, file.replace(/\.ts$/, '.js'));
-  mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, outputText);
-  for (const [, path] of outputText.matchAll(/(?:from |require\()["'](\..+)\.js["']/g))
-    transpile(place, type, `${join(dirname(file), String(path))}.ts`, done);
 }
 
 /** Every result that came, and what brought the run down if something did. */

@@ -1,0 +1,208 @@
+// What has to be reported, and what may be, by what the browsers and the store say: nothing here comes from the plugin.
+import { USERS, type Act, type Step } from './steps.js';
+
+export interface Rules {
+  readonly policy: 'any' | 'last';
+  readonly expiry: boolean;
+  readonly instances: 1 | 2;
+}
+
+/** A session as its browser or the store shows it. */
+export interface Seen {
+  readonly uid: string | undefined;
+  readonly sid: string;
+}
+
+export interface View {
+  /** By `performance.now()`. */
+  readonly at: number;
+  /** What each browser got when it asked who is logged in. */
+  readonly browsers: readonly Seen[];
+  /** The users of all sessions in the store, by session id. */
+  readonly rows: ReadonlyMap<string, string>;
+}
+
+/** A request, as its handler and its browser saw it. Times by `performance.now()`. */
+export interface Visit {
+  readonly browser: number;
+  readonly instance: number;
+  readonly acts: readonly Act[];
+  /** Who logs in, if somebody does. */
+  readonly login: string | undefined;
+  /** Who was logged in when the handler began. */
+  readonly had: string | undefined;
+  readonly loggedInAt: number | undefined;
+  readonly answeredAt: number | undefined;
+}
+
+export interface Happening {
+  readonly kind: Step['kind'];
+  readonly visits: readonly Visit[];
+  readonly before: View;
+  readonly after: View;
+}
+
+/** How many logouts of a user have to be reported, and how many more may be. */
+export interface Due {
+  must: number;
+  may: number;
+}
+
+/** How long a session lives after a handler has shortened it. */
+export const SHORT_MS = 1_000;
+/** `session.graceMs` is 500: answers that are further apart than half of it may be more than that apart for the plugin. */
+const APART_MS = 250;
+const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
+const LEAVING: readonly Act[] = [...DESTROYING, 'remove user', 'clear cookie'];
+
+export class Oracle {
+  readonly #rules: Rules;
+  /** Sessions that browsers have left: whoever removes the row later ends nothing. */
+  readonly #ended = new Set<string>();
+  /** Sessions that a handler has shortened. */
+  readonly #short = new Set<string>();
+  /**
+   * Allowance: without `session.expiry`, a session that has run out may be reported at any later time, once – when it is
+   * found at the next request, or when its row is removed (rule 6) –, or never.
+   */
+  readonly #late = new Map<string, number>();
+
+  constructor(rules: Rules) {
+    this.#rules = rules;
+  }
+
+  /** Whether so many reports that are not due are those of sessions that have run out. */
+  areLate(uid: string, reports: number): boolean {
+    const late = this.#late.get(uid) ?? 0;
+    if (reports > 0) this.#late.set(uid, late - Math.min(late, reports));
+    return reports <= late;
+  }
+
+  /** @returns by uid, only of users with something due */
+  due(happening: Happening): Map<string, Due> {
+    const { visits, before } = happening;
+    for (const { acts, browser } of visits)
+      if (acts.includes('shorten')) this.#short.add(seen(before, browser).sid);
+    const dues = USERS.map((uid) => [uid, this.#dueOf(uid, happening)] as const);
+    this.#remember(happening);
+    return new Map(dues.filter(([, { must, may }]) => must + may > 0));
+  }
+
+  #dueOf(uid: string, happening: Happening): Due {
+    const { kind, before, after } = happening;
+    const { expiry } = this.#rules;
+    const isLast = this.#rules.policy === 'last';
+    const left = [...before.browsers.keys()].filter(
+      (browser) => seen(before, browser).uid === uid && seen(after, browser).uid !== uid,
+    );
+    const live = after.browsers.filter((each) => each.uid === uid).length;
+    const hadTime = kind === 'run out' || kind === 'use' || after.at - before.at > SHORT_MS / 2;
+    const ranOut = left.filter((browser) => hadTime && this.#short.has(seen(before, browser).sid)).length;
+    if (!expiry) this.#late.set(uid, (this.#late.get(uid) ?? 0) + ranOut);
+    const ended = left.length - ranOut;
+    // Rule 5: once per uid and request. A job has none: each session counts. Each request of a pair has a session of its own.
+    const reports = (kind === 'request' ? Math.min(1, ended) : ended) + (expiry ? ranOut : 0);
+    const due: Due = { must: reports, may: 0 };
+    if (isLast) due.must = live === 0 ? Math.min(1, reports) : 0;
+    if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
+    this.#allowForStrays(uid, happening, due, { isLast, live });
+    return due;
+  }
+
+  #allowForPair(
+    uid: string,
+    { visits, before, after }: Happening,
+    due: Due,
+    { isLast, live, ended }: { readonly isLast: boolean; readonly live: number; readonly ended: number },
+  ): void {
+    const [one, other] = visits as readonly [Visit, Visit];
+    const browser = one.browser;
+    if (browser !== other.browser) {
+      // Allowance: one browser logs in while another logs out: which comes first, nobody can tell.
+      const isNew = after.browsers.every((each, n) => each.uid !== uid || seen(before, n).uid !== uid);
+      if (isLast && ended > 0 && live > 0 && isNew) due.may += 1;
+      return;
+    }
+    const isAcross = one.instance !== other.instance;
+    const isKept = seen(after, browser).uid === uid;
+    const isElsewhere = live > (isKept ? 1 : 0);
+    const may = (): void => void (due.may += isLast && isElsewhere ? 0 : 1);
+    if (seen(before, browser).uid !== uid) {
+      // Allowance: a user whom one request logs in and the other one logs out before any browser could ask.
+      if (visits.some(({ login }) => login === uid) && !isKept) may();
+      return;
+    }
+    const leaving = visits.filter((visit) => visit.had === uid && leaves(visit, uid));
+    const renewing = visits.filter(({ login }) => login === uid);
+    if (isKept && leaving.length > 0 && renewing.length === 0) {
+      // docs/sessions.md, edge cases: destroyed, and saved back by the other request, is reported once: the user wanted to
+      // leave. Allowance: of a user removed and saved back the page says nothing; nor does it of `last`.
+      const isDestroyed = leaving.some(({ acts }) => acts.some((act) => DESTROYING.includes(act)));
+      if (isDestroyed && !isLast) due.must += 1;
+      else may();
+    } else if (isKept && leaving.length > 0) {
+      // Allowance: the answer that logged the browser out came before the login: in between it was logged out. Also when
+      // the answers are further apart than the grace, or when instances, which share nothing for that, serve the two.
+      const isBetween = leaving.some((leave) =>
+        renewing.some(
+          (renew) =>
+            (leave.answeredAt ?? 0) < (renew.loggedInAt ?? Infinity) ||
+            (renew.answeredAt ?? 0) - (leave.answeredAt ?? 0) > APART_MS,
+        ),
+      );
+      // Allowance: a login that saves its old session back looks like a request that only saves it back.
+      const isSameSession = renewing.every(({ acts }) => !acts.includes('regenerate'));
+      if (isBetween || isSameSession || (isAcross && !isLast)) may();
+    } else if (!isKept && renewing.length > 0 && visits.some(({ had }) => had !== uid)) {
+      // Allowance: a request that came when its session was gone has no user: that the cookie of its answer replaces that
+      // of the renewed session nobody can see.
+      due.may += due.must;
+      due.must = 0;
+    } else if (!isKept && isAcross && leaving.length === 2 && !isLast && !this.#rules.expiry) {
+      due.may += 1; // docs/sessions.md, several instances: both report what they end at the same time
+    }
+  }
+
+  /**
+   * Allowance: a session with a user that no browser has been seen with, and none has left – its cookie was lost to an
+   * aborted answer, to the other answer of a pair, or to the `regenerate` of @fastify/session 10. Its end may be reported;
+   * under `last` it may count as live.
+   */
+  #allowForStrays(
+    uid: string,
+    { kind, before, after }: Happening,
+    due: Due,
+    { isLast, live }: { readonly isLast: boolean; readonly live: number },
+  ): void {
+    const strays = this.#straysOf(uid, before);
+    const removed = strays.filter((sid) => after.rows.get(sid) !== uid).length;
+    if (!isLast) {
+      due.may += kind === 'request' ? Math.max(0, Math.min(1, removed) - due.must) : removed;
+    } else if (live === 0 && strays.length + this.#straysOf(uid, after).length > 0) {
+      due.may = Math.max(due.may + due.must, Math.min(1, removed));
+      due.must = 0;
+    }
+  }
+
+  #straysOf(uid: string, { browsers, rows }: View): string[] {
+    const held = new Set(browsers.map(({ sid }) => sid));
+    return [...rows].flatMap(([sid, user]) =>
+      user === uid && !held.has(sid) && !this.#ended.has(sid) ? [sid] : [],
+    );
+  }
+
+  #remember({ before, after }: Happening): void {
+    for (const [browser, { uid, sid }] of before.browsers.entries())
+      if (uid !== undefined && seen(after, browser).uid !== uid) this.#ended.add(sid);
+    for (const { uid, sid } of after.browsers) if (uid !== undefined) this.#ended.delete(sid);
+  }
+}
+
+function seen(view: View, browser: number): Seen {
+  return view.browsers[browser] ?? { uid: undefined, sid: '' };
+}
+
+/** Whether a request leaves this user's session. */
+function leaves({ acts, login }: Visit, uid: string): boolean {
+  return login === undefined ? acts.some((act) => LEAVING.includes(act)) : login !== uid;
+}

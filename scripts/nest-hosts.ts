@@ -1,0 +1,91 @@
+// Hosts with NestJS 10, 11 and 12 in folders of their own: the packed tarballs, and the versions of the session libraries
+// that belong to that NestJS.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import ts from 'typescript';
+import { manifestOf } from './manifest.js';
+import { install, root } from './packed.js';
+
+export const nestPackages = ['common', 'core', 'platform-express', 'platform-fastify'].map(
+  (name) => `@nestjs/${name}`,
+);
+const { devDependencies = {} } = manifestOf(root);
+const fastify4 = {
+  '@fastify/cookie': '^9',
+  '@fastify/passport': '^2',
+  '@fastify/secure-session': '^7',
+  '@fastify/session': '^10', // leaves the old session alive in `regenerate`
+};
+const fastify5 = Object.fromEntries(Object.keys(fastify4).map((name) => [name, devDependencies[name]]));
+export interface Host {
+  readonly nest: string;
+  readonly type: 'commonjs' | 'module';
+  readonly fastify: Readonly<Record<string, string | undefined>>;
+  /** Those that it runs on unless all are wanted. */
+  readonly nodes: readonly string[];
+}
+
+export const hosts: readonly Host[] = [
+  { nest: '10', type: 'commonjs', fastify: fastify4, nodes: ['20'] },
+  { nest: '11', type: 'commonjs', fastify: fastify5, nodes: ['22'] },
+  { nest: '12', type: 'module', fastify: fastify5, nodes: ['24', '26'] },
+];
+export const others = [
+  '@codegenie/serverless-express',
+  '@fastify/aws-lambda',
+  'bson',
+  'cookie-session',
+  'express-session',
+  'express-ws',
+  'iron-session',
+  'keygrip',
+  'passport',
+  'reflect-metadata',
+  'rxjs',
+  'socket.io',
+  'socket.io-client',
+  'tough-cookie',
+  'ws',
+];
+
+/** Installs the packages in a folder of its own. @param more names of further packages, as this workspace has them */
+export function installHost(
+  { nest, type, fastify }: Host,
+  folder: string,
+  tarballs: readonly string[],
+  more: readonly string[],
+): string {
+  const place = join(folder, `nest-${nest}`);
+  mkdirSync(place);
+  const dependencies = Object.fromEntries<string | undefined>([
+    ...nestPackages.map((name) => [name, `^${nest}`] as const),
+    ...[...others, ...more].map((name) => [name, devDependencies[name]] as const),
+    ...Object.entries(fastify),
+  ]);
+  const manifest = { name: 'host', private: true, type, dependencies };
+  writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
+  install(place, tarballs);
+  return place;
+}
+
+/** A file and what it imports of ours. Types are checked in the workspace; a host of this kind loads this format. */
+export function transpile(place: string, type: Host['type'], file: string, done = new Set<string>()): void {
+  if (done.has(file)) return;
+  done.add(file);
+  const compilerOptions = {
+    module: type === 'module' ? ts.ModuleKind.ESNext : ts.ModuleKind.CommonJS,
+    target: ts.ScriptTarget.ES2023,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    esModuleInterop: true,
+  };
+  const transpiled = ts.transpileModule(readFileSync(join(root, file), 'utf8'), { compilerOptions });
+  // The host does not have the package of the fixtures, only its files that are needed.
+  const fixtures = relative(dirname(file), 'libs/debate-space-fixtures/src');
+  const outputText = transpiled.outputText.replaceAll(/(["'])debate-space-fixtures\//g, `$1${fixtures}/`);
+  const target = join(place, file.replace(/\.ts$/, '.js'));
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, outputText);
+  for (const [, path] of outputText.matchAll(/(?:from |require\()["'](\..+)\.js["']/g))
+    transpile(place, type, `${join(dirname(file), String(path))}.ts`, done);
+}
