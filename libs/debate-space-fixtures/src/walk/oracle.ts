@@ -153,11 +153,6 @@ export class Oracle {
       // Allowance: a login that saves its old session back looks like a request that only saves it back.
       const isSameSession = renewing.every(({ acts }) => !acts.includes('regenerate'));
       if (isBetween || isSameSession || (isAcross && !isLast)) may();
-    } else if (!isKept && renewing.length > 0 && visits.some(({ had }) => had !== uid)) {
-      // Allowance: a request that came when its session was gone has no user: that the cookie of its answer replaces that
-      // of the renewed session nobody can see.
-      due.may += due.must;
-      due.must = 0;
     } else if (!isKept && isAcross && leaving.length === 2 && !isLast && !this.#rules.expiry) {
       due.may += 1; // docs/sessions.md, several instances: both report what they end at the same time
     }
