@@ -1,11 +1,14 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Containment } from '../../async/containment.js';
+import { PendingTasks } from '../../async/pending-tasks.js';
 import type { SessionRecord } from '../session-options.js';
 import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
+import type { FoundSession } from '../stores/session-reader.js';
+import type { SessionEnd } from '../verdict/end-recorder.js';
 import { RegistryWriter } from './registry-writer.js';
-import { SessionRegistry } from './session-registry.js';
+import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 
 const keys = [new Secret('a storage key of a test')];
 const session = {};
@@ -13,6 +16,10 @@ let registry: SessionRegistry;
 let puts: string[];
 let renewals: string[];
 let faults: string[];
+/** The users who were reported, although no request ended their session. */
+let reported: string[];
+/** The session as the store has it. */
+let stored: FoundSession[];
 /** What the registry does before it answers. */
 let answer: () => Promise<void>;
 
@@ -20,25 +27,35 @@ beforeEach(async () => {
   const context = { namespace: 'demo', families: ['session'], contained: () => undefined };
   const memory = new SessionRegistry(await memoryStorage().open(context), keys);
   [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
+  [reported, stored] = [[], []];
   registry = new SessionRegistry(await memoryStorage().open(context), keys);
-  jest.spyOn(registry, 'put').mockImplementation(async (session, expiresAt) => {
+  jest.spyOn(registry, 'put').mockImplementation(async (session, ...rest) => {
     puts.push(session.uid);
     await answer();
-    await memory.put(session, expiresAt);
+    return memory.put(session, ...rest);
   });
-  jest.spyOn(registry, 'renew').mockImplementation((session, expiresAt) => {
+  jest.spyOn(registry, 'renew').mockImplementation((session, ...rest) => {
     renewals.push(session.uid);
-    return memory.renew(session, expiresAt);
+    return memory.renew(session, ...rest);
   });
-  jest.spyOn(registry, 'remove').mockImplementation(async (session) => {
+  jest.spyOn(registry, 'end').mockImplementation(async (session, options) => {
     await answer();
-    return memory.remove(session);
+    return memory.end(session, options);
   });
 });
 
 function writer(lastOnly: boolean): RegistryWriter {
+  return writerTo(registry, lastOnly);
+}
+
+function writerTo(registry: SessionRegistry, lastOnly: boolean): RegistryWriter {
   const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
-  return new RegistryWriter({ registry, lastOnly, sweepMs: 1 }, containment);
+  const recorder = { record: ({ uid }: SessionEnd): unknown => reported.push(uid) };
+  const find = (): Promise<readonly FoundSession[]> => Promise.resolve(stored);
+  return new RegistryWriter(
+    { registry, lastOnly, sweepMs: 1 },
+    { containment, recorder, find, tasks: new PendingTasks() },
+  );
 }
 
 describe('the sessions of this process in the registry', () => {
@@ -48,14 +65,15 @@ describe('the sessions of this process in the registry', () => {
     expect(puts).toEqual(['alice']);
   });
 
-  it('are written once in a while where touch leaves the stored expiry as it was', () => {
+  it('are written once in a while where touch leaves the stored expiry as it was', async () => {
     const writing = writer(true);
     const expiring = (inMs: number): SessionRecord => ({ cookie: { expires: new Date(Date.now() + inMs) } });
     const stored = expiring(600_000);
     for (let request = 0; request < 5; request += 1) {
-      writing.loaded('s1', 'alice', stored);
+      writing.loaded('s1', 'alice', stored, true);
       writing.touched('s1', 'alice', expiring(900_000));
     }
+    await nextTurn();
     expect([puts, renewals]).toEqual([['alice'], ['alice']]);
   });
 
@@ -69,11 +87,12 @@ describe('the sessions of this process in the registry', () => {
     expect(puts).toEqual(['alice', 'alice']);
   });
 
-  it('are written again after they were without a user', () => {
+  it('are written again after they were without a user', async () => {
     const writing = writer(true);
     writing.saved('s1', 'alice', session);
     writing.anonymous('s1');
     writing.saved('s1', 'alice', session);
+    await nextTurn();
     expect(puts).toEqual(['alice', 'alice']);
   });
 
@@ -88,8 +107,7 @@ describe('the sessions of this process in the registry', () => {
     const after = (keys: readonly Secret[]): RegistryWriter => {
       const registry = new SessionRegistry(storage, keys);
       opened.push(registry);
-      const containment = new Containment((event) => faults.push(event.type));
-      return new RegistryWriter({ registry, lastOnly: true, sweepMs: 1 }, containment);
+      return writerTo(registry, true);
     };
     const idle = () => Promise.all(opened.map((registry) => registry.idle()));
     const rows = () => storage.range('session:', 'session;', { limit: 9 });
@@ -97,15 +115,19 @@ describe('the sessions of this process in the registry', () => {
     await idle();
     const before = (await rows()).map(([key]) => key);
     const rotated = after([next, former]);
-    rotated.loaded('s1', 'alice', session);
+    rotated.loaded('s1', 'alice', session, true);
     await idle();
     const moved = (await rows()).map(([key]) => key);
     expect(moved).toHaveLength(before.length);
     for (const key of before) expect(moved).not.toContain(key);
     after([former]).saved('s2', 'alice', session);
     await idle();
-    expect(await rotated.ended('s1', 'alice')).toBe(false); // s2 lives
-    expect(await rotated.ended('s2', 'alice')).toBe(true);
+    expect(await rotated.ended('s1', 'alice')).toEqual({ isFirst: true, isLast: false }); // s2 lives
+    expect(await rotated.ended('s2', 'alice')).toEqual({ isFirst: true, isLast: true });
+    await rotated.reported('s2', 'alice');
+    const now = storage.now.bind(storage);
+    storage.now = () => now() + REPORTED_MS;
+    for (const each of opened) await each.claimExpired(1, 1);
     expect([await rows(), faults]).toEqual([[], []]);
   });
 
@@ -120,6 +142,6 @@ describe('the sessions of this process in the registry', () => {
   ])('do not hold up a logout when the registry never answers, and $name', async ({ lastOnly }) => {
     const writing = writer(lastOnly);
     answer = () => new Promise(() => undefined);
-    expect(await writing.ended('s1', 'alice')).toBe(true);
+    expect(await writing.ended('s1', 'alice')).toEqual({ isFirst: true, isLast: true });
   });
 });

@@ -10,6 +10,12 @@ import { storeMethod, type StoreMethod } from './patch-store.js';
 /** A session as a store lists it; without the id where the store does not tell it. */
 export type ListedSession = readonly [sid: string | undefined, session: SessionRecord];
 
+/** A session of a user, as the store has it. */
+export interface FoundSession {
+  readonly uid: string;
+  readonly session: SessionRecord;
+}
+
 type ReaderContext = Pick<DetectorContext, 'uid' | 'containment' | 'waits' | 'warnings'>;
 
 /** How long a store may take to answer. */
@@ -58,12 +64,14 @@ export class SessionReader {
   }
 
   /**
-   * The session as the store has it now, if its user is this one.
+   * The session as the store has it now, if it has a user.
    * @throws when the store cannot be read, or what the resolver of uids throws
    */
-  async lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
+  async find(sid: string): Promise<FoundSession | undefined> {
     const session = await this.#session(sid);
-    return session && resolvedUid(this.#context.uid(session)) === uid ? session : undefined;
+    if (!session) return undefined;
+    const uid = resolvedUid(this.#context.uid(session));
+    return uid === undefined ? undefined : { uid, session };
   }
 
   /** Every session. `undefined` when the store has no list, cannot list now, or lists something else than sessions. */

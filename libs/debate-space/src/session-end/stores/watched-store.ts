@@ -8,7 +8,7 @@ import type { RegistryWriter } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
-import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-store.js';
+import { METHODS, patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 
 type StoreContext = DetectorContext & { readonly registryWriter: RegistryWriter | undefined };
@@ -33,6 +33,8 @@ export class WatchedStore {
   readonly #queue: CallQueue;
   readonly #active: ActiveRequests;
   readonly #ends: EndTracker;
+  /** Whether the store can be told that a session is used. */
+  readonly #isTouched: boolean;
   /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The request whose `regenerate` is calling `destroy` right now. */
@@ -48,6 +50,7 @@ export class WatchedStore {
     this.#queue = new CallQueue(containment, recorder.storageTimeoutMs);
     this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
     this.#ends = new EndTracker({ ...context, reader: this.reader });
+    this.#isTouched = storeMethod(store, 'touch') !== undefined;
     this.release = patchStore(store, this.#called.bind(this));
   }
 
@@ -65,7 +68,7 @@ export class WatchedStore {
     }
     if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
     this.#active.link(sessionID, uid, request);
-    registryWriter?.loaded(sessionID, uid, session as SessionRecord);
+    registryWriter?.loaded(sessionID, uid, session as SessionRecord, this.#isTouched);
   }
 
   #called(name: StoreMethodName, next: PassOn, self: unknown, args: readonly unknown[]): unknown {

@@ -190,11 +190,11 @@ export class EndTracker {
     const record = (): MaybePromise<unknown> =>
       responses.length > 0 ? recorder.record(end, responses) : recorder.recordWithOthers(end);
     if (sid === undefined || !registryWriter) return record();
-    // Recorded first: a process that dies in between leaves the session to the sweep. Under `last` the removal decides.
-    if (!registryWriter.lastOnly) return chain(record, () => registryWriter.forget(sid, uid));
+    // A process that dies before the end is reported leaves it to the sweep.
+    const reported = (): MaybePromise<unknown> => registryWriter.reported(sid, uid);
     return chain(
       () => registryWriter.ended(sid, uid),
-      (counts) => (counts ? record() : undefined),
+      ({ isFirst, isLast }) => (isFirst && isLast ? chain(record, reported) : undefined),
     );
   }
 }
