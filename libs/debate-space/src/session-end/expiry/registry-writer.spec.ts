@@ -5,9 +5,8 @@ import { PendingTasks } from '../../async/pending-tasks.js';
 import type { SessionRecord } from '../session-options.js';
 import { Secret } from '../../secrets/secret.js';
 import { memoryStorage } from '../../storage/memory-storage.js';
-import type { FoundSession } from '../stores/session-reader.js';
 import type { SessionEnd } from '../verdict/end-recorder.js';
-import { RegistryWriter } from './registry-writer.js';
+import { RegistryWriter, type FoundSession } from './registry-writer.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 
 const keys = [new Secret('a storage key of a test')];

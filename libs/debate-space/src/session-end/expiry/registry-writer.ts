@@ -4,7 +4,6 @@ import { timeoutOrThrow, withTimeout } from '../../async/with-timeout.js';
 import type { EndReason } from '../../events.js';
 import { validateUid } from '../../uid.js';
 import type { SessionRecord } from '../session-options.js';
-import type { FoundSession } from '../stores/session-reader.js';
 import type { DetectorContext } from '../verdict/detector-context.js';
 import type { EndRecorder } from '../verdict/end-recorder.js';
 import { REPORT_WITHIN_MS, reportEnd } from './report-end.js';
@@ -31,6 +30,12 @@ export interface EndVerdict {
 export interface WriterContext extends Pick<DetectorContext, 'containment' | 'tasks'> {
   readonly recorder: Pick<EndRecorder, 'record'>;
   readonly find: FindSession;
+}
+
+/** A session of a user, as the store has it. */
+export interface FoundSession {
+  readonly uid: string;
+  readonly session: SessionRecord;
 }
 
 /** A session as the stores have it now, as far as it has a user. Rejects when they cannot be read. */

@@ -9,10 +9,9 @@ import type { DetectorContext } from '../verdict/detector-context.js';
 import type { EndRecorder } from '../verdict/end-recorder.js';
 import { sweepExpired } from '../expiry/expiry-sweep.js';
 import { UnwatchableStoreError } from '../stores/patch-store.js';
-import type { FoundSession } from '../stores/session-reader.js';
 import { OpenWaits } from '../../async/open-waits.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
-import { RegistryWriter, type SessionIndexing } from '../expiry/registry-writer.js';
+import { RegistryWriter, type FoundSession, type SessionIndexing } from '../expiry/registry-writer.js';
 import { SetupWarnings } from '../setup-warnings.js';
 import { WatchedStore } from '../stores/watched-store.js';
 

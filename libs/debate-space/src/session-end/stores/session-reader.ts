@@ -1,4 +1,5 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
+import type { FoundSession } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
 import type { SessionRecord } from '../session-options.js';
 import { isObject } from '../is-object.js';
@@ -9,12 +10,6 @@ import { storeMethod, type StoreMethod } from './patch-store.js';
 
 /** A session as a store lists it; without the id where the store does not tell it. */
 export type ListedSession = readonly [sid: string | undefined, session: SessionRecord];
-
-/** A session of a user, as the store has it. */
-export interface FoundSession {
-  readonly uid: string;
-  readonly session: SessionRecord;
-}
 
 type ReaderContext = Pick<DetectorContext, 'uid' | 'containment' | 'waits' | 'warnings'>;
 
