@@ -8,7 +8,7 @@ import type { DetectorContext } from '../verdict/detector-context.js';
 import type { EndRecorder } from '../verdict/end-recorder.js';
 import { REPORT_WITHIN_MS, reportEnd } from './report-end.js';
 import { expiryOf, loadedExpiry, renewalInterval } from './session-expiry.js';
-import type { Known, SessionRegistry, UserSession } from './session-registry.js';
+import type { EndOptions, Known, SessionRegistry, UserSession } from './session-registry.js';
 
 /** What it takes to know every live session, over all instances. */
 export interface SessionIndexing {
@@ -46,6 +46,10 @@ interface Written {
   readonly expiresAt: number;
   /** A later date is written from this much on: until then the registry counts the session as live. */
   readonly intervalMs: number;
+  /** When a request has loaded or saved the session with its user, by the clock that all instances share. */
+  aliveAt: number;
+  /** Whether the session has had an end, or no user, since. */
+  isOver: boolean;
 }
 
 const MAX_REMEMBERED = 10_000;
@@ -81,19 +85,22 @@ export class RegistryWriter {
    */
   loaded(sid: string, uid: string, session: SessionRecord, isTouched: boolean): void {
     const expiresAt = loadedExpiry(session, Date.now(), isTouched);
-    const written = this.#written.get(sid);
+    const written = this.#current(sid);
     const isKnown = written?.uid === uid && expiresAt <= written.expiresAt + written.intervalMs;
-    if (isKnown) this.#unremoved.delete(sid);
-    else this.#put(sid, uid, expiresAt, uid);
+    if (isKnown) {
+      this.#unremoved.delete(sid);
+      written.aliveAt = this.#indexing.registry.now();
+    } else this.#put(sid, uid, expiresAt, uid);
   }
 
   /** The session was saved with this user: if it had ended before, it is not to be removed any more. */
   saved(sid: string, uid: string, session: SessionRecord): void {
-    this.#put(sid, uid, expiryOf(session, Date.now()), this.#written.get(sid)?.uid ?? null);
+    this.#put(sid, uid, expiryOf(session, Date.now()), this.#current(sid)?.uid ?? null);
   }
 
   /** The session was touched – by a request that may not have heard of its end. */
   touched(sid: string, uid: string, session: SessionRecord): void {
+    if (this.#written.get(sid)?.isOver === true) return;
     const renew = (known: Known, liveUntil: number): Promise<void> =>
       this.#indexing.registry.renew({ sid, uid }, liveUntil, known);
     this.#write(sid, uid, expiryOf(session, Date.now()), renew);
@@ -101,7 +108,7 @@ export class RegistryWriter {
 
   /** The session has no user: the next user of the session is written immediately. */
   anonymous(sid: string): void {
-    this.#written.delete(sid);
+    this.#leave(sid);
   }
 
   /** Whether an end counts only if the user has no other live session. */
@@ -114,8 +121,11 @@ export class RegistryWriter {
    * @returns that it is to be reported when the registry does not answer
    */
   async ended(sid: string, uid: string): Promise<EndVerdict> {
-    const believedUid = this.#forgetWritten(sid, uid);
-    const ended = this.#order.run(sid, () => this.#end({ sid, uid }, believedUid));
+    const written = this.#written.get(sid);
+    const aliveAt = written?.uid === uid ? written.aliveAt : undefined;
+    const believedUid = this.#current(sid)?.uid;
+    this.#leave(sid, uid);
+    const ended = this.#order.run(sid, () => this.#end({ sid, uid, aliveAt }, believedUid));
     const verdict = await withTimeout(Promise.resolve(ended), DECIDE_WITHIN_MS, undefined);
     return verdict ?? { isFirst: true, isLast: true };
   }
@@ -128,25 +138,33 @@ export class RegistryWriter {
 
   /** The user has gone on with another session. */
   async forget(sid: string, uid: string): Promise<void> {
-    this.#forgetWritten(sid, uid);
+    this.#leave(sid, uid);
     await this.#order.run(sid, async () => {
       if (await this.#remove(sid, uid)) void this.#flush();
     });
   }
 
-  /** @returns whose session it was, as far as this process knows */
-  #forgetWritten(sid: string, uid: string): string | undefined {
-    const believedUid = this.#written.get(sid)?.uid;
-    if (believedUid === uid) this.#written.delete(sid);
-    return believedUid;
+  /** Whose session it is, as far as this process knows. */
+  #current(sid: string): Written | undefined {
+    const written = this.#written.get(sid);
+    return written?.isOver === false ? written : undefined;
   }
 
-  async #end(session: UserSession, believedUid: string | undefined): Promise<EndVerdict | undefined> {
-    const { sid, uid } = session;
+  #leave(sid: string, uid?: string): void {
+    const written = this.#written.get(sid);
+    if (written && (uid === undefined || written.uid === uid)) written.isOver = true;
+  }
+
+  async #end(
+    session: UserSession & Pick<EndOptions, 'aliveAt'>,
+    believedUid: string | undefined,
+  ): Promise<EndVerdict | undefined> {
+    const { sid, uid, aliveAt } = session;
     const { registry, lastOnly } = this.#indexing;
     const earlier = [...this.#unremoved].filter(([each, user]) => user === uid && each !== sid);
     await Promise.all(earlier.map(([each]) => this.#remove(each, uid)));
-    const end = await this.#contained(() => registry.end(session, { leaseMs: REPORT_WITHIN_MS, lastOnly }));
+    const options = { leaseMs: REPORT_WITHIN_MS, lastOnly, aliveAt };
+    const end = await this.#contained(() => registry.end(session, options));
     if (!end) {
       this.#unremoved.set(sid, uid);
       return undefined;
@@ -180,35 +198,44 @@ export class RegistryWriter {
 
   /** @param believedUid whose session it was until now, as far as this process knows */
   #put(sid: string, uid: string, expiresAt: number, believedUid: string | null): void {
+    const { registry } = this.#indexing;
+    const aliveAt = registry.now();
     this.#unremoved.delete(sid);
-    this.#write(sid, uid, expiresAt, async (known, liveUntil) => {
-      const { registry } = this.#indexing;
-      const conflict = await registry.put({ sid, uid }, liveUntil, { ...known, believedUid });
+    const put = async (known: Known, liveUntil: number): Promise<void> => {
+      const conflict = await registry.put({ sid, uid }, liveUntil, { ...known, believedUid, aliveAt });
       if (!conflict) return;
-      const isResolved = await this.#contained(() => this.#resolve(sid, [uid, conflict.registered]));
+      const resolve = () => this.#resolve(sid, [uid, conflict.registered]);
+      const isResolved = await this.#context.tasks.track(this.#contained(resolve));
       if (!isResolved) await registry.put({ sid, uid }, liveUntil, known);
-    });
+    };
+    this.#write(sid, uid, expiresAt, put, aliveAt);
   }
 
   #write(
     sid: string,
     uid: string,
     expiresAt: number,
-    write: (known: Required<Pick<Known, 'expiresAt'>>, liveUntil: number) => Promise<void>,
+    write: (known: Known, liveUntil: number) => Promise<void>,
+    seenAt?: number,
   ): void {
-    const written = this.#written.get(sid);
-    const gainedMs = written?.uid === uid ? expiresAt - written.expiresAt : Infinity;
-    if (gainedMs >= -OVERLAP_MS && gainedMs < (written?.intervalMs ?? 0)) return;
+    const earlier = this.#current(sid);
+    const written = earlier?.uid === uid ? earlier : undefined;
+    const aliveAt = seenAt ?? written?.aliveAt ?? 0;
+    if (written) {
+      written.aliveAt = aliveAt;
+      const gainedMs = expiresAt - written.expiresAt;
+      if (gainedMs >= -OVERLAP_MS && gainedMs < written.intervalMs) return;
+    }
     if (validateUid(uid) !== undefined) return;
     const intervalMs = renewalInterval(expiresAt, Date.now());
-    this.#written.set(sid, { uid, expiresAt, intervalMs });
+    this.#written.set(sid, { uid, expiresAt, intervalMs, aliveAt, isOver: false });
     const work = async (): Promise<true> => {
       await write({ expiresAt }, expiresAt + intervalMs);
       return true;
     };
     void this.#order.run(sid, async () => {
       if (await this.#contained(work)) void this.#flush();
-      else this.#written.delete(sid); // tried again with the next request
+      else this.#leave(sid); // tried again with the next request
     });
   }
 
@@ -220,7 +247,7 @@ export class RegistryWriter {
     const { find, recorder } = this.#context;
     const { registry, lastOnly } = this.#indexing;
     const [found] = await find(sid);
-    if (this.#written.get(sid)?.uid !== found?.uid) this.#written.delete(sid);
+    if (this.#written.get(sid)?.uid !== found?.uid) this.#leave(sid);
     const reason: EndReason = found ? 'user-replaced' : 'user-removed';
     for (const uid of uids)
       if (uid !== undefined && uid !== found?.uid)

@@ -28,6 +28,8 @@ export interface Known {
   readonly expiresAt?: number;
   /** Whose session the caller believes it was until now, `null` for nobody's. Without it the registry believes the caller. */
   readonly believedUid?: string | null;
+  /** When the store had the session with this user, by {@link SessionRegistry.now}. @defaultValue now */
+  readonly aliveAt?: number;
 }
 
 /** Another instance has changed the session as well; only the host's store knows who was last. */
@@ -41,12 +43,17 @@ export interface EndOptions {
   readonly leaseMs: number;
   /** Whether an end counts only if the user has no other live session. Otherwise nobody looks for others. */
   readonly lastOnly?: boolean;
+  /** When the store had the session with this user, by {@link SessionRegistry.now}: an end before was another one. */
+  readonly aliveAt?: number | undefined;
   /** Ends the session only if it is as this claim has found it. */
   readonly claim?: number;
 }
 
 export interface RegisteredEnd {
-  /** `false` only if another caller has ended it, and is reporting it or has done so within {@link REPORTED_MS}. */
+  /**
+   * `false` only if another caller has ended it since it was known to be alive, and is reporting the end or has done so
+   * within {@link REPORTED_MS}.
+   */
   readonly isFirst: boolean;
   /** Whether the user has another session that has not expired. */
   readonly others: boolean;
@@ -159,14 +166,17 @@ export class SessionRegistry {
   /**
    * Registers a live session, in place of what was known of it: time, user, a claim, an end of this user's.
    * @param liveUntil by the host's clock: milliseconds since 1970, or `Infinity` when it never expires. Never `NaN`
-   * @returns a conflict with the belief of the caller; then nothing has changed
+   * @returns a conflict with what others have done to the session; then nothing has changed
    */
   async put(session: UserSession, liveUntil: number, known: Known = {}): Promise<Conflict | undefined> {
-    const { believedUid } = known;
+    const { believedUid, aliveAt = this.now() } = known;
     const conflict = await this.#change(session, async (transaction, records) => {
       if (believedUid !== undefined) {
         const registered = this.#registered(records, [session.uid, believedUid]);
-        const isOver = believedUid !== null && (await this.#hasEnded(transaction, session.sid, believedUid));
+        const isForeign = believedUid !== null && believedUid !== session.uid;
+        const isOver =
+          isKnown(records.ended, this.now(), aliveAt) ||
+          (isForeign && (await this.#hasEnded(transaction, session.sid, believedUid)));
         if (registered !== undefined || isOver) return { registered };
       }
       for (const record of records.ended) transaction.replace(SESSION, record, undefined);
@@ -196,22 +206,24 @@ export class SessionRegistry {
    * Ends a session, registered or not. When the last sessions of a user end at the same time, exactly one caller gets
    * `others: false`. If others are there and only the last session counts, the end is as good as reported.
    */
-  async end(session: UserSession, { leaseMs, lastOnly, claim }: EndOptions): Promise<RegisteredEnd> {
+  async end(session: UserSession, options: EndOptions): Promise<RegisteredEnd> {
+    const { leaseMs, lastOnly, aliveAt, claim } = options;
+    const endsAt = this.now();
     return this.#change(session, async (transaction, records) => {
       const { names, own, ended } = records;
       const [name] = names;
-      const now = this.#storage.now();
+      const now = this.now();
       const registered = this.#registered(records, [session.uid]);
       const isClaimLost = claim !== undefined && !own.some(({ dueAt }) => dueAt === claim);
       // A process that does not know the present key yet registers a session without finding its earlier end.
-      const isEnded = own.length === 0 && isKnown(ended, now);
+      const isEnded = own.length === 0 && isKnown(ended, now, aliveAt);
       if (!name || isClaimLost || isEnded) return { isFirst: false, others: false, registered };
       for (const record of [...own, ...ended]) transaction.replace(SESSION, record, undefined);
       const others = lastOnly === true && (await this.#hasOthers(transaction, names));
       const [end, knownMs] = others
         ? (['reported', REPORTED_MS] as const)
         : (['unreported', leaseMs] as const);
-      const times = { endsAt: now, dueAt: now + knownMs, expiresAt: own[0]?.expiresAt ?? 0 };
+      const times = { endsAt, dueAt: now + knownMs, expiresAt: own[0]?.expiresAt ?? 0 };
       const sealed = others ? '' : this.#seal(session, name);
       transaction.replace(SESSION, undefined, { ...name, sealed, ...times, end });
       return { isFirst: true, others, registered };
@@ -221,7 +233,7 @@ export class SessionRegistry {
   /** The end is reported. All instances know of it for {@link REPORTED_MS}, unless the session is registered again. */
   async reported(session: UserSession): Promise<void> {
     await this.#change(session, (transaction, { ended }) => {
-      const dueAt = this.#storage.now() + REPORTED_MS;
+      const dueAt = this.now() + REPORTED_MS;
       for (const record of ended.filter(isReadable))
         transaction.replace(SESSION, record, { ...record, sealed: '', dueAt, end: 'reported' });
     });
@@ -242,7 +254,7 @@ export class SessionRegistry {
    * those that were due before. A session that no key opens is removed: nobody can say whether it still lives.
    */
   async claimExpired(limit: number, leaseMs: number): Promise<readonly ClaimedSession[]> {
-    const now = this.#storage.now();
+    const now = this.now();
     const claim = now + leaseMs;
     await this.#forget('f', now);
     for (;;) {
@@ -259,6 +271,11 @@ export class SessionRegistry {
     }
   }
 
+  /** The clock that all instances share. */
+  now(): number {
+    return this.#storage.now();
+  }
+
   /** Resolves when no call is running. */
   idle(): Promise<void> {
     return this.#mutex.idle();
@@ -272,11 +289,11 @@ export class SessionRegistry {
 
   async #hasEnded(transaction: Transaction, sid: string, uid: string): Promise<boolean> {
     const keys = this.#namesOf({ sid, uid }).map(endedKey);
-    return isKnown(await transaction.readAll(SESSION, keys), this.#storage.now());
+    return isKnown(await transaction.readAll(SESSION, keys), this.now());
   }
 
   async #hasOthers(transaction: Transaction, names: readonly SessionName[]): Promise<boolean> {
-    const alive = digits(this.#storage.now() + 1);
+    const alive = digits(this.now() + 1);
     const ranges = names.map(async ({ uidHash }) =>
       this.#storage.range(userKey(uidHash, alive), userKey(uidHash, '~'), { limit: 2 }),
     );
@@ -288,7 +305,7 @@ export class SessionRegistry {
   }
 
   #times(liveUntil: number, { expiresAt = liveUntil }: Known): Pick<StoredSession, 'endsAt' | 'expiresAt'> {
-    const until = Math.floor(this.#storage.now() + liveUntil - Date.now());
+    const until = Math.floor(this.now() + liveUntil - Date.now());
     return { endsAt: clamp(until), expiresAt: clamp(Math.floor(expiresAt)) };
   }
 
@@ -336,7 +353,7 @@ export class SessionRegistry {
 
   /** At most {@link FORGET_LIMIT} of a kind with each call that may leave some behind, until none is left. */
   async #forgetOld(): Promise<void> {
-    const now = this.#storage.now();
+    const now = this.now();
     if (now < this.#forgetAt) return;
     this.#forgetAt = now + FORGET_EVERY_MS;
     const areMore = [
@@ -392,9 +409,9 @@ function clamp(moment: number): number {
   return Math.min(Math.max(0, moment), LAST_MOMENT);
 }
 
-/** Whether the end of the session is known, and not to be forgotten or taken over by now. */
-function isKnown(ended: KnownRecords, now: number): boolean {
-  return ended.some((record) => isReadable(record) && record.dueAt > now);
+/** Whether the end of the session is known, and not to be forgotten or taken over by now, nor before it was alive. */
+function isKnown(ended: KnownRecords, now: number, aliveAt = -Infinity): boolean {
+  return ended.some((record) => isReadable(record) && record.dueAt > now && record.endsAt >= aliveAt);
 }
 
 /** Those that are registered with the user of their name. */
