@@ -11,6 +11,7 @@ import { sweepExpired } from './expiry-sweep.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 
 const HOUR = 3_600_000;
+const MINUTE = 60_000;
 const [A, B] = [new Secret('storage key A of a test'), new Secret('storage key B of a test')];
 const session = { sid: 'sid', uid: 'alice' };
 const hashUnder = (key: Secret): string => keyedHash(key, 'session', session.sid);
@@ -72,6 +73,42 @@ describe('a session that expires after the storage key was rotated', () => {
     expect(await rows()).toContain(hashUnder(B));
     expect(await rows()).not.toContain(hashUnder(A));
   });
+
+  it('is not renewed when the store still has it, with the date that the registry knows', async () => {
+    alive = { cookie: { expires: new Date(Date.now() - HOUR) } };
+    await sweep(rotated);
+    expect(reported).toEqual(['alice']);
+  });
+
+  it('is looked at again when the store has it with an earlier date: it was touched', async () => {
+    alive = { cookie: { expires: new Date(Date.now() - 2 * HOUR) } };
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+    alive = undefined;
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+    const now = storage.now.bind(storage);
+    storage.now = () => now() + HOUR;
+    await sweep(rotated);
+    expect(reported).toEqual(['alice']);
+  });
+
+  it.each([
+    { name: 'before it was reported', sweeps: ['alice'], isReported: false },
+    { name: 'after it was reported', sweeps: [], isReported: true },
+  ])(
+    'and that a process ended which died $name is reported by sweeps: $sweeps',
+    async ({ sweeps, isReported }) => {
+      await rotated.end(session, { leaseMs: MINUTE });
+      if (isReported) await rotated.reported(session);
+      await sweep(rotated);
+      expect(reported).toEqual([]);
+      const now = storage.now.bind(storage);
+      storage.now = () => now() + MINUTE;
+      await Promise.all([sweep(rotated), sweep(new SessionRegistry(storage, [B, A]))]);
+      expect(reported).toEqual(sweeps);
+    },
+  );
 
   it('is forgotten unreported when its key has been removed', async () => {
     await sweep(underB);

@@ -34,10 +34,11 @@ export async function sweepExpired(context: SweepContext): Promise<void> {
 
 async function lookAt(session: ClaimedSession, context: SweepContext): Promise<void> {
   const { registry, recorder, find, sweepMs } = context;
-  const { sid, uid, hasEnded, expiresAt } = session;
-  if (hasEnded) {
+  const { sid, uid, endedAt, expiresAt } = session;
+  if (endedAt !== undefined) {
     // Its end counts, or nobody would have left it to a sweep.
-    await recorder.record({ uid, reason: 'expired', at: performance.now() }, []);
+    const at = performance.now() - (registry.now() - endedAt);
+    await recorder.record({ uid, reason: 'expired', at }, []);
     await inTime(registry.reported(session));
     return;
   }

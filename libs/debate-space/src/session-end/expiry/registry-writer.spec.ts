@@ -19,6 +19,8 @@ let faults: string[];
 let reported: string[];
 /** The session as the store has it. */
 let stored: FoundSession[];
+let reads: number;
+let tasks: PendingTasks;
 /** What the registry does before it answers. */
 let answer: () => Promise<void>;
 
@@ -26,7 +28,7 @@ beforeEach(async () => {
   const context = { namespace: 'demo', families: ['session'], contained: () => undefined };
   const memory = new SessionRegistry(await memoryStorage().open(context), keys);
   [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
-  [reported, stored] = [[], []];
+  [reported, stored, reads, tasks] = [[], [], 0, new PendingTasks()];
   registry = new SessionRegistry(await memoryStorage().open(context), keys);
   jest.spyOn(registry, 'put').mockImplementation(async (session, ...rest) => {
     puts.push(session.uid);
@@ -50,11 +52,11 @@ function writer(lastOnly: boolean): RegistryWriter {
 function writerTo(registry: SessionRegistry, lastOnly: boolean): RegistryWriter {
   const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
   const recorder = { record: ({ uid }: SessionEnd): unknown => reported.push(uid) };
-  const find = (): Promise<readonly FoundSession[]> => Promise.resolve(stored);
-  return new RegistryWriter(
-    { registry, lastOnly, sweepMs: 1 },
-    { containment, recorder, find, tasks: new PendingTasks() },
-  );
+  const find = (): Promise<readonly FoundSession[]> => {
+    reads += 1;
+    return Promise.resolve(stored);
+  };
+  return new RegistryWriter({ registry, lastOnly, sweepMs: 1 }, { containment, recorder, find, tasks });
 }
 
 describe('the sessions of this process in the registry', () => {
@@ -142,5 +144,73 @@ describe('the sessions of this process in the registry', () => {
     const writing = writer(lastOnly);
     answer = () => new Promise(() => undefined);
     expect(await writing.ended('s1', 'alice')).toEqual({ isFirst: true, isLast: true });
+  });
+});
+
+describe('a session whose user two instances change at the same time', () => {
+  let one: RegistryWriter;
+  let other: RegistryWriter;
+  let shared: SessionRegistry;
+  beforeEach(async () => {
+    const context = { namespace: 'demo', families: ['session'], contained: () => undefined };
+    shared = new SessionRegistry(await memoryStorage().open(context), keys);
+    [one, other] = [writerTo(shared, true), writerTo(shared, true)];
+    for (const writing of [one, other]) {
+      writing.loaded('s1', 'alice', session, true);
+      await shared.idle();
+    }
+  });
+
+  const removes = async (): Promise<boolean> => {
+    one.anonymous('s1');
+    const { isFirst } = await one.ended('s1', 'alice');
+    if (isFirst) await one.reported('s1', 'alice');
+    return isFirst;
+  };
+  const replaces = async (): Promise<boolean> => {
+    other.saved('s1', 'bob', session);
+    const { isFirst } = await other.ended('s1', 'alice');
+    if (isFirst) await other.reported('s1', 'alice');
+    return isFirst;
+  };
+  /** Whether bob's session is live in the registry: it hides that another one has ended. */
+  const hides = async (): Promise<boolean> => {
+    const { others } = await shared.end({ sid: 'another', uid: 'bob' }, { leaseMs: 1, lastOnly: true });
+    return others;
+  };
+
+  const orders = [
+    { name: 'first removed and then replaced', requests: [removes, replaces] },
+    { name: 'first replaced and then removed', requests: [replaces, removes] },
+  ];
+  describe.each(orders)('and who is $name in the registry', ({ requests }) => {
+    it('is reported once, and the next user has it if the store says so', async () => {
+      stored = [{ uid: 'bob', session }];
+      const firsts = [];
+      for (const request of requests) firsts.push(await request());
+      await tasks.onIdle();
+      expect(firsts).toEqual([true, false]);
+      expect([reported, await hides()]).toEqual([[], true]);
+    });
+
+    it('is reported once, and so is the next user if the store says that nobody has it', async () => {
+      for (const request of requests) await request();
+      await tasks.onIdle();
+      expect([reported, await hides()]).toEqual([['bob'], false]);
+    });
+  });
+
+  it('is read from the store only then', async () => {
+    other.saved('s1', 'bob', session);
+    expect(await other.ended('s1', 'alice')).toMatchObject({ isFirst: true });
+    await other.reported('s1', 'alice');
+    other.anonymous('s1');
+    expect(await other.ended('s1', 'bob')).toMatchObject({ isFirst: true });
+    await other.reported('s1', 'bob');
+    other.saved('s1', 'bob', session);
+    await shared.idle();
+    await tasks.onIdle();
+    expect(reads).toBe(0);
+    expect(await hides()).toBe(true);
   });
 });

@@ -220,6 +220,133 @@ function contract(open: () => Promise<Instances>): void {
     expect(await rowsOf(storage)).toEqual([]);
   });
 
+  describe('the end of a session', () => {
+    const LEASE = 30_000;
+    const session = { sid: 's', uid: 'alice' };
+
+    it('is reported by the first of all callers, until a minute after it was reported', async () => {
+      await put('s', 'alice', 1);
+      expect(await end(registry, 's', 'alice')).toMatchObject({ isFirst: true });
+      expect(await end(other, 's', 'alice')).toMatchObject({ isFirst: false });
+      await registry.reported(session);
+      pass(REPORTED_MS - 5_000);
+      expect(await end(other, 's', 'alice')).toMatchObject({ isFirst: false });
+      pass(5_000);
+      expect(await end(other, 's', 'alice')).toMatchObject({ isFirst: true });
+    });
+
+    it('is given to a sweep, once, if nobody has reported it when its lease is over', async () => {
+      await put('s', 'alice', 1);
+      await registry.end(session, { leaseMs: LEASE });
+      expect(await other.claimExpired(10, LONG)).toEqual([]);
+      const endedBy = registry.now();
+      pass(LEASE);
+      const [claimed, ...more] = await other.claimExpired(10, LONG);
+      expect([claimed, more]).toMatchObject([session, []]);
+      expect(claimed?.endedAt).toBeLessThanOrEqual(endedBy);
+      await other.reported(session);
+      pass(LONG + HOUR);
+      expect(await registry.claimExpired(10, LONG)).toEqual([]);
+    });
+
+    it('is given to no sweep once it is reported, or when it does not count', async () => {
+      for (const sid of ['one', 'two']) await put(sid, 'alice', 24);
+      expect(await end(registry, 'one', 'alice')).toEqual({ isFirst: true, others: true });
+      expect(await end(registry, 'two', 'alice')).toEqual({ isFirst: true, others: false });
+      await registry.reported({ sid: 'two', uid: 'alice' });
+      pass(LONG);
+      expect(await other.claimExpired(10, LONG)).toEqual([]);
+    });
+
+    it('is taken over by the next caller when its lease is over', async () => {
+      await registry.end(session, { leaseMs: LEASE });
+      pass(LEASE);
+      expect(await end(other, 's', 'alice')).toMatchObject({ isFirst: true });
+    });
+
+    it('is forgotten when the session is registered again', async () => {
+      for (const instance of [registry, other, registry]) {
+        await put('s', 'alice', 1);
+        expect(await end(instance, 's', 'alice')).toMatchObject({ isFirst: true });
+        await instance.reported(session);
+      }
+      await put('s', 'alice', 1);
+      await other.reported(session); // late
+      expect(await end(registry, 's', 'alice')).toMatchObject({ isFirst: true });
+    });
+
+    it('is known for its user, whoever gets the session next', async () => {
+      await put('s', 'alice', 1);
+      await end(registry, 's', 'alice');
+      await put('s', 'bob', 1);
+      expect(await end(other, 's', 'alice')).toMatchObject({ isFirst: false });
+      expect(await end(other, 's', 'bob')).toEqual({ isFirst: true, others: false });
+    });
+
+    it('says who else has the session by now', async () => {
+      await put('s', 'bob', 1);
+      expect(await other.end(session, { leaseMs: LEASE })).toMatchObject({
+        isFirst: true,
+        registered: 'bob',
+      });
+    });
+
+    it('of before is not the end of a session that was alive since', async () => {
+      await end(registry, 's', 'alice');
+      pass(1_000);
+      const aliveAt = other.now();
+      const options = { leaseMs: LEASE, aliveAt: aliveAt - 5_000 };
+      expect(await other.end(session, options)).toMatchObject({ isFirst: false });
+      expect(await other.end(session, { ...options, aliveAt })).toMatchObject({ isFirst: true });
+    });
+
+    it('by a sweep counts only if the session is as the sweep has found it', async () => {
+      await put('s', 'alice', -1);
+      const [claimed] = await registry.claimExpired(1, LONG);
+      const { claim = 0 } = claimed ?? {};
+      await other.renew(session, inHours(2));
+      expect(await registry.end(session, { leaseMs: LEASE, claim })).toMatchObject({ isFirst: false });
+      if (claimed) await registry.postpone(claimed, inHours(-1));
+      expect(await other.claimExpired(1, LONG)).toEqual([]);
+      expect(await end(other, 's', 'alice')).toMatchObject({ isFirst: true });
+    });
+
+    it('is known after the key was rotated', async () => {
+      const former = new SessionRegistry(storage, [FORMER]);
+      await former.end(session, { leaseMs: LEASE });
+      const rotated = new SessionRegistry(otherStorage, [NOW, FORMER]);
+      expect(await ended(rotated, session)).toMatchObject({ isFirst: false });
+      await rotated.put(session, inHours(1));
+      expect(await ended(rotated, session)).toMatchObject({ isFirst: true });
+    });
+  });
+
+  describe('the user of a session, changed by two instances at the same time,', () => {
+    const bobs = { sid: 's', uid: 'bob' };
+
+    it('is a conflict when the registry has another user than the caller believes', async () => {
+      await put('s', 'alice', 1);
+      await put('s', 'carol', 1);
+      expect(await other.put(bobs, inHours(1), { believedUid: 'alice' })).toEqual({ registered: 'carol' });
+      expect(await other.put(bobs, inHours(1), { believedUid: null })).toEqual({ registered: 'carol' });
+      expect(await end(registry, 's', 'carol')).toEqual({ isFirst: true, others: false });
+    });
+
+    it('is a conflict when another instance has ended the session that the caller believes in', async () => {
+      await put('s', 'alice', 1);
+      await end(registry, 's', 'alice');
+      expect(await other.put(bobs, inHours(1), { believedUid: 'alice' })).toEqual({ registered: undefined });
+      expect(await liveRowsOf(storage)).toEqual([]);
+    });
+
+    it('is no conflict when the registry has the user that the caller believes in, or none', async () => {
+      expect(await registry.put(bobs, inHours(1), { believedUid: 'alice' })).toBeUndefined();
+      await put('s', 'alice', 1);
+      expect(await other.put(bobs, inHours(1), { believedUid: 'alice' })).toBeUndefined();
+      expect(await end(registry, 's', 'bob')).toEqual({ isFirst: true, others: false });
+    });
+  });
+
   it('keeps its calls in order: a logout counts the login before it', async () => {
     await put('first', 'alice', 1);
     const noted = put('second', 'alice', 1);

@@ -62,8 +62,8 @@ export interface RegisteredEnd {
 }
 
 export interface ClaimedSession extends UserSession {
-  /** Whether it has ended, and whoever ended it has not said that the end is reported. */
-  readonly hasEnded: boolean;
+  /** When it has ended, by {@link SessionRegistry.now}, if whoever ended it has not said that the end is reported. */
+  readonly endedAt: number | undefined;
   /** The date of its cookie when it was written last. */
   readonly expiresAt: number;
   readonly claim: number;
@@ -264,7 +264,7 @@ export class SessionRegistry {
       const sessions = records.flatMap((record) => {
         const session = this.#open(record);
         return session
-          ? [{ ...session, claim, expiresAt: record.expiresAt, hasEnded: record.end !== undefined }]
+          ? [{ ...session, claim, expiresAt: record.expiresAt, endedAt: record.end && record.endsAt }]
           : [];
       });
       if (sessions.length > 0 || records.length === 0) return sessions;
