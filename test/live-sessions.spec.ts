@@ -170,7 +170,7 @@ redisServer.describe('with Redis,', () => {
     it('a session that is shortened without being saved is reported when it has expired', async () => {
       const store = new RedisStore({ client });
       const shorten = ({ session }: Request): void => {
-        session.cookie.maxAge = 1_000;
+        session.cookie.maxAge = 1_500;
       };
       const session = { store, expiry: { sweepMs: 50 } } as unknown as SessionOptions;
       const host = await scene.start(
