@@ -17,8 +17,8 @@ let renewals: string[];
 let faults: string[];
 /** The users who were reported, although no request ended their session. */
 let reported: string[];
-/** The session as the store has it. */
-let stored: FoundSession[];
+/** The session as the store has it; `undefined`: it cannot be read. */
+let stored: FoundSession[] | undefined;
 let reads: number;
 let tasks: PendingTasks;
 /** What the registry does before it answers. */
@@ -54,7 +54,7 @@ function writerTo(registry: SessionRegistry, lastOnly: boolean): RegistryWriter 
   const recorder = { record: ({ uid }: SessionEnd): unknown => reported.push(uid) };
   const find = (): Promise<readonly FoundSession[]> => {
     reads += 1;
-    return Promise.resolve(stored);
+    return stored ? Promise.resolve(stored) : Promise.reject(new Error('the store is down'));
   };
   return new RegistryWriter({ registry, lastOnly, sweepMs: 1 }, { containment, recorder, find, tasks });
 }
@@ -200,6 +200,15 @@ describe('a session whose user two instances change at the same time', () => {
     });
   });
 
+  it('has the user who was registered last while the store cannot be read', async () => {
+    stored = undefined;
+    await removes();
+    await replaces();
+    await tasks.onIdle();
+    await shared.idle();
+    expect([reported, faults, await hides()]).toEqual([[], ['session registry'], true]);
+  });
+
   it('is read from the store only then', async () => {
     other.saved('s1', 'bob', session);
     expect(await other.ended('s1', 'alice')).toMatchObject({ isFirst: true });
@@ -207,6 +216,7 @@ describe('a session whose user two instances change at the same time', () => {
     other.anonymous('s1');
     expect(await other.ended('s1', 'bob')).toMatchObject({ isFirst: true });
     await other.reported('s1', 'bob');
+    for (const endedBy = shared.now(); shared.now() === endedBy; ) await nextTurn();
     other.saved('s1', 'bob', session);
     await shared.idle();
     await tasks.onIdle();

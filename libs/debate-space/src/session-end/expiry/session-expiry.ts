@@ -26,7 +26,10 @@ export function loadedExpiry(session: SessionRecord, now: number, isTouched: boo
   return stored ?? expiryOf(session, now);
 }
 
-/** In this time a session that is used is registered once: often enough for one that expires soon. */
+/**
+ * How much later a session must expire to be registered again. A session that expires soon is registered more often, so
+ * that it does not count as expired while it is used.
+ */
 export function renewalInterval(expiresAt: number, now: number): number {
   return Math.min(Math.max(0, (expiresAt - now) / 3), RENEW_EVERY_MS);
 }
@@ -38,10 +41,10 @@ export function hasExpired(session: SessionRecord): boolean {
 }
 
 /**
- * When to look again at a session that is in the store although its time has come: soon if that was just now, and ever
- * less often. A row with an earlier date than the registry knows was touched since, so that only the store knows its time.
- * @param registered the date of its cookie, as far as the registry knows
- * @returns `undefined` when it has expired: some stores keep what has
+ * When to look again at a session that is in the store although its time has come: soon if that was just now, then less
+ * often. A row whose date is earlier than the registered one was touched since: it lives as long as the store has it.
+ * @param registered the date of its cookie, as the registry has it
+ * @returns `undefined` when it has expired: some stores return expired sessions
  */
 export function nextLook(
   session: SessionRecord,
@@ -53,7 +56,7 @@ export function nextLook(
   if (expiry === undefined) return now + LATEST_MS;
   if (expiry <= now && expiry >= registered - ACCURACY_MS) return undefined;
   const next = now + Math.min(Math.max((now - registered) / 2, soonestMs), LATEST_MS);
-  // The date may be that of a session which was shortened without being saved: it is not waited for.
+  // Do not wait for that date: a handler may have shortened the session without saving it.
   return expiry > now ? Math.min(next, expiry) : next;
 }
 

@@ -9,7 +9,7 @@ import type { Transaction } from '../../storage/transaction.js';
 
 /** An expired session that nobody has claimed for this long is forgotten, unreported. */
 export const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
-/** How long a reported end is known to all instances: longer than most requests that began before it still run. */
+/** How long a reported end silences other instances: requests that were running then may end the session as well. */
 export const REPORTED_MS = 60_000;
 const FORGET_EVERY_MS = 60_000;
 const FORGET_LIMIT = 100;
@@ -26,13 +26,13 @@ export interface UserSession {
 export interface Known {
   /** The date of its cookie. @defaultValue until when it counts as live */
   readonly expiresAt?: number;
-  /** Whose session the caller believes it was until now, `null` for nobody's. Without it the registry believes the caller. */
+  /** The last user whom the caller has seen in the session, `null` for none. Without it `put` checks nothing. */
   readonly believedUid?: string | null;
   /** When the store had the session with this user, by {@link SessionRegistry.now}. @defaultValue now */
   readonly aliveAt?: number;
 }
 
-/** Another instance has changed the session as well; only the host's store knows who was last. */
+/** Another instance has changed the session at the same time. Only the host's store knows which change was last. */
 export interface Conflict {
   /** The user of the session, as the registry has it. */
   readonly registered: string | undefined;
@@ -45,7 +45,7 @@ export interface EndOptions {
   readonly lastOnly?: boolean;
   /** When the store had the session with this user, by {@link SessionRegistry.now}: an end before was another one. */
   readonly aliveAt?: number | undefined;
-  /** Ends the session only if it is as this claim has found it. */
+  /** For a sweep: ends the session only if nobody has used it since this claim. */
   readonly claim?: number;
 }
 
@@ -57,7 +57,7 @@ export interface RegisteredEnd {
   readonly isFirst: boolean;
   /** Whether the user has another session that has not expired. */
   readonly others: boolean;
-  /** Another user, whose session it is by now. */
+  /** The user of the session, as the registry has it, if that is another one. */
   readonly registered: string | undefined;
 }
 
@@ -109,7 +109,7 @@ const hashOf = (key: string): string => key.slice(key.lastIndexOf(':') + 1);
 /** A ciphertext is bound to the hashes of its record. */
 const boundTo = ({ hash, uidHash }: SessionName): string => `${hash}\0${uidHash}`;
 
-/** What is waiting for a sweep, and what is only to be forgotten. */
+/** `x`: waits for a sweep. `f`: waits to be forgotten. */
 type Waiting = 'x' | 'f';
 const dueKey = (waiting: Waiting, rest: string): string => `session:${waiting}:${rest}`;
 
@@ -409,7 +409,7 @@ function clamp(moment: number): number {
   return Math.min(Math.max(0, moment), LAST_MOMENT);
 }
 
-/** Whether the end of the session is known, and not to be forgotten or taken over by now, nor before it was alive. */
+/** Whether a caller is reporting the end or has reported it, and the store did not have the session since. */
 function isKnown(ended: KnownRecords, now: number, aliveAt = -Infinity): boolean {
   return ended.some((record) => isReadable(record) && record.dueAt > now && record.endsAt >= aliveAt);
 }
