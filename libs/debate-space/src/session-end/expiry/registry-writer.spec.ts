@@ -216,7 +216,7 @@ describe('a session whose user two instances change at the same time', () => {
     other.anonymous('s1');
     expect(await other.ended('s1', 'bob')).toMatchObject({ isFirst: true });
     await other.reported('s1', 'bob');
-    for (const endedBy = shared.now(); shared.now() === endedBy; ) await nextTurn();
+    for (const endedBy = shared.now(); shared.now() === endedBy;) await nextTurn();
     other.saved('s1', 'bob', session);
     await shared.idle();
     await tasks.onIdle();
