@@ -9,6 +9,7 @@ import type { LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/l
 import type { LogoutQueue } from '../libs/debate-space/src/logout/queue/logout-queue.js';
 import { SessionRegistry } from '../libs/debate-space/src/session-end/expiry/session-registry.js';
 import { Containment } from '../libs/debate-space/src/async/containment.js';
+import { PendingTasks } from '../libs/debate-space/src/async/pending-tasks.js';
 import { Secret } from '../libs/debate-space/src/secrets/secret.js';
 import { firstEvent } from 'debate-space-fixtures/events.js';
 import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
@@ -131,7 +132,10 @@ for (const kind of keptPlaces) {
         const registry = new SessionRegistry(storage, [new Secret('a storage key of a test')]);
         const faults: unknown[] = [];
         const containment = new Containment((event) => faults.push(event));
-        const sessions = new RegistryWriter({ registry, lastOnly: true, sweepMs: 1 }, containment);
+        const recorder = { record: () => undefined };
+        const find = () => Promise.resolve([]);
+        const context = { containment, recorder, find, tasks: new PendingTasks() };
+        const sessions = new RegistryWriter({ registry, lastOnly: true, sweepMs: 1 }, context);
         const [alive, gone] = [
           { cookie: { maxAge: LONG } },
           { cookie: { expires: new Date(Date.now() - LONG) } },
@@ -139,12 +143,14 @@ for (const kind of keptPlaces) {
         for (const name of ['a', 'b']) sessions.saved(`alive ${uidOf(name)}`, uidOf(name), alive);
         sessions.saved(`gone ${uidOf('c')}`, uidOf('c'), gone);
         await registry.idle();
-        expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toBe(false);
+        expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toMatchObject({ isLast: false });
         expect(await traces()).toEqual([]);
         const [claimed] = await registry.claimExpired(10, LONG);
-        expect(claimed).toEqual({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
+        expect(claimed).toMatchObject({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
         expect(await traces()).toEqual([]);
-        expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toBe(true);
+        expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toMatchObject({ isLast: true });
+        expect(await traces()).toEqual([]);
+        await sessions.reported(`alive ${uidOf('a')}`, uidOf('a'));
         expect(await traces()).toEqual([]);
         expect(faults).toEqual([]);
       } finally {

@@ -5,16 +5,24 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { sessionOf, type FastifyStore, type LoginKind } from './fastify-endings/ending.js';
 import type { FastifyLogin } from './fastify-host.js';
 
-async function registerSession(app: NestFastifyApplication, store: FastifyStore): Promise<void> {
-  await app.register(cookie as never);
-  const settings = { secret: 'only for tests, and long enough for it', cookie: { secure: false }, store };
-  await app.register(fastifySession, { ...settings, saveUninitialized: false } as never);
-}
+type RegisterSession = (app: NestFastifyApplication, store: FastifyStore, maxAge?: number) => Promise<void>;
 
-/** How a host on Fastify logs in. */
-export const fastifyLogins: Readonly<Record<LoginKind, (store: FastifyStore) => FastifyLogin>> = {
-  session: (store) => ({
-    register: (app) => registerSession(app, store),
+const registerSession: RegisterSession = async (app, store, maxAge) => {
+  await app.register(cookie as never);
+  const settings = {
+    secret: 'only for tests, and long enough for it',
+    cookie: { secure: false, maxAge },
+    store,
+  };
+  await app.register(fastifySession, { ...settings, saveUninitialized: false } as never);
+};
+
+/** How a host on Fastify logs in, to sessions that live for `maxAge` ms, or as long as the browser. */
+export const fastifyLogins: Readonly<
+  Record<LoginKind, (store: FastifyStore, maxAge?: number) => FastifyLogin>
+> = {
+  session: (store, maxAge) => ({
+    register: (app) => registerSession(app, store, maxAge),
     logIn: ({ request }, uid) => {
       sessionOf(request).user = { uid };
     },

@@ -1,14 +1,13 @@
-import type { SessionRecord } from '../session-options.js';
 import { timeoutOrThrow } from '../../async/with-timeout.js';
 import type { DetectorContext } from '../verdict/detector-context.js';
-import { ANSWER_WITHIN_MS, type SessionIndexing } from './registry-writer.js';
+import { ANSWER_WITHIN_MS, type FindSession, type SessionIndexing } from './registry-writer.js';
+import { reportEnd } from './report-end.js';
 import { nextLook } from './session-expiry.js';
-import type { SessionRemoval, UserSession } from './session-registry.js';
+import type { ClaimedSession } from './session-registry.js';
 
 export interface SweepContext
   extends SessionIndexing, Pick<DetectorContext, 'recorder' | 'containment' | 'waits'> {
-  /** The session as the stores have it now, if its user is still this one. Rejects when they cannot be read. */
-  readonly lookUp: (session: UserSession) => Promise<SessionRecord | undefined>;
+  readonly find: FindSession;
   /** How often the sweep runs. */
   readonly sweepMs: number;
 }
@@ -18,40 +17,35 @@ const BATCH = 50;
 const LEASE_MS = 60_000;
 
 /**
- * Finds users whose session has expired. Of all instances, one claims each session whose time has come, looks whether it
- * is really gone, and reports it. Never rejects.
+ * Finds users whose session has expired, and ends that a process has not reported because it died. Of all instances, one
+ * claims each session whose time has come, looks whether it is really gone, and reports it. Never rejects.
  */
 export async function sweepExpired(context: SweepContext): Promise<void> {
   const { registry, containment, waits } = context;
-  let claimed: readonly UserSession[];
+  let claimed: readonly ClaimedSession[];
   do {
     const claim = () => inTime(registry.claimExpired(BATCH, LEASE_MS));
-    claimed = await containment.run<Promise<readonly UserSession[]>>('session registry', claim, []);
-    const look = (session: UserSession): unknown =>
+    claimed = await containment.run<Promise<readonly ClaimedSession[]>>('session registry', claim, []);
+    const look = (session: ClaimedSession): unknown =>
       containment.run<unknown>('session.expiry', () => lookAt(session, context), undefined);
     await Promise.all(claimed.map(look));
   } while (claimed.length > 0 && !waits.isClosed);
 }
 
-async function lookAt(session: UserSession, context: SweepContext): Promise<void> {
-  const { registry, recorder, containment, lastOnly, lookUp, sweepMs } = context;
-  const alive = await inTime(lookUp(session));
-  if (alive) {
-    await inTime(registry.renew(session, nextLook(alive, Date.now(), sweepMs)));
+async function lookAt(session: ClaimedSession, context: SweepContext): Promise<void> {
+  const { registry, recorder, find, sweepMs } = context;
+  const { sid, uid, endedAt, expiresAt } = session;
+  if (endedAt !== undefined) {
+    // Its end counts, or nobody would have left it to a sweep.
+    const at = performance.now() - (registry.now() - endedAt);
+    await recorder.record({ uid, reason: 'expired', at }, []);
+    await inTime(registry.reported(session));
     return;
   }
-  const record = async (): Promise<void> => {
-    await recorder.record({ uid: session.uid, reason: 'expired', at: performance.now() }, []);
-  };
-  const remove = (): Promise<SessionRemoval> => inTime(registry.remove(session));
-  // Each end counts: recorded first, it is not lost with a process that dies in between.
-  if (!lastOnly) await record();
-  // Without an answer nobody knows whether it was removed, and so whether anybody will claim it again: it is reported.
-  const { removed, others } = await remove().catch(async (error: unknown) => {
-    containment.report('session registry', error);
-    return { removed: true, others: (await remove().catch(() => undefined))?.others ?? false };
-  });
-  if (lastOnly && removed && !others) await record();
+  const found = (await inTime(find(sid))).find((each) => each.uid === uid);
+  const next = found && nextLook(found.session, expiresAt, Date.now(), sweepMs);
+  if (next !== undefined) await inTime(registry.postpone(session, next));
+  else await inTime(reportEnd(session, 'expired', context));
 }
 
 function inTime<T>(answer: Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Containment } from '../../async/containment.js';
 import type { Emit } from '../../events.js';
-import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from '../session-options.js';
+import type { SessionCookie, SessionStore, SessionUid } from '../session-options.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import { CookieSessions } from '../cookies/cookie-sessions.js';
 import { defaultSessionUid } from '../default-session-uid.js';
@@ -11,8 +11,7 @@ import { sweepExpired } from '../expiry/expiry-sweep.js';
 import { UnwatchableStoreError } from '../stores/patch-store.js';
 import { OpenWaits } from '../../async/open-waits.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
-import { RegistryWriter, type SessionIndexing } from '../expiry/registry-writer.js';
-import type { UserSession } from '../expiry/session-registry.js';
+import { RegistryWriter, type FoundSession, type SessionIndexing } from '../expiry/registry-writer.js';
 import { OpenRequests } from '../verdict/open-requests.js';
 import { SetupWarnings } from '../setup-warnings.js';
 import { WatchedStore } from '../stores/watched-store.js';
@@ -54,10 +53,12 @@ export class SessionEndDetector {
     const { uid, graceMs, store, cookies = [], indexing } = options;
     const containment = new Containment(emit);
     const warnings = new SetupWarnings(emit, uid !== defaultSessionUid);
-    const registryWriter = indexing && new RegistryWriter(indexing, containment);
+    const tasks = new PendingTasks();
+    const find = this.#find.bind(this);
+    const registryWriter = indexing && new RegistryWriter(indexing, { containment, recorder, tasks, find });
     const openRequests = indexing?.lastOnly ? new OpenRequests(containment) : undefined;
     const shared = { recorder, uid, graceMs, containment, warnings, registryWriter, openRequests };
-    this.#context = { ...shared, tasks: new PendingTasks(), waits: new OpenWaits() };
+    this.#context = { ...shared, tasks, waits: new OpenWaits() };
     this.containment = containment;
     this.warnings = warnings;
     this.cookies = new CookieSessions(cookies, this.#context);
@@ -125,7 +126,7 @@ export class SessionEndDetector {
 
   async #sweep(indexing: SessionIndexing, sweepMs: number): Promise<void> {
     const { signal } = this.#shutdown;
-    const context = { ...this.#context, ...indexing, sweepMs, lookUp: this.#lookUp.bind(this) };
+    const context = { ...this.#context, ...indexing, sweepMs, find: this.#find.bind(this) };
     while (!signal.aborted) {
       await sweepExpired(context);
       await pause(sweepMs, undefined, { signal, ref: false }).catch(() => undefined);
@@ -133,11 +134,11 @@ export class SessionEndDetector {
   }
 
   /** Ids are not to be guessed, so whichever store has it has the right one. */
-  async #lookUp({ sid, uid }: UserSession): Promise<SessionRecord | undefined> {
+  async #find(sid: string): Promise<readonly FoundSession[]> {
     // What is not in the stores that can be asked may be in another.
     if (this.#isBlind || this.#stores.size === 0) throw new Error('not every store can be asked');
-    const found = await Promise.all([...this.#stores.values()].map(({ reader }) => reader.lookUp(sid, uid)));
-    return found.find((session) => session !== undefined);
+    const found = await Promise.all([...this.#stores.values()].map(({ reader }) => reader.find(sid)));
+    return found.filter((session) => session !== undefined);
   }
 }
 

@@ -1,4 +1,5 @@
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
+import type { FoundSession } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
 import type { SessionRecord } from '../session-options.js';
 import { isObject } from '../is-object.js';
@@ -58,12 +59,14 @@ export class SessionReader {
   }
 
   /**
-   * The session as the store has it now, if its user is this one.
+   * The session as the store has it now, if it has a user.
    * @throws when the store cannot be read, or what the resolver of uids throws
    */
-  async lookUp(sid: string, uid: string): Promise<SessionRecord | undefined> {
+  async find(sid: string): Promise<FoundSession | undefined> {
     const session = await this.#session(sid);
-    return session && resolvedUid(this.#context.uid(session)) === uid ? session : undefined;
+    if (!session) return undefined;
+    const uid = resolvedUid(this.#context.uid(session));
+    return uid === undefined ? undefined : { uid, session };
   }
 
   /** Every session. `undefined` when the store has no list, cannot list now, or lists something else than sessions. */

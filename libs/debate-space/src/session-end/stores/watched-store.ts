@@ -9,7 +9,7 @@ import { hasExpired } from '../expiry/session-expiry.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
 import type { Suspects } from '../verdict/suspected-ends.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
-import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-store.js';
+import { METHODS, patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 
 type StoreContext = DetectorContext & { readonly registryWriter: RegistryWriter | undefined };
@@ -34,6 +34,8 @@ export class WatchedStore {
   readonly #queue: CallQueue;
   readonly #active: ActiveRequests;
   readonly #ends: EndTracker;
+  /** Whether the store can be told that a session is used. */
+  readonly #isTouched: boolean;
   /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The request whose `regenerate` is calling `destroy` right now. */
@@ -49,6 +51,7 @@ export class WatchedStore {
     this.#queue = new CallQueue(containment, recorder.storageTimeoutMs);
     this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
     this.#ends = new EndTracker({ ...context, reader: this.reader, moves: this.#active.moves });
+    this.#isTouched = storeMethod(store, 'touch') !== undefined;
     this.release = patchStore(store, this.#called.bind(this));
   }
 
@@ -68,7 +71,7 @@ export class WatchedStore {
     if (this.#ends.concerns(sessionID, uid)) this.#ends.loaded(sessionID, uid, request);
     this.#active.moves.learn(sessionID, request);
     this.#active.link(sessionID, uid, request);
-    registryWriter?.loaded(sessionID, uid, session as SessionRecord);
+    registryWriter?.loaded(sessionID, uid, session as SessionRecord, this.#isTouched);
   }
 
   #called(name: StoreMethodName, next: PassOn, self: unknown, args: readonly unknown[]): unknown {

@@ -25,9 +25,16 @@ function watching({ expiry = true, durable = true } = {}): {
     recorded();
     return undefined;
   };
-  const forget = async (sid: string): Promise<void> => {
+  const later = (step: string) => async (): Promise<{ isFirst: boolean; isLast: boolean }> => {
     await new Promise(setImmediate);
-    order.push(`${sid} leaves the registry`);
+    order.push(step);
+    return { isFirst: true, isLast: true };
+  };
+  const registryWriter = {
+    lastOnly: false,
+    ended: later('the session leaves the registry'),
+    reported: later('the registry knows that the end is reported'),
+    forget: later('the session leaves the registry'),
   };
   const tasks = new PendingTasks();
   const context: Partial<DetectorContext> = {
@@ -35,7 +42,7 @@ function watching({ expiry = true, durable = true } = {}): {
       durable,
     }),
     containment: new Containment(() => undefined),
-    registryWriter: expiry ? { lastOnly: false, ended: () => Promise.resolve(true), forget } : undefined,
+    registryWriter: expiry ? registryWriter : undefined,
     ...{ tasks, waits: new OpenWaits(), graceMs: 10 },
   };
   const reader = {
@@ -74,20 +81,27 @@ function requestWith(now: Pick<SessionRequest, 'session' | 'sessionID'>, order: 
   return { request: request as unknown as SessionRequest, answer };
 }
 
+/** A process that dies in between leaves the end to a sweep. */
+const RECORDED = [
+  'the session leaves the registry',
+  'the logout is recorded',
+  'the registry knows that the end is reported',
+];
+
 describe('a session that a sweep would look for', () => {
-  it('leaves the registry after its end is recorded, and before the answer leaves', async () => {
+  it('leaves the registry before its end is recorded, and the answer leaves when all instances know that', async () => {
     const { ends, order } = watching();
     const { request, answer } = requestWith({ session: undefined, sessionID: undefined }, order);
     ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [request] });
     await answer();
-    expect(order).toEqual(['the logout is recorded', 's1 leaves the registry', 'the answer leaves']);
+    expect(order).toEqual([...RECORDED, 'the answer leaves']);
   });
 
-  it('leaves the registry after its end is recorded where no request takes part', async () => {
+  it('leaves the registry before its end is recorded where no request takes part', async () => {
     const { ends, tasks, order } = watching();
     ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed() });
     await tasks.onIdle();
-    expect(order).toEqual(['the logout is recorded', 's1 leaves the registry']);
+    expect(order).toEqual(RECORDED);
   });
 
   it('leaves the registry before the answer leaves when the user has logged in again', async () => {
@@ -95,7 +109,7 @@ describe('a session that a sweep would look for', () => {
     const { request, answer } = requestWith({ session: { user: 'alice' }, sessionID: 's2' }, order);
     ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [request] });
     await answer();
-    expect(order).toEqual(['s1 leaves the registry', 'the answer leaves']);
+    expect(order).toEqual(['the session leaves the registry', 'the answer leaves']);
   });
 });
 

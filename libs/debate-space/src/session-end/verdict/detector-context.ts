@@ -28,7 +28,9 @@ export interface DetectorContext {
 interface EndedSessions {
   /** Whether an end counts only if the user has no other live session. */
   readonly lastOnly: boolean;
-  /** @returns whether it was the last session of its user */
-  ended(sid: string, uid: string): Promise<boolean>;
+  /** @returns whether the end is to be reported: if both are true */
+  ended(sid: string, uid: string): Promise<{ readonly isFirst: boolean; readonly isLast: boolean }>;
+  /** The end is reported. */
+  reported(sid: string, uid: string): Promise<unknown>;
   forget(sid: string, uid: string): Promise<unknown>;
 }

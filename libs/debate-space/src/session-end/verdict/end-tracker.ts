@@ -223,12 +223,15 @@ export class EndTracker {
     const record = (): MaybePromise<unknown> =>
       causes.length > 0 ? recorder.record(end, causes) : recorder.recordWithOthers(end);
     if (sid === undefined || !registryWriter) return record();
-    // Recorded first: a process that dies in between leaves the session to the sweep. Under `last` the removal decides.
-    if (!registryWriter.lastOnly) return chain(record, () => registryWriter.forget(sid, uid));
-    const isLoggedIn = this.#isLoggedIn(end);
+    // A process that dies before the end is reported leaves it to the sweep.
+    const reported = (): MaybePromise<unknown> => registryWriter.reported(sid, uid);
+    const isLoggedIn = registryWriter.lastOnly && this.#isLoggedIn(end);
     return chain(
       () => registryWriter.ended(sid, uid),
-      (counts) => (counts && !isLoggedIn ? record() : undefined),
+      ({ isFirst, isLast }) => {
+        if (!isFirst || !isLast) return undefined;
+        return isLoggedIn ? reported() : chain(record, reported);
+      },
     );
   }
 
