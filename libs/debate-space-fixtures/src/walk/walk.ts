@@ -34,7 +34,7 @@ interface DestroyingStore {
 }
 
 /** How long a due report may take on a busy machine. */
-const REPORT_TIMEOUT_MS = 3_000;
+const REPORT_TIMEOUT_MS = 5_000;
 /** What is decided when the response has closed may come a little later than the answer. */
 const SETTLE_MS = { memory: 15, 'slow memory': 40, redis: 30, postgres: 40 } as const;
 /** A report that is due or not may wait for `session.graceMs`, half a second by default, in which no request is open. */
