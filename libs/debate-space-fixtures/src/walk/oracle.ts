@@ -52,15 +52,20 @@ export interface Due {
 export const SHORT_MS = 1_000;
 /** `session.graceMs` is 500: answers that are further apart than half of it may be more than that apart for the plugin. */
 const APART_MS = 250;
-const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
-const LEAVING: readonly Act[] = [...DESTROYING, 'remove user', 'clear cookie'];
+const LEAVING: readonly Act[] = [
+  'destroy',
+  'destroy without waiting',
+  'regenerate',
+  'remove user',
+  'clear cookie',
+];
 
 export class Oracle {
   readonly #rules: Rules;
   /** Sessions that browsers have left: whoever removes the row later ends nothing. */
   readonly #ended = new Set<string>();
-  /** Sessions that a handler has shortened. */
-  readonly #short = new Set<string>();
+  /** When a handler has shortened a session, by session id. */
+  readonly #shortened = new Map<string, number>();
   /**
    * Allowance: without `session.expiry`, a session that has run out may be reported at any later time, once – when it is
    * found at the next request, or when its row is removed (rule 6) –, or never.
@@ -82,7 +87,7 @@ export class Oracle {
   due(happening: Happening): Map<string, Due> {
     const { visits, before } = happening;
     for (const { acts, browser } of visits)
-      if (acts.includes('shorten')) this.#short.add(seen(before, browser).sid);
+      if (acts.includes('shorten')) this.#shortened.set(seen(before, browser).sid, before.at);
     const dues = USERS.map((uid) => [uid, this.#dueOf(uid, happening)] as const);
     this.#remember(happening);
     return new Map(dues.filter(([, { must, may }]) => must + may > 0));
@@ -96,8 +101,10 @@ export class Oracle {
       (browser) => seen(before, browser).uid === uid && seen(after, browser).uid !== uid,
     );
     const live = after.browsers.filter((each) => each.uid === uid).length;
-    const hadTime = kind === 'run out' || kind === 'use' || after.at - before.at > SHORT_MS / 2;
-    const ranOut = left.filter((browser) => hadTime && this.#short.has(seen(before, browser).sid)).length;
+    // Without `rolling` the cookie runs out, however often the session is used.
+    const hadTime = (browser: number): boolean =>
+      after.at - (this.#shortened.get(seen(before, browser).sid) ?? Infinity) > SHORT_MS / 2;
+    const ranOut = left.filter(hadTime).length;
     if (!expiry) this.#late.set(uid, (this.#late.get(uid) ?? 0) + ranOut);
     const ended = left.length - ranOut;
     // Rule 5: once per uid and request. A job has none: each session counts. Each request of a pair has a session of its own.
@@ -137,7 +144,8 @@ export class Oracle {
     if (isKept && leaving.length > 0 && renewing.length === 0) {
       // docs/sessions.md, edge cases: destroyed, and saved back by the other request, is reported once: the user wanted to
       // leave. Allowance: of a user removed and saved back the page says nothing; nor does it of `last`.
-      const isDestroyed = leaving.some(({ acts }) => acts.some((act) => DESTROYING.includes(act)));
+      // Nor of a destroy that is not awaited: its own request may have saved the session back, which then lives on.
+      const isDestroyed = leaving.some(({ acts }) => acts.includes('destroy') || acts.includes('regenerate'));
       if (isDestroyed && !isLast) due.must += 1;
       else may();
     } else if (isKept && leaving.length > 0) {

@@ -34,11 +34,11 @@ interface DestroyingStore {
 }
 
 /** How long a due report may take on a busy machine. */
-const REPORT_TIMEOUT_MS = 3_000;
+const REPORT_TIMEOUT_MS = 5_000;
 /** What is decided when the response has closed may come a little later than the answer. */
 const SETTLE_MS = { memory: 15, 'slow memory': 40, redis: 30, postgres: 40 } as const;
-/** A report that is due or not may wait for `session.graceMs`, half a second by default, in which no request is open. */
-const MAY_BE_REPORTED_MS = 300;
+/** Longer than `session.graceMs`: for a report that may be, and for what is decided about a request that was aborted. */
+const GRACE_MS = 600;
 /** The stores in servers count in seconds. */
 const RUN_OUT_MS = { memory: 200, 'slow memory': 200, redis: 400, postgres: 1_700 } as const;
 /** For what nobody says that it is done: a store that is not awaited, the last save of a request that was aborted. */
@@ -146,8 +146,8 @@ class Walk {
     const isComplete = (): boolean => [...due].every(([uid, { must }]) => this.#newReportsOf(uid) >= must);
     const until = performance.now() + REPORT_TIMEOUT_MS;
     while (!isComplete() && performance.now() < until) await sleep(5);
-    const mayBeMore = [...due.values()].some(({ may }) => may > 0);
-    await sleep(SETTLE_MS[this.configuration.store] + (mayBeMore ? MAY_BE_REPORTED_MS : 0));
+    const isPatient = visits.some(({ isGone }) => isGone) || [...due.values()].some(({ may }) => may > 0);
+    await sleep(SETTLE_MS[this.configuration.store] + (isPatient ? GRACE_MS : 0));
     return this.#compare(due, step.kind === 'request' ? step.deed : step.kind);
   }
 
