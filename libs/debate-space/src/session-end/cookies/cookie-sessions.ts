@@ -48,11 +48,11 @@ export class CookieSessions {
     const { cookie: cookieHeader = '' } = headers;
     if (!recorder.wantsLogins && !this.names.some((name) => cookieHeader.includes(name))) return;
     const since = performance.now();
-    onHead(response, containment, (setCookies) => {
+    onHead(response, containment, (changes) => {
       // A client that has gone gets no cookie.
-      if (setCookies.length === 0 || isClosed(response)) return;
+      if (isClosed(response) || (changes.setCookies.length === 0 && !changes.clearsCookies)) return;
       const sent = cookiesSent(cookieHeader);
-      const after = cookiesAfter(sent, setCookies, pathOf(request));
+      const after = cookiesAfter(sent, changes, pathOf(request));
       const isChanged = ({ name }: SessionCookie): boolean =>
         cookieValue(sent, name) !== cookieValue(after, name);
       const changed = this.#cookies.filter(isChanged);

@@ -6,6 +6,7 @@ import type { DetectorContext } from '../verdict/detector-context.js';
 import { EndTracker, type Parties } from '../verdict/end-tracker.js';
 import type { RegistryWriter } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
+import { LearnedCookies, type LeftSession } from '../verdict/learned-cookies.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
 import { METHODS, patchStore, type PassOn, type StoreMethodName } from './patch-store.js';
@@ -33,6 +34,7 @@ export class WatchedStore {
   readonly #queue: CallQueue;
   readonly #active: ActiveRequests;
   readonly #ends: EndTracker;
+  readonly #cookies = new LearnedCookies();
   /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The request whose `regenerate` is calling `destroy` right now. */
@@ -56,6 +58,7 @@ export class WatchedStore {
     const { session, sessionID } = request;
     const { recorder, registryWriter, warnings } = this.#context;
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
+    request.hasLoaded = true;
     setOwner(session, request);
     const uid = this.reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) {
@@ -65,7 +68,22 @@ export class WatchedStore {
     }
     if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
     this.#active.link(sessionID, uid, request);
+    this.#cookies.learn(sessionID, session as SessionRecord, request);
     registryWriter?.loaded(sessionID, uid, session as SessionRecord);
+  }
+
+  /** Whether a browser with these cookies may have a session of this store. */
+  mayKnow(cookieHeader: string): boolean {
+    return this.#cookies.mayBeIn(cookieHeader);
+  }
+
+  /** The response of a request that has loaded no session is closed, and has changed cookies. */
+  closedWithoutSession(request: SessionRequest): void {
+    const { containment, tasks } = this.#context;
+    for (const left of this.#cookies.leftBy(request)) {
+      const leave = (): Promise<void> => this.#left(left, request);
+      void tasks.track(Promise.resolve(containment.run('session store', leave, undefined)));
+    }
   }
 
   #called(name: StoreMethodName, next: PassOn, self: unknown, args: readonly unknown[]): unknown {
@@ -240,6 +258,12 @@ export class WatchedStore {
       const isBegun = uid === undefined || (sid === undefined ? uids.has(uid) : begun.has(sid));
       if (!isBegun) this.#beginCleared(sid, uid, call);
     }
+  }
+
+  async #left({ sid, next }: LeftSession, request: SessionRequest): Promise<void> {
+    const uid = await this.reader.user(sid);
+    if (uid === undefined || this.#ends.hasEnded(sid, uid)) return;
+    if (next === undefined || (await this.reader.user(next)) !== uid) this.#abandoned(sid, uid, request);
   }
 
   #abandoned(sid: string, uid: string, request: SessionRequest): void {
