@@ -16,18 +16,19 @@ export function cookiesSent(header: string | undefined): Cookies {
 /**
  * The cookies that a browser sends to this path after a response: those it sent, changed by `Set-Cookie` (RFC 6265,
  * section 5.3). A header for another path is about another cookie, though of the same name.
+ * @param requestPath without it, the cookies of every path
  */
 export function cookiesAfter(
   sent: Cookies,
   { setCookies, clearsCookies }: CookieChanges,
-  requestPath: string,
+  requestPath: string | undefined,
 ): Cookies {
   const cookies = Object.create(null) as Record<string, string | undefined>;
   if (clearsCookies) return cookies;
   Object.assign(cookies, sent);
   for (const header of setCookies) {
     const { name, value, path = '/', maxAge, expires } = parseSetCookie(header);
-    if (!matches(requestPath, path)) continue;
+    if (requestPath !== undefined && !matches(requestPath, path)) continue;
     if (isExpired(maxAge, expires)) Reflect.deleteProperty(cookies, name);
     else cookies[name] = value;
   }
