@@ -27,10 +27,12 @@ describe('the cookies that a head changes', () => {
     { name: 'none, by another type', headers: { 'Clear-Site-Data': '"cache"' }, changes: NOTHING },
     { name: 'none, by a type without quotes', headers: { 'Clear-Site-Data': 'cookies' }, changes: NOTHING },
   ])('are $name', ({ headers, changes }) => {
-    const [byArgument, byMethod, unsent] = [responseOf(), responseOf(), responseOf()];
+    const [byArgument, byMethod, unsent, byBoth] = [responseOf(), responseOf(), responseOf(), responseOf()];
     byArgument.writeHead(200, headers);
+    byBoth.setHeader('Content-Type', 'text/plain').writeHead(200, headers);
     for (const response of [byMethod, unsent]) response.setHeaders(new Map(Object.entries(headers)));
     byMethod.writeHead(200);
-    for (const response of [byArgument, byMethod, unsent]) expect(cookieChangesOf(response)).toEqual(changes);
+    for (const response of [byArgument, byMethod, unsent, byBoth])
+      expect(cookieChangesOf(response)).toEqual(changes);
   });
 });

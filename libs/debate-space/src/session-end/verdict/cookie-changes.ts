@@ -14,28 +14,44 @@ type SentResponse = Pick<ServerResponse, 'getHeader'> & {
 };
 
 const NO_CHANGES: CookieChanges = { setCookies: [], clearsCookies: false };
-const CHANGES = /\r\n(?:set-cookie|clear-site-data):/i;
-const EACH_CHANGE = /\r\n(set-cookie|clear-site-data):[ \t]*([^\r\n]*)/gi;
+const CHANGE = /\r\n(?:set-cookie|clear-site-data):/gi;
+const LETTER_E = 'e'.charCodeAt(0);
 
 /**
- * Reads the head that has left: `getHeader` does not know the headers that were given to `writeHead` itself. Wrapping
- * `writeHead` would cost each request a closure.
+ * `getHeader` does not know the headers that were given to `writeHead` alone: those are in the head that has left.
+ * Wrapping `writeHead` would cost each request a closure.
  */
 export function cookieChangesOf(response: SentResponse): CookieChanges {
+  const [setCookies, clearSiteData] = [
+    response.getHeader('set-cookie'),
+    response.getHeader('clear-site-data'),
+  ];
+  if (setCookies !== undefined || clearSiteData !== undefined)
+    return changesFrom(listOf(setCookies), listOf(clearSiteData));
+  // Where there is one header of its own, Node.js keeps those of `writeHead` with it.
   const { _header: head } = response;
-  if (typeof head !== 'string' || head === '')
-    return changesFrom(
-      listOf(response.getHeader('set-cookie')),
-      listOf(response.getHeader('clear-site-data')),
-    );
-  if (!CHANGES.test(head)) return NO_CHANGES;
-  const values: Record<string, string[]> = { 'set-cookie': [], 'clear-site-data': [] };
-  for (const [, name = '', value = ''] of head.matchAll(EACH_CHANGE)) values[name.toLowerCase()]?.push(value);
-  return changesFrom(values['set-cookie'] ?? [], values['clear-site-data'] ?? []);
+  if (typeof head !== 'string' || response.getHeader('content-type') !== undefined) return NO_CHANGES;
+  return changesIn(head);
+}
+
+/** Without arrays of matches: each response of rolling sessions sets a cookie. */
+function changesIn(head: string): CookieChanges {
+  const setCookies: string[] = [];
+  const clearSiteData: string[] = [];
+  CHANGE.lastIndex = 0;
+  while (CHANGE.test(head)) {
+    const { lastIndex } = CHANGE;
+    const end = head.indexOf('\r\n', lastIndex);
+    const isCookie = (head.charCodeAt(lastIndex - 2) | 0x20) === LETTER_E;
+    (isCookie ? setCookies : clearSiteData).push(head.slice(lastIndex, end).trim());
+    CHANGE.lastIndex = end;
+  }
+  return changesFrom(setCookies, clearSiteData);
 }
 
 function changesFrom(setCookies: readonly string[], clearSiteData: readonly string[]): CookieChanges {
-  if (setCookies.length + clearSiteData.length === 0) return NO_CHANGES;
+  if (clearSiteData.length === 0)
+    return setCookies.length === 0 ? NO_CHANGES : { setCookies, clearsCookies: false };
   const types = clearSiteData.flatMap((header) => header.split(',')).map((type) => type.trim());
   return { setCookies, clearsCookies: types.includes('"cookies"') || types.includes('"*"') };
 }

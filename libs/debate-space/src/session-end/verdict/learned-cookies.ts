@@ -10,6 +10,7 @@ const FRAMES = [
 ] as const;
 
 interface LearnedCookie {
+  readonly name: string;
   readonly idIn: (value: string) => string | undefined;
   /** The path and the domain of the session's cookie. */
   readonly attributes: unknown;
@@ -30,8 +31,9 @@ const MAX_COOKIES = 8;
  * response that clears such a cookie is understood although its request has not loaded the session.
  */
 export class LearnedCookies {
-  readonly #cookies = new Map<string, LearnedCookie>();
+  readonly #cookies: LearnedCookie[] = [];
   #untilLook = 0;
+  #misses = 0;
 
   /** A request has loaded a session. */
   learn(sid: string, session: SessionRecord, request: SessionRequest): void {
@@ -39,20 +41,25 @@ export class LearnedCookies {
       this.#untilLook -= 1;
       return;
     }
-    const sent = Object.entries(cookiesSent(request.cookieHeader));
+    const { cookieHeader } = request;
+    if (cookieHeader === undefined) return; // a login
+    const sent = Object.entries(cookiesSent(cookieHeader));
     for (const idIn of FRAMES) {
       const name = sent.find(([, value]) => value !== undefined && idIn(value) === sid)?.[0];
       if (name === undefined) continue;
       this.#untilLook = LOOK_AGAIN;
-      if (this.#cookies.size < MAX_COOKIES)
-        this.#cookies.set(name, { idIn, attributes: attributesOf(session) });
+      if (this.#cookies.length < MAX_COOKIES && !this.#cookies.some((known) => known.name === name))
+        this.#cookies.push({ name, idIn, attributes: attributesOf(session) });
       return;
     }
+    // The session may be new. A host whose cookies show no id is looked at less and less.
+    this.#misses += 1;
+    this.#untilLook = Math.min(LOOK_AGAIN, this.#misses);
   }
 
   /** Whether a browser with these cookies may have a session. */
   mayBeIn(cookieHeader: string): boolean {
-    for (const name of this.#cookies.keys()) if (cookieHeader.includes(name)) return true;
+    for (const { name } of this.#cookies) if (cookieHeader.includes(name)) return true;
     return false;
   }
 
@@ -61,7 +68,7 @@ export class LearnedCookies {
     const { cookieHeader = '', setCookies, clearsCookies } = request;
     if (!this.mayBeIn(cookieHeader)) return [];
     const sent = cookiesSent(cookieHeader);
-    return [...this.#cookies].flatMap(([name, { idIn, attributes }]) => {
+    return this.#cookies.flatMap(({ name, idIn, attributes }) => {
       const own = setCookies.filter((header) => !isOfAnother(header, attributes, request));
       const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(request.native));
       const [sid, next] = [sent[name], after[name]].map((value) => (value ? idIn(value) : undefined));
