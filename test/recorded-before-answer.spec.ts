@@ -15,7 +15,16 @@ const STACKS = [
 /** Ends that are not certain when the answer leaves, or that no request is part of. */
 const LATER = new Set([
   'session.destroy without a callback', // the store says nothing
-  'the cookie is cleared, and the session left behind', // the cookies have to leave first
+  // The cookies have to leave first.
+  'the cookie is cleared, and the session left behind',
+  'the cookie is cleared, and another one names the session',
+  'the cookie is cleared by the head itself',
+  'the cookie is cleared by the head of a hijacked reply',
+  'the cookie is cleared before the session middleware',
+  'the cookie is cleared before the session plugin',
+  'Clear-Site-Data clears the cookies',
+  'Clear-Site-Data clears everything before the session middleware',
+  'Clear-Site-Data clears everything before the session plugin',
   'another session is generated, and the old one left behind',
   'destroyed after the response',
   'passport: logout after the response',

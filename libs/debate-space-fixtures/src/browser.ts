@@ -26,6 +26,9 @@ export class Browser {
     headers.set('cookie', await this.#jar.getCookieString(url));
     const response = await this.#fetch(url, { redirect: 'manual', ...init, headers });
     for (const cookie of response.headers.getSetCookie()) await this.#jar.setCookie(cookie, url);
+    const cleared = response.headers.get('clear-site-data')?.split(',') ?? [];
+    if (cleared.some((type) => ['"cookies"', '"*"'].includes(type.trim())))
+      await this.#jar.removeAllCookies();
     return response;
   }
 

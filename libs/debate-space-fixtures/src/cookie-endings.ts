@@ -84,6 +84,32 @@ const endings: readonly CookieEnding[] = [
     },
   },
   {
+    name: 'Clear-Site-Data clears the cookies',
+    ends: true,
+    act: ({ raw }) => raw.setHeader('Clear-Site-Data', '"cache", "cookies"'),
+  },
+  {
+    name: 'Clear-Site-Data clears everything, by the raw response',
+    ends: true,
+    act: ({ raw, hijack }) => {
+      hijack();
+      raw.writeHead(204, { 'Clear-Site-Data': '"*"' }).end();
+    },
+  },
+  {
+    name: 'the same user logs in again, and Clear-Site-Data clears the cookies',
+    ends: true,
+    act: async ({ raw, logIn }) => {
+      raw.setHeader('Clear-Site-Data', '"cookies"');
+      await logIn('alice');
+    },
+  },
+  {
+    name: 'Clear-Site-Data clears something else',
+    ends: false,
+    act: ({ raw }) => raw.setHeader('Clear-Site-Data', '"cache", "storage"'),
+  },
+  {
     name: 'a cookie of something else is cleared',
     ends: false,
     act: ({ raw, hijack }) => {

@@ -14,7 +14,8 @@ export interface Ending<Context> {
   readonly endsOn?: Readonly<Partial<Record<'nest10' | 'nest11', boolean>>>;
   readonly act: (context: Context) => unknown;
   /** How the act is reached: by a path, or `job` by no request at all. Default: a handler. */
-  readonly path?: '/act' | '/act-guarded' | '/outside' | '/act-events' | '/missing' | 'job';
+  readonly path?:
+    '/act' | '/act-guarded' | '/outside' | '/before-sessions' | '/act-events' | '/missing' | 'job';
   /** Whether the browser goes away before the act has come to its end. */
   readonly aborts?: boolean;
   /** The option of express-session. */

@@ -98,6 +98,12 @@ export class FastifyHost {
       logger: false,
       abortOnError: false,
     });
+    const fastify = app.getHttpAdapter().getInstance();
+    fastify.addHook('onRequest', async (request, reply) => {
+      if (request.url !== '/before-sessions') return;
+      await options.act({ request, reply });
+      await reply.send('done');
+    });
     await options.login.register(app);
     const outside = async (fastify: FastifyInstance): Promise<void> => {
       fastify.post('/outside', async (request, reply) => {
@@ -107,7 +113,6 @@ export class FastifyHost {
       await Promise.resolve();
     };
     await app.register(outside as never);
-    const fastify = app.getHttpAdapter().getInstance();
     fastify.addHook('preHandler', async (request, reply) => {
       if (request.url === '/missing') await options.act({ request, reply });
     });

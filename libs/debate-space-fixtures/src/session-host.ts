@@ -125,13 +125,17 @@ export class SessionHost {
         ? NestFactory.create<NestExpressApplication>(SessionHostModule, adapter, settings)
         : NestFactory.create<NestExpressApplication>(SessionHostModule, settings);
     };
-    const mountOutside = (app: Mountable): void => {
-      app.use('/outside', (request: Request, response: Response, next: (error?: unknown) => void) => {
+    const mountActing = (app: Mountable, path: string): void => {
+      app.use(path, (request: Request, response: Response, next: (error?: unknown) => void) => {
         Promise.resolve(acting(request, response)).then(() => response.end('done'), next);
       });
     };
     const mount = (app: Mountable): void => {
+      mountActing(app, '/before-sessions');
       login.mount?.(app as NestExpressApplication);
+    };
+    const mountOutside = (app: Mountable): void => {
+      mountActing(app, '/outside');
     };
     return new SessionHost(await wiring({ create, mount, mountOutside }));
   }

@@ -65,6 +65,59 @@ export const leftBehind: readonly ExpressEnding[] = [
     },
   },
   {
+    name: 'the cookie is cleared, and another one names the session',
+    ends: true,
+    act: (request, response) => {
+      response.cookie('last_session', request.sessionID).clearCookie('connect.sid');
+    },
+  },
+  {
+    name: 'the cookie is cleared by the head itself',
+    ends: true,
+    act: (_, response) => {
+      response.writeHead(200, { 'Set-Cookie': 'connect.sid=; Max-Age=0; Path=/' });
+    },
+  },
+  {
+    name: 'the cookie is cleared before the session middleware',
+    ends: true,
+    path: '/before-sessions',
+    act: (_, response) => {
+      response.clearCookie('connect.sid');
+    },
+  },
+  {
+    name: 'a cookie of something else is cleared before the session middleware',
+    ends: false,
+    path: '/before-sessions',
+    act: (_, response) => {
+      response.clearCookie('theme');
+    },
+  },
+  {
+    name: 'Clear-Site-Data clears the cookies',
+    core: true,
+    ends: true,
+    act: (_, response) => {
+      response.setHeader('Clear-Site-Data', '"cache", "cookies"');
+    },
+  },
+  {
+    name: 'Clear-Site-Data clears everything before the session middleware',
+    ends: true,
+    path: '/before-sessions',
+    act: (_, response) => {
+      response.setHeader('Clear-Site-Data', '"*"');
+    },
+  },
+  {
+    name: 'Clear-Site-Data clears something else',
+    ends: false,
+    act: (_, response) => {
+      response.setHeader('Clear-Site-Data', '"cache", "storage"');
+    },
+  },
+  {
     name: 'the cookie is cleared, and the client aborted before',
     ends: false,
     aborts: true,

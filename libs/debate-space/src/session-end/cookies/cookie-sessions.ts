@@ -11,17 +11,28 @@ import { isClosed, pathOf } from '../verdict/session-request.js';
 import { onHead } from './response-head.js';
 
 const ASK_TIMEOUT_MS = 5_000;
+/** How long after a logout a request with the same cookie is the second click of a double click. */
+const DOUBLE_CLICK_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 /** What a response makes of the cookies of a browser. Times are of `performance.now()`. */
 interface CookieChange {
   readonly now: CookieRequest;
   readonly next: CookieRequest;
+  readonly setCookies: readonly string[];
   readonly response: ServerResponse;
   /** When the request came. */
   readonly since: number;
   /** When the cookies left. */
   readonly at: number;
+}
+
+/** A response has taken its value from a session cookie. */
+interface Departure {
+  readonly at: number;
+  readonly userAgent: string | undefined;
+  /** Whose session has ended by that, if one has. Never rejects. */
+  readonly ended: Promise<string | undefined>;
 }
 
 /**
@@ -32,8 +43,11 @@ export class CookieSessions {
   readonly names: readonly string[];
   readonly #cookies: readonly SessionCookie[];
   readonly #context: DetectorContext;
-  /** When the end of a cookie's value was last reported: two clicks at the same time are one logout. */
-  readonly #reportedAt = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  /**
+   * By the hash of the cookie's value, for a minute: two clicks are one logout. Until the value is used again: a user who
+   * logs in again may get the same one, and so may another device.
+   */
+  readonly #departures = new LRUCache<string, Departure>({ max: MAX_REMEMBERED });
 
   constructor(cookies: readonly SessionCookie[], context: DetectorContext) {
     this.names = cookies.map(({ name }) => name);
@@ -44,49 +58,92 @@ export class CookieSessions {
   /** To be called for each request of the host, before anybody writes its response. */
   watch(request: IncomingMessage, response: ServerResponse): void {
     const { headers } = request;
-    const { recorder, containment, tasks } = this.#context;
+    const { recorder, containment } = this.#context;
     const { cookie: cookieHeader = '' } = headers;
-    if (!recorder.wantsLogins && !this.names.some((name) => cookieHeader.includes(name))) return;
+    const watchesLogins = recorder.wantsLogins || this.#departures.size > 0;
+    if (!watchesLogins && !this.names.some((name) => cookieHeader.includes(name))) return;
     const since = performance.now();
-    onHead(response, containment, (setCookies) => {
+    onHead(response, containment, (changes) => {
       // A client that has gone gets no cookie.
-      if (setCookies.length === 0 || isClosed(response)) return;
+      if (isClosed(response)) return;
+      const isUnchanged = changes.setCookies.length === 0 && !changes.clearsCookies;
+      if (isUnchanged && this.#departures.size === 0) return;
       const sent = cookiesSent(cookieHeader);
-      const after = cookiesAfter(sent, setCookies, pathOf(request));
-      const isChanged = ({ name }: SessionCookie): boolean =>
-        cookieValue(sent, name) !== cookieValue(after, name);
-      const changed = this.#cookies.filter(isChanged);
-      if (changed.length === 0) return;
+      const after = isUnchanged ? sent : cookiesAfter(sent, changes, pathOf(request));
       const now = { headers, cookies: sent };
-      const next = { headers: { ...headers, cookie: stringifyCookie(after) }, cookies: after };
-      // Who the users are may be known late: after the next login or logout.
-      const change = { now, next, response, since, at: performance.now() };
-      for (const cookie of changed) void tasks.track(this.#decide(cookie, change));
+      const next = isUnchanged
+        ? now
+        : { headers: { ...headers, cookie: stringifyCookie(after) }, cookies: after };
+      const change = { now, next, response, since, at: performance.now(), setCookies: changes.setCookies };
+      for (const cookie of this.#cookies) this.#headLeft(cookie, change);
     });
   }
 
-  /** Decides whether a response ends the session of one cookie. */
-  async #decide(cookie: SessionCookie, change: CookieChange): Promise<void> {
+  /** Notes logins and logouts in the order of their heads: who the users are may be known late. */
+  #headLeft(cookie: SessionCookie, change: CookieChange): void {
+    const [value, nextValue] = [change.now, change.next].map(({ cookies }) =>
+      cookieValue(cookies, cookie.name),
+    );
+    if (this.#departures.size > 0)
+      this.#forgetReturned(cookie, change, value === nextValue ? value : undefined);
+    if (value === nextValue) return;
+    const key = value === undefined ? undefined : keyOf(cookie, value);
+    const userAgent = change.now.headers['user-agent'];
+    const earlier = key === undefined ? undefined : this.#departures.get(key);
+    const ended = this.#context.tasks.track(
+      this.#decide(cookie, change, earlier?.userAgent === userAgent ? earlier?.ended : undefined),
+    );
+    if (key === undefined) return;
+    const departure = { at: change.at, userAgent, ended };
+    this.#departures.set(key, departure);
+    const forget = (): void => {
+      if (this.#departures.get(key) === departure) this.#departures.delete(key);
+    };
+    ended.then((uid) => {
+      if (uid === undefined) forget();
+      else setTimeout(forget, DOUBLE_CLICK_MS).unref();
+    }, forget);
+  }
+
+  /** What leaves with a value that has come back is another logout. @param kept the value that the response leaves */
+  #forgetReturned(
+    cookie: SessionCookie,
+    { setCookies, since }: CookieChange,
+    kept: string | undefined,
+  ): void {
+    const set = cookieValue(cookiesAfter({}, { setCookies, clearsCookies: false }, undefined), cookie.name);
+    if (set !== undefined) this.#departures.delete(keyOf(cookie, set));
+    if (kept === undefined) return;
+    // A browser still uses it: not the one that left.
+    const key = keyOf(cookie, kept);
+    if ((this.#departures.get(key)?.at ?? Infinity) <= since) this.#departures.delete(key);
+  }
+
+  /**
+   * Decides whether a response ends the session of one cookie.
+   * @param endedBefore whose session an earlier click has ended
+   * @returns whose session has ended, now or by the earlier click
+   */
+  async #decide(
+    cookie: SessionCookie,
+    { now, next, response, at }: CookieChange,
+    endedBefore: Promise<string | undefined> | undefined,
+  ): Promise<string | undefined> {
     const { recorder } = this.#context;
-    const { now, next, response, since, at } = change;
     const [value, nextValue] = [now, next].map(({ cookies }) => cookieValue(cookies, cookie.name));
-    if (value === undefined && !recorder.wantsLogins) return;
+    if (value === undefined && !recorder.wantsLogins) return undefined;
     await Promise.resolve(); // not within the host's `writeHead`: the function that finds the user is the host's
     const uid = await this.#userOf(cookie, now);
-    if (uid === undefined && !recorder.wantsLogins) return;
+    if (uid === undefined && !recorder.wantsLogins) return undefined;
     const nextUid = await this.#userOf(cookie, next);
-    if (uid === nextUid) return;
+    if (uid === nextUid) return undefined;
     // A cookie that was nobody's any more is renewed, most likely.
     if (nextUid !== undefined && (uid !== undefined || value === undefined)) recorder.loggedIn(nextUid, at);
-    if (uid === undefined) return;
-    const key = createHash('sha256')
-      .update(`${cookie.name}=${value ?? ''}`)
-      .digest('base64url');
-    if ((this.#reportedAt.get(key) ?? -Infinity) >= since) return;
-    this.#reportedAt.set(key, performance.now());
+    if (uid === undefined || (await endedBefore) === uid) return uid;
     const reason =
       nextUid !== undefined ? 'user-replaced' : nextValue === undefined ? 'destroyed' : 'user-removed';
     await recorder.record({ uid, reason, at }, [response]);
+    return uid;
   }
 
   /** A cookie that the host's function refuses – forged, damaged, expired – is nobody's. */
@@ -97,4 +154,9 @@ export class CookieSessions {
       resolvedUid(await withTimeout(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined));
     return this.#context.containment.run<Promise<string | undefined>>('session.cookies', ask, undefined);
   }
+}
+
+/** Values are secrets: only their hashes are kept. */
+function keyOf({ name }: SessionCookie, value: string): string {
+  return createHash('sha256').update(`${name}=${value}`).digest('base64url');
 }

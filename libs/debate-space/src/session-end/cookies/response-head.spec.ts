@@ -56,7 +56,7 @@ describe('the cookies of a response', () => {
     const { answer, cookies = ['a=1', 'b=2'] } = row;
     const told: (readonly string[])[] = [];
     const watched = await answerOf(answer, (response) => {
-      onHead(response, new Containment(() => undefined), (setCookies) => told.push(setCookies));
+      onHead(response, new Containment(() => undefined), ({ setCookies }) => told.push(setCookies));
     });
     expect(told).toEqual([cookies]);
     expect(watched).toEqual(await answerOf(answer, () => undefined));

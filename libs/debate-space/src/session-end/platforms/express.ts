@@ -28,7 +28,7 @@ export function onExpressRequest(app: ExpressApp, listener: PlatformListener): (
       // A browser that is logged in has a cookie. To listen now costs less than when Express has prepared the response,
       // and a gate behind the session middleware's own `end` sees what that saves last.
       if (request.headers.cookie !== undefined || listener.countsAll) {
-        if (listener.hasStores) seen.listen();
+        if (listener.hasStores) seen.listen(listener.onClosed);
         installGate(response);
       }
       listener.opened(seen);

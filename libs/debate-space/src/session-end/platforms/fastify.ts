@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { listOf, SessionRequest, type Header } from '../verdict/session-request.js';
+import { SessionRequest } from '../verdict/session-request.js';
 import type { PlatformListener } from './platform-listener.js';
 
 const LISTENERS = Symbol('listeners for sessions');
@@ -29,7 +29,6 @@ interface FastifyRequest {
 
 interface FastifyReply {
   readonly raw: ServerResponse;
-  getHeader(name: string): Header;
 }
 
 /**
@@ -50,18 +49,24 @@ function addListeners(fastify: FastifyLike): Set<PlatformListener> {
   const listeners = new Set<PlatformListener>();
   fastify.addHook('onRequest', (request, reply, done) => {
     let watched: FastifySessionRequest | undefined;
+    const { cookie } = request.raw.headers;
     for (const listener of listeners)
       listener.containment.run('fastify onRequest', () => {
         listener.requested(request.raw, reply.raw, request);
         const { sessionStore } = request; // may be an accessor of the host
+        if (sessionStore) listener.found(sessionStore);
+        // Also where there are no sessions: any route may clear the cookie.
+        const mayLeave = cookie !== undefined && listener.mayKnow(cookie);
+        if (!sessionStore && !mayLeave) return;
+        watched ??= new FastifySessionRequest(request, reply.raw, listeners);
+        if (mayLeave) watched.listen(listener.onClosed);
         if (!sessionStore) return;
-        listener.found(sessionStore);
-        listener.opened((watched ??= new FastifySessionRequest(request, reply, listeners)));
+        request[WATCHED] = watched;
+        listener.opened(watched);
       });
     const [first] = listeners;
-    if (watched && first)
+    if (request[WATCHED] && first)
       first.containment.run('fastify request.session', () => {
-        request[WATCHED] = watched;
         watchSession(request);
       });
     done();
@@ -110,22 +115,16 @@ function reportSession(request: FastifyRequest): void {
 
 class FastifySessionRequest extends SessionRequest {
   declare readonly native: FastifyRequest;
-  readonly #reply: FastifyReply;
-  readonly listeners: ReadonlySet<PlatformListener>;
 
-  constructor(request: FastifyRequest, reply: FastifyReply, listeners: ReadonlySet<PlatformListener>) {
-    super(request, reply.raw);
-    this.#reply = reply;
-    this.listeners = listeners;
+  constructor(
+    request: FastifyRequest,
+    response: ServerResponse,
+    readonly listeners: ReadonlySet<PlatformListener>,
+  ) {
+    super(request, response);
   }
 
   override get sessionID(): string | undefined {
     return this.native.session?.sessionId;
-  }
-
-  /** Until they leave, Fastify keeps them itself. */
-  override get setCookies(): readonly string[] {
-    const [sent, kept] = [super.setCookies, listOf(this.#reply.getHeader('set-cookie'))];
-    return sent.length === 0 ? kept : [...sent, ...kept];
   }
 }

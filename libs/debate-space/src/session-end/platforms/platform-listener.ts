@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Containment } from '../../async/containment.js';
 import { isObject } from '../is-object.js';
 import type { SessionEndDetector } from './session-end-detector.js';
-import type { SessionRequest } from '../verdict/session-request.js';
+import type { CloseListener, SessionRequest } from '../verdict/session-request.js';
 
 /** Of the requests after so many, one in a hundred is looked at for a session without a store: a host may have none. */
 const FIRST_LOOKS = 10_000;
@@ -10,17 +10,26 @@ const FIRST_LOOKS = 10_000;
 /** Hears of the requests of a platform. The platform calls each method inside the containment. */
 export class PlatformListener {
   readonly containment: Containment;
+  /** For requests that may clear the cookie of a session without having loaded it: one for all of them. */
+  readonly onClosed: CloseListener;
   readonly #detector: SessionEndDetector;
   #looks = 0;
 
   constructor(detector: SessionEndDetector) {
     this.containment = detector.containment;
     this.#detector = detector;
+    this.onClosed = { containment: this.containment, closed: this.#closed.bind(this) };
   }
 
   /** Whether a session store is watched. */
   get hasStores(): boolean {
     return this.#detector.stores.size > 0;
+  }
+
+  /** Whether a browser with these cookies may have a session. */
+  mayKnow(cookieHeader: string): boolean {
+    for (const watched of this.#detector.stores.values()) if (watched.mayKnow(cookieHeader)) return true;
+    return false;
   }
 
   /** Each request, before hooks and plugins that are registered later. */
@@ -55,6 +64,14 @@ export class PlatformListener {
     if (!this.found(store)) return;
     this.#detector.warnings.warn('session-of-parent-app');
     if (request) this.loaded(store, request);
+  }
+
+  #closed(request: SessionRequest): void {
+    if (request.hasLoaded || !request.isAnswered) return;
+    if (request.setCookies.length === 0 && !request.clearsCookies) return;
+    // The session middleware has seen the cookie, and found no session.
+    if (request.sessionID !== undefined) return;
+    for (const watched of this.#detector.stores.values()) watched.closedWithoutSession(request);
   }
 
   /** When the response is closed: the session may come from any middleware. */

@@ -6,6 +6,7 @@ import type { DetectorContext } from '../verdict/detector-context.js';
 import { EndTracker, type Parties, type PossibleEnd } from '../verdict/end-tracker.js';
 import type { RegistryWriter } from '../expiry/registry-writer.js';
 import { hasExpired } from '../expiry/session-expiry.js';
+import { LearnedCookies, type LeftSession } from '../verdict/learned-cookies.js';
 import { ownerOf, sessionRequest, setOwner, type SessionRequest } from '../verdict/session-request.js';
 import type { Suspects } from '../verdict/suspected-ends.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
@@ -36,6 +37,7 @@ export class WatchedStore {
   readonly #ends: EndTracker;
   /** Whether the store can be told that a session is used. */
   readonly #isTouched: boolean;
+  readonly #cookies = new LearnedCookies();
   /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The request whose `regenerate` is calling `destroy` right now. */
@@ -60,6 +62,7 @@ export class WatchedStore {
     const { session, sessionID } = request;
     const { recorder, registryWriter, warnings } = this.#context;
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
+    request.hasLoaded = true;
     setOwner(session, request);
     const uid = this.reader.uidOf(session as SessionRecord, request);
     if (uid === undefined) {
@@ -69,9 +72,23 @@ export class WatchedStore {
     }
     if (recorder.wantsLogins) this.#loadedAs.set(request, uid);
     if (this.#ends.concerns(sessionID, uid)) this.#ends.loaded(sessionID, uid, request);
-    this.#active.moves.learn(sessionID, request);
     this.#active.link(sessionID, uid, request);
+    this.#cookies.learn(sessionID, session as SessionRecord, request);
     registryWriter?.loaded(sessionID, uid, session as SessionRecord, this.#isTouched);
+  }
+
+  /** Whether a browser with these cookies may have a session of this store. */
+  mayKnow(cookieHeader: string): boolean {
+    return this.#cookies.mayBeIn(cookieHeader);
+  }
+
+  /** The response of a request that has loaded no session is closed, and has changed cookies. */
+  closedWithoutSession(request: SessionRequest): void {
+    const { containment, tasks } = this.#context;
+    for (const left of this.#cookies.leftBy(request)) {
+      const leave = (): Promise<void> => this.#left(left, request);
+      void tasks.track(Promise.resolve(containment.run('session store', leave, undefined)));
+    }
   }
 
   #called(name: StoreMethodName, next: PassOn, self: unknown, args: readonly unknown[]): unknown {
@@ -249,6 +266,12 @@ export class WatchedStore {
     }
   }
 
+  async #left({ sid, next }: LeftSession, request: SessionRequest): Promise<void> {
+    const uid = await this.reader.user(sid);
+    if (uid === undefined || this.#ends.hasEnded(sid, uid)) return;
+    if (next === undefined || (await this.reader.user(next)) !== uid) this.#abandoned(sid, uid, request);
+  }
+
   #abandoned(sid: string, uid: string, request: SessionRequest): void {
     const call = new ObservedCall();
     call.end('done');
@@ -263,8 +286,10 @@ export class WatchedStore {
 
   /** The request goes on with a session that its browser has not sent: it may be renewing one that another request ends. */
   #follow(sid: string, uid: string | undefined, request: SessionRequest): void {
-    const sent = this.#active.follow(request, sid);
-    if (sent !== undefined && uid !== undefined) this.#ends.join(sent, uid, request);
+    const sent = request.cookieHeader?.includes(sid) === false ? this.#cookies.sentBy(request) : undefined;
+    if (sent === undefined) return;
+    this.#active.follow(request, sent);
+    if (uid !== undefined) this.#ends.join(sent, uid, request);
   }
 
   /**

@@ -119,21 +119,17 @@ export class ActiveRequests {
   }
 
   /**
-   * The request goes on with another session than the one that its browser has sent, which it did not load: that had ended
-   * by then. What its answer makes of the browser counts, if other requests of that session are or were under way.
-   * @returns the session that the browser has sent
+   * The browser has sent this session, and the request goes on with another one. What its answer makes of the browser
+   * counts, if other requests of that session are or were under way: one may have renewed it.
    */
-  follow(request: SessionRequest, sid: string): string | undefined {
-    const sent = request.cookieHeader?.includes(sid) === false ? this.moves.sentBy(request) : undefined;
-    if (sent === undefined) return undefined;
+  follow(request: SessionRequest, sent: string): void {
     const holders = this.#sessions.get(sent)?.holders ?? [];
-    if (holders.some((holder) => holder.request === request)) return sent;
-    if (holders.length === 0 && !this.moves.after(sent)) return undefined;
+    if (holders.some((holder) => holder.request === request)) return;
+    if (holders.length === 0 && !this.moves.after(sent)) return;
     const closed = (): void => {
       this.closed(sent, undefined, request);
     };
     request.onClose({ containment: this.#containment, closed });
-    return sent;
   }
 
   /** The requests that may have ended a session of this user: those of the user, or else of anybody who is logged in. */

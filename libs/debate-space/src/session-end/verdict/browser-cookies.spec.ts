@@ -42,8 +42,17 @@ describe('the cookies that a browser has after a response', () => {
       after: { sid: 'a b', theme: 'dark', constructor: 'x', ['__proto__']: 'y' },
     },
   ])('$name', ({ set, after }) => {
-    const cookies = cookiesAfter(cookiesSent('sid=a%20b; theme=dark'), set, '/app/page');
+    const cookies = cookiesAfter(
+      cookiesSent('sid=a%20b; theme=dark'),
+      { setCookies: set, clearsCookies: false },
+      '/app/page',
+    );
     expect(Object.entries(cookies).toSorted()).toEqual(Object.entries(after).toSorted());
+  });
+
+  it('are none when Clear-Site-Data has cleared them, also those that were set', () => {
+    const changes = { setCookies: ['basket=3'], clearsCookies: true };
+    expect(Object.keys(cookiesAfter(cookiesSent('sid=a'), changes, '/'))).toEqual([]);
   });
 
   it('are none without a header', () => {
@@ -90,5 +99,33 @@ describe('the session that a response leaves a browser with', () => {
     { name: 'another domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: ofDomain },
   ])('is the same when it clears a cookie of that name of $name', ({ clears, cookie }) => {
     expect(leftBy(clears, cookie)).toBe(NOT_CHANGED);
+  });
+
+  const leftWith = (cookieHeader: string, ...setCookies: string[]): unknown => {
+    const request = { native: { url: '/' }, sessionID: 's1', cookieHeader, isAnswered: true, setCookies };
+    return sessionLeftByOne(request as never, 's1');
+  };
+
+  it.each([
+    { name: 'of express-session', cookies: 'sid=s%3As1.signature; last=s1' },
+    { name: 'of @fastify/session', cookies: 'sid=s1.signature; last=s1' },
+    { name: 'without a signature', cookies: 'sid=s1; last=id:s1' },
+  ])('is none when it clears the cookie $name, and another cookie names the session', ({ cookies }) => {
+    expect(leftWith(cookies, 'sid=; Max-Age=0')).toBeUndefined();
+    expect(leftWith(cookies, 'sid=; Max-Age=0', 'last=id:s1')).toBeUndefined();
+  });
+
+  it('is the same when it clears a cookie that only names the session', () => {
+    expect(leftWith('sid=s%3As1.signature; last=s1', 'last=; Max-Age=0')).toBe('s1');
+  });
+
+  it('is none when it clears the only cookie that names the session', () => {
+    expect(leftWith('sid=id:s1', 'sid=; Max-Age=0')).toBeUndefined();
+  });
+
+  it('is none when Clear-Site-Data clears the cookies, although the session is set again', () => {
+    const setCookies = ['sid=s1'];
+    const request = { sessionID: 's1', cookieHeader: 'sid=s1', isAnswered: true, setCookies };
+    expect(sessionLeftByOne({ ...request, clearsCookies: true } as never, 's1')).toBeUndefined();
   });
 });

@@ -1,5 +1,6 @@
 import { parseCookie, parseSetCookie } from 'cookie';
 import { isObject } from '../is-object.js';
+import type { CookieChanges } from './cookie-changes.js';
 import { pathOf, type SessionRequest } from './session-request.js';
 
 /** By name; without a prototype, since browsers choose the names. */
@@ -15,12 +16,19 @@ export function cookiesSent(header: string | undefined): Cookies {
 /**
  * The cookies that a browser sends to this path after a response: those it sent, changed by `Set-Cookie` (RFC 6265,
  * section 5.3). A header for another path is about another cookie, though of the same name.
+ * @param requestPath without it, the cookies of every path
  */
-export function cookiesAfter(sent: Cookies, setCookies: readonly string[], requestPath: string): Cookies {
-  const cookies = Object.assign(Object.create(null), sent) as Record<string, string | undefined>;
+export function cookiesAfter(
+  sent: Cookies,
+  { setCookies, clearsCookies }: CookieChanges,
+  requestPath: string | undefined,
+): Cookies {
+  const cookies = Object.create(null) as Record<string, string | undefined>;
+  if (clearsCookies) return cookies;
+  Object.assign(cookies, sent);
   for (const header of setCookies) {
     const { name, value, path = '/', maxAge, expires } = parseSetCookie(header);
-    if (!matches(requestPath, path)) continue;
+    if (requestPath !== undefined && !matches(requestPath, path)) continue;
     if (isExpired(maxAge, expires)) Reflect.deleteProperty(cookies, name);
     else cookies[name] = value;
   }
@@ -59,34 +67,57 @@ export function sessionLeftByOne(
   before: string | undefined,
 ): string | undefined | typeof NOT_CHANGED {
   if (before === undefined) return request.sessionID;
-  const { setCookies } = request;
-  if (setCookies.length === 0 || !request.isAnswered) return NOT_CHANGED;
+  if (!request.isAnswered) return NOT_CHANGED;
+  const { setCookies, clearsCookies } = request;
+  if (clearsCookies) return undefined;
+  if (setCookies.length === 0) return NOT_CHANGED;
   const { sessionID } = request;
   // As on every request of rolling sessions.
   if (sessionID === before && setCookies.every((header) => setsCookieWith(before, header))) return before;
   const sent = cookiesSent(request.cookieHeader);
-  const own = setCookies.filter((header) => !isOfAnother(header, request));
-  const after = cookiesAfter(sent, own, pathOf(request.native));
-  const has = (cookies: Cookies, sid: string): boolean =>
-    Object.values(cookies).some((value) => value?.includes(sid));
+  const ofSession = Object(request.session) as { cookie?: unknown };
+  const own = setCookies.filter((header) => !isOfAnother(header, ofSession.cookie, request));
+  const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(request.native));
   if (sessionID !== undefined && sessionID !== before && has(after, sessionID)) return sessionID;
-  if (has(after, before)) return own.some((header) => setsCookieWith(before, header)) ? before : NOT_CHANGED;
+  // Another cookie may name the session as well, such as the last one of a browser.
+  const carries = surestCarrier(sent, before);
+  if (has(after, before, carries))
+    return own.some((header) => setsCookieWith(before, header, carries)) ? before : NOT_CHANGED;
   return has(sent, before) ? undefined : sessionID; // ids that cookies do not show
 }
 
-/** Whether a `Set-Cookie` header leaves a browser with a cookie that has this in its value. */
-function setsCookieWith(part: string, setCookie: string): boolean {
+/** Whether the value of a cookie carries a session id. */
+type Carries = (value: string, sid: string) => boolean;
+
+/** Signed by express-session or @fastify/session; as it is. The surest first. */
+const CARRIERS: readonly Carries[] = [
+  (value, sid) => value.startsWith(`s:${sid}.`) || value.startsWith(`${sid}.`),
+  (value, sid) => value === sid,
+];
+const includes: Carries = (value, sid) => value.includes(sid);
+
+function surestCarrier(cookies: Cookies, sid: string): Carries {
+  return CARRIERS.find((carries) => has(cookies, sid, carries)) ?? includes;
+}
+
+function has(cookies: Cookies, sid: string, carries: Carries = includes): boolean {
+  return Object.values(cookies).some((value) => value !== undefined && carries(value, sid));
+}
+
+/** Whether a `Set-Cookie` header leaves a browser with a cookie that carries this session. */
+function setsCookieWith(sid: string, setCookie: string, carries: Carries = includes): boolean {
   const { value, maxAge, expires } = parseSetCookie(setCookie);
-  return value?.includes(part) === true && !isExpired(maxAge, expires);
+  return value !== undefined && carries(value, sid) && !isExpired(maxAge, expires);
 }
 
 /**
  * Whether a `Set-Cookie` header is about another cookie than that of the session, though of the same name: browsers tell
  * them apart by path and domain (RFC 6265, section 5.3). What cannot be known counts as the session's.
+ * @param ofSession the `cookie` of the session
  */
-function isOfAnother(setCookie: string, { session, native }: SessionRequest): boolean {
-  const { cookie: own } = Object(session) as { cookie?: { path?: unknown; domain?: unknown } };
-  if (!isObject(own)) return false;
+export function isOfAnother(setCookie: string, ofSession: unknown, { native }: SessionRequest): boolean {
+  if (!isObject(ofSession)) return false;
+  const own: { readonly path?: unknown; readonly domain?: unknown } = ofSession;
   const { path, domain } = parseSetCookie(setCookie);
   if (path !== undefined && typeof own.path === 'string' && path !== own.path) return true;
   const [one, other] = [domain, own.domain].map(domainOf);

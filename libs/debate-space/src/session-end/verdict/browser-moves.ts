@@ -1,19 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { cookiesSent, NOT_CHANGED, sessionLeftByOne } from './browser-cookies.js';
+import { NOT_CHANGED, sessionLeftByOne } from './browser-cookies.js';
 import type { SessionRequest } from './session-request.js';
 
 /** A session that a browser has, or no session; and whose it is, if that is known. */
 export interface BrowserSession {
   readonly sid: string | undefined;
   readonly uid: string | undefined;
-}
-
-/** How the session cookie carries the id, as in `s:<id>.<signature>`. */
-interface CookieFormat {
-  readonly name: string;
-  readonly prefix: string;
-  /** What follows the id, if anything does. */
-  readonly separator: string;
 }
 
 const MAX_REMEMBERED = 10_000;
@@ -26,7 +18,6 @@ const REMEMBER_MS = 60_000;
  */
 export class BrowserMoves {
   readonly #moves = new LRUCache<string, BrowserSession>({ max: MAX_REMEMBERED, ttl: REMEMBER_MS });
-  #format: CookieFormat | undefined;
 
   /** The session that a browser that sent this id has now; `undefined` while no answer has changed it. */
   after(sid: string): BrowserSession | undefined {
@@ -51,25 +42,5 @@ export class BrowserMoves {
     if (left === sid) this.#moves.delete(sid);
     else this.#moves.set(sid, { sid: left, uid: left === undefined ? undefined : uidOf(left) });
     return before;
-  }
-
-  /** The request has loaded this session: its cookies show how they carry an id. */
-  learn(sid: string, { cookieHeader }: SessionRequest): void {
-    if (this.#format || !cookieHeader?.includes(encodeURIComponent(sid))) return;
-    for (const [name, value = ''] of Object.entries(cookiesSent(cookieHeader))) {
-      const at = value.indexOf(sid);
-      if (at < 0) continue;
-      this.#format = { name, prefix: value.slice(0, at), separator: value.charAt(at + sid.length) };
-    }
-  }
-
-  /** The id that the browser has sent, of a request that may not have loaded that session: it may have ended before. */
-  sentBy({ cookieHeader }: SessionRequest): string | undefined {
-    if (!this.#format || !cookieHeader?.includes(this.#format.name)) return undefined;
-    const { name, prefix, separator } = this.#format;
-    const value = cookiesSent(cookieHeader)[name];
-    if (!value?.startsWith(prefix)) return undefined;
-    const end = separator === '' ? -1 : value.lastIndexOf(separator);
-    return value.slice(prefix.length, end < 0 ? undefined : end);
   }
 }

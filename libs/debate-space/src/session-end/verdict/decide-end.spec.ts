@@ -26,7 +26,7 @@ class Leaving {
   }
   onClose(listener: CloseListener): boolean {
     this.#listener = () => {
-      listener.closed();
+      listener.closed(this as never);
     };
     return true;
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, ServerResponse, type Server } from 'node:http';
+import { Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { Containment } from '../../async/containment.js';
 import { sessionRequest, type SessionRequest } from './session-request.js';
@@ -70,4 +71,15 @@ describe('a request over a connection that is no socket', () => {
     expect(seen.closedAt).toBe(closedAt);
     expect(seen.isAnswered).toBe(true);
   });
+});
+
+it('a request whose adapter has given it a connection that is no stream is closed once its response has ended', () => {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  const nothing = (): undefined => undefined;
+  const calls = { on: nothing, removeListener: nothing, cork: nothing, uncork: nothing, write: () => true };
+  response.assignSocket({ ...calls, _writableState: {}, writable: true } as never);
+  const seen = sessionRequest({ res: response });
+  expect(seen?.isClosed).toBe(false);
+  response.end('done');
+  expect(seen?.isClosed).toBe(true);
 });

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Containment } from '../../async/containment.js';
 import { isObject } from '../is-object.js';
+import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 
 const OBSERVED = Symbol('the request as the plugin sees it');
 /**
@@ -29,11 +30,11 @@ interface NativeRequest {
 /** Hears of the end of a request. */
 export interface CloseListener {
   readonly containment: Containment;
-  closed(): void;
+  closed(request: SessionRequest): void;
 }
 
 /** A request as far as its session goes. */
-export class SessionRequest {
+export class SessionRequest implements CookieChanges {
   /** The platform's own request. */
   readonly native: NativeRequest;
   /** Kept from when the request was first seen: engine.io, for one, sets `req.res` to null. */
@@ -47,6 +48,9 @@ export class SessionRequest {
   readonly since = performance.now();
   /** Whether the client left before the head of a response, with its cookies, could. */
   #unanswered = false;
+  /** Whether it has had a session of a store that is watched. */
+  hasLoaded = false;
+  #cookieChanges: CookieChanges | undefined;
   /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
   closedAt = -Infinity;
   #listeners: CloseListener[] | undefined;
@@ -93,10 +97,13 @@ export class SessionRequest {
     return true;
   }
 
-  /** Listens for the end of the request: once, however many want to know. */
-  listen(): void {
-    if (this.#listeners) return;
-    this.#listeners = [];
+  /** Listens for the end of the request, which is open: once, however many want to know. */
+  listen(listener?: CloseListener): void {
+    if (this.#listeners) {
+      if (listener) this.#listeners.push(listener);
+      return;
+    }
+    this.#listeners = listener ? [listener] : [];
     const closed = (): void => {
       const listeners = this.#listeners ?? [];
       this.#listeners = undefined; // the second of the two events has none
@@ -105,7 +112,7 @@ export class SessionRequest {
       });
       for (const listener of listeners)
         listener.containment.run('response close', () => {
-          listener.closed();
+          listener.closed(this);
         });
     };
     const emitter: EventEmitter = this.#connection ?? this.res;
@@ -115,7 +122,9 @@ export class SessionRequest {
 
   get isClosed(): boolean {
     if (this.isUpgrade) return this.#connection?.destroyed ?? true;
-    return isClosed(this.res) || (!this.#hasConnection && this.res.writableFinished);
+    return (
+      isClosed(this.res) || (!this.#hasConnection && (this.closedAt !== -Infinity || isFlushed(this.res)))
+    );
   }
 
   /** Closed after the handler had ended the response: nothing of the host runs for it any more. */
@@ -138,9 +147,22 @@ export class SessionRequest {
     return this.session === undefined || this.session === null;
   }
 
-  /** The `Set-Cookie` headers of the response. */
   get setCookies(): readonly string[] {
-    return listOf(this.res.getHeader('set-cookie'));
+    return this.#sentChanges.setCookies;
+  }
+
+  get clearsCookies(): boolean {
+    return this.#sentChanges.clearsCookies;
+  }
+
+  get #sentChanges(): CookieChanges {
+    return this.#cookieChanges ?? this.#readChanges();
+  }
+
+  #readChanges(): CookieChanges {
+    const changes = cookieChangesOf(this.res);
+    if (this.res.headersSent) this.#cookieChanges = changes; // final from now on
+    return changes;
   }
 
   #noteClosed(): void {
@@ -177,14 +199,17 @@ export function ownerOf(session: Owned | null | undefined): SessionRequest | und
   return sessionRequest(session?.req) ?? session?.[OWNER];
 }
 
-const NONE: readonly string[] = [];
+function isFlushed(response: ServerResponse): boolean {
+  if (response.writableFinished || !hasStubConnection(response)) return response.writableFinished;
+  return Reflect.get(response, 'finished'); // unlike `writableEnded`, not while the answer is held
+}
 
-export type Header = number | string | readonly string[] | undefined;
-
-/** A header that may be there several times. */
-export function listOf(header: Header): readonly string[] {
-  if (header === undefined) return NONE;
-  return typeof header === 'object' ? header.map(String) : [String(header)];
+/**
+ * Whether an adapter has given the response a connection that is no stream, such as @codegenie/serverless-express. Then
+ * `writableFinished` is never true, and the adapter takes a response with `writableEnded` for complete.
+ */
+export function hasStubConnection({ socket }: { readonly socket?: unknown }): boolean {
+  return isObject(socket) && !('writableLength' in socket);
 }
 
 /** Also of HTTP/2, whose responses have no `closed`. */
