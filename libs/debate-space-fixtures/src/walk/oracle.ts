@@ -33,6 +33,8 @@ export interface Visit {
   readonly had: string | undefined;
   readonly loggedInAt: number | undefined;
   readonly answeredAt: number | undefined;
+  /** Whether its client went away before the handler acted. */
+  readonly isGone: boolean;
 }
 
 export interface Happening {
@@ -110,6 +112,8 @@ export class Oracle {
     // Rule 5: once per uid and request. A job has none: each session counts. Each request of a pair has a session of its own.
     const reports = (kind === 'request' ? Math.min(1, ended) : ended) + (expiry ? ranOut : 0);
     const due: Due = { must: reports, may: 0 };
+    // docs/sessions.md, edge cases: without a client there is no answer at which its ends could be judged together.
+    if (kind === 'request' && happening.visits.some(({ isGone }) => isGone)) due.may = Math.max(0, ended - 1);
     if (isLast) due.must = live === 0 ? Math.min(1, reports) : 0;
     if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
     this.#allowForStrays(uid, happening, due, { isLast, live });

@@ -27,11 +27,12 @@ export function onExpressRequest(app: ExpressApp, listener: PlatformListener): (
       const seen = observe(request, response);
       // A browser that is logged in has a cookie. To listen now costs less than when Express has prepared the response,
       // and a gate behind the session middleware's own `end` sees what that saves last.
-      if (request.headers.cookie !== undefined || listener.countsAll) {
+      const mayLogIn = listener.mayLogIn(request.method);
+      if (request.headers.cookie !== undefined || mayLogIn) {
         if (listener.hasStores) seen.listen(listener.onClosed);
         installGate(response);
       }
-      listener.opened(seen);
+      if (mayLogIn) listener.opened(seen);
       listener.requested(request, response, request);
       // The session middleware of a parent app has run before, so that no setter of this app saw the store.
       const { sessionStore } = request as { sessionStore?: unknown };

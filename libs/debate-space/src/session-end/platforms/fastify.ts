@@ -62,7 +62,7 @@ function addListeners(fastify: FastifyLike): Set<PlatformListener> {
         if (mayLeave) watched.listen(listener.onClosed);
         if (!sessionStore) return;
         request[WATCHED] = watched;
-        listener.opened(watched);
+        if (listener.mayLogIn(request.raw.method)) listener.opened(watched);
       });
     const [first] = listeners;
     if (request[WATCHED] && first)

@@ -39,14 +39,13 @@ export class PlatformListener {
     else if (stores.size === 0) this.#lookForSession(response, native);
   }
 
-  /** Whether requests without a cookie count: each may log a user in. */
-  get countsAll(): boolean {
-    return this.#detector.openRequests !== undefined;
+  /** Whether a request may log a user in, although it has no session yet. */
+  mayLogIn(method: string | undefined): boolean {
+    return this.#detector.openRequests.counts(method);
   }
 
-  /** A request has come that may have a session. */
   opened(request: SessionRequest): void {
-    this.#detector.openRequests?.add(request);
+    this.#detector.openRequests.add(request);
   }
 
   /** A request has brought this store along. @returns whether it was not watched before */

@@ -56,7 +56,7 @@ export class SessionEndDetector {
     const tasks = new PendingTasks();
     const find = this.#find.bind(this);
     const registryWriter = indexing && new RegistryWriter(indexing, { containment, recorder, tasks, find });
-    const openRequests = indexing?.lastOnly ? new OpenRequests(containment) : undefined;
+    const openRequests = new OpenRequests(containment, indexing?.lastOnly === true);
     const shared = { recorder, uid, graceMs, containment, warnings, registryWriter, openRequests };
     this.#context = { ...shared, tasks, waits: new OpenWaits() };
     this.containment = containment;
@@ -67,8 +67,8 @@ export class SessionEndDetector {
     this.#emit = emit;
   }
 
-  /** Every request that is under way, where that is needed. */
-  get openRequests(): OpenRequests | undefined {
+  /** The requests under way that may log a user in. */
+  get openRequests(): OpenRequests {
     return this.#context.openRequests;
   }
 

@@ -329,10 +329,10 @@ export class WatchedStore {
   /** Under `last` any request under way may have ended the session, and may log the user in before it is answered. */
   #suspectsOf({ uid, holders = [] }: PossibleEnd): Suspects {
     const { openRequests } = this.#context;
-    const all = openRequests
-      ? { requests: openRequests.unanswered(), areOfUser: false }
-      : this.#active.suspects(uid);
-    return { ...all, requests: all.requests.filter((request) => !holders.includes(request)) };
+    const own = openRequests.countsAll ? [] : this.#active.requestsOfUser(uid);
+    const areOfUser = own.length > 0;
+    const all = areOfUser ? own : [...openRequests.unanswered(), ...this.#active.unanswered()];
+    return { areOfUser, requests: all.filter((request) => !holders.includes(request)) };
   }
 }
 

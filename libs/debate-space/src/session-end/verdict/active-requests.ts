@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache';
 import type { Containment } from '../../async/containment.js';
 import { BrowserMoves } from './browser-moves.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
-import type { Suspects } from './suspected-ends.js';
 
 interface ActiveSession {
   /** Absent when the session has no user any more, or no request. */
@@ -132,13 +131,21 @@ export class ActiveRequests {
     request.onClose({ containment: this.#containment, closed });
   }
 
-  /** The requests that may have ended a session of this user: those of the user, or else of anybody who is logged in. */
-  suspects(uid: string): Suspects {
-    const holders = [...this.#sessions.values()].flatMap((session) => session.holders);
-    const unanswered = holders.filter(({ request }) => !request.isCommitted);
-    const own = unanswered.filter((holder) => holder.uid === uid);
-    const requests = (own.length > 0 ? own : unanswered).map(({ request }) => request);
-    return { requests, areOfUser: own.length > 0 };
+  /** The requests of this user that are not answered. */
+  requestsOfUser(uid: string): readonly SessionRequest[] {
+    return this.#unanswered((holder) => holder.uid === uid);
+  }
+
+  unanswered(): readonly SessionRequest[] {
+    return this.#unanswered(() => true);
+  }
+
+  #unanswered(isWanted: (holder: Holder) => boolean): readonly SessionRequest[] {
+    const requests: SessionRequest[] = [];
+    for (const { holders } of this.#sessions.values())
+      for (const holder of holders)
+        if (isWanted(holder) && !holder.request.isCommitted) requests.push(holder.request);
+    return requests;
   }
 
   /** The response of a request of this session is closed. @param uid `undefined` when the session has no user any more */

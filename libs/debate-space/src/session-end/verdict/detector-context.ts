@@ -18,8 +18,7 @@ export interface DetectorContext {
   readonly tasks: PendingTasks;
   /** Closed when the app shuts down: nothing is waited for any more. */
   readonly waits: OpenWaits;
-  /** Under the policy `last`: every request that is under way may log a user in. */
-  readonly openRequests: OpenRequests | undefined;
+  readonly openRequests: OpenRequests;
   /** For options that need to know every live session. */
   readonly registryWriter: EndedSessions | undefined;
 }

@@ -1,13 +1,22 @@
 import type { Containment } from '../../async/containment.js';
 import type { SessionRequest } from './session-request.js';
 
-/** The requests of an app that are under way, with a session or without one. */
+const READING: readonly (string | undefined)[] = ['GET', 'HEAD', 'OPTIONS'];
+
+/** The requests under way that may log a user in, with a session or without one. */
 export class OpenRequests {
+  /** Whether those that only read count, too: a login at an identity provider comes back by `GET`. */
+  readonly countsAll: boolean;
   readonly #containment: Containment;
   readonly #open = new Set<SessionRequest>();
 
-  constructor(containment: Containment) {
+  constructor(containment: Containment, countsAll: boolean) {
     this.#containment = containment;
+    this.countsAll = countsAll;
+  }
+
+  counts(method: string | undefined): boolean {
+    return this.countsAll || !READING.includes(method);
   }
 
   add(request: SessionRequest): void {
