@@ -177,14 +177,15 @@ export class Oracle {
    */
   #allowForStrays(
     uid: string,
-    { kind, before, after }: Happening,
+    { kind, visits, before, after }: Happening,
     due: Due,
     { isLast, live }: { readonly isLast: boolean; readonly live: number },
   ): void {
     const strays = this.#straysOf(uid, before);
     const removed = strays.filter((sid) => after.rows.get(sid) !== uid).length;
     if (!isLast) {
-      due.may += kind === 'request' ? Math.max(0, Math.min(1, removed) - due.must) : removed;
+      const isOne = kind === 'request' && !visits.some(({ isGone }) => isGone);
+      due.may += isOne ? Math.max(0, Math.min(1, removed) - due.must) : removed;
     } else if (live === 0 && strays.length + this.#straysOf(uid, after).length > 0) {
       due.may = Math.max(due.may + due.must, Math.min(1, removed));
       due.must = 0;
