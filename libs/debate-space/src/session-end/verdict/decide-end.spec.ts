@@ -63,6 +63,28 @@ it('the session of a user that another request renews while the store is read fo
   expect(await verdict).toBe(false);
 });
 
+it('the session of a browser that goes on with another one has not ended when that one ends, too', async () => {
+  const renewing = new Leaving('s2', ['sid=s2']);
+  renewing.close();
+  const reads: string[] = [];
+  // By the second time, the new session has ended as well, and is reported for itself.
+  const user = (sid: string): string | undefined =>
+    reads.push(sid) === 1 && sid === 's2' ? 'alice' : undefined;
+  const context: DecisionContext = {
+    graceMs: 1_000,
+    waits: new OpenWaits(),
+    containment: new Containment(() => undefined),
+    moves: new BrowserMoves(),
+    reader: { user, userNow: () => undefined },
+  };
+  const saysNothing = new ObservedCall();
+  saysNothing.end('silent');
+  const actors = new Set([renewing] as unknown as SessionRequest[]);
+  const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>() };
+  const saves = { savedBack: false, isKept: false };
+  expect(await hasEnded({ ...candidate, ...saves, calls: [saysNothing] }, context)).toBe(false);
+});
+
 describe('when the store cannot be asked after the answer', () => {
   const cases = [
     { what: 'a user whose request has renewed the session goes on', left: 's2', user: 'alice', ended: false },

@@ -157,6 +157,8 @@ async function isGone(
     if (ms > 0) await pause(ms);
     still = await stillLoggedIn();
     if (still === undefined) return true;
+    // The browser goes on with another session: what becomes of that is no matter of this end.
+    if (still !== sid) return false;
   }
   // Cut off by the shutdown: rather one logout too many.
   return still === sid && waits.isClosed && outcomes.includes(undefined);

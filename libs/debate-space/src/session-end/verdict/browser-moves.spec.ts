@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { BrowserMoves } from './browser-moves.js';
+import type { SessionRequest } from './session-request.js';
+
+/** A request that a browser has sent with the session s1, and that is answered. */
+const answered = (sessionID: string, setCookie?: string): SessionRequest =>
+  ({
+    native: { url: '/' },
+    sessionID,
+    cookieHeader: 'sid=s1',
+    isAnswered: true,
+    setCookies: setCookie === undefined ? [] : [setCookie],
+  }) as unknown as SessionRequest;
+
+const S1 = { sid: 's1', uid: 'alice' };
+const uidOf = (sid: string): string | undefined => (sid === 's2' ? 'alice' : undefined);
+
+describe('a browser that has sent two requests with one session', () => {
+  it('has the session of the answer that leaves last, and leaves the renewed one by it', () => {
+    const moves = new BrowserMoves();
+    expect(moves.answered(S1, answered('s2', 'sid=s2'), uidOf)).toEqual(S1);
+    expect(moves.after('s1')).toEqual({ sid: 's2', uid: 'alice' });
+    const left = moves.answered({ sid: 's1', uid: undefined }, answered('s3', 'sid=s3'), uidOf);
+    expect(left).toEqual({ sid: 's2', uid: 'alice' });
+    expect(moves.after('s1')).toEqual({ sid: 's3', uid: undefined });
+  });
+
+  it('leaves the renewed session when a rolling answer gives it the old one again', () => {
+    const moves = new BrowserMoves();
+    moves.answered(S1, answered('s2', 'sid=s2'), uidOf);
+    expect(moves.answered(S1, answered('s1', 'sid=s1'), uidOf)).toEqual({ sid: 's2', uid: 'alice' });
+    expect(moves.after('s1')).toBeUndefined();
+  });
+
+  it('keeps its session by an answer without that cookie', () => {
+    const moves = new BrowserMoves();
+    moves.answered(S1, answered('s2', 'sid=s2'), uidOf);
+    expect(moves.answered(S1, answered('s1'), uidOf)).toBeUndefined();
+    expect(moves.answered(S1, answered('s1', 'theme=dark'), uidOf)).toBeUndefined();
+    expect(moves.after('s1')).toEqual({ sid: 's2', uid: 'alice' });
+  });
+
+  it('has no session when its cookie is cleared', () => {
+    const moves = new BrowserMoves();
+    expect(moves.answered(S1, answered('s1', 'sid=; Max-Age=0'), uidOf)).toEqual(S1);
+    expect(moves.after('s1')).toEqual({ sid: undefined, uid: undefined });
+    expect(moves.answered(S1, answered('s1', 'sid=; Max-Age=0'), uidOf)).toBeUndefined();
+  });
+});
