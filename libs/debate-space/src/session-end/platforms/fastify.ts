@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { cookieChangesOfReply, type CookieChanges, type Header } from '../verdict/cookie-changes.js';
 import { SessionRequest } from '../verdict/session-request.js';
 import type { PlatformListener } from './platform-listener.js';
 
@@ -29,6 +30,7 @@ interface FastifyRequest {
 
 interface FastifyReply {
   readonly raw: ServerResponse;
+  getHeader(name: string): Header;
 }
 
 /**
@@ -58,7 +60,7 @@ function addListeners(fastify: FastifyLike): Set<PlatformListener> {
         // Also where there are no sessions: any route may clear the cookie.
         const mayLeave = cookie !== undefined && listener.mayKnow(cookie);
         if (!sessionStore && !mayLeave) return;
-        watched ??= new FastifySessionRequest(request, reply.raw, listeners);
+        watched ??= new FastifySessionRequest(request, reply, listeners);
         if (mayLeave) watched.listen(listener.onClosed);
         if (!sessionStore) return;
         request[WATCHED] = watched;
@@ -115,16 +117,22 @@ function reportSession(request: FastifyRequest): void {
 
 class FastifySessionRequest extends SessionRequest {
   declare readonly native: FastifyRequest;
+  readonly #reply: FastifyReply;
 
   constructor(
     request: FastifyRequest,
-    response: ServerResponse,
+    reply: FastifyReply,
     readonly listeners: ReadonlySet<PlatformListener>,
   ) {
-    super(request, response);
+    super(request, reply.raw);
+    this.#reply = reply;
   }
 
   override get sessionID(): string | undefined {
     return this.native.session?.sessionId;
+  }
+
+  protected override readCookieChanges(): CookieChanges {
+    return cookieChangesOfReply(this.#reply);
   }
 }

@@ -44,7 +44,7 @@ interface Patch {
   /** The store's own method of a name as it is now: others may patch the store or its class later. */
   readonly original: (name: string) => unknown;
   /** The originals behind all layers: put together when a layer comes or goes, not on each call. */
-  readonly composed: Map<StoreMethodName, PassOn>;
+  readonly composed: Map<StoreMethodName, { call: PassOn }>;
   readonly undo: () => void;
 }
 
@@ -81,13 +81,13 @@ function patchOf(store: object): Patch | undefined {
 }
 
 function compose({ layers, original, composed }: Patch): void {
-  for (const name of composed.keys()) {
+  for (const [name, behindAll] of composed) {
     const own: PassOn = (self, args) => Reflect.apply(original(name) as StoreMethod, self, args);
     const behind =
       (next: PassOn, layer: StoreLayer): PassOn =>
       (self, args) =>
         layer(name, next, self, args);
-    composed.set(name, [...layers].reduce(behind, own));
+    behindAll.call = [...layers].reduce(behind, own);
   }
 }
 
@@ -118,18 +118,21 @@ function install(store: object): Patch {
       const method = original(name);
       if (typeof method !== 'function') continue;
       const before = own.get(name);
+      const call: PassOn = (self, args) => Reflect.apply(original(name) as StoreMethod, self, args);
+      const behindAll = { call }; // until there is a layer
+      composed.set(name, behindAll);
       const value: StoreMethod = function (...args) {
         // Whoever has our prototype is this store, also behind a Proxy; one that is derived from it has sessions of its own.
         // A method of the instance may be a function of a closure, and need no `this`.
         const isOfStore =
           this === store ||
           (isObject(this) ? Reflect.getPrototypeOf(this) === between : before !== undefined);
-        const behind = isOfStore ? composed.get(name) : undefined;
-        return behind ? behind(this, args) : Reflect.apply(original(name) as StoreMethod, this, args);
+        return isOfStore
+          ? behindAll.call(this, args)
+          : Reflect.apply(original(name) as StoreMethod, this, args);
       };
       for (const key of ['name', 'length'])
         Object.defineProperty(value, key, { value: Reflect.get(method, key), configurable: true });
-      composed.set(name, (self, args) => Reflect.apply(original(name) as StoreMethod, self, args)); // until there is a layer
       part = `method ${name}`;
       const enumerable = enumerables.has(name);
       Object.defineProperty(before ? store : between, name, { ...REPLACEABLE, value, enumerable });

@@ -71,7 +71,7 @@ export class ActiveRequests {
   /** Whether the session of a request is known to have no user, when it has no uid here. */
   knows(request: SessionRequest): boolean {
     if (!request.isClosed) return true;
-    return !request.isFinished && performance.now() - request.closedAt < ABORTED_MS;
+    return !request.isFinished && Date.now() - request.closedAt < ABORTED_MS;
   }
 
   /** The user that one of these requests had loaded the session with, though another request has ended it since. */
@@ -150,7 +150,9 @@ export class ActiveRequests {
 
   /** The response of a request of this session is closed. @param uid `undefined` when the session has no user any more */
   closed(sid: string, uid: string | undefined, request: SessionRequest): void {
-    if (uid !== undefined && !request.isFinished) this.#aborted.set(sid, uid);
+    const isFinished = request.isUpgrade || request.res.writableEnded;
+    if (uid !== undefined && !isFinished) this.#aborted.set(sid, uid);
+    if (request.setCookies.length === 0 && !request.clearsCookies) return; // most requests
     const left = this.moves.answered({ sid, uid }, request, (other) => this.#sessions.get(other)?.uid);
     if (left?.sid !== undefined && left.uid !== undefined) this.#onAbandoned(left.sid, left.uid, request);
   }

@@ -39,8 +39,7 @@ export class BrowserMoves {
     if (left === NOT_CHANGED) return undefined;
     const before = this.after(sid) ?? { sid, uid };
     if (left === before.sid) return undefined;
-    if (left === sid) this.#moves.delete(sid);
-    else this.#moves.set(sid, { sid: left, uid: left === undefined ? undefined : uidOf(left) });
+    this.#moves.set(sid, { sid: left, uid: left === undefined ? undefined : uidOf(left) });
     return before;
   }
 }

@@ -49,7 +49,7 @@ const SLICE = 100;
 export class EndTracker {
   readonly #context: TrackerContext;
   readonly #undecided = new Map<string, UndecidedEnd>();
-  /** When those ended that have, by `performance.now()`: another request may still believe that one has a user. */
+  /** When those ended that have, by `Date.now()`: another request may still believe that one has a user. */
   readonly #ended = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   readonly #suspected: SuspectedEnds<UndecidedEnd>;
   /** Ends that no request takes part in. A job may end thousands of sessions at once. */
@@ -218,10 +218,12 @@ export class EndTracker {
     if (sid !== undefined) {
       const key = keyOf(sid, uid);
       this.#undecided.delete(key);
-      this.#ended.set(key, performance.now());
+      this.#ended.set(key, Date.now());
     }
+    // That a browser has left its session is seen when the report of its request may have been made.
+    const since = end.reason === 'abandoned' ? 0 : end.at;
     const record = (): MaybePromise<unknown> =>
-      causes.length > 0 ? recorder.record(end, causes) : recorder.recordWithOthers(end);
+      causes.length > 0 ? recorder.record(end, causes, since) : recorder.recordWithOthers(end);
     if (sid === undefined || !registryWriter) return record();
     // A process that dies before the end is reported leaves it to the sweep.
     const reported = (): MaybePromise<unknown> => registryWriter.reported(sid, uid);

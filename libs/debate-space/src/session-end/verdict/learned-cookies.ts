@@ -23,7 +23,7 @@ export interface LeftSession {
 }
 
 /** One request in so many is looked at once a cookie is known: a host may have another. */
-const LOOK_AGAIN = 100;
+const LOOK_AGAIN = 1_000;
 const MAX_COOKIES = 8;
 
 /**

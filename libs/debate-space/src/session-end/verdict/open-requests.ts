@@ -1,8 +1,6 @@
 import type { Containment } from '../../async/containment.js';
 import type { SessionRequest } from './session-request.js';
 
-const READING: readonly (string | undefined)[] = ['GET', 'HEAD', 'OPTIONS'];
-
 /** The requests under way that may log a user in, with a session or without one. */
 export class OpenRequests {
   /** Whether those that only read count, too: a login at an identity provider comes back by `GET`. */
@@ -16,7 +14,7 @@ export class OpenRequests {
   }
 
   counts(method: string | undefined): boolean {
-    return this.countsAll || !READING.includes(method);
+    return this.countsAll || (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS');
   }
 
   add(request: SessionRequest): void {

@@ -44,14 +44,14 @@ export class SessionRequest implements CookieChanges {
    * connection, and no cookie of it reaches the browser.
    */
   readonly isUpgrade: boolean;
-  /** When it was first seen, by `performance.now()`. */
-  readonly since = performance.now();
+  /** When it was first seen, by `Date.now()`, which costs a request less than `performance.now()`. */
+  readonly since = Date.now();
   /** Whether the client left before the head of a response, with its cookies, could. */
   #unanswered = false;
   /** Whether it has had a session of a store that is watched. */
   hasLoaded = false;
   #cookieChanges: CookieChanges | undefined;
-  /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
+  /** When it was closed, by `Date.now()`; earlier than any other when it is still open, such as a stream. */
   closedAt = -Infinity;
   #listeners: CloseListener[] | undefined;
   readonly #connection: Socket | null | undefined;
@@ -159,14 +159,19 @@ export class SessionRequest implements CookieChanges {
     return this.#cookieChanges ?? this.#readChanges();
   }
 
+  /** What the answer changes, as far as it is known by now. */
+  protected readCookieChanges(): CookieChanges {
+    return cookieChangesOf(this.res);
+  }
+
   #readChanges(): CookieChanges {
-    const changes = cookieChangesOf(this.res);
+    const changes = this.readCookieChanges();
     if (this.res.headersSent) this.#cookieChanges = changes; // final from now on
     return changes;
   }
 
   #noteClosed(): void {
-    this.closedAt = performance.now();
+    this.closedAt = Date.now();
     if (!this.res.headersSent) this.#unanswered = true;
   }
 }
