@@ -14,6 +14,8 @@ const REQUESTS = 5_000; // of a round
 const WARM_UP = 20_000;
 const CONNECTIONS = 8;
 const MAX_OWN_PERCENT = 4;
+/** One process and another differ by half a percent, as they are compiled: the median of so many counts. */
+const GUARDED_PROCESSES = 3;
 
 const platforms: readonly { readonly platform: Platform; readonly stack: string }[] = [
   { platform: 'express', stack: 'Express, express-session, MemoryStore' },
@@ -122,23 +124,27 @@ async function reportProfile(
   { name, cookieFor }: Scenario,
   guard: boolean,
 ): Promise<void> {
-  const { child, url } = await start('./host.ts', ['with', platform]);
-  const cookie = await cookieFor(url);
-  await load(url, cookie, WARM_UP);
-  const before = await cpuOf(child);
-  await ask(child, 'profile');
-  const requests = 6 * REQUESTS;
-  await load(url, cookie, requests);
-  const { own, ownAndCalled, samples, functions } = (await ask(child, 'profiled')) as OwnShare;
-  const cpu = ((await cpuOf(child)) - before) / requests;
-  await kill(child);
-  console.log(
-    `  ${name}: own frames ${own.toFixed(2)} % of ${samples} samples, about ${((cpu * own) / 100).toFixed(2)} µs a request; ` +
-      `with what they call of Node.js ${ownAndCalled.toFixed(2)} %`,
-  );
-  if (!guard)
-    for (const [its, share] of functions) console.log(`    ${share.toFixed(2).padStart(5)} %  ${its}`);
-  if (guard && own >= MAX_OWN_PERCENT) {
+  const shares: number[] = [];
+  for (let n = 0; n < (guard ? GUARDED_PROCESSES : 1); n += 1) {
+    const { child, url } = await start('./host.ts', ['with', platform]);
+    const cookie = await cookieFor(url);
+    await load(url, cookie, WARM_UP);
+    const before = await cpuOf(child);
+    await ask(child, 'profile');
+    const requests = 6 * REQUESTS;
+    await load(url, cookie, requests);
+    const { own, ownAndCalled, samples, functions } = (await ask(child, 'profiled')) as OwnShare;
+    const cpu = ((await cpuOf(child)) - before) / requests;
+    await kill(child);
+    shares.push(own);
+    console.log(
+      `  ${name}: own frames ${own.toFixed(2)} % of ${samples} samples, about ${((cpu * own) / 100).toFixed(2)} µs a request; ` +
+        `with what they call of Node.js ${ownAndCalled.toFixed(2)} %`,
+    );
+    if (!guard)
+      for (const [its, share] of functions) console.log(`    ${share.toFixed(2).padStart(5)} %  ${its}`);
+  }
+  if (guard && median(shares) >= MAX_OWN_PERCENT) {
     console.error(
       `hint: \`npm run bench -- session --profile\` shows what takes ${MAX_OWN_PERCENT} % of a request or more`,
     );

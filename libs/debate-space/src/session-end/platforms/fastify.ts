@@ -6,6 +6,7 @@ import type { PlatformListener } from './platform-listener.js';
 const LISTENERS = Symbol('listeners for sessions');
 const HAS_SETTER = Symbol('whether assignments of the session are heard on such requests');
 const SESSION = Symbol('session');
+const IS_HIJACKED = Symbol('whether a handler has taken the reply over');
 const WATCHED = Symbol('the request, for those who hear of its session');
 
 /** As much of Fastify as is needed here; it is an optional peer. */
@@ -29,6 +30,7 @@ interface FastifyRequest {
 }
 
 interface FastifyReply {
+  [IS_HIJACKED]?: boolean;
   readonly raw: ServerResponse;
   getHeader(name: string): Header;
 }
@@ -60,6 +62,7 @@ function addListeners(fastify: FastifyLike): Set<PlatformListener> {
         // Also where there are no sessions: any route may clear the cookie.
         const mayLeave = cookie !== undefined && listener.mayKnow(cookie);
         if (!sessionStore && !mayLeave) return;
+        if (reply[IS_HIJACKED] === undefined) watchHijack(Object.getPrototypeOf(reply) as FastifyReply);
         watched ??= new FastifySessionRequest(request, reply, listeners);
         if (mayLeave) watched.listen(listener.onClosed);
         if (!sessionStore) return;
@@ -74,6 +77,17 @@ function addListeners(fastify: FastifyLike): Set<PlatformListener> {
     done();
   });
   return listeners;
+}
+
+/** Fastify does not send the headers of a reply that a handler takes over. On the prototype, as {@link defineSetter}. */
+function watchHijack(prototype: FastifyReply): void {
+  const original = Reflect.get(prototype, 'hijack') as (this: FastifyReply) => unknown;
+  const hijack = function hijack(this: FastifyReply): unknown {
+    this[IS_HIJACKED] = true;
+    return original.call(this);
+  };
+  Object.defineProperty(prototype, IS_HIJACKED, { value: false, writable: true, configurable: true });
+  Object.defineProperty(prototype, 'hijack', { value: hijack, writable: true, configurable: true });
 }
 
 function watchSession(request: FastifyRequest): void {
@@ -133,6 +147,6 @@ class FastifySessionRequest extends SessionRequest {
   }
 
   protected override readCookieChanges(): CookieChanges {
-    return cookieChangesOfReply(this.#reply);
+    return this.#reply[IS_HIJACKED] ? super.readCookieChanges() : cookieChangesOfReply(this.#reply);
   }
 }
