@@ -17,6 +17,7 @@ const EXCEPTIONS = {
   'session-end/stores/call-queue.ts setTimeout': 'start() rejects the promise of the call',
   'session-end/platforms/fastify.ts defineProperty': 'reportSession() contains each listener',
   'async/open-waits.ts setTimeout': 'only settles a promise',
+  'session-end/cookies/cookie-sessions.ts setTimeout': 'only forgets a departure',
   'session-end/stores/session-reader.ts setTimeout': 'only settles a promise',
   'session-end/verdict/answer-gate.ts defineProperty': 'puts back the own descriptor of the response',
   'session-end/stores/patch-store.ts defineProperty': 'puts back the own descriptor of the store',

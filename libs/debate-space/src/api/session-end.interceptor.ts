@@ -107,8 +107,7 @@ export class SessionEndInterceptor implements NestInterceptor {
       this.#moduleRef.get(getDebateSpaceToken(name, EndRecorder), { strict: false });
     const recorder = this.#containment.run('is DebateSpaceModule imported, with this name?', find, undefined);
     if (!recorder) return undefined;
-    // Once per request, though GraphQL calls the handlers of several mutations one after another.
-    return () => recorder.record({ uid: user, reason: 'explicit', at: performance.now() }, marks, 0);
+    return () => recorder.record({ uid: user, reason: 'explicit', at: performance.now() }, marks);
   }
 
   /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */

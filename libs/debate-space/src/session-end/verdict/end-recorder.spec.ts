@@ -28,7 +28,8 @@ describe('the end of a session', () => {
     const ends = ['alice', 'alice', 'bob'].map((uid) => endOf(uid));
     for (const end of ends) await recorder.record(end, [response]);
     expect(await outbox.counts()).toEqual({ pending: 2, parked: 0 });
-    await recorder.record(endOf('alice', performance.now() + 1), [response]);
+    const next = endOf('alice', performance.now() + 1);
+    await recorder.record(next, [response], next.at);
     expect(await outbox.counts()).toEqual({ pending: 3, parked: 0 });
   });
 

@@ -59,11 +59,11 @@ export class EndRecorder {
   }
 
   /**
-   * Stores the logout, unless one of these causes – responses, most often – was reported for this user since the end.
-   * @param since when the end began, by `performance.now()`
+   * Stores the logout, unless one of these causes – responses, most often – was reported for this user.
+   * @param since earlier reports do not count, by `performance.now()`: a socket is one request, and may end several sessions
    * @returns resolves when it is stored; a promise only when the storage needs one
    */
-  record(end: SessionEnd, causes: readonly unknown[], since = end.at): MaybePromise<unknown> {
+  record(end: SessionEnd, causes: readonly unknown[], since = 0): MaybePromise<unknown> {
     if (!this.#isFirstReport(end.uid, since, causes.filter(isObject))) return undefined;
     const entry = this.#entryOf(end);
     return entry && this.#contained(() => this.#queue.add([entry]));
