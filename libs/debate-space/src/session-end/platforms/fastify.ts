@@ -53,14 +53,13 @@ function addListeners(fastify: FastifyLike): Set<PlatformListener> {
   const listeners = new Set<PlatformListener>();
   fastify.addHook('onRequest', (request, reply, done) => {
     let watched: FastifySessionRequest | undefined;
-    const { cookie } = request.raw.headers;
     for (const listener of listeners)
       listener.containment.run('fastify onRequest', () => {
         listener.requested(request.raw, reply.raw, request);
         const { sessionStore } = request; // may be an accessor of the host
         if (sessionStore) listener.found(sessionStore);
         // Also where there are no sessions: any route may clear the cookie.
-        const mayLeave = cookie !== undefined && listener.mayKnow(cookie);
+        const mayLeave = listener.hasStores && listener.mayKnow(request.raw.headers.cookie ?? '');
         if (!sessionStore && !mayLeave) return;
         if (reply[IS_HIJACKED] === undefined) watchHijack(Object.getPrototypeOf(reply) as FastifyReply);
         watched ??= new FastifySessionRequest(request, reply, listeners);

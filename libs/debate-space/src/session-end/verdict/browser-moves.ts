@@ -39,7 +39,8 @@ export class BrowserMoves {
     if (left === NOT_CHANGED) return undefined;
     const before = this.after(sid) ?? { sid, uid };
     if (left === before.sid) return undefined;
-    this.#moves.set(sid, { sid: left, uid: left === undefined ? undefined : uidOf(left) });
+    if (left === sid) this.#moves.delete(sid);
+    else this.#moves.set(sid, { sid: left, uid: left === undefined ? undefined : uidOf(left) });
     return before;
   }
 }

@@ -140,8 +140,10 @@ async function isGone(
   const isUnsure = outcomes.some((outcome) => outcome === undefined || outcome === 'silent');
   /** The session by which the browser still gets this user. */
   const stillLoggedIn = async (): Promise<string | undefined> => {
-    const moved = sid === undefined ? undefined : moves.after(sid);
-    const sids = new Set(requests.length > 0 ? [moved ? moved.sid : sessionLeftBy(requests, sid)] : []);
+    const own = sessionLeftBy(requests, sid);
+    // Where these have left the browser as it was, another one may have renewed its session.
+    const moved = sid !== undefined && own === sid ? moves.after(sid) : undefined;
+    const sids = new Set(requests.length > 0 ? [moved ? moved.sid : own] : []);
     if (isUnsure) sids.add(sid);
     if (end.savedBack) sids.delete(sid);
     for (const left of sids) {

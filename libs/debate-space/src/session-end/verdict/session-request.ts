@@ -51,7 +51,7 @@ export class SessionRequest implements CookieChanges {
   /** Whether it has had a session of a store that is watched. */
   hasLoaded = false;
   #cookieChanges: CookieChanges | undefined;
-  /** When it was closed, by `Date.now()`; earlier than any other when it is still open, such as a stream. */
+  /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
   closedAt = -Infinity;
   #listeners: CloseListener[] | undefined;
   readonly #connection: Socket | null | undefined;
@@ -171,7 +171,7 @@ export class SessionRequest implements CookieChanges {
   }
 
   #noteClosed(): void {
-    this.closedAt = Date.now();
+    this.closedAt = performance.now();
     if (!this.res.headersSent) this.#unanswered = true;
   }
 }
