@@ -13,7 +13,10 @@ import { EndTracker } from './end-tracker.js';
 import { OpenWaits } from '../../async/open-waits.js';
 import { PendingTasks } from '../../async/pending-tasks.js';
 
-function trackerOf(stored: ReadonlyMap<string, string>): {
+function trackerOf(
+  stored: ReadonlyMap<string, string>,
+  more: Partial<DetectorContext> = {},
+): {
   readonly ends: EndTracker;
   readonly tasks: PendingTasks;
   readonly ended: string[];
@@ -27,7 +30,7 @@ function trackerOf(stored: ReadonlyMap<string, string>): {
   const tasks = new PendingTasks();
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
   const containment = new Containment(emit);
-  const context = { recorder, graceMs: 10, waits, containment, tasks } as unknown as DetectorContext;
+  const context = { recorder, graceMs: 10, waits, containment, tasks, ...more } as unknown as DetectorContext;
   const reader = { user, userNow: ({ session }: SessionRequest) => session as string | undefined };
   const moves = new BrowserMoves();
   return { ends: new EndTracker({ ...context, reader, moves }), tasks, ended };
@@ -103,6 +106,29 @@ describe('the ends of sessions', () => {
       jest.useRealTimers();
     });
   });
+
+  const suspects = [
+    { name: 'logs the user in, whose new session is not saved yet', sessionID: 's2', ended: [] },
+    { name: 'only has the session that has ended', sessionID: 's1', ended: ['alice'] },
+  ];
+  it.each(suspects)(
+    "are reported for $ended under 'last' by a request that $name",
+    async ({ sessionID, ended: expected }) => {
+      const registryWriter = {
+        lastOnly: true,
+        ended: () => Promise.resolve({ isFirst: true, isLast: true }),
+        reported: () => Promise.resolve(),
+      } as unknown as DetectorContext['registryWriter'];
+      const { ends, tasks, ended } = trackerOf(new Map(), { registryWriter });
+      const res = new ServerResponse(new IncomingMessage(new Socket()));
+      const request = { res, session: 'alice', sessionID, onClose: () => true } as unknown as SessionRequest;
+      const end = { sid: 's1', uid: 'alice', reason: 'destroyed', call: done() } as const;
+      ends.begin(end, { requests: [request], areOfUser: false });
+      res.end();
+      await tasks.onIdle();
+      expect(ended).toEqual(expected);
+    },
+  );
 
   const failed = [
     { name: 'and left the session', stored: new Map([['s1', 'alice']]), ended: [] },
