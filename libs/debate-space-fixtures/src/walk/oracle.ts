@@ -51,7 +51,9 @@ export interface Due {
 }
 
 /** How long a session lives after a handler has shortened it. */
-export const SHORT_MS = 1_000;
+export const SHORT_MS = 2_000;
+/** `Expires` of a cookie names a whole second: the browser forgets it up to a second before the session runs out. */
+const EARLY_MS = 1_000;
 /** `session.graceMs` is 500: answers that are further apart than half of it may be more than that apart for the plugin. */
 const APART_MS = 250;
 const LEAVING: readonly Act[] = [
@@ -105,7 +107,7 @@ export class Oracle {
     const live = after.browsers.filter((each) => each.uid === uid).length;
     // Without `rolling` the cookie runs out, however often the session is used.
     const hadTime = (browser: number): boolean =>
-      after.at - (this.#shortened.get(seen(before, browser).sid) ?? Infinity) > SHORT_MS / 2;
+      after.at - (this.#shortened.get(seen(before, browser).sid) ?? Infinity) > SHORT_MS - EARLY_MS;
     const ranOut = left.filter(hadTime).length;
     if (!expiry) this.#late.set(uid, (this.#late.get(uid) ?? 0) + ranOut);
     const ended = left.length - ranOut;
@@ -116,6 +118,9 @@ export class Oracle {
     if (kind === 'request' && happening.visits.some(({ isGone }) => isGone)) due.may = Math.max(0, ended - 1);
     if (isLast) due.must = live === 0 ? Math.min(1, reports) : 0;
     if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
+    // docs/sessions.md, edge cases: destroyed without waiting, and saved back by its own request.
+    else if (left.length === 0 && live > 0 && (!isLast || live === 1))
+      due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
     this.#allowForStrays(uid, happening, due, { isLast, live });
     return due;
   }
@@ -165,8 +170,13 @@ export class Oracle {
       // Allowance: a login that saves its old session back looks like a request that only saves it back.
       const isSameSession = renewing.every(({ acts }) => !acts.includes('regenerate'));
       if (isBetween || isSameSession || (isAcross && !isLast)) may();
-    } else if (!isKept && isAcross && leaving.length === 2 && !isLast && !this.#rules.expiry) {
-      due.may += 1; // docs/sessions.md, several instances: both report what they end at the same time
+    } else if (!isKept && isAcross) {
+      // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
+      if (leaving.length === 2 && !isLast && !this.#rules.expiry) due.may += 1;
+      if (leaving.length === 0 && renewing.length > 0) {
+        due.may += due.must;
+        due.must = 0;
+      }
     }
   }
 
@@ -208,6 +218,12 @@ export class Oracle {
 
 function seen(view: View, browser: number): Seen {
   return view.browsers[browser] ?? { uid: undefined, sid: '' };
+}
+
+/** Whether a request has destroyed the session of this user without waiting, and its browser still has it. */
+function isSavedBack(uid: string, { acts, browser }: Visit, { before, after }: Happening): boolean {
+  const { uid: user, sid } = seen(after, browser);
+  return user === uid && sid === seen(before, browser).sid && acts.includes('destroy without waiting');
 }
 
 /** Whether a request leaves this user's session. */
