@@ -122,6 +122,7 @@ export class Oracle {
     else if (left.length === 0 && live > 0 && (!isLast || live === 1))
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
     this.#allowForStrays(uid, happening, due, { isLast, live });
+    if (this.#rules.instances === 2 && !expiry) due.may += this.#removedAfterItsEnd(uid, happening);
     return due;
   }
 
@@ -200,6 +201,13 @@ export class Oracle {
       due.may = Math.max(due.may + due.must, Math.min(1, removed));
       due.must = 0;
     }
+  }
+
+  /** docs/sessions.md, edge cases: that a browser has left its session is known to the instance that answered it. */
+  #removedAfterItsEnd(uid: string, { before, after }: Happening): number {
+    return [...before.rows].filter(
+      ([sid, user]) => user === uid && this.#ended.has(sid) && !after.rows.has(sid),
+    ).length;
   }
 
   #straysOf(uid: string, { browsers, rows }: View): string[] {
