@@ -7,7 +7,8 @@ import { onNestsServer, type ExpressWiring } from 'debate-space-fixtures/express
 import { appOf, post, route, sessionsIn } from 'debate-space-fixtures/fastify-account.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
-import type { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { logIn, type SessionHost } from 'debate-space-fixtures/session-host.js';
+import { called } from 'debate-space-fixtures/session-jobs.js';
 
 const scene = scenario();
 const CLEARED = 'connect.sid=; Max-Age=0; Path=/';
@@ -108,6 +109,24 @@ it.each(['/act', '/before-sessions'])(
     const browser = await usedBrowser(host);
     await browser.post(path);
     expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await scene.logouts()).toEqual(['alice']);
+  },
+);
+
+it.each(['/act', '/before-sessions'])(
+  'a request that came with the id of a session that another one has renewed, and clears the cookie, ends the new session: %s',
+  async (path) => {
+    const host = await scene.start({
+      act: async (request, response) => {
+        if (!request.originalUrl.includes('renew')) return response.setHeader('Set-Cookie', CLEARED);
+        await called((done) => request.session.regenerate(done));
+        return logIn(request, 'alice');
+      },
+    });
+    const browser = await usedBrowser(host);
+    const cookie = await browser.cookies();
+    await browser.post('/act?renew');
+    await send(host, path, cookie);
     expect(await scene.logouts()).toEqual(['alice']);
   },
 );

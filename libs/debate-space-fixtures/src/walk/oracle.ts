@@ -118,7 +118,7 @@ export class Oracle {
     if (kind === 'request' && happening.visits.some(({ isGone }) => isGone)) due.may = Math.max(0, ended - 1);
     if (isLast) due.must = live === 0 ? Math.min(1, reports) : 0;
     if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
-    // docs/sessions.md, edge cases: destroyed without waiting, and saved back by its own request.
+    // docs/sessions.md, edge cases: destroyed without waiting or without a client, and saved back by its own request.
     else if (left.length === 0 && live > 0 && (!isLast || live === 1))
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
     this.#allowForStrays(uid, happening, due, { isLast, live });
@@ -228,10 +228,13 @@ function seen(view: View, browser: number): Seen {
   return view.browsers[browser] ?? { uid: undefined, sid: '' };
 }
 
-/** Whether a request has destroyed the session of this user without waiting, and its browser still has it. */
-function isSavedBack(uid: string, { acts, browser }: Visit, { before, after }: Happening): boolean {
+/** Whether a request may have destroyed the session of this user before it saved it, and its browser still has it. */
+function isSavedBack(uid: string, { acts, browser, isGone }: Visit, { before, after }: Happening): boolean {
   const { uid: user, sid } = seen(after, browser);
-  return user === uid && sid === seen(before, browser).sid && acts.includes('destroy without waiting');
+  const mayDestroy = acts.some(
+    (act) => act === 'destroy without waiting' || (isGone && (act === 'end target' || act === 'end all')),
+  );
+  return mayDestroy && user === uid && sid === seen(before, browser).sid;
 }
 
 /** Whether a request leaves this user's session. */

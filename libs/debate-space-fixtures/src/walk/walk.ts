@@ -39,8 +39,8 @@ const REPORT_TIMEOUT_MS = 5_000;
 const SETTLE_MS = { memory: 15, 'slow memory': 40, redis: 30, postgres: 40 } as const;
 /** Longer than `session.graceMs`: for a report that may be, and for what is decided about a request that was aborted. */
 const GRACE_MS = 600;
-/** The stores in servers count in seconds. */
-const RUN_OUT_MS = { memory: 200, 'slow memory': 200, redis: 400, postgres: 1_700 } as const;
+/** A session counts as live for a third of its maxAge longer, and stores in servers count in seconds. */
+const RUN_OUT_MS = { memory: 900, 'slow memory': 900, redis: 1_000, postgres: 1_700 } as const;
 /** For what nobody says that it is done: a store that is not awaited, the last save of a request that was aborted. */
 const UNANNOUNCED_MS = 100;
 const USES = 6;

@@ -68,8 +68,6 @@ export class PlatformListener {
   #closed(request: SessionRequest): void {
     if (request.hasLoaded || !request.isAnswered) return;
     if (request.setCookies.length === 0 && !request.clearsCookies) return;
-    // The session middleware has seen the cookie, and found no session.
-    if (request.sessionID !== undefined) return;
     for (const watched of this.#detector.stores.values()) watched.closedWithoutSession(request);
   }
 

@@ -86,8 +86,13 @@ export class WatchedStore {
   closedWithoutSession(request: SessionRequest): void {
     const { containment, tasks } = this.#context;
     for (const left of this.#cookies.leftBy(request)) {
-      const leave = (): Promise<void> => this.#left(left, request);
-      void tasks.track(Promise.resolve(containment.run('session store', leave, undefined)));
+      // Another request had renewed the session that the browser sent; the browser has left the new one.
+      if (this.#active.moves.after(left.sid)) this.#active.closed(left.sid, undefined, request);
+      // Or else the session middleware has seen the cookie, if there is a session id, and found no session.
+      else if (request.sessionID === undefined) {
+        const leave = (): Promise<void> => this.#left(left, request);
+        void tasks.track(Promise.resolve(containment.run('session store', leave, undefined)));
+      }
     }
   }
 
