@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 /** Of the workspace. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
-export const packages = ['nestjs-debate-space', 'debate-space-simulator'];
+export const packages = ['nestjs-debate-space', 'nestjs-session-end', 'debate-space-simulator'];
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 

@@ -6,6 +6,9 @@ export function resolve(specifier, context, next) {
   if (specifier.startsWith('nestjs-debate-space')) {
     return { url: new URL(`debate-space/src/${part}.ts`, libs).href, shortCircuit: true };
   }
+  if (specifier === 'nestjs-session-end') {
+    return { url: new URL('session-end/src/index.ts', libs).href, shortCircuit: true };
+  }
   if (specifier === 'debate-space-simulator') {
     return { url: new URL('debate-space-simulator/src/index.ts', libs).href, shortCircuit: true };
   }

@@ -1,3 +1,5 @@
+import type { EndReason as SessionEndReason, SetupWarningCode } from 'nestjs-session-end';
+
 /**
  * `anonymize` erases the personal data and keeps the contributions (service-interface.md, section 4.2); `delete` removes
  * the user with all contributions (section 4.3). Neither can be undone.
@@ -14,25 +16,7 @@ export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'canceled';
  * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `expired`: it ran out; `requested`: by `logoutUser`; `erasure`: ahead of it;
  * `explicit`: by `@EndsDebateSession()`.
  */
-export type EndReason =
-  | 'destroyed'
-  | 'user-removed'
-  | 'user-replaced'
-  | 'cleared'
-  | 'abandoned'
-  | 'expired'
-  | 'explicit'
-  | 'requested'
-  | 'erasure';
-
-/** A setup in which ends are missed; docs/troubleshooting.md has an entry for each. */
-export type SetupWarningCode =
-  | 'uid-not-found'
-  | 'session-without-store'
-  | 'session-of-parent-app'
-  | 'clear-not-listed'
-  | 'store-not-watchable'
-  | 'store-not-answering';
+export type EndReason = SessionEndReason | 'requested' | 'erasure';
 
 export interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */
@@ -173,6 +157,7 @@ export type DebateSpaceEvent =
   /** The plugin misses ends because of how it is set up; once for each `code`. `message` has keys of sessions, no values. */
   | {
       readonly type: 'setup-warning';
+      /** docs/troubleshooting.md has an entry for each. */
       readonly code: SetupWarningCode;
       readonly message: string;
       /** The option to set. */

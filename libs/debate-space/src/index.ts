@@ -2,12 +2,13 @@ export { DebateSpaceModule } from './module/debate-space.module.js';
 export type { DebateSpaceModuleExtras } from './module/debate-space.module-definition.js';
 export type {
   CookieRequest,
-  DebateSpaceSessionOptions,
   SessionCookie,
   SessionRecord,
   SessionStore,
   SessionUid,
-} from './session-end/session-options.js';
+  SetupWarningCode,
+} from 'nestjs-session-end';
+export type { DebateSpaceSessionOptions } from './live-sessions/session-options.js';
 export type { DebateSpaceErasureOptions } from './erasure/erasure-options.js';
 export type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from './service/http/http-options.js';
 export type { DebateSpaceLogoutOptions, LogoutClaims, LogoutClaimsContext } from './logout/logout-options.js';
@@ -40,7 +41,6 @@ export type {
   EndReason,
   ErasureEvent,
   LogoutEvent,
-  SetupWarningCode,
   UserErasureEvent,
 } from './events.js';
 export {

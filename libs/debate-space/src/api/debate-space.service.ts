@@ -1,4 +1,4 @@
-import type { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import { assertUid } from '../uid.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
 import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
@@ -26,9 +26,9 @@ export class DebateSpaceService {
    */
   readonly backchannelLogoutUrl: string;
   readonly #users: UsersApi;
-  readonly #recorder: EndRecorder;
+  readonly #recorder: LogoutRecorder;
 
-  constructor(users: UsersApi, recorder: EndRecorder, route: LogoutRoute) {
+  constructor(users: UsersApi, recorder: LogoutRecorder, route: LogoutRoute) {
     this.#users = users;
     this.#recorder = recorder;
     this.backchannelLogoutUrl = route.url;

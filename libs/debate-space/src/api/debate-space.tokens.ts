@@ -1,5 +1,5 @@
 import { Inject, type Abstract, type InjectionToken } from '@nestjs/common';
-import { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import { SessionEndWatcher } from 'nestjs-session-end';
 import { DebateSpaceErasures } from './debate-space-erasures.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceHealth } from './debate-space-health.js';
@@ -16,7 +16,7 @@ export const EXPORTED = {
   DebateSpaceEvents,
   DebateSpaceOutbox,
   DebateSpaceHealth,
-  EndRecorder,
+  SessionEndWatcher,
 };
 
 /**

@@ -1,6 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { isObject } from '../session-end/is-object.js';
-import { uidOf } from '../session-end/default-session-uid.js';
+import { uidOf } from 'nestjs-session-end';
 
 /** A request, a client of a gateway, or the message of a microservice. */
 export type HandlerRequest = Readonly<Record<string, unknown>>;
@@ -50,4 +49,8 @@ export function defaultUid(request: HandlerRequest): string | undefined {
 
 function memberOf(value: unknown, name: string): unknown {
   return isObject(value) ? Reflect.get(value, name) : undefined;
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

@@ -10,14 +10,12 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { AsyncResource } from 'node:async_hooks';
+import { resolvedUid, SessionEndWatcher } from 'nestjs-session-end';
 import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
-import { isPromise, type MaybePromise } from '../async/maybe-promise.js';
+import { isPromise } from '../async/maybe-promise.js';
 import { Containment } from '../async/containment.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
-import { isObject } from '../session-end/is-object.js';
-import { resolvedUid } from '../session-end/default-session-uid.js';
-import { EndRecorder } from '../session-end/verdict/end-recorder.js';
-import { defaultUid, requestOf, userOf, type HandlerCall } from './execution-context.js';
+import { defaultUid, isObject, requestOf, userOf, type HandlerCall } from './execution-context.js';
 
 const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
 
@@ -89,7 +87,7 @@ export class SessionEndInterceptor implements NestInterceptor {
   #recordOf(
     context: ExecutionContext,
     { request, marks }: HandlerCall,
-  ): (() => MaybePromise<unknown>) | undefined {
+  ): (() => unknown) | undefined {
     const targets = [context.getHandler(), context.getClass()];
     const options: EndsDebateSessionOptions | undefined = this.#reflector.getAllAndOverride(
       ENDS_DEBATE_SESSION,
@@ -103,11 +101,11 @@ export class SessionEndInterceptor implements NestInterceptor {
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
     if (user === undefined) return undefined;
-    const find = (): EndRecorder =>
-      this.#moduleRef.get(getDebateSpaceToken(name, EndRecorder), { strict: false });
-    const recorder = this.#containment.run('is DebateSpaceModule imported, with this name?', find, undefined);
-    if (!recorder) return undefined;
-    return () => recorder.record({ uid: user, reason: 'explicit', at: performance.now() }, marks);
+    const find = (): SessionEndWatcher =>
+      this.#moduleRef.get(getDebateSpaceToken(name, SessionEndWatcher), { strict: false });
+    const watcher = this.#containment.run('is DebateSpaceModule imported, with this name?', find, undefined);
+    if (!watcher) return undefined;
+    return () => watcher.report(user, 'explicit', marks);
   }
 
   /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */

@@ -4,15 +4,10 @@ import { Containment } from '../async/containment.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import type { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
 import type { Transport } from '../service/http/transport.js';
-import {
-  attachPlatform,
-  describeSessions,
-  type AttachedPlatform,
-} from '../session-end/platforms/attach-platform.js';
-import type { SessionEndDetector } from '../session-end/platforms/session-end-detector.js';
 import type { Application } from './application.js';
 import { bootWarnings } from './boot-warnings.js';
 import { EventLog } from './event-log.js';
+import type { SessionWatch } from './session-watch.js';
 import type { Shutdown } from './shutdown.js';
 
 /** How often the log says how many more logouts and erasures were parked. */
@@ -23,12 +18,11 @@ const LOAD_MS = 1_000;
 /** Ties one application to the life of its Nest app. */
 export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   readonly #containment: Containment;
-  #platform: AttachedPlatform | undefined;
   #loading: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly application: Application,
-    private readonly detector: SessionEndDetector,
+    private readonly sessions: SessionWatch,
     private readonly runner: JobRunner,
     private readonly shutdown: Shutdown,
     private readonly signer: LogoutTokenSigner,
@@ -62,7 +56,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     this.#attach(); // under @nestjs/testing, the adapter is not there earlier
     this.#containment.run('start', () => {
       if (this.application.options.worker) this.runner.start();
-      this.detector.start();
+      this.sessions.start();
       this.application.format.start(this.application.emit);
     });
   }
@@ -75,7 +69,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       const sessions =
         logout.mode === 'oidc'
           ? 'no session is watched, the identity provider notifies the service'
-          : describeSessions(this.detector, this.#platform);
+          : this.sessions.watcher.describe();
       logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,
       );
@@ -88,7 +82,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.#platform?.detach();
+    this.sessions.watcher.detach();
     clearTimeout(this.#loading);
     this.application.format.stop();
     await this.shutdown.run();
@@ -97,6 +91,6 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   /** Not when the identity provider notifies the service of the ends. */
   #attach(): void {
     if (this.application.options.logout.mode === 'oidc') return;
-    this.#platform ??= attachPlatform(this.adapterHost.httpAdapter, this.detector);
+    this.sessions.watcher.attach(this.adapterHost.httpAdapter);
   }
 }

@@ -1,9 +1,8 @@
 import type { AxiosAdapter } from 'axios';
+import { defaultSessionUid, type SessionCookie, type SessionStore, type SessionUid } from 'nestjs-session-end';
 import * as v from 'valibot';
 import type { LogoutClaims } from '../logout/logout-options.js';
-import type { SessionCookie, SessionStore, SessionUid } from '../session-end/session-options.js';
 import type { BeforeErase } from '../erasure/erasure.js';
-import { defaultSessionUid } from '../session-end/default-session-uid.js';
 import {
   DAY_MS,
   frozen,

@@ -1,4 +1,5 @@
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { SessionEndWatcher } from 'nestjs-session-end';
 import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
 import { DebateSpaceEvents } from '../api/debate-space-events.js';
 import { DebateSpaceHealth } from '../api/debate-space-health.js';
@@ -12,6 +13,8 @@ import { ErasureQueue } from '../erasure/queue/erasure-queue.js';
 import { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { JobRunner } from '../jobs/job-runner.js';
+import { SessionRegistry } from '../live-sessions/session-registry.js';
+import { LogoutRecorder } from '../logout/logout-recorder.js';
 import { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import { LogoutDelivery } from '../logout/delivery/logout-delivery.js';
 import { LogoutQueue } from '../logout/queue/logout-queue.js';
@@ -25,13 +28,11 @@ import { ServicePause } from '../service/http/service-pause.js';
 import { slotWaitMs, tryAcquireSlot } from '../service/shared-slots.js';
 import { Transport } from '../service/http/transport.js';
 import { UsersApi } from '../service/calls/users-api.js';
-import { SessionRegistry } from '../session-end/expiry/session-registry.js';
-import { SessionEndDetector } from '../session-end/platforms/session-end-detector.js';
-import { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import { Application } from './application.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import { construct, provide } from './provide.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import { SessionWatch } from './session-watch.js';
 import { Shutdown } from './shutdown.js';
 
 const service = [
@@ -140,22 +141,20 @@ function overdueAges({ erasure }: ResolvedOptions): readonly number[] {
 
 const sessions = [
   provide(SessionRegistry, [], ({ storage, storageKeys }) => new SessionRegistry(storage, storageKeys)),
-  provide(EndRecorder, [FallbackQueue], ({ options, emit }, logouts) => {
-    const { durable } = options.storage;
-    return new EndRecorder(logouts, emit, { ...options.logout, durable });
+  provide(LogoutRecorder, [FallbackQueue], ({ options, emit }, logouts) => {
+    return new LogoutRecorder(logouts, emit, options.logout);
   }),
-  provide(SessionEndDetector, [EndRecorder, SessionRegistry], ({ options, emit }, recorder, registry) => {
-    const { policy, expiry } = options.session;
-    const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
-    const sweepMs = expiry === false ? undefined : expiry.sweepMs;
-    const indexing = isIndexed ? { registry, lastOnly: policy === 'last', sweepMs } : undefined;
-    return new SessionEndDetector(recorder, { ...options.session, indexing }, emit);
-  }),
+  provide(
+    SessionWatch,
+    [LogoutRecorder, SessionRegistry],
+    (application, ...parts) => new SessionWatch(application, ...parts),
+  ),
+  provide(SessionEndWatcher, [SessionWatch], (_, { watcher }) => watcher),
 ];
 
 /** What a host injects. */
 const api = [
-  construct(DebateSpaceService, UsersApi, EndRecorder, LogoutRoute),
+  construct(DebateSpaceService, UsersApi, LogoutRecorder, LogoutRoute),
   provide(
     DebateSpaceErasures,
     [ErasureStorage, ErasureCalls, RateLimiter],
@@ -191,12 +190,12 @@ export const providers = [
   }),
   construct(
     Shutdown,
-    ...([Application, EndRecorder, SessionEndDetector, JobRunner, FallbackQueue] as const),
+    ...([Application, LogoutRecorder, SessionWatch, JobRunner, FallbackQueue] as const),
     ...([DebateSpaceOutbox, ErasureStorage, Transport, SessionRegistry] as const),
   ),
   construct(
     DebateSpaceLifecycle,
-    ...([Application, SessionEndDetector, JobRunner, Shutdown, LogoutTokenSigner, Transport] as const),
+    ...([Application, SessionWatch, JobRunner, Shutdown, LogoutTokenSigner, Transport] as const),
     ...([HttpAdapterHost, ModulesContainer] as const),
   ),
 ];

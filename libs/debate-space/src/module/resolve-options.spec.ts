@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { DebateSpaceOptionsError } from '../errors.js';
-import { isObject } from '../session-end/is-object.js';
+import { isObject } from '../api/execution-context.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import { resolveOptions } from './resolve-options.js';
 

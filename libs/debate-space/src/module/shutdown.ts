@@ -3,12 +3,12 @@ import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import type { JobRunner } from '../jobs/job-runner.js';
+import type { SessionRegistry } from '../live-sessions/session-registry.js';
+import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { Transport } from '../service/http/transport.js';
-import type { SessionRegistry } from '../session-end/expiry/session-registry.js';
-import type { SessionEndDetector } from '../session-end/platforms/session-end-detector.js';
-import type { EndRecorder } from '../session-end/verdict/end-recorder.js';
 import type { Application } from './application.js';
+import type { SessionWatch } from './session-watch.js';
 
 const DRAIN_MS = 5_000;
 /** So much is left for it when the verdicts have taken the rest. */
@@ -26,8 +26,8 @@ export class Shutdown {
 
   constructor(
     private readonly application: Application,
-    private readonly recorder: EndRecorder,
-    private readonly detector: SessionEndDetector,
+    private readonly recorder: LogoutRecorder,
+    private readonly sessions: SessionWatch,
     private readonly runner: JobRunner,
     private readonly logouts: FallbackQueue,
     private readonly outbox: DebateSpaceOutbox,
@@ -54,7 +54,7 @@ export class Shutdown {
     await this.#step(() => {
       this.recorder.close();
     });
-    await this.#step(() => this.detector.close());
+    await this.#step(() => this.sessions.close());
     const drainMs = Math.max(MIN_DRAIN_MS, begun + DRAIN_MS - performance.now());
     if (options.worker) await this.#step(() => this.runner.drain(drainMs), drainMs + MIN_DRAIN_MS);
     shutdown.abort();

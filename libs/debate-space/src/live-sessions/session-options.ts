@@ -1,0 +1,33 @@
+import type { SessionCookie, SessionStore, SessionUid } from 'nestjs-session-end';
+
+export interface DebateSpaceSessionOptions {
+  /**
+   * Finds the user in a session (docs/getting-started.md#which-user): the uid under which the user was registered in the
+   * service. One that throws names nobody, and a `fault` event reports it.
+   * @defaultValue the first of `session.passport.user`, `session.passport` (`@fastify/passport`), `session.user`,
+   * `session.userId`, `session.uid` that is a string, a number, an ObjectId, or an object with one of them in `uid`, `id`,
+   * `sub`, `userId` or `_id`
+   */
+  uid?: SessionUid | undefined;
+  /** The store or stores to watch, and no others. @defaultValue every store that the app's requests bring along */
+  store?: SessionStore | readonly SessionStore[] | undefined;
+  /**
+   * Sessions that live in a cookie: cookie-session, iron-session, `@fastify/secure-session`, a JWT
+   * (docs/cookie-sessions.md). @defaultValue `[]`
+   */
+  cookies?: readonly SessionCookie[] | undefined;
+  /**
+   * Which ends of a user's sessions notify. `'any'`: each. `'last'`: only when the user has no other live session; for
+   * sessions in stores. Keeps the live sessions in `storage`, which all instances must share. @defaultValue `'any'`
+   */
+  policy?: 'any' | 'last' | undefined;
+  /**
+   * Whether users whose session expired count as logged out. `true` looks every minute. Needs `store`, where the sweep
+   * looks whether a session is really gone. Keeps the live sessions in `storage`. @defaultValue `false`
+   */
+  expiry?: boolean | { readonly sweepMs: number } | undefined;
+  /**
+   * How long a response that is still open may delay the decision about an end, in milliseconds. @defaultValue `500`
+   */
+  graceMs?: number | undefined;
+}

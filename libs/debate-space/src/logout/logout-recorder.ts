@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { SessionEnd } from 'nestjs-session-end';
+import { Containment } from '../async/containment.js';
+import { isPromise, type MaybePromise } from '../async/maybe-promise.js';
+import { AbortedError } from '../errors.js';
+import type { Emit, EndReason } from '../events.js';
+import { validateUid } from '../uid.js';
+import type { LogoutEntry } from './logout.js';
+import type { FallbackQueue } from './queue/fallback-queue.js';
+
+export type EndQueue = Pick<FallbackQueue, 'add' | 'supersede'>;
+
+export interface LogoutRecorderOptions {
+  /** @defaultValue `'deliver'` */
+  readonly onRelogin?: 'deliver' | 'drop';
+}
+
+const MAX_REMEMBERED = 10_000;
+/** So many ends of one turn of the event loop are stored at once; more of them, such as those of a job, together. */
+const DIRECT = 4;
+
+/** Stores the logouts of sessions that have ended. Only `request` rejects. */
+export class LogoutRecorder {
+  readonly #queue: EndQueue;
+  readonly #emit: Emit;
+  readonly #containment: Containment;
+  #isClosed = false;
+  /** For `logout.onRelogin: 'drop'`, when users logged in last: an end may be decided after the next login. */
+  readonly #loginAt: LRUCache<string, number> | undefined;
+  /** How many ends this turn of the event loop has had. */
+  #inTurn = 0;
+  #waiting: LogoutEntry[] = [];
+  #turn: Promise<unknown> | undefined;
+
+  constructor(queue: EndQueue, emit: Emit, options: LogoutRecorderOptions = {}) {
+    this.#queue = queue;
+    this.#emit = emit;
+    this.#containment = new Containment(emit);
+    if (options.onRelogin === 'drop') this.#loginAt = new LRUCache({ max: MAX_REMEMBERED });
+  }
+
+  /** Whether {@link loggedIn} has an effect. */
+  get wantsLogins(): boolean {
+    return this.#loginAt !== undefined;
+  }
+
+  /** Stores the logout. @returns resolves when it is stored; a promise only when the storage needs one */
+  record(end: SessionEnd): MaybePromise<void> {
+    const entry = this.#entryOf(end);
+    if (!entry) return undefined;
+    this.#turn ??= this.#untilNextTurn();
+    this.#inTurn += 1;
+    if (this.#inTurn > DIRECT) {
+      this.#waiting.push(entry);
+      return this.#turn.then(() => undefined);
+    }
+    const added = this.#contained(() => this.#queue.add([entry]));
+    return isPromise(added) ? Promise.resolve(added).then(() => undefined) : undefined;
+  }
+
+  /**
+   * A user has logged in: what is pending from before would close the newer debate session.
+   * @param at when, in milliseconds since 1970; it may be known late, after the next end
+   */
+  loggedIn(uid: string, at: number): void {
+    if (!this.#loginAt) return;
+    this.#loginAt.set(uid, Math.max(at, this.#loginAt.get(uid) ?? at));
+    const supersede = async (): Promise<void> => {
+      const count = await this.#queue.supersede(uid, at);
+      if (count > 0) this.#emit({ type: 'logout-superseded', uid, count });
+    };
+    void this.#contained(supersede);
+  }
+
+  /** From now on only ends of sessions are recorded. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** A logout that the host requests; resolves when it is stored. */
+  async request(uid: string): Promise<void> {
+    if (this.#isClosed) {
+      const details = { operation: 'logoutUser', attempts: 0, outcome: 'not-sent', retryable: true } as const;
+      throw new AbortedError('the app is shutting down', details);
+    }
+    const entry = newEntry(uid, 'requested', Date.now());
+    await this.#queue.add([entry]);
+    this.#emit({ type: 'session-ended', id: entry.id, uid, reason: entry.reason });
+  }
+
+  async #untilNextTurn(): Promise<void> {
+    await new Promise(setImmediate);
+    const entries = this.#waiting;
+    this.#waiting = [];
+    this.#inTurn = 0;
+    this.#turn = undefined;
+    if (entries.length > 0) await this.#contained(() => this.#queue.add(entries));
+  }
+
+  /** @returns `undefined` when there is nothing to store: no such uid can exist, or the user has logged in again */
+  #entryOf({ uid, reason, endedAt }: SessionEnd): LogoutEntry | undefined {
+    const problem = validateUid(uid);
+    if (problem !== undefined) {
+      this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
+      return undefined;
+    }
+    const entry = newEntry(uid, reason, endedAt.getTime());
+    this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
+    if ((this.#loginAt?.get(uid) ?? -Infinity) <= entry.endedAt) return entry;
+    this.#emit({ type: 'logout-superseded', uid, count: 1 });
+    return undefined;
+  }
+
+  #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
+    return this.#containment.run<unknown>('outbox', work, undefined);
+  }
+}
+
+/** The id begins with the moment, so that ids sort by age. */
+function newEntry(uid: string, reason: EndReason, endedAt: number): LogoutEntry {
+  return { id: `${String(endedAt).padStart(15, '0')}-${randomUUID()}`, uid, reason, endedAt };
+}

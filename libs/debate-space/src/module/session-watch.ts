@@ -1,0 +1,64 @@
+import { SessionEndWatcher, type FoundSession } from 'nestjs-session-end';
+import { Containment } from '../async/containment.js';
+import { withTimeout } from '../async/with-timeout.js';
+import { keepSweeping } from '../live-sessions/expiry-sweep.js';
+import { RegistryWriter } from '../live-sessions/registry-writer.js';
+import type { SessionRegistry } from '../live-sessions/session-registry.js';
+import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { Application } from './application.js';
+
+/** A look at expired sessions that is under way may end; what is left has been claimed, and will be again. */
+const STOP_WITHIN_MS = 1_000;
+
+/** Watches the sessions of the host, and the live ones of all instances where the options need that. */
+export class SessionWatch {
+  readonly watcher: SessionEndWatcher;
+  readonly #liveSessions: RegistryWriter | undefined;
+  readonly #shutdown = new AbortController();
+  readonly #sweep: () => Promise<void>;
+  #sweeping: Promise<void> | undefined;
+
+  constructor({ options, emit }: Application, recorder: LogoutRecorder, registry: SessionRegistry) {
+    const { policy, expiry, ...session } = options.session;
+    const { signal } = this.#shutdown;
+    const find = (sid: string): Promise<readonly FoundSession[]> => this.watcher.find(sid);
+    const context = { containment: new Containment(emit), recorder, find, signal };
+    const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
+    const sweepMs = expiry === false ? undefined : expiry.sweepMs;
+    const indexing = { registry, lastOnly: policy === 'last', sweepMs };
+    this.#liveSessions = isIndexed ? new RegistryWriter(indexing, context) : undefined;
+    this.#sweep = async () => {
+      if (isIndexed && sweepMs !== undefined) await keepSweeping({ ...context, ...indexing, sweepMs });
+    };
+    this.watcher = new SessionEndWatcher({
+      ...session,
+      answerTimeoutMs: options.logout.storageTimeoutMs,
+      liveSessions: this.#liveSessions,
+      onSessionEnd: (end) => recorder.record(end),
+      ...(recorder.wantsLogins ? { loggedIn: recorder.loggedIn.bind(recorder) } : {}),
+      onFault: (where, error) => {
+        context.containment.report(where, error);
+      },
+      onWarning: (warning) => {
+        emit({ type: 'setup-warning', ...warning });
+      },
+      onStore: (store) => {
+        emit({ type: 'session-store-found', store });
+      },
+    });
+  }
+
+  /** Begins to look for sessions that have expired, if the host wants that. */
+  start(): void {
+    this.#sweeping ??= this.#sweep();
+  }
+
+  /** Has every open verdict fall now. */
+  async close(): Promise<void> {
+    this.#shutdown.abort();
+    const swept = withTimeout(this.#sweeping ?? Promise.resolve(), STOP_WITHIN_MS, undefined);
+    await this.watcher.close();
+    await this.#liveSessions?.idle();
+    await swept;
+  }
+}

@@ -1,3 +1,0 @@
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}

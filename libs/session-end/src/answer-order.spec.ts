@@ -1,0 +1,127 @@
+import { describe, expect, it } from '@jest/globals';
+import { BrowserMoves } from './browser-moves.js';
+import { Containment } from './containment.js';
+import type { MaybePromise } from './containment.js';
+import { OpenWaits } from './waits.js';
+import { PendingTasks } from './waits.js';
+import { ObservedCall } from './decide-end.js';
+import type { WatchContext } from './context.js';
+import { EndReporter } from './end-reporter.js';
+import { EndTracker } from './end-tracker.js';
+import type { SessionRequest } from './session-request.js';
+
+/** Ends in an app, and the order in which things happen. The store has session s2 of alice. */
+function watching({ expiry = true, durable = true } = {}): {
+  ends: EndTracker;
+  tasks: PendingTasks;
+  order: string[];
+} {
+  const order: string[] = [];
+  const stored = (): MaybePromise<void> => {
+    const recorded = (): void => {
+      order.push('the logout is recorded');
+    };
+    if (durable) return new Promise(setImmediate).then(recorded);
+    recorded();
+    return undefined;
+  };
+  const later = (step: string) => async (): Promise<{ isFirst: boolean; isLast: boolean }> => {
+    await new Promise(setImmediate);
+    order.push(step);
+    return { isFirst: true, isLast: true };
+  };
+  const registryWriter = {
+    lastOnly: false,
+    ended: later('the session leaves the registry'),
+    reported: later('the registry knows that the end is reported'),
+    forget: later('the session leaves the registry'),
+  };
+  const tasks = new PendingTasks();
+  const context: Partial<WatchContext> = {
+    recorder: new EndReporter({ add: stored, supersede: () => Promise.resolve(0) }, () => undefined, {
+      durable,
+    }),
+    containment: new Containment(() => undefined),
+    registryWriter: expiry ? registryWriter : undefined,
+    ...{ tasks, waits: new OpenWaits(), graceMs: 10 },
+  };
+  const reader = {
+    user: (sid: string) => (sid === 's2' ? 'alice' : undefined),
+    userNow: ({ session }: SessionRequest) => (session as { user?: string } | undefined)?.user,
+  };
+  const moves = new BrowserMoves();
+  return { ends: new EndTracker({ ...(context as WatchContext), reader, moves }), tasks, order };
+}
+
+const destroyed = (): ObservedCall => {
+  const call = new ObservedCall();
+  call.end('done');
+  return call;
+};
+
+interface Answering {
+  readonly request: SessionRequest;
+  /** Answers the request. Resolves when the answer has left. */
+  readonly answer: () => Promise<void>;
+}
+
+/** A request whose handler has ended s1. @param now the session that it goes on with */
+function requestWith(now: Pick<SessionRequest, 'session' | 'sessionID'>, order: string[]): Answering {
+  let left: () => void = () => undefined;
+  const hasLeft = new Promise<void>((resolve) => (left = resolve));
+  const end = (): void => {
+    order.push('the answer leaves');
+    left();
+  };
+  const request = { ...now, res: { end, headersSent: true }, isFinished: true, setCookies: [] };
+  const answer = async (): Promise<void> => {
+    request.res.end();
+    await hasLeft;
+  };
+  return { request: request as unknown as SessionRequest, answer };
+}
+
+/** A process that dies in between leaves the end to a sweep. */
+const RECORDED = [
+  'the session leaves the registry',
+  'the logout is recorded',
+  'the registry knows that the end is reported',
+];
+
+describe('a session that a sweep would look for', () => {
+  it('leaves the registry before its end is recorded, and the answer leaves when all instances know that', async () => {
+    const { ends, order } = watching();
+    const { request, answer } = requestWith({ session: undefined, sessionID: undefined }, order);
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [request] });
+    await answer();
+    expect(order).toEqual([...RECORDED, 'the answer leaves']);
+  });
+
+  it('leaves the registry before its end is recorded where no request takes part', async () => {
+    const { ends, tasks, order } = watching();
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed() });
+    await tasks.onIdle();
+    expect(order).toEqual(RECORDED);
+  });
+
+  it('leaves the registry before the answer leaves when the user has logged in again', async () => {
+    const { ends, order } = watching();
+    const { request, answer } = requestWith({ session: { user: 'alice' }, sessionID: 's2' }, order);
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [request] });
+    await answer();
+    expect(order).toEqual(['the session leaves the registry', 'the answer leaves']);
+  });
+});
+
+describe('the answer to a logout', () => {
+  it.each([
+    { storage: 'durable', durable: true, order: ['the logout is recorded', 'the answer leaves'] },
+    { storage: 'in memory', durable: false, order: ['the answer leaves', 'the logout is recorded'] },
+  ])('waits for the record only where that outlives a crash: $storage', async ({ durable, order }) => {
+    const watch = watching({ expiry: false, durable });
+    const { request, answer } = requestWith({ session: undefined, sessionID: undefined }, watch.order);
+    watch.ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [request] });
+    await answer();
+    expect(watch.order).toEqual(order);
+  });
+});

@@ -1,0 +1,142 @@
+import { parseCookie, parseSetCookie } from 'cookie';
+import { isObject } from './session-user.js';
+import type { CookieChanges } from './cookie-changes.js';
+import { pathOf, type SessionRequest } from './session-request.js';
+
+/** By name; without a prototype, since browsers choose the names. */
+export type Cookies = Readonly<Record<string, string | undefined>>;
+
+/** The response leaves the browser's session as it is. */
+export const NOT_CHANGED = Symbol('not changed');
+
+export function cookiesSent(header: string | undefined): Cookies {
+  return parseCookie(header ?? '');
+}
+
+/**
+ * The cookies that a browser sends to this path after a response: those it sent, changed by `Set-Cookie` (RFC 6265,
+ * section 5.3). A header for another path is about another cookie, though of the same name.
+ * @param requestPath without it, the cookies of every path
+ */
+export function cookiesAfter(
+  sent: Cookies,
+  { setCookies, clearsCookies }: CookieChanges,
+  requestPath: string | undefined,
+): Cookies {
+  const cookies = Object.create(null) as Record<string, string | undefined>;
+  if (clearsCookies) return cookies;
+  Object.assign(cookies, sent);
+  for (const header of setCookies) {
+    const { name, value, path = '/', maxAge, expires } = parseSetCookie(header);
+    if (requestPath !== undefined && !matches(requestPath, path)) continue;
+    if (isExpired(maxAge, expires)) Reflect.deleteProperty(cookies, name);
+    else cookies[name] = value;
+  }
+  return cookies;
+}
+
+/** The value of a session cookie, put together if it had to be cut into `name.0`, `name.1` and so on. */
+export function cookieValue(cookies: Cookies, name: string): string | undefined {
+  const whole = cookies[name];
+  if (whole !== undefined && whole !== '') return whole;
+  const chunks: string[] = [];
+  for (let chunk = cookies[`${name}.0`]; chunk; chunk = cookies[`${name}.${chunks.length}`])
+    chunks.push(chunk);
+  return chunks.length > 0 ? chunks.join('') : undefined;
+}
+
+/**
+ * The session that requests of one browser leave it with: another than before only by the cookies that have left, and
+ * those of the last response count.
+ */
+export function sessionLeftBy(
+  requests: readonly SessionRequest[],
+  before: string | undefined,
+): string | undefined {
+  let left = before;
+  for (const request of requests.toSorted((one, other) => one.answeredAt - other.answeredAt)) {
+    const own = sessionLeftByOne(request, before);
+    if (own !== NOT_CHANGED) left = own;
+  }
+  return left;
+}
+
+/** The same, of one request; `NOT_CHANGED` when its response has not touched the session cookie. */
+export function sessionLeftByOne(
+  request: SessionRequest,
+  before: string | undefined,
+): string | undefined | typeof NOT_CHANGED {
+  if (before === undefined) return request.sessionID;
+  if (!request.isAnswered) return NOT_CHANGED;
+  const { setCookies, clearsCookies } = request;
+  if (clearsCookies) return undefined;
+  if (setCookies.length === 0) return NOT_CHANGED;
+  const { sessionID } = request;
+  // As on every request of rolling sessions.
+  if (sessionID === before && setCookies.every((header) => setsCookieWith(before, header))) return before;
+  const sent = cookiesSent(request.cookieHeader);
+  const ofSession = Object(request.session) as { cookie?: unknown };
+  const own = setCookies.filter((header) => !isOfAnother(header, ofSession.cookie, request));
+  const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(request.native));
+  if (sessionID !== undefined && sessionID !== before && has(after, sessionID)) return sessionID;
+  // Another cookie may name the session as well, such as the last one of a browser.
+  const carries = surestCarrier(sent, before);
+  if (has(after, before, carries))
+    return own.some((header) => setsCookieWith(before, header, carries)) ? before : NOT_CHANGED;
+  return has(sent, before) ? undefined : sessionID; // ids that cookies do not show
+}
+
+/** Whether the value of a cookie carries a session id. */
+type Carries = (value: string, sid: string) => boolean;
+
+/** Signed by express-session or @fastify/session; as it is. The surest first. */
+const CARRIERS: readonly Carries[] = [
+  (value, sid) => value.startsWith(`s:${sid}.`) || value.startsWith(`${sid}.`),
+  (value, sid) => value === sid,
+];
+const includes: Carries = (value, sid) => value.includes(sid);
+
+function surestCarrier(cookies: Cookies, sid: string): Carries {
+  return CARRIERS.find((carries) => has(cookies, sid, carries)) ?? includes;
+}
+
+function has(cookies: Cookies, sid: string, carries: Carries = includes): boolean {
+  return Object.values(cookies).some((value) => value !== undefined && carries(value, sid));
+}
+
+/** Whether a `Set-Cookie` header leaves a browser with a cookie that carries this session. */
+function setsCookieWith(sid: string, setCookie: string, carries: Carries = includes): boolean {
+  const { value, maxAge, expires } = parseSetCookie(setCookie);
+  return value !== undefined && carries(value, sid) && !isExpired(maxAge, expires);
+}
+
+/**
+ * Whether a `Set-Cookie` header is about another cookie than that of the session, though of the same name: browsers tell
+ * them apart by path and domain (RFC 6265, section 5.3). What cannot be known counts as the session's.
+ * @param ofSession the `cookie` of the session
+ */
+export function isOfAnother(setCookie: string, ofSession: unknown, { native }: SessionRequest): boolean {
+  if (!isObject(ofSession)) return false;
+  const own: { readonly path?: unknown; readonly domain?: unknown } = ofSession;
+  const { path, domain } = parseSetCookie(setCookie);
+  if (path !== undefined && typeof own.path === 'string' && path !== own.path) return true;
+  const [one, other] = [domain, own.domain].map(domainOf);
+  if (one !== undefined && other !== undefined) return one !== other;
+  // A cookie without a domain is that of the host alone, never one of a domain above it.
+  const host = native.headers?.host?.replace(/:\d+$/, '').toLowerCase();
+  return host?.endsWith(`.${one ?? other}`) === true;
+}
+
+function domainOf(domain: unknown): string | undefined {
+  return typeof domain === 'string' && domain !== '' ? domain.replace(/^\./, '').toLowerCase() : undefined;
+}
+
+/** Max-Age has the last word. */
+function isExpired(maxAge: number | undefined, expires: Date | undefined): boolean {
+  return maxAge === undefined ? expires !== undefined && expires.getTime() <= Date.now() : maxAge <= 0;
+}
+
+/** RFC 6265, section 5.1.4. */
+function matches(asked: string, path: string): boolean {
+  return asked === path || asked.startsWith(path.endsWith('/') ? path : `${path}/`) || !path.startsWith('/');
+}

@@ -1,0 +1,148 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
+import { BrowserMoves } from './browser-moves.js';
+import { Containment } from './containment.js';
+import type { DebateSpaceEvent } from './session-end.js';
+import { EndReporter } from './end-reporter.js';
+import { ObservedCall } from './decide-end.js';
+import type { WatchContext } from './context.js';
+import type { SessionRequest } from './session-request.js';
+import { EndTracker } from './end-tracker.js';
+import { OpenWaits } from './waits.js';
+import { PendingTasks } from './waits.js';
+
+function trackerOf(
+  stored: ReadonlyMap<string, string>,
+  more: Partial<WatchContext> = {},
+): {
+  readonly ends: EndTracker;
+  readonly tasks: PendingTasks;
+  readonly ended: string[];
+} {
+  const ended: string[] = [];
+  const emit = (event: DebateSpaceEvent): void => {
+    if (event.type === 'session-ended') ended.push(event.uid);
+  };
+  const recorder = new EndReporter(memoryQueue(), emit);
+  const waits = new OpenWaits();
+  const tasks = new PendingTasks();
+  const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
+  const containment = new Containment(emit);
+  const context = { recorder, graceMs: 10, waits, containment, tasks, ...more } as unknown as WatchContext;
+  const reader = { user, userNow: ({ session }: SessionRequest) => session as string | undefined };
+  const moves = new BrowserMoves();
+  return { ends: new EndTracker({ ...context, reader, moves }), tasks, ended };
+}
+
+const done = (): ObservedCall => {
+  const call = new ObservedCall();
+  call.end('done');
+  return call;
+};
+
+describe('the ends of sessions', () => {
+  it('are one where they overlap in one session', async () => {
+    const { ends, tasks, ended } = trackerOf(new Map());
+    const slow = new ObservedCall();
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: slow });
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done() });
+    slow.end('done');
+    await tasks.onIdle();
+    expect(ended).toEqual(['alice']);
+  });
+
+  it('that are decided are known, until the session is saved with its user again', async () => {
+    const { ends, tasks } = trackerOf(new Map());
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done() });
+    expect(ends.hasEnded('s1', 'alice')).toBe(false);
+    await tasks.onIdle();
+    expect(ends.hasEnded('s1', 'alice')).toBe(true);
+    expect(ends.hasEnded('s1', 'bob')).toBe(false);
+    ends.saved('s1', 'alice', undefined);
+    expect(ends.hasEnded('s1', 'alice')).toBe(false);
+  });
+
+  it('are as many as the user logs in and out over one socket, which is one request', async () => {
+    const { ends, tasks, ended } = trackerOf(new Map());
+    const socket = {
+      res: {},
+      isFinished: true,
+      isUpgrade: true,
+      sessionID: 's1',
+      setCookies: [],
+    } as unknown as SessionRequest;
+    for (const login of [undefined, socket]) {
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
+      await tasks.onIdle();
+      ends.saved('s1', 'alice', login); // by HTTP, or over the socket
+    }
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
+    await tasks.onIdle();
+    expect(ended).toEqual(['alice', 'alice', 'alice']);
+  });
+
+  describe('by a handler that does not answer', () => {
+    const users = [
+      { name: 'is recorded after five minutes', user: undefined, ended: ['alice'] },
+      { name: 'is not, while the request has a session of the same user', user: 'alice', ended: [] },
+    ];
+    it.each(users)('$name', ({ user, ended: expected }) => {
+      jest.useFakeTimers();
+      const { ends, ended } = trackerOf(new Map());
+      const response = new ServerResponse(new IncomingMessage(new Socket()));
+      const hanging = {
+        res: response,
+        isFinished: false,
+        onClose: () => true,
+        session: user,
+      } as unknown as SessionRequest;
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done(), actors: [hanging] });
+      jest.advanceTimersByTime(4 * 60_000);
+      expect(ended).toEqual([]);
+      jest.advanceTimersByTime(2 * 60_000);
+      expect(ended).toEqual(expected);
+      jest.useRealTimers();
+    });
+  });
+
+  const suspects = [
+    { name: 'logs the user in, whose new session is not saved yet', sessionID: 's2', ended: [] },
+    { name: 'only has the session that has ended', sessionID: 's1', ended: ['alice'] },
+  ];
+  it.each(suspects)(
+    "are reported for $ended under 'last' by a request that $name",
+    async ({ sessionID, ended: expected }) => {
+      const registryWriter = {
+        lastOnly: true,
+        ended: () => Promise.resolve({ isFirst: true, isLast: true }),
+        reported: () => Promise.resolve(),
+      } as unknown as WatchContext['registryWriter'];
+      const { ends, tasks, ended } = trackerOf(new Map(), { registryWriter });
+      const res = new ServerResponse(new IncomingMessage(new Socket()));
+      const request = { res, session: 'alice', sessionID, onClose: () => true } as unknown as SessionRequest;
+      const end = { sid: 's1', uid: 'alice', reason: 'destroyed', call: done() } as const;
+      ends.begin(end, { requests: [request], areOfUser: false });
+      res.end();
+      await tasks.onIdle();
+      expect(ended).toEqual(expected);
+    },
+  );
+
+  const failed = [
+    { name: 'and left the session', stored: new Map([['s1', 'alice']]), ended: [] },
+    { name: 'after it had its effect', stored: new Map(), ended: ['alice'] },
+  ];
+  it.each(failed)(
+    'by a call that failed $name are reported for $ended',
+    async ({ stored, ended: expected }) => {
+      const { ends, tasks, ended } = trackerOf(stored);
+      const call = new ObservedCall();
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: call });
+      call.end('failed');
+      await tasks.onIdle();
+      expect(ended).toEqual(expected);
+    },
+  );
+});

@@ -1,0 +1,264 @@
+import { LRUCache } from 'lru-cache';
+import { chain, isPromise, type MaybePromise } from './containment.js';
+import type { EndReason } from './session-end.js';
+import { beforeAnswer } from './answer-gate.js';
+import { hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
+import type { DecisionContext, EndCandidate } from './decide-end.js';
+import type { WatchContext } from './context.js';
+import type { SessionRequest } from './session-request.js';
+import { SuspectedEnds, type SuspectedGroup, type Suspects } from './suspected-ends.js';
+
+/** The requests that have to do with an end: those that are ending the session, or those that only have it. */
+export type Parties = Partial<Readonly<Record<'actors' | 'holders', readonly SessionRequest[]>>>;
+
+/** A call of the store that may end a session. */
+export interface PossibleEnd extends Parties {
+  /** Absent when the store does not tell the ids of the sessions it clears. */
+  readonly sid: string | undefined;
+  readonly uid: string;
+  readonly reason: EndReason;
+  readonly call: ObservedCall;
+}
+
+interface UndecidedEnd extends EndCandidate {
+  readonly reason: EndReason;
+  readonly actors: Set<SessionRequest>;
+  readonly holders: Set<SessionRequest>;
+  readonly calls: ObservedCall[];
+  savedBack: boolean;
+  isKept: boolean;
+  /** By `performance.now()`. */
+  readonly at: number;
+  /** Whether it is reported: it was certain before an answer left. */
+  isReported: boolean;
+  group: SuspectedGroup<UndecidedEnd> | undefined;
+}
+
+interface TrackerContext extends WatchContext, Pick<DecisionContext, 'reader' | 'moves'> {}
+
+const MAX_REMEMBERED = 10_000;
+/** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
+const UNANSWERED_MS = 5 * 60_000;
+/** How many ends that no request takes part in are looked at in one turn of the event loop. */
+const SLICE = 100;
+
+/**
+ * The sessions that are ending, each followed until its verdict (session-endings.md, rules 4 and 5): before the answer of
+ * the request that ends it, where that is certain, or else when the answer has left.
+ */
+export class EndTracker {
+  readonly #context: TrackerContext;
+  readonly #undecided = new Map<string, UndecidedEnd>();
+  /** When those ended that have, by `Date.now()`: another request may still believe that one has a user. */
+  readonly #ended = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  readonly #suspected: SuspectedEnds<UndecidedEnd>;
+  /** Ends that no request takes part in. A job may end thousands of sessions at once. */
+  #ofJobs: UndecidedEnd[] = [];
+  #isDecidingJobs = false;
+
+  constructor(context: TrackerContext) {
+    this.#context = context;
+    this.#suspected = new SuspectedEnds(context, this.#judge.bind(this));
+  }
+
+  /** To be called before the store is. Calls that would end the same session join in. @param suspects not for known actors */
+  begin({ sid, uid, reason, call, actors = [], holders = [] }: PossibleEnd, suspects?: Suspects): void {
+    const key = keyOf(sid, uid);
+    const known = this.#undecided.get(key);
+    const end: UndecidedEnd = known ?? {
+      ...{ sid, uid, reason, at: performance.now() },
+      ...{ actors: new Set(), holders: new Set(), calls: [] },
+      ...{ savedBack: false, isKept: false, isReported: false, group: undefined },
+    };
+    end.calls.push(call);
+    end.isKept = false;
+    for (const actor of actors) this.#take(end, actor, end.actors);
+    for (const holder of holders) this.#take(end, holder, end.holders);
+    if (known) return;
+    if (sid !== undefined) this.#undecided.set(key, end);
+    if (suspects && suspects.requests.length > 0 && !this.#context.waits.isClosed)
+      end.group = this.#suspected.add(end, suspects);
+    else if (actors.length + holders.length > 0) void this.#context.tasks.track(this.#decide(end));
+    else this.#decideLater([end]);
+  }
+
+  /** A request that has not loaded the session, though its browser has sent it, logs its user in anew. */
+  join(sid: string, uid: string, request: SessionRequest): void {
+    const end = this.#undecided.get(keyOf(sid, uid));
+    if (!end || end.actors.has(request)) return;
+    const call = new ObservedCall();
+    call.end('done');
+    end.calls.push(call); // has the verdict look again
+    this.#take(end, request, end.actors);
+  }
+
+  /** A request has loaded the session with this user: if it came after the end, another instance has saved the session again. */
+  loaded(sid: string, uid: string, request: SessionRequest): void {
+    const key = keyOf(sid, uid);
+    if ((this.#ended.get(key) ?? Infinity) < request.since) this.#ended.delete(key);
+  }
+
+  /** Whether this session has ended for this user, and was not saved with them again. */
+  hasEnded(sid: string, uid: string): boolean {
+    return this.#ended.has(keyOf(sid, uid));
+  }
+
+  /** Whether this session has ended for this user, or may be ending. */
+  concerns(sid: string, uid: string): boolean {
+    if (this.#ended.size === 0 && this.#undecided.size === 0) return false;
+    const key = keyOf(sid, uid);
+    return this.#ended.has(key) || this.#undecided.has(key);
+  }
+
+  /** The session was saved with this user: it may end again. */
+  saved(sid: string, uid: string, request: SessionRequest | undefined): void {
+    const key = keyOf(sid, uid);
+    this.#ended.delete(key);
+    const end = this.#undecided.get(key);
+    if (!end || !request) return;
+    const parties = partiesOf(end);
+    const others = parties.filter((party) => party !== request);
+    // Where it was not known which request ended it, one that has let go of it did.
+    if (parties.includes(request) && others.every(({ sessionID }) => sessionID === sid)) end.isKept = true;
+    else if (!end.isKept) end.savedBack = true;
+  }
+
+  #take(end: UndecidedEnd, request: SessionRequest, requests: Set<SessionRequest>): void {
+    if (requests.has(request)) return;
+    requests.add(request);
+    if (request.isUpgrade) return; // nobody ends its response
+    const { containment, reporter } = this.#context;
+    const answering = (): MaybePromise<unknown> => this.#answering(end, request);
+    beforeAnswer(request.res, { containment, timeoutMs: reporter.answerTimeoutMs, answering });
+  }
+
+  /** The answer of a request that takes part is about to leave: what is certain by now is recorded. */
+  #answering(end: UndecidedEnd, request: SessionRequest): MaybePromise<unknown> {
+    if (end.isReported) return undefined;
+    const { reader, moves } = this.#context;
+    const userNow = reader.userNow(request);
+    const hasMoved = end.sid !== undefined && moves.after(end.sid) !== undefined;
+    if (!hasMoved && isCertain(end, request, userNow)) {
+      const concluded = this.#conclude(end);
+      return isPromise(concluded) ? this.#context.tasks.track(Promise.resolve(concluded)) : concluded;
+    }
+    const { liveSessions, tasks } = this.#context;
+    if (!liveSessions || end.sid === undefined || !isRenewed(end, request, userNow)) return undefined;
+    // Or a sweep would find the old session gone, and report a user who lives on, if this process died now.
+    return tasks.track(liveSessions.forget(end.sid, end.uid));
+  }
+
+  /** @returns a promise when the storage needs one for those that are certain; the others are decided later */
+  #judge(ends: readonly UndecidedEnd[]): MaybePromise<unknown> {
+    const isOfJob = (end: UndecidedEnd): boolean => partiesOf(end).length === 0 && isDone(end);
+    for (const end of ends) if (!isOfJob(end)) void this.#context.tasks.track(this.#decide(end));
+    const certain = ends.filter(isOfJob);
+    if (certain.length > SLICE) {
+      this.#decideLater(certain);
+      return undefined;
+    }
+    const concluded = certain.map((end) => this.#conclude(end)).filter(isPromise);
+    return concluded.length > 0 ? this.#context.tasks.track(Promise.all(concluded)) : undefined;
+  }
+
+  #decideLater(ends: readonly UndecidedEnd[]): void {
+    for (const end of ends) this.#ofJobs.push(end);
+    if (!this.#isDecidingJobs) void this.#context.tasks.track(this.#decideJobs());
+  }
+
+  async #decideJobs(): Promise<void> {
+    const { tasks } = this.#context;
+    this.#isDecidingJobs = true;
+    while (this.#ofJobs.length > 0) {
+      await new Promise(setImmediate);
+      for (const end of this.#ofJobs.splice(0, SLICE)) void tasks.track(this.#decide(end));
+    }
+    this.#isDecidingJobs = false;
+  }
+
+  async #decide(end: UndecidedEnd): Promise<void> {
+    if (end.isReported) return;
+    const unanswered = (): void => {
+      for (const request of partiesOf(end))
+        this.#context.containment.run('response', () => this.#answering(end, request));
+    };
+    const timer = setTimeout(unanswered, UNANSWERED_MS).unref();
+    await this.#untilDecided(end);
+    clearTimeout(timer);
+  }
+
+  async #untilDecided(end: UndecidedEnd): Promise<void> {
+    const { sid, uid, calls } = end;
+    const { reader, liveSessions } = this.#context;
+    let ended: boolean;
+    let heard: number;
+    do {
+      heard = calls.length;
+      // What cannot be decided counts: rather one logout too many.
+      ended = await hasEnded(end, this.#context).catch(() => true);
+    } while (calls.length > heard && !end.isReported); // one joined in meanwhile
+    if (end.isReported) return;
+    if (ended) {
+      await this.#conclude(end);
+      return;
+    }
+    this.#undecided.delete(keyOf(sid, uid));
+    if (sid === undefined || !liveSessions) return;
+    // The session lives, or its user has gone on with another.
+    const user = async (): Promise<string | undefined> => reader.user(sid);
+    if ((await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
+  }
+
+  /** The session has ended: records it, if it counts. @returns a promise only when the storage needs one */
+  #conclude(end: UndecidedEnd): MaybePromise<unknown> {
+    const { sid, uid } = end;
+    const { reporter, liveSessions } = this.#context;
+    end.isReported = true;
+    const causes = causesOf(end);
+    if (sid !== undefined) {
+      const key = keyOf(sid, uid);
+      this.#undecided.delete(key);
+      this.#ended.set(key, Date.now());
+    }
+    // That a browser has left its session is seen when the report of its request may have been made.
+    const since = end.reason === 'abandoned' ? 0 : end.at;
+    const report = (): MaybePromise<unknown> => reporter.report(end, causes, since);
+    if (sid === undefined || !liveSessions) return report();
+    // A process that dies before the end is reported leaves it to the sweep.
+    const reported = (): MaybePromise<unknown> => liveSessions.reported(sid, uid);
+    const isLoggedIn = liveSessions.lastOnly && this.#isLoggedIn(end);
+    return chain(
+      () => liveSessions.ended(sid, uid),
+      ({ isFirst, isLast }) => {
+        if (!isFirst || !isLast) return undefined;
+        return isLoggedIn ? reported() : chain(report, reported);
+      },
+    );
+  }
+
+  /** Whether a suspect has the user in a session that may not be saved yet. */
+  #isLoggedIn({ sid, uid, group }: UndecidedEnd): boolean {
+    const { reader } = this.#context;
+    const has = (request: SessionRequest): boolean =>
+      request.sessionID !== undefined &&
+      request.sessionID !== sid &&
+      reader.userNow(request) === uid &&
+      !this.hasEnded(request.sessionID, uid);
+    return [...(group?.suspects ?? [])].some(has);
+  }
+}
+
+/** What is reported once per user: the responses of the requests that may have caused the end, or all of its group. */
+function causesOf(end: UndecidedEnd): readonly object[] {
+  const { group } = end;
+  const requests = [...partiesOf(end), ...(group?.areOfUser ? group.suspects : [])];
+  return [...requests.map(({ res }) => res), ...(group && !group.areOfUser ? [group] : [])];
+}
+
+function partiesOf({ actors, holders }: EndCandidate): readonly SessionRequest[] {
+  return [...new Set([...actors, ...holders])];
+}
+
+function keyOf(sid: string | undefined, uid: string): string {
+  return sid === undefined ? ` ${uid}` : `${sid.length} ${sid}${uid}`;
+}

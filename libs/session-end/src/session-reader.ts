@@ -1,0 +1,173 @@
+import { chain, isPromise, type MaybePromise } from './containment.js';
+import type { FoundSession } from './session-end.js';
+import { hasExpired } from './session-user.js';
+import type { SessionRecord } from './session-end.js';
+import { isObject } from './session-user.js';
+import { resolvedUid } from './session-user.js';
+import type { WatchContext } from './context.js';
+import type { SessionRequest } from './session-request.js';
+import { storeMethod, type StoreMethod } from './patch-store.js';
+
+/** A session as a store lists it; without the id where the store does not tell it. */
+export type ListedSession = readonly [sid: string | undefined, session: SessionRecord];
+
+type ReaderContext = Pick<WatchContext, 'uid' | 'containment' | 'waits' | 'warnings'>;
+
+/** How long a store may take to answer. */
+const READ_TIMEOUT_MS = 5_000;
+/** The same during a shutdown, and for a store that has been late before. */
+const SHORT_TIMEOUT_MS = 1_000;
+const LATE_TIMEOUT_MS = 250;
+/** How long a promise of `undefined` may precede a callback. A store that never calls back answers by its promise. */
+const CALLBACK_GRACE_MS = 1_000;
+
+/** Reads out of a store whose sessions it holds. Synchronous where the store is. */
+export class SessionReader {
+  readonly #store: object;
+  readonly #context: ReaderContext;
+  /** How the store answers, as far as it has shown: the number of parameters that a method declares may be wrong. */
+  #answersBy: 'callback' | 'promise' | undefined;
+  #isLate = false;
+
+  constructor(store: object, context: ReaderContext) {
+    this.#store = store;
+    this.#context = context;
+  }
+
+  /** The user of a session. A resolver that throws – at a session without a user, most likely – finds no user. */
+  uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
+    const { uid, containment } = this.#context;
+    return containment.run('session.uid', () => resolvedUid(uid(session, request?.native)), undefined);
+  }
+
+  /** The user of the session that a request has now, in memory; none when it is about to be saved as expired. */
+  userNow(request: SessionRequest): string | undefined {
+    const { session } = request;
+    if (!isObject(session) || hasExpired(session as SessionRecord)) return undefined;
+    return this.uidOf(session as SessionRecord, request);
+  }
+
+  /**
+   * The user of a session, as the store has it now.
+   * @throws when the store cannot be read, or does not answer in time
+   */
+  user(sid: string): MaybePromise<string | undefined> {
+    return chain(
+      () => this.#session(sid),
+      (session) => session && this.uidOf(session),
+    );
+  }
+
+  /**
+   * The session as the store has it now, if it has a user.
+   * @throws when the store cannot be read, or what the resolver of uids throws
+   */
+  async find(sid: string): Promise<FoundSession | undefined> {
+    const session = await this.#session(sid);
+    if (!session) return undefined;
+    const uid = resolvedUid(this.#context.uid(session));
+    return uid === undefined ? undefined : { uid, session };
+  }
+
+  /** Every session. `undefined` when the store has no list, cannot list now, or lists something else than sessions. */
+  sessions(): MaybePromise<readonly ListedSession[] | undefined> {
+    const all = storeMethod(this.#store, 'all');
+    if (!all) return undefined;
+    const list = (): MaybePromise<readonly ListedSession[] | undefined> =>
+      chain(
+        () => this.#read(all, []),
+        (answer) => {
+          const sessions = entriesOf(answer);
+          const areRows = sessions.length > 0 && !sessions.some(([, session]) => 'cookie' in session);
+          return areRows && !sessions.some(([, session]) => this.uidOf(session)) ? undefined : sessions;
+        },
+      );
+    return this.#context.containment.run('session store', list, undefined);
+  }
+
+  #session(sid: string): MaybePromise<SessionRecord | undefined> {
+    const get = storeMethod(this.#store, 'get');
+    return chain(
+      () => get && this.#read(get, [sid]),
+      (session) => (isObject(session) ? (session as SessionRecord) : undefined),
+    );
+  }
+
+  /** What a store answers to a read: by callback, at once or later, or by promise. */
+  #read(method: StoreMethod, args: readonly unknown[]): MaybePromise<unknown> {
+    let answer: { readonly error: unknown; readonly result: unknown } | undefined;
+    let settle: (() => void) | undefined;
+    const callback = (error: unknown, result: unknown): void => {
+      this.#answersBy = 'callback';
+      answer = { error, result };
+      settle?.();
+    };
+    const returned: unknown = Reflect.apply(method, this.#store, [...args, callback]);
+    const answered = (): unknown => {
+      if (answer?.error) throw new Error('the store failed to read', { cause: answer.error });
+      return answer?.result;
+    };
+    if (answer) {
+      if (isPromise(returned)) returned.then(undefined, () => undefined); // it has said all
+      return answered();
+    }
+    const promised = new Promise<unknown>((resolve, reject) => {
+      settle = () => {
+        resolve(Promise.resolve().then(answered));
+      };
+      if (!isPromise(returned)) return;
+      returned.then((result) => {
+        if (result !== undefined || this.#answersBy === 'promise') resolve(result);
+        // The promise of a method that calls back may say nothing, long before the callback is called.
+        else if (this.#answersBy === undefined && method.length <= args.length)
+          setTimeout(() => {
+            if (!answer) this.#answersBy = 'promise';
+            resolve(undefined);
+          }, CALLBACK_GRACE_MS).unref();
+      }, reject);
+    });
+    return this.#inTime(promised);
+  }
+
+  #inTime(answer: Promise<unknown>): Promise<unknown> {
+    const { waits, warnings, containment } = this.#context;
+    const limitMs = this.#isLate ? LATE_TIMEOUT_MS : waits.isClosed ? SHORT_TIMEOUT_MS : READ_TIMEOUT_MS;
+    return new Promise((resolve, reject) => {
+      const late = (): void => {
+        this.#isLate = true;
+        reject(new Error('the store does not answer'));
+        containment.run('session store', () => {
+          warnings.warn('store-not-answering');
+        });
+      };
+      let timer = setTimeout(late, limitMs).unref();
+      const hurry = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(late, Math.min(limitMs, SHORT_TIMEOUT_MS)).unref();
+      };
+      const stop = waits.isClosed ? undefined : waits.onClose(hurry);
+      const settled = (): void => {
+        clearTimeout(timer);
+        stop?.();
+      };
+      answer.then((result) => {
+        this.#isLate = false;
+        resolve(result);
+      }, reject);
+      answer.then(settled, settled);
+    });
+  }
+}
+
+/** No `flatMap`: a store may list tens of thousands, in one turn of the event loop. */
+function entriesOf(all: unknown): readonly ListedSession[] {
+  const entries: readonly (readonly [sid: string | undefined, session: unknown])[] = Array.isArray(all)
+    ? all.map((session: unknown) => [idOf(session), session])
+    : Object.entries(all ?? {});
+  return entries.filter((entry): entry is ListedSession => isObject(entry[1]));
+}
+
+function idOf(session: unknown): string | undefined {
+  const id = (session as SessionRecord | null)?.id;
+  return typeof id === 'string' ? id : undefined;
+}

@@ -1,0 +1,277 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { Containment } from './containment.js';
+import { isObject } from './session-user.js';
+import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
+
+const OBSERVED = Symbol('the request as it is seen here');
+/**
+ * On a session, the request that has it, as express-session's `req`. Copies and stores know nothing of symbols; a
+ * `WeakMap` with the session of every request costs a fast host a quarter of its requests, in garbage (measured).
+ */
+const OWNER = Symbol('request');
+
+interface Owned {
+  readonly req?: unknown;
+  [OWNER]?: SessionRequest;
+}
+
+/** As much of a platform's request as is needed here: one of Express, or of any server that express-session serves. */
+interface NativeRequest {
+  [OBSERVED]?: SessionRequest;
+  readonly headers?: IncomingHttpHeaders;
+  readonly socket?: Socket | null;
+  readonly res?: ServerResponse | null;
+  readonly sessionID?: string | undefined;
+  readonly session?: unknown;
+}
+
+interface HeardResponse extends ServerResponse {
+  [OBSERVED]?: SessionRequest;
+}
+
+/** Hears of the end of a request. */
+export interface CloseListener {
+  readonly containment: Containment;
+  closed(request: SessionRequest): void;
+}
+
+/** A request as far as its session goes. */
+export class SessionRequest implements CookieChanges {
+  /** The platform's own request. */
+  readonly native: NativeRequest;
+  /** Kept from when the request was first seen: engine.io, for one, sets `req.res` to null. */
+  readonly res: ServerResponse;
+  /**
+   * A WebSocket upgrade, to which express-ws gives a response that nobody ends: the request lasts as long as its
+   * connection, and no cookie of it reaches the browser.
+   */
+  readonly isUpgrade: boolean;
+  /** When it was first seen, by `Date.now()`, which costs a request less than `performance.now()`. */
+  readonly since = Date.now();
+  /** Whether the client left before the head of a response, with its cookies, could. */
+  #unanswered = false;
+  /** Whether it has had a session of a store that is watched. */
+  hasLoaded = false;
+  #cookieChanges: CookieChanges | undefined;
+  /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
+  closedAt = -Infinity;
+  /**
+   * When the cookies of its answer left: with the head, which may be long before the body has, or when it was closed, where
+   * that is not known; earlier than any other when it is still open.
+   */
+  answeredAt = -Infinity;
+  #isHeard = false;
+  /** Most requests have one: no array for each. */
+  #listener: CloseListener | undefined;
+  #moreListeners: CloseListener[] | undefined;
+
+  readonly #connection: Socket | null | undefined;
+  /** Without one, as on serverless platforms and with `inject`, a response that has finished may never be closed. */
+  readonly #hasConnection: boolean;
+
+  constructor(native: NativeRequest, response: ServerResponse) {
+    this.native = native;
+    this.res = response;
+    const { socket } = response;
+    this.isUpgrade = socket === null && native.headers?.upgrade !== undefined;
+    this.#connection = this.isUpgrade ? native.socket : undefined;
+    this.#hasConnection = !socket || socket instanceof Socket;
+  }
+
+  /** The id of the session that the request has now; another one after `regenerate`. */
+  get sessionID(): string | undefined {
+    return this.native.sessionID;
+  }
+
+  get session(): unknown {
+    return this.native.session;
+  }
+
+  get cookieHeader(): string | undefined {
+    return this.native.headers?.cookie;
+  }
+
+  /**
+   * Tells the listener once when the response is closed, or the connection of an upgrade.
+   * @returns whether it will: not when it is closed already
+   */
+  onClose(listener: CloseListener): boolean {
+    if (this.closedAt !== -Infinity && this.isClosed) return false;
+    if (!this.#isHeard) {
+      if (this.isClosed) {
+        this.#noteClosed();
+        return false;
+      }
+      this.listen();
+    }
+    if (this.#listener) (this.#moreListeners ??= []).push(listener);
+    else this.#listener = listener;
+    return true;
+  }
+
+  /** Listens for the end of the request, which is open: once, however many want to know. */
+  listen(): void {
+    if (this.#isHeard) return;
+    this.#isHeard = true;
+    if (this.isUpgrade) {
+      this.#connection?.on('close', () => {
+        this.closed();
+      });
+      return;
+    }
+    // One function for all responses; a closure for each costs more.
+    const response: HeardResponse = this.res;
+    response[OBSERVED] = this;
+    response.on('close', responseClosed);
+    if (!this.#hasConnection) response.on('finish', responseClosed);
+  }
+
+  /** The response is closed. Never throws. */
+  closed(): void {
+    const first = this.#listener;
+    const more = this.#moreListeners;
+    this.#listener = undefined; // the second of two events has none
+    this.#moreListeners = undefined;
+    this.#isHeard = false;
+    try {
+      if (this.closedAt === -Infinity) this.#noteClosed();
+    } catch (error) {
+      first?.containment.report('response close', error);
+    }
+    if (first) tell(first, this);
+    if (more) for (const listener of more) tell(listener, this);
+  }
+
+  get isClosed(): boolean {
+    if (this.isUpgrade) return this.#connection?.destroyed ?? true;
+    return (
+      isClosed(this.res) || (!this.#hasConnection && (this.closedAt !== -Infinity || isFlushed(this.res)))
+    );
+  }
+
+  /** Closed after the handler had ended the response: nothing of the host runs for it any more. */
+  get isFinished(): boolean {
+    return this.isClosed && (this.isUpgrade || this.res.writableEnded);
+  }
+
+  /** Nothing that the request still does changes the cookies of its browser. */
+  get isCommitted(): boolean {
+    return this.isUpgrade || this.res.headersSent || this.isClosed;
+  }
+
+  /** Whether the head of the response, with its cookies, has reached the client. */
+  get isAnswered(): boolean {
+    return !this.isUpgrade && this.res.headersSent && !this.#unanswered;
+  }
+
+  /** The request has no session any more: it has let go of the one that it had. */
+  get hasLetGo(): boolean {
+    return this.session === undefined || this.session === null;
+  }
+
+  get setCookies(): readonly string[] {
+    return this.#sentChanges.setCookies;
+  }
+
+  get clearsCookies(): boolean {
+    return this.#sentChanges.clearsCookies;
+  }
+
+  get #sentChanges(): CookieChanges {
+    return this.#cookieChanges ?? this.#readChanges();
+  }
+
+  /** What the answer changes, as far as it is known by now. */
+  protected readCookieChanges(): CookieChanges {
+    return cookieChangesOf(this.res);
+  }
+
+  #readChanges(): CookieChanges {
+    const changes = this.readCookieChanges();
+    if (this.res.headersSent) this.#cookieChanges = changes; // final from now on
+    return changes;
+  }
+
+  /** The head of the answer leaves with what is written now. */
+  noteHead(): void {
+    if (this.answeredAt === -Infinity) this.answeredAt = performance.now();
+  }
+
+  #noteClosed(): void {
+    this.closedAt = performance.now();
+    if (this.answeredAt === -Infinity) this.answeredAt = this.closedAt;
+    if (!this.res.headersSent) this.#unanswered = true;
+  }
+}
+
+function responseClosed(this: HeardResponse): void {
+  this[OBSERVED]?.closed();
+}
+
+function tell(listener: CloseListener, request: SessionRequest): void {
+  try {
+    listener.closed(request);
+  } catch (error) {
+    listener.containment.report('response close', error);
+  }
+}
+
+/** The request, if it is one with a response – and not the stand-in that `store.load` makes. */
+export function sessionRequest(value: unknown): SessionRequest | undefined {
+  if (!isObject(value)) return undefined;
+  const native: NativeRequest = value;
+  const known = native[OBSERVED];
+  if (known) return known;
+  const { res } = native;
+  return typeof res?.once === 'function' ? observe(native, res) : undefined;
+}
+
+/**
+ * To be called as soon as there is a request: a property that is added or read after Express has given the request a
+ * prototype of its own costs half a microsecond (measured).
+ */
+export function observe(native: NativeRequest, response: ServerResponse): SessionRequest {
+  return (native[OBSERVED] ??= new SessionRequest(native, response));
+}
+
+/** The request of a response that is heard. */
+export function requestOf(response: object): SessionRequest | undefined {
+  return (response as HeardResponse)[OBSERVED];
+}
+
+/** Notes whose session it is, where the session library does not. */
+export function setOwner(session: Owned, request: SessionRequest): void {
+  if (!('req' in session)) session[OWNER] = request;
+}
+
+/** The request that has a session; none when a job or a script has made it. */
+export function ownerOf(session: Owned | null | undefined): SessionRequest | undefined {
+  return sessionRequest(session?.req) ?? session?.[OWNER];
+}
+
+function isFlushed(response: ServerResponse): boolean {
+  if (response.writableFinished || !hasStubConnection(response)) return response.writableFinished;
+  return Reflect.get(response, 'finished'); // unlike `writableEnded`, not while the answer is held
+}
+
+/**
+ * Whether an adapter has given the response a connection that is no stream, such as @codegenie/serverless-express. Then
+ * `writableFinished` is never true, and the adapter takes a response with `writableEnded` for complete.
+ */
+export function hasStubConnection({ socket }: { readonly socket?: unknown }): boolean {
+  return isObject(socket) && !('writableLength' in socket);
+}
+
+/** Also of HTTP/2, whose responses have no `closed`. */
+export function isClosed(response: object): boolean {
+  const either = response as { closed?: boolean; stream?: { destroyed?: boolean } };
+  return either.closed ?? either.stream?.destroyed ?? false;
+}
+
+/** Of the URL that the browser requested; Express shortens `url` for what is mounted under a path. */
+export function pathOf(request: object): string {
+  const { originalUrl, url } = request as { originalUrl?: unknown; url?: unknown };
+  const asked = typeof originalUrl === 'string' ? originalUrl : typeof url === 'string' ? url : '/';
+  return asked.split('?', 1)[0] ?? '/';
+}

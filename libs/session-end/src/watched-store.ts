@@ -1,0 +1,352 @@
+import { chain, isPromise, type MaybePromise } from './containment.js';
+import type { SessionRecord } from './session-end.js';
+import { ActiveRequests } from './active-requests.js';
+import { ObservedCall } from './decide-end.js';
+import type { WatchContext } from './context.js';
+import { EndTracker, type Parties, type PossibleEnd } from './end-tracker.js';
+import { hasExpired } from './session-user.js';
+import { LearnedCookies, type LeftSession } from './learned-cookies.js';
+import { ownerOf, sessionRequest, setOwner, type SessionRequest } from './session-request.js';
+import type { Suspects } from './suspected-ends.js';
+import { CallQueue, type StoreCall } from './call-queue.js';
+import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
+import { SessionReader, type ListedSession } from './session-reader.js';
+
+const ON_ALL_SESSIONS: StoreCall = { sid: undefined };
+/** How many of the sessions that a store lists are looked at in one turn of the event loop. */
+const SLICE = 100;
+
+/**
+ * Observes every call of one store instance that can end a session (session-endings.md, rules 1 to 3). What may be an end
+ * goes to the {@link EndTracker} before the store is called; the call is passed on in the same tick. It waits only where
+ * it may end a session whose user nobody knows, on an asynchronous store: for the read that finds the user.
+ */
+export class WatchedStore {
+  readonly reader: SessionReader;
+  readonly #context: WatchContext;
+  readonly #queue: CallQueue;
+  readonly #active: ActiveRequests;
+  readonly #ends: EndTracker;
+  /** Whether the store can be told that a session is used. */
+  readonly #isTouched: boolean;
+  readonly #cookies = new LearnedCookies();
+  /** Whose session a request had at first; kept only where logins count. */
+  readonly #loadedAs = new WeakMap<SessionRequest, string>();
+  /** The request whose `regenerate` is calling `destroy` right now. */
+  #regenerating: SessionRequest | undefined;
+
+  /** Stops watching. */
+  readonly release: () => void;
+
+  constructor(store: object, context: WatchContext) {
+    const { containment, reporter } = context;
+    this.#context = context;
+    this.reader = new SessionReader(store, context);
+    this.#queue = new CallQueue(containment, reporter.answerTimeoutMs, (areSome) => {
+      patch.watchReads(areSome);
+    });
+    this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
+    this.#ends = new EndTracker({ ...context, reader: this.reader, moves: this.#active.moves });
+    this.#isTouched = storeMethod(store, 'touch') !== undefined;
+    const patch = patchStore(store, this.#called.bind(this));
+    this.release = patch.remove;
+  }
+
+  /** A request has loaded a session, or made a new one. */
+  loaded(request: SessionRequest): void {
+    const { session, sessionID } = request;
+    const { reporter, liveSessions, warnings } = this.#context;
+    if (typeof session !== 'object' || session === null || sessionID === undefined) return;
+    request.hasLoaded = true;
+    setOwner(session, request);
+    const uid = this.reader.uidOf(session as SessionRecord, request);
+    if (uid === undefined) {
+      liveSessions?.anonymous(sessionID);
+      warnings.warnOfUserIn(session, 'uid-not-found');
+      return;
+    }
+    if (reporter.wantsLogins) this.#loadedAs.set(request, uid);
+    if (this.#ends.concerns(sessionID, uid)) this.#ends.loaded(sessionID, uid, request);
+    this.#active.link(sessionID, uid, request);
+    this.#cookies.learn(sessionID, session as SessionRecord, request);
+    liveSessions?.loaded(sessionID, uid, session as SessionRecord, this.#isTouched);
+  }
+
+  /** Whether a browser with these cookies may have a session of this store. */
+  mayKnow(cookieHeader: string): boolean {
+    return this.#cookies.mayBeIn(cookieHeader);
+  }
+
+  /** The response of a request that has loaded no session is closed, and has changed cookies. */
+  closedWithoutSession(request: SessionRequest): void {
+    const { containment, tasks } = this.#context;
+    for (const left of this.#cookies.leftBy(request)) {
+      // Another request had renewed the session that the browser sent; the browser has left the new one.
+      if (this.#active.moves.after(left.sid)) this.#active.closed(left.sid, undefined, request);
+      // Or else the session middleware has seen the cookie, if there is a session id, and found no session.
+      else if (request.sessionID === undefined) {
+        const leave = (): Promise<void> => this.#left(left, request);
+        void tasks.track(Promise.resolve(containment.run('session store', leave, undefined)));
+      }
+    }
+  }
+
+  #called(name: StoreMethodName, next: PassOn, self: unknown, args: ArrayLike<unknown>): unknown {
+    if (name === 'createSession') return this.#loading(next, self, args);
+    if (name === 'regenerate') return this.#regenerate(next, self, args);
+    if (this.#queue.isIdle && this.#endsNothing(name, args)) return next(self, args);
+    const where = `store.${name}`;
+    const call = this.#context.containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
+    return this.#queue.call(where, next, self, args, call);
+  }
+
+  /** express-session makes the session of a request out of what the store holds. */
+  #loading(next: PassOn, self: unknown, args: ArrayLike<unknown>): unknown {
+    const session = next(self, args);
+    try {
+      const request = sessionRequest(args[0]);
+      if (request) this.loaded(request);
+    } catch (error) {
+      this.#context.containment.report('store.createSession', error);
+    }
+    return session;
+  }
+
+  #regenerate(next: PassOn, self: unknown, args: ArrayLike<unknown>): unknown {
+    const { containment } = this.#context;
+    this.#regenerating = containment.run('store.regenerate', () => sessionRequest(args[0]), undefined);
+    try {
+      return next(self, args);
+    } finally {
+      this.#regenerating = undefined;
+    }
+  }
+
+  /**
+   * Whether the call is one of those that each request makes: a read, or a session saved or touched with the user that it
+   * is known to have. Never throws.
+   */
+  #endsNothing(name: StoreMethodName, args: ArrayLike<unknown>): boolean {
+    if (name !== 'touch' && name !== 'set') return name === 'get';
+    const sid = args[0] as string;
+    const session = args[1] as SessionRecord;
+    const known = this.#active.uidOf(sid);
+    if (known === undefined || this.#context.liveSessions || this.#ends.concerns(sid, known)) return false;
+    try {
+      if (hasExpired(session)) return false;
+      if (name === 'touch') return true;
+      const request = ownerOf(session);
+      if (this.reader.uidOf(session, request) !== known) return false;
+      this.#active.link(sid, known, request);
+      return true;
+    } catch {
+      return false; // what cannot be read is looked at with care
+    }
+  }
+
+  #observe(name: StoreMethodName, args: ArrayLike<unknown>): StoreCall {
+    const sid = args[0] as string;
+    const session = args[1] as SessionRecord;
+    switch (name) {
+      case 'touch':
+        return this.#touch(sid, session);
+      case 'set':
+        return this.#set(sid, session);
+      case 'destroy':
+        return this.#destroy([sid].flat()); // some stores take several in one call
+      case 'clear':
+        return this.#clear();
+      case 'get':
+        return { sid };
+      default:
+        return ON_ALL_SESSIONS;
+    }
+  }
+
+  #touch(sid: string, session: SessionRecord): StoreCall {
+    const uid = this.#active.uidOf(sid);
+    if (uid !== undefined && hasExpired(session)) return this.#set(sid, session);
+    if (uid !== undefined) this.#context.liveSessions?.touched(sid, uid, session);
+    return { sid };
+  }
+
+  #set(sid: string, session: SessionRecord): StoreCall {
+    const { reporter, liveSessions, warnings } = this.#context;
+    const request = ownerOf(session);
+    let uid: string | undefined;
+    let call: ObservedCall | undefined;
+    let isLogin = false;
+    const before = (): MaybePromise<unknown> => {
+      const user = this.reader.uidOf(session, request);
+      if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
+      // Some hosts log a user out by saving the session as expired.
+      const next = user !== undefined && hasExpired(session) ? undefined : user;
+      uid = next;
+      // The user stays, and nothing ends.
+      if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) return;
+      if (request) this.#follow(sid, next, request);
+      const observed = (call = new ObservedCall());
+      const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
+      const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
+      return this.#withUserBefore(sid, request, (previous) => {
+        if (previous === next) return;
+        // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
+        if (next !== undefined && request)
+          isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
+        if (previous === undefined) return;
+        this.#begin({ sid, uid: previous, reason, call: observed, ...parties });
+      });
+    };
+    const ended: StoreCall['ended'] = (outcome) => {
+      call?.end(outcome);
+      if (outcome === 'failed') return;
+      if (uid === undefined) {
+        liveSessions?.anonymous(sid);
+        this.#active.forget(sid);
+        return;
+      }
+      this.#active.link(sid, uid, request);
+      liveSessions?.saved(sid, uid, session);
+      this.#ends.saved(sid, uid, request);
+      if (isLogin) reporter.loggedIn(uid);
+    };
+    return { sid, before, ended };
+  }
+
+  #destroy(sids: readonly string[]): StoreCall {
+    const regenerating = this.#regenerating;
+    const call = new ObservedCall();
+    const begin = (sid: string): MaybePromise<unknown> => {
+      const parties = this.#partiesOf(sid, regenerating);
+      const loaded = parties.actors && this.#active.uidLoadedBy(sid, parties.actors);
+      const end = (uid: string | undefined): void => {
+        if (uid !== undefined) this.#begin({ sid, uid, reason: 'destroyed', call, ...parties });
+      };
+      // Another request has renewed the session since, and its user stays; this one may be leaving.
+      if (loaded === undefined || this.#active.uidOf(sid) !== undefined || this.#ends.hasEnded(sid, loaded))
+        return this.#withUserBefore(sid, regenerating, end);
+      end(loaded);
+      return undefined;
+    };
+    const sid = sids.length === 1 ? sids[0] : undefined;
+    const ended: StoreCall['ended'] = (outcome) => {
+      // Not every store takes a list: one that does not says that it is done, and has destroyed none.
+      call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
+      if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
+    };
+    return { sid, before: () => all(sids.map(begin)), ended };
+  }
+
+  #clear(): StoreCall {
+    const call = new ObservedCall();
+    const before = (): MaybePromise<unknown> =>
+      chain(
+        () => this.reader.sessions(),
+        (sessions) => {
+          if (!sessions) this.#context.warnings.warn('clear-not-listed');
+          const active = this.#active.all();
+          for (const [sid, uid] of active) this.#beginCleared(sid, uid, call);
+          if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, new Map(active), call));
+        },
+      );
+    const ended: StoreCall['ended'] = (outcome) => {
+      call.end(outcome);
+      if (outcome !== 'failed') for (const [sid] of this.#active.all()) this.#active.forget(sid);
+    };
+    return { sid: undefined, before, ended };
+  }
+
+  #beginCleared(sid: string | undefined, uid: string, call: ObservedCall): void {
+    const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
+    this.#begin({ sid, uid, reason: 'cleared', call, holders });
+  }
+
+  /** @param begun the sessions and users whose ends are begun already */
+  async #beginListed(
+    sessions: readonly ListedSession[],
+    begun: ReadonlyMap<string, string>,
+    call: ObservedCall,
+  ): Promise<void> {
+    const uids = new Set(begun.values());
+    for (const [n, [sid, session]] of sessions.entries()) {
+      if (n % SLICE === 0) await new Promise(setImmediate);
+      const uid = this.reader.uidOf(session);
+      const isBegun = uid === undefined || (sid === undefined ? uids.has(uid) : begun.has(sid));
+      if (!isBegun) this.#beginCleared(sid, uid, call);
+    }
+  }
+
+  async #left({ sid, next }: LeftSession, request: SessionRequest): Promise<void> {
+    const uid = await this.reader.user(sid);
+    if (uid === undefined || this.#ends.hasEnded(sid, uid)) return;
+    if (next === undefined || (await this.reader.user(next)) !== uid) this.#abandoned(sid, uid, request);
+  }
+
+  #abandoned(sid: string, uid: string, request: SessionRequest): void {
+    const call = new ObservedCall();
+    call.end('done');
+    this.#begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
+  }
+
+  /** What has ended does not end again, such as the row of a session that its browser has left. */
+  #begin(end: PossibleEnd): void {
+    if (end.sid !== undefined && this.#ends.hasEnded(end.sid, end.uid)) return;
+    this.#ends.begin(end, end.actors ? undefined : this.#suspectsOf(end));
+  }
+
+  /** The request goes on with a session that its browser has not sent: it may be renewing one that another request ends. */
+  #follow(sid: string, uid: string | undefined, request: SessionRequest): void {
+    const sent = request.cookieHeader?.includes(sid) === false ? this.#cookies.sentBy(request) : undefined;
+    if (sent === undefined) return;
+    this.#active.follow(request, sent);
+    if (uid !== undefined) this.#ends.join(sent, uid, request);
+  }
+
+  /**
+   * Whose session it was: as the requests under way know, or else as the store has it before the call.
+   * @param request the one that ends it, if it is one
+   */
+  #withUserBefore(
+    sid: string,
+    request: SessionRequest | undefined,
+    work: (uid: string | undefined) => void,
+  ): MaybePromise<void> {
+    const known = this.#active.uidOf(sid);
+    if (known === undefined ? request && this.#active.knows(request) : !this.#ends.hasEnded(sid, known)) {
+      work(known);
+      return undefined;
+    }
+    const done = chain(
+      () => this.reader.user(sid),
+      work,
+      (error) => {
+        if (known === undefined) throw error;
+        work(known);
+      },
+    );
+    // Work that is not over when the store's call gets tired of waiting still counts.
+    return isPromise(done) ? this.#context.tasks.track(done) : done;
+  }
+
+  /** The request that regenerates the session, those that have just let go of it, or else those that have it. */
+  #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
+    if (regenerating) return { actors: [regenerating] };
+    const holders = this.#active.requestsOf(sid);
+    const actors = holders.filter((request) => request.hasLetGo);
+    return actors.length > 0 ? { actors } : { holders };
+  }
+
+  /** Under `last` any request under way may have ended the session, and may log the user in before it is answered. */
+  #suspectsOf({ uid, holders = [] }: PossibleEnd): Suspects {
+    const { openRequests } = this.#context;
+    const own = openRequests.countsAll ? [] : this.#active.requestsOfUser(uid);
+    const areOfUser = own.length > 0;
+    const all = areOfUser ? own : [...openRequests.unanswered(), ...this.#active.unanswered()];
+    return { areOfUser, requests: all.filter((request) => !holders.includes(request)) };
+  }
+}
+
+/** @returns a promise only when one of them is */
+function all(results: readonly unknown[]): MaybePromise<unknown> {
+  return results.some(isPromise) ? Promise.all(results) : undefined;
+}
