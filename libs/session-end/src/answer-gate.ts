@@ -51,9 +51,11 @@ export function gateAnswersOf(prototype: object): () => void {
   const through =
     (name: 'end' | 'write', gated: Method) =>
     function (this: GatedResponse): unknown {
-      requestOf(this)?.noteHead();
+      const seen = requestOf(this);
+      seen?.noteHead();
+      const isOurs = seen?.hasGate === true && this[GATE]?.behind === behind;
       // eslint-disable-next-line prefer-rest-params -- each response makes such a call, and an array costs more
-      return Reflect.apply(this[GATE]?.behind === behind ? gated : behind[name], this, arguments);
+      return Reflect.apply(isOurs ? gated : behind[name], this, arguments);
     };
   const [end, write] = [through('end', gatedEnd), through('write', gatedWrite)];
   const parts = { [BEHIND]: behind, end, write };
@@ -79,9 +81,11 @@ export function beforeAnswer(response: ServerResponse, before: BeforeAnswer): vo
   const gated = response as unknown as GatedResponse;
   if (response.writableEnded || gated[GATE]?.late) return;
   const { [BEHIND]: behind } = gated;
-  if (behind)
-    gated[GATE] ??= { end: behind.end, write: behind.write, behind, isInnermost: true, before: new Set() };
-  else installGate(response);
+  const seen = requestOf(response);
+  if (behind && seen && !gated[GATE]) {
+    gated[GATE] = { end: behind.end, write: behind.write, behind, isInnermost: true, before: new Set() };
+    seen.hasGate = true;
+  } else installGate(response);
   gated[GATE]?.before.add(before);
 }
 

@@ -53,6 +53,8 @@ export class SessionRequest implements CookieChanges {
   #unanswered = false;
   /** Whether it has had a session of a store that is watched. */
   hasLoaded = false;
+  /** Whether something is to be done before its answer leaves. */
+  hasGate = false;
   #cookieChanges: CookieChanges | undefined;
   /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
   closedAt = -Infinity;
@@ -120,11 +122,18 @@ export class SessionRequest implements CookieChanges {
       });
       return;
     }
-    // One function for all responses; a closure for each costs more.
     const response: HeardResponse = this.res;
-    response[OBSERVED] = this;
-    response.on('close', responseClosed);
-    if (!this.#hasConnection) response.on('finish', responseClosed);
+    response[OBSERVED] ??= this;
+    // One function for all responses costs less than a closure for each. A response may be that of two requests: of
+    // Fastify's, and of the one that a middleware gets.
+    const closed =
+      response[OBSERVED] === this
+        ? responseClosed
+        : (): void => {
+            this.closed();
+          };
+    response.on('close', closed);
+    if (!this.#hasConnection) response.on('finish', closed);
   }
 
   /** The response is closed. Never throws. */
