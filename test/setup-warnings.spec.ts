@@ -12,10 +12,8 @@ import {
 } from 'nestjs-debate-space';
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { Containment } from '../libs/debate-space/src/async/containment.js';
-import { attachPlatform } from '../libs/debate-space/src/session-end/platforms/attach-platform.js';
-import type { SessionEndDetector } from '../libs/debate-space/src/session-end/platforms/session-end-detector.js';
-import { SetupWarnings } from '../libs/debate-space/src/session-end/setup-warnings.js';
+import { watchSessionEnds } from 'nestjs-session-end';
+import { SetupWarnings } from '../libs/session-end/src/setup-warnings.js';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
 import { eventsOf } from 'debate-space-fixtures/events.js';
@@ -123,8 +121,8 @@ describe('a session with a user in which no uid is found', () => {
     const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
     const warnings = await warningsAfterLogins({ login }, { session: { uid: () => undefined } });
     expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
-    expect(warnings[0]?.message).toContain('session.uid returned no uid for it');
-    expect(warnings[0]?.hint).toContain('make session.uid return the uid');
+    expect(warnings[0]?.message).toContain('the option uid returned no uid for it');
+    expect(warnings[0]?.hint).toContain('make the option uid return the uid');
   });
 
   it('is no warning when the host’s own session.uid finds each user', async () => {
@@ -135,10 +133,10 @@ describe('a session with a user in which no uid is found', () => {
 
   it('is a warning although many sessions without a user came before', () => {
     const codes: string[] = [];
-    const warnings = new SetupWarnings((event) => codes.push(event.type), false);
+    const warnings = new SetupWarnings(({ code }) => codes.push(code), false);
     for (let n = 0; n < 10_000; n += 1) warnings.warnOfUserIn({ cookie: {}, basket: [n] }, 'uid-not-found');
     warnings.warnOfUserIn({ cookie: {}, passport: { user: { username: 'alice' } } }, 'uid-not-found');
-    expect(codes).toEqual(['setup-warning']);
+    expect(codes).toEqual(['uid-not-found']);
   });
 });
 
@@ -163,24 +161,20 @@ describe('a request with a session but no session store', () => {
     };
     const warnings = await warningsAfterLogins({ login });
     expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
-    expect(warnings[0]?.hint).toContain('session.cookies');
+    expect(warnings[0]?.hint).toContain('the option cookies');
     expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
   });
 
   it('is a warning although thousands of requests without a session came before', () => {
     const codes: string[] = [];
-    const emit = (event: DebateSpaceEvent): void => void codes.push(event.type);
-    const warnings = new SetupWarnings(emit, false);
-    const containment = new Containment(emit);
-    const parts = { containment, warnings, stores: new Map(), givenStores: [], cookies: { names: [] } };
-    const detector = parts as unknown as SessionEndDetector;
     let requested: (request: object, reply: object, done: () => void) => void = () => undefined;
     const instance = { addHook: (_: string, hook: typeof requested) => (requested = hook) };
     const adapter = {
       getType: () => 'fastify',
       getInstance: () => instance,
     } as unknown as AbstractHttpAdapter;
-    attachPlatform(adapter, detector);
+    const onWarning = ({ code }: { readonly code: string }): void => void codes.push(code);
+    watchSessionEnds(adapter, { onSessionEnd: () => undefined, onWarning });
     const request = (native: object): void => {
       const raw = new EventEmitter();
       requested(native, { raw }, () => undefined);
@@ -189,7 +183,7 @@ describe('a request with a session but no session store', () => {
     for (let n = 0; n < 20_000; n += 1) request({});
     expect(codes).toEqual([]);
     for (let n = 0; n < 100; n += 1) request({ session: { user: { uid: 'alice' } } });
-    expect(codes).toEqual(['setup-warning']);
+    expect(codes).toEqual(['session-without-store']);
   });
 
   it.each(onFastify)('is one warning: $name', async ({ mount, logIn, uidIn }) => {

@@ -4,12 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DebateSpaceOutbox, DebateSpaceService } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
-import { RegistryWriter } from '../libs/debate-space/src/session-end/expiry/registry-writer.js';
+import { RegistryWriter } from '../libs/debate-space/src/live-sessions/registry-writer.js';
 import type { LogoutContext, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/queue/logout-queue.js';
-import { SessionRegistry } from '../libs/debate-space/src/session-end/expiry/session-registry.js';
+import { SessionRegistry } from '../libs/debate-space/src/live-sessions/session-registry.js';
 import { Containment } from '../libs/debate-space/src/async/containment.js';
-import { PendingTasks } from '../libs/debate-space/src/async/pending-tasks.js';
 import { Secret } from '../libs/debate-space/src/secrets/secret.js';
 import { firstEvent } from 'debate-space-fixtures/events.js';
 import { keptPlaces, type KeptPlace } from 'debate-space-fixtures/kept-places.js';
@@ -134,7 +133,7 @@ for (const kind of keptPlaces) {
         const containment = new Containment((event) => faults.push(event));
         const recorder = { record: () => undefined };
         const find = () => Promise.resolve([]);
-        const context = { containment, recorder, find, tasks: new PendingTasks() };
+        const context = { containment, recorder, find };
         const sessions = new RegistryWriter({ registry, lastOnly: true, sweepMs: 1 }, context);
         const [alive, gone] = [
           { cookie: { maxAge: LONG } },

@@ -16,11 +16,11 @@ import { keys } from 'debate-space-fixtures/service.js';
 
 const {
   Application,
-  EndRecorder,
+  LogoutRecorder,
   FallbackQueue,
   JobRunner,
   LogoutRoute,
-  SessionEndDetector,
+  SessionWatch,
   SessionRegistry,
   Shutdown,
   Transport,
@@ -128,8 +128,8 @@ describe('named applications side by side', () => {
 
 describe('the shutdown', () => {
   const parts = [
-    [EndRecorder, 'close'],
-    [SessionEndDetector, 'close'],
+    [LogoutRecorder, 'close'],
+    [SessionWatch, 'close'],
     [JobRunner, 'drain'],
     [JobRunner, 'idle'],
     [FallbackQueue, 'flush'],

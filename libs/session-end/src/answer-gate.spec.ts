@@ -30,8 +30,8 @@ async function answerTo(method: string, listener: RequestListener): Promise<stri
   return (await text(socket)).replace(/^Date: .*$/m, 'Date: *');
 }
 
-const containment = new Containment((event) => {
-  throw new Error(event.type);
+const containment = new Containment((where) => {
+  throw new Error(where);
 });
 
 function before(response: ServerResponse, answering: () => MaybePromise<unknown>, timeoutMs = 10_000): void {
@@ -195,7 +195,7 @@ describe('an answer behind a gate that a wrapper of the host is behind', () => {
 describe('an answer', () => {
   it('closes its connection when its end fails after the wait', async () => {
     const faults: string[] = [];
-    const reporting = new Containment((event) => faults.push(event.type));
+    const reporting = new Containment((where) => faults.push(where));
     const answer = await answerTo('GET', (_, response) => {
       beforeAnswer(response, { containment: reporting, timeoutMs: 10_000, answering: soon });
       response.strictContentLength = true;
@@ -203,7 +203,7 @@ describe('an answer', () => {
       response.end('bye');
     });
     expect(answer).toBe('');
-    expect(faults).toEqual(['fault']);
+    expect(faults).toEqual(['response.end']);
   });
 
   it('leaves after the work that has to be done before', async () => {
@@ -240,7 +240,7 @@ describe('an answer', () => {
 
   it('leaves when the work fails', async () => {
     const faults: string[] = [];
-    const reporting = new Containment((event) => faults.push(event.type));
+    const reporting = new Containment((where) => faults.push(where));
     const answer = await answerTo('GET', (_, response) => {
       const answering = (): never => {
         throw new Error('of the store');
@@ -249,6 +249,6 @@ describe('an answer', () => {
       response.end('bye');
     });
     expect(answer).toMatch(/bye$/);
-    expect(faults).toEqual(['fault']);
+    expect(faults).toEqual(['response.end']);
   });
 });

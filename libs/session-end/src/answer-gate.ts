@@ -48,8 +48,7 @@ interface Gate {
 export function gateAnswersOf(prototype: object): () => void {
   if (Object.hasOwn(prototype, BEHIND)) return () => undefined; // of another application
   const behind = Object.getPrototypeOf(prototype) as Pick<GatedResponse, 'end' | 'write'>;
-  const through =
-    (name: 'end' | 'write', gated: Method) =>
+  const through = (name: 'end' | 'write', gated: Method) =>
     function (this: GatedResponse): unknown {
       const seen = requestOf(this);
       seen?.noteHead();
@@ -60,7 +59,11 @@ export function gateAnswersOf(prototype: object): () => void {
   const [end, write] = [through('end', gatedEnd), through('write', gatedWrite)];
   const parts = { [BEHIND]: behind, end, write };
   for (const name of Reflect.ownKeys(parts))
-    Object.defineProperty(prototype, name, { configurable: true, writable: true, value: Reflect.get(parts, name) });
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      writable: true,
+      value: Reflect.get(parts, name),
+    });
   return () => {
     for (const name of Reflect.ownKeys(parts)) Reflect.deleteProperty(prototype, name);
   };

@@ -20,11 +20,14 @@ function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
 const passOn =
   (method: StoreMethod): PassOn =>
   (self, args) =>
-    Reflect.apply(method, self, args);
+    Reflect.apply(method, self, args) as unknown;
 
 class Calls {
   readonly faults: unknown[] = [];
-  readonly #calls = new CallQueue(new Containment((where, error) => this.faults.push({ where, error: (error as Error).name })), 250);
+  readonly #calls = new CallQueue(
+    new Containment((where, error) => this.faults.push({ where, error: (error as Error).name })),
+    250,
+  );
 
   call(method: StoreMethod, args: unknown[], sid: string | undefined, before: () => unknown): unknown {
     return this.#calls.call('store', passOn(method), {}, args, { sid, before });
@@ -256,6 +259,7 @@ describe('calls of a store', () => {
       expect(reached).toEqual([]);
       second.open();
       await other;
+      await nextTurn();
       expect(reached).toEqual(['destroy s2', 'inner s2']);
     });
   });

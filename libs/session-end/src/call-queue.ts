@@ -66,7 +66,13 @@ export class CallQueue {
     const ahead = isNested ? NONE : this.#ahead(sid);
     const prepare = (): unknown => before && this.#containment.run<unknown>(where, before, undefined);
     const ready = ahead.length === 0 ? prepare() : undefined;
-    const heard = ended && ((outcome: StoreOutcome) => this.#containment.run(where, () => { ended(outcome); }));
+    const heard =
+      ended &&
+      ((outcome: StoreOutcome) => {
+        this.#containment.run(where, () => {
+          ended(outcome);
+        });
+      });
     if (ahead.length === 0 && (isNested || !isPromise(ready)))
       return heard ? observeCall(next, self, args, heard) : next(self, args);
     // Whatever makes the call start, it runs in the context of its caller.

@@ -21,11 +21,11 @@ class Host {
   readonly #sessions: CookieSessions;
 
   constructor() {
-    const recorder = {
+    const reporter = {
       wantsLogins: false,
-      record: ({ uid }: { uid: string }) => void this.reported.push(uid),
+      report: ({ uid }: { uid: string }) => void this.reported.push(uid),
     };
-    const context = { recorder, tasks: this.#tasks, containment: new Containment(() => undefined) };
+    const context = { reporter, tasks: this.#tasks, containment: new Containment(() => undefined) };
     const uid = (value: string): string | undefined => value.split('-', 1)[0];
     this.#sessions = new CookieSessions([{ name: 'session', uid }], context as never);
   }

@@ -13,7 +13,7 @@ class Leaving {
   readonly cookieHeader = 'sid=s1';
   readonly native = {};
   isFinished = false;
-  closedAt = -Infinity;
+  answeredAt = -Infinity;
   #listener: () => void = () => undefined;
 
   constructor(
@@ -32,7 +32,7 @@ class Leaving {
   }
   close(): void {
     this.isFinished = true;
-    this.closedAt = performance.now();
+    this.answeredAt = performance.now();
     this.#listener();
   }
 }

@@ -1,10 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { BrowserMoves } from './browser-moves.js';
 import { Containment } from './containment.js';
-import type { DebateSpaceEvent } from './session-end.js';
 import { EndReporter } from './end-reporter.js';
 import { ObservedCall } from './decide-end.js';
 import type { WatchContext } from './context.js';
@@ -22,15 +20,13 @@ function trackerOf(
   readonly ended: string[];
 } {
   const ended: string[] = [];
-  const emit = (event: DebateSpaceEvent): void => {
-    if (event.type === 'session-ended') ended.push(event.uid);
-  };
-  const recorder = new EndReporter(memoryQueue(), emit);
+  const containment = new Containment(() => undefined);
+  const onSessionEnd = ({ uid }: { readonly uid: string }): void => void ended.push(uid);
+  const reporter = new EndReporter({ onSessionEnd }, containment, 10_000);
   const waits = new OpenWaits();
   const tasks = new PendingTasks();
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
-  const containment = new Containment(emit);
-  const context = { recorder, graceMs: 10, waits, containment, tasks, ...more } as unknown as WatchContext;
+  const context = { reporter, graceMs: 10, waits, containment, tasks, ...more } as unknown as WatchContext;
   const reader = { user, userNow: ({ session }: SessionRequest) => session as string | undefined };
   const moves = new BrowserMoves();
   return { ends: new EndTracker({ ...context, reader, moves }), tasks, ended };
@@ -114,12 +110,12 @@ describe('the ends of sessions', () => {
   it.each(suspects)(
     "are reported for $ended under 'last' by a request that $name",
     async ({ sessionID, ended: expected }) => {
-      const registryWriter = {
+      const liveSessions = {
         lastOnly: true,
         ended: () => Promise.resolve({ isFirst: true, isLast: true }),
         reported: () => Promise.resolve(),
-      } as unknown as WatchContext['registryWriter'];
-      const { ends, tasks, ended } = trackerOf(new Map(), { registryWriter });
+      } as unknown as WatchContext['liveSessions'];
+      const { ends, tasks, ended } = trackerOf(new Map(), { liveSessions });
       const res = new ServerResponse(new IncomingMessage(new Socket()));
       const request = { res, session: 'alice', sessionID, onClose: () => true } as unknown as SessionRequest;
       const end = { sid: 's1', uid: 'alice', reason: 'destroyed', call: done() } as const;

@@ -129,7 +129,6 @@ export class EndTracker {
     if (request.isUpgrade) return; // nobody ends its response
     const { containment, reporter } = this.#context;
     const answering = (): MaybePromise<unknown> => this.#answering(end, request);
-    request.listen();
     beforeAnswer(request.res, { containment, timeoutMs: reporter.answerTimeoutMs, answering });
   }
 

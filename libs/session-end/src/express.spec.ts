@@ -1,55 +1,79 @@
-import { expect, it } from '@jest/globals';
-import { Containment } from './containment.js';
-import { onExpressRequest, onExpressSessionStore } from './express.js';
-import type { PlatformListener } from './platform-listener.js';
+import { describe, expect, it } from '@jest/globals';
+import { watchExpress } from './express.js';
+import { WatchedApp } from './watched-app.js';
 
-const store = { of: 'the host' };
+const newStore = (): object => ({ get: () => undefined, set: () => undefined, destroy: () => undefined });
 
-function app(): {
-  readonly handled: () => Record<string, unknown>;
-  readonly found: object[];
+interface Host {
+  /** A request after the session middleware has set its store. */
+  readonly handled: (store: object) => Record<string, unknown>;
+  readonly found: () => readonly object[];
   readonly detach: () => void;
-} {
-  const found: object[] = [];
+}
+
+/** @param isLate whether something asynchronous is in front of the session middleware */
+function host(isLate = false): Host {
+  let set: () => void = () => undefined;
   const express = {
     request: {},
-    handle: (...[request]: unknown[]): unknown => Object.setPrototypeOf(request, express.request),
+    response: Object.create({ end: () => undefined, write: () => undefined }) as object,
+    handle: (...[request]: unknown[]): unknown => {
+      Object.setPrototypeOf(request, express.request);
+      if (!isLate) set();
+      return undefined;
+    },
   };
-  const listener = {
-    containment: new Containment(() => undefined),
-    hasStores: true,
-    requested: () => undefined,
-    found: (each: object) => found.push(each),
-  } as unknown as PlatformListener;
-  const detachers = [onExpressRequest(express, listener), onExpressSessionStore(express, listener)];
+  const app = new WatchedApp({ onSessionEnd: () => undefined });
+  const detach = watchExpress(express, app);
   return {
-    handled: () => {
-      const request = { headers: {} };
+    handled: (store) => {
+      const request = { headers: {}, method: 'GET' };
+      set = () => void Object.assign(request, { sessionStore: store });
       express.handle(request, {});
-      return Object.assign(request, { sessionStore: store });
+      if (isLate) set();
+      return request;
     },
-    found,
-    detach: () => {
-      for (const each of detachers) each();
-    },
+    found: () => [...app.stores.keys()],
+    detach,
   };
 }
 
-it('a request keeps the session store that its session middleware gives it, also when the plugin leaves meanwhile', () => {
-  const { handled, found, detach } = app();
-  const [first, second] = [handled(), handled()];
-  first.sessionStore = undefined;
-  detach();
-  expect(first.sessionStore).toBeUndefined();
-  expect(second.sessionStore).toBe(store);
-  expect(found).toEqual([store, store]);
-  expect(Object.getOwnPropertyDescriptor(handled(), 'sessionStore')?.value).toBe(store);
+describe('a request', () => {
+  it('keeps the session store that its session middleware gives it, also when the library leaves meanwhile', () => {
+    const { handled, found, detach } = host();
+    const store = newStore();
+    const [first, second] = [handled(store), handled(store)];
+    first.sessionStore = undefined;
+    detach();
+    expect(first.sessionStore).toBeUndefined();
+    expect(second.sessionStore).toBe(store);
+    expect(found()).toEqual([store]);
+    expect(Object.getOwnPropertyDescriptor(handled(store), 'sessionStore')?.value).toBe(store);
+  });
+
+  it('can be copied, and the copy has a session store of its own', () => {
+    const store = newStore();
+    const request = host().handled(store);
+    const copy = Object.create(request) as Record<string, unknown>;
+    expect(copy.sessionStore).toBe(store);
+    copy.sessionStore = 'another';
+    expect([copy.sessionStore, request.sessionStore]).toEqual(['another', store]);
+  });
 });
 
-it('a copy of a request has a session store of its own', () => {
-  const request = app().handled();
-  const copy = Object.create(request) as Record<string, unknown>;
-  expect(copy.sessionStore).toBe(store);
-  copy.sessionStore = 'another';
-  expect([copy.sessionStore, request.sessionStore]).toEqual(['another', store]);
+describe('the session store', () => {
+  it('of the first request is found at the moment it is set', () => {
+    const { handled, found } = host(true);
+    const store = newStore();
+    handled(store);
+    expect(found()).toEqual([store]);
+  });
+
+  it('of another session middleware is found when that has run', () => {
+    const { handled, found } = host();
+    const [one, other] = [newStore(), newStore()];
+    handled(one);
+    handled(other);
+    expect(found()).toEqual([one, other]);
+  });
 });

@@ -1,16 +1,13 @@
 import { expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
-import { Containment } from './containment.js';
-import type { DebateSpaceEvent } from './session-end.js';
-import { onFastifySession } from './fastify.js';
-import type { PlatformListener } from './platform-listener.js';
+import { watchFastify } from './fastify.js';
+import { WatchedApp } from './watched-app.js';
 
-it('a Fastify host whose requests throw when their session store is read answers as without the plugin', async () => {
-  const events: DebateSpaceEvent[] = [];
+it('a Fastify host whose requests throw when their session store is read answers as without the library', async () => {
+  const faults: unknown[] = [];
   const app = fastify();
-  const containment = new Containment((event) => events.push(event));
-  const listener = { containment, requested: () => undefined, found: () => false, loaded: () => undefined };
-  onFastifySession(app, listener as unknown as PlatformListener);
+  const onFault = (where: string, error: unknown): unknown => faults.push([where, (error as Error).name]);
+  watchFastify(app, new WatchedApp({ onSessionEnd: () => undefined, onFault }));
   app.decorateRequest('sessionStore', {
     getter: () => {
       throw new RangeError('of the host');
@@ -19,6 +16,6 @@ it('a Fastify host whose requests throw when their session store is read answers
   app.get('/', () => 'answered');
   const response = await fetch(await app.listen({ port: 0, host: '127.0.0.1' }));
   expect([response.status, await response.text()]).toEqual([200, 'answered']);
-  expect(events).toEqual([{ type: 'fault', where: 'fastify onRequest', error: 'RangeError' }]);
+  expect(faults).toEqual([['fastify onRequest', 'RangeError']]);
   await app.close();
 });

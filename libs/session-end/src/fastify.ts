@@ -74,8 +74,7 @@ function arrived(
   listener.arrived(raw, reply.raw, request);
   if (sessionStore && !listener.stores.has(sessionStore)) listener.found(sessionStore);
   // Also where there are no sessions: any route may clear the cookie.
-  const { cookie } = raw.headers;
-  const mayLeave = cookie !== undefined && listener.mayKnow(cookie);
+  const mayLeave = listener.stores.size > 0 && listener.mayKnow(raw.headers.cookie ?? '');
   if (!sessionStore && !mayLeave) return;
   if (reply[IS_HIJACKED] === undefined) watchHijack(Object.getPrototypeOf(reply) as FastifyReply);
   const watched = (request[WATCHED] ??= new FastifySessionRequest(request, reply, listeners));

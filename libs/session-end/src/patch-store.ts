@@ -153,8 +153,8 @@ class PatchedStore {
     const plain = this.#prototype as Record<string, StoreMethod | undefined> | null;
     // What is found in the prototype as a property is read as one: this is on the way of each request.
     if (!own && plain && isPlain(plain, name))
-      return (self, args) => Reflect.apply(plain[name] ?? missing, self, args);
-    return (self, args) => Reflect.apply(this.original(name) as StoreMethod, self, args);
+      return (self, args): unknown => Reflect.apply(plain[name] ?? missing, self, args) as unknown;
+    return (self, args) => Reflect.apply(this.original(name) as StoreMethod, self, args) as unknown;
   }
 
   #replace(name: StoreMethodName): void {

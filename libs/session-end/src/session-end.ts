@@ -5,13 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
  * reported by the app.
  */
 export type EndReason =
-  | 'destroyed'
-  | 'user-removed'
-  | 'user-replaced'
-  | 'cleared'
-  | 'abandoned'
-  | 'expired'
-  | 'explicit';
+  'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'abandoned' | 'expired' | 'explicit';
 
 /** A session has ended for its user. */
 export interface SessionEnd {

@@ -79,6 +79,7 @@ export class SessionRequest implements CookieChanges {
     this.isUpgrade = socket === null && native.headers?.upgrade !== undefined;
     this.#connection = this.isUpgrade ? native.socket : undefined;
     this.#hasConnection = !socket || socket instanceof Socket;
+    (response as HeardResponse)[OBSERVED] ??= this;
   }
 
   /** The id of the session that the request has now; another one after `regenerate`. */
@@ -123,7 +124,6 @@ export class SessionRequest implements CookieChanges {
       return;
     }
     const response: HeardResponse = this.res;
-    response[OBSERVED] ??= this;
     // One function for all responses costs less than a closure for each. A response may be that of two requests: of
     // Fastify's, and of the one that a middleware gets.
     const closed =
@@ -244,7 +244,7 @@ export function observe(native: NativeRequest, response: ServerResponse): Sessio
   return (native[OBSERVED] ??= new SessionRequest(native, response));
 }
 
-/** The request of a response that is heard. */
+/** The request of a response, if it is seen here. */
 export function requestOf(response: object): SessionRequest | undefined {
   return (response as HeardResponse)[OBSERVED];
 }

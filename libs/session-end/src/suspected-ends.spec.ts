@@ -37,7 +37,7 @@ function suspected(lastOnly: boolean) {
   const waits = new OpenWaits();
   const context = {
     ...{ waits, graceMs: 500, containment: new Containment(() => undefined) },
-    ...{ recorder: { answerTimeoutMs: 0 }, registryWriter: lastOnly ? { lastOnly } : undefined },
+    ...{ reporter: { answerTimeoutMs: 10_000 }, liveSessions: lastOnly ? { lastOnly } : undefined },
   } as unknown as WatchContext;
   const ends = new SuspectedEnds<{ uid: string; sid: string }>(context, (group) => {
     judged.push(group.map(({ sid }) => sid));

@@ -55,7 +55,6 @@ export class SuspectedEnds<End extends { readonly uid: string }> {
       group.open.delete(request);
       return liveSessions?.lastOnly && group.open.size > 0 ? undefined : group.close();
     };
-    request.listen();
     beforeAnswer(request.res, { containment, timeoutMs: reporter.answerTimeoutMs, answering });
     request.onClose({ containment, closed: () => void answering() }); // its client may go away before
   }

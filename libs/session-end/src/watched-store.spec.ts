@@ -1,10 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
-import type { DebateSpaceEvent } from './session-end.js';
-import type { LogoutQueue } from './logout-queue.js';
 import { defaultSessionUid } from './session-user.js';
-import { EndReporter } from './end-reporter.js';
-import { SessionEndDetector } from './session-end-detector.js';
+import { WatchedApp } from './watched-app.js';
 
 type Callback = (error: unknown, result?: unknown) => void;
 type Rows = Map<string, object>;
@@ -113,25 +109,27 @@ const kinds: StoreKind[] = [
 ];
 
 interface Watching {
-  readonly detector: SessionEndDetector;
-  readonly outbox: LogoutQueue;
-  readonly events: DebateSpaceEvent[];
+  readonly app: WatchedApp;
+  readonly ends: string[];
+  readonly faults: unknown[];
 }
 
 function watching(store: object, uid = defaultSessionUid): Watching {
-  const events: DebateSpaceEvent[] = [];
-  const emit = (event: DebateSpaceEvent): unknown => events.push(event);
-  const outbox = memoryQueue();
-  const recorder = new EndReporter(outbox, emit);
-  const detector = new SessionEndDetector(recorder, { uid, graceMs: 10 }, emit);
-  detector.watch(store);
-  return { detector, outbox, events };
+  const ends: string[] = [];
+  const faults: unknown[] = [];
+  const app = new WatchedApp({
+    ...{ uid, graceMs: 10 },
+    onSessionEnd: (end) => void ends.push(`${end.uid}: ${end.reason}`),
+    onFault: (where, error) => faults.push({ where, error: (error as Error).name }),
+  });
+  app.watch(store);
+  return { app, ends, faults };
 }
 
 /** Has every verdict fall; then says who was reported. */
-async function ended({ detector, events }: Watching): Promise<string[]> {
-  await detector.close();
-  return events.flatMap((event) => (event.type === 'session-ended' ? [`${event.uid}: ${event.reason}`] : []));
+async function ended({ app, ends }: Watching): Promise<string[]> {
+  await app.close();
+  return ends;
 }
 
 describe.each(kinds)('$name', ({ make, call }) => {
@@ -254,7 +252,7 @@ describe('a watched store', () => {
       expect(await told).toEqual(new Error('down'));
       await new Promise((resolve) => setImmediate(resolve));
       expect(await ended(watch)).toEqual([]);
-      expect(await watch.outbox.counts()).toEqual({ pending: 0, parked: 0 });
+      expect(watch.ends).toEqual([]);
       process.off('unhandledRejection', note);
       expect(unhandled).toEqual([]);
     },
@@ -304,7 +302,7 @@ describe('a watched store', () => {
     });
     expect(destroyed).toEqual(['s1']);
     await ended(watch);
-    expect(watch.events).toContainEqual({ type: 'fault', where: 'store.destroy', error: 'Error' });
+    expect(watch.faults).toContainEqual({ where: 'store.destroy', error: 'Error' });
   });
 
   it('that never answers a read still destroys, and the end is noted when the answer comes', async () => {

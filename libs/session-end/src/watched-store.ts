@@ -49,7 +49,9 @@ export class WatchedStore {
     this.#ends = new EndTracker({ ...context, reader: this.reader, moves: this.#active.moves });
     this.#isTouched = storeMethod(store, 'touch') !== undefined;
     const patch = patchStore(store, this.#called.bind(this));
-    this.release = patch.remove;
+    this.release = () => {
+      patch.remove();
+    };
   }
 
   /** A request has loaded a session, or made a new one. */

@@ -1,4 +1,4 @@
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { assertUid } from '../uid.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
 import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';

@@ -4,9 +4,10 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
+import { watchSessionEnds } from 'nestjs-session-end';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { LogoutQueue } from '../logout/queue/logout-queue.js';
-import { EndRecorder } from '../session-end/verdict/end-recorder.js';
+import { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { SessionEndInterceptor } from './session-end.interceptor.js';
 
 let outbox: LogoutQueue;
@@ -16,8 +17,9 @@ beforeEach(() => {
 
 /** What an app's server subscribes to. */
 function intercepted(handle: () => Observable<unknown>): Observable<unknown> {
-  const recorder = new EndRecorder(outbox, () => undefined);
-  const moduleRef = { get: () => recorder } as unknown as ModuleRef;
+  const recorder = new LogoutRecorder(outbox, () => undefined);
+  const watcher = watchSessionEnds(undefined, { onSessionEnd: (end) => recorder.record(end) });
+  const moduleRef = { get: () => watcher } as unknown as ModuleRef;
   const interceptor = new SessionEndInterceptor(moduleRef, new Reflector());
   const context = new ExecutionContextHost([{ user: { id: 'alice' } }, {}], Object, () => undefined);
   return interceptor.intercept(context, { handle });

@@ -84,10 +84,7 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   /** Finds the user before the handler runs. @returns how to record their end */
-  #recordOf(
-    context: ExecutionContext,
-    { request, marks }: HandlerCall,
-  ): (() => unknown) | undefined {
+  #recordOf(context: ExecutionContext, { request, marks }: HandlerCall): (() => unknown) | undefined {
     const targets = [context.getHandler(), context.getClass()];
     const options: EndsDebateSessionOptions | undefined = this.#reflector.getAllAndOverride(
       ENDS_DEBATE_SESSION,

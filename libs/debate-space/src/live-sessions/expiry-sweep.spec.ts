@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Containment } from '../async/containment.js';
-import { OpenWaits } from '../async/open-waits.js';
-import type { SessionRecord } from 'nestjs-session-end';
+import type { SessionEnd, SessionRecord } from 'nestjs-session-end';
 import { Secret } from '../secrets/secret.js';
 import { memoryStorage } from '../storage/memory-storage.js';
 import type { DebateSpaceStorage } from '../storage/storage.js';
 import { keyedHash } from '../secrets/keyed-hash.js';
-import type { EndRecorder, SessionEnd } from 'nestjs-session-end';
 import { sweepExpired } from './expiry-sweep.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 
@@ -41,10 +39,10 @@ describe('a session that expires after the storage key was rotated', () => {
     const containment = new Containment((event) => {
       throw new Error(event.type);
     });
-    const recorder = { record } as unknown as EndRecorder;
+    const { signal } = new AbortController();
     const find = () => Promise.resolve(alive ? [{ uid: 'alice', session: alive }] : []);
     const indexing = { registry, lastOnly: true, sweepMs: 60_000 };
-    await sweepExpired({ ...indexing, recorder, containment, waits: new OpenWaits(), find });
+    await sweepExpired({ ...indexing, recorder: { record }, containment, signal, find });
   }
   const rows = async (): Promise<string> =>
     JSON.stringify(await storage.range('session:', 'session;', { limit: 99 }));

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Containment } from '../async/containment.js';
 import { timeoutOrThrow } from '../async/with-timeout.js';
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { ANSWER_WITHIN_MS, type FindSession, type SessionIndexing } from './registry-writer.js';
 import { reportEnd } from './report-end.js';
 import { nextLook } from './session-expiry.js';

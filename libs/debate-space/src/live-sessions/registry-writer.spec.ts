@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Containment } from '../async/containment.js';
-import { PendingTasks } from '../async/pending-tasks.js';
-import type { SessionRecord } from 'nestjs-session-end';
+import type { FoundSession, SessionEnd, SessionRecord } from 'nestjs-session-end';
 import { Secret } from '../secrets/secret.js';
 import { memoryStorage } from '../storage/memory-storage.js';
-import type { SessionEnd } from 'nestjs-session-end';
-import { RegistryWriter, type FoundSession } from './registry-writer.js';
+import { RegistryWriter } from './registry-writer.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 
 const keys = [new Secret('a storage key of a test')];
@@ -20,7 +18,6 @@ let reported: string[];
 /** The session as the store has it; `undefined`: it cannot be read. */
 let stored: FoundSession[] | undefined;
 let reads: number;
-let tasks: PendingTasks;
 /** What the registry does before it answers. */
 let answer: () => Promise<void>;
 
@@ -28,7 +25,7 @@ beforeEach(async () => {
   const context = { namespace: 'demo', families: ['session'], contained: () => undefined };
   const memory = new SessionRegistry(await memoryStorage().open(context), keys);
   [puts, renewals, faults, answer] = [[], [], [], () => Promise.resolve()];
-  [reported, stored, reads, tasks] = [[], [], 0, new PendingTasks()];
+  [reported, stored, reads] = [[], [], 0];
   registry = new SessionRegistry(await memoryStorage().open(context), keys);
   jest.spyOn(registry, 'put').mockImplementation(async (session, ...rest) => {
     puts.push(session.uid);
@@ -51,12 +48,12 @@ function writer(lastOnly: boolean): RegistryWriter {
 
 function writerTo(registry: SessionRegistry, lastOnly: boolean): RegistryWriter {
   const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
-  const recorder = { record: ({ uid }: SessionEnd): unknown => reported.push(uid) };
+  const recorder = { record: ({ uid }: SessionEnd): void => void reported.push(uid) };
   const find = (): Promise<readonly FoundSession[]> => {
     reads += 1;
     return stored ? Promise.resolve(stored) : Promise.reject(new Error('the store is down'));
   };
-  return new RegistryWriter({ registry, lastOnly, sweepMs: 1 }, { containment, recorder, find, tasks });
+  return new RegistryWriter({ registry, lastOnly, sweepMs: 1 }, { containment, recorder, find });
 }
 
 describe('the sessions of this process in the registry', () => {
@@ -161,6 +158,7 @@ describe('a session whose user two instances change at the same time', () => {
     }
   });
 
+  const idle = (): Promise<unknown> => Promise.all([one.idle(), other.idle()]);
   const removes = async (): Promise<boolean> => {
     one.anonymous('s1');
     const { isFirst } = await one.ended('s1', 'alice');
@@ -188,14 +186,14 @@ describe('a session whose user two instances change at the same time', () => {
       stored = [{ uid: 'bob', session }];
       const firsts = [];
       for (const request of requests) firsts.push(await request());
-      await tasks.onIdle();
+      await idle();
       expect(firsts).toEqual([true, false]);
       expect([reported, await hides()]).toEqual([[], true]);
     });
 
     it('is reported once, and so is the next user if the store says that nobody has it', async () => {
       for (const request of requests) await request();
-      await tasks.onIdle();
+      await idle();
       expect([reported, await hides()]).toEqual([['bob'], false]);
     });
   });
@@ -204,7 +202,7 @@ describe('a session whose user two instances change at the same time', () => {
     stored = undefined;
     await removes();
     await replaces();
-    await tasks.onIdle();
+    await idle();
     await shared.idle();
     expect([reported, faults, await hides()]).toEqual([[], ['session registry'], true]);
   });
@@ -219,7 +217,7 @@ describe('a session whose user two instances change at the same time', () => {
     for (const endedBy = shared.now(); shared.now() === endedBy;) await nextTurn();
     other.saved('s1', 'bob', session);
     await shared.idle();
-    await tasks.onIdle();
+    await idle();
     expect(reads).toBe(0);
     expect(await hides()).toBe(true);
   });

@@ -5,7 +5,7 @@ import { KeyedMutex } from '../async/keyed-mutex.js';
 import { timeoutOrThrow, withTimeout } from '../async/with-timeout.js';
 import type { EndReason } from '../events.js';
 import { validateUid } from '../uid.js';
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { REPORT_WITHIN_MS, reportEnd } from './report-end.js';
 import { expiryOf, loadedExpiry, renewalInterval } from './session-expiry.js';
 import type { EndOptions, Known, SessionRegistry, UserSession } from './session-registry.js';

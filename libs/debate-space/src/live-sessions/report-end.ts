@@ -1,5 +1,5 @@
 import type { EndReason } from 'nestjs-session-end';
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import type { ClaimedSession, SessionRegistry, UserSession } from './session-registry.js';
 
 /** A process that has not reported an end by then has died, or its storage has not answered. */

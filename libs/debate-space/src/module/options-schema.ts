@@ -1,5 +1,10 @@
 import type { AxiosAdapter } from 'axios';
-import { defaultSessionUid, type SessionCookie, type SessionStore, type SessionUid } from 'nestjs-session-end';
+import {
+  defaultSessionUid,
+  type SessionCookie,
+  type SessionStore,
+  type SessionUid,
+} from 'nestjs-session-end';
 import * as v from 'valibot';
 import type { LogoutClaims } from '../logout/logout-options.js';
 import type { BeforeErase } from '../erasure/erasure.js';

@@ -14,7 +14,7 @@ import { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { JobRunner } from '../jobs/job-runner.js';
 import { SessionRegistry } from '../live-sessions/session-registry.js';
-import { LogoutRecorder } from '../logout/logout-recorder.js';
+import { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import { LogoutDelivery } from '../logout/delivery/logout-delivery.js';
 import { LogoutQueue } from '../logout/queue/logout-queue.js';

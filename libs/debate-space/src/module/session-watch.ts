@@ -4,7 +4,7 @@ import { withTimeout } from '../async/with-timeout.js';
 import { keepSweeping } from '../live-sessions/expiry-sweep.js';
 import { RegistryWriter } from '../live-sessions/registry-writer.js';
 import type { SessionRegistry } from '../live-sessions/session-registry.js';
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import type { Application } from './application.js';
 
 /** A look at expired sessions that is under way may end; what is left has been claimed, and will be again. */

@@ -4,7 +4,7 @@ import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import type { JobRunner } from '../jobs/job-runner.js';
 import type { SessionRegistry } from '../live-sessions/session-registry.js';
-import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { Transport } from '../service/http/transport.js';
 import type { Application } from './application.js';

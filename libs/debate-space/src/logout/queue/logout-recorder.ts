@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { SessionEnd } from 'nestjs-session-end';
-import { Containment } from '../async/containment.js';
-import { isPromise, type MaybePromise } from '../async/maybe-promise.js';
-import { AbortedError } from '../errors.js';
-import type { Emit, EndReason } from '../events.js';
-import { validateUid } from '../uid.js';
-import type { LogoutEntry } from './logout.js';
-import type { FallbackQueue } from './queue/fallback-queue.js';
+import { Containment } from '../../async/containment.js';
+import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
+import { AbortedError } from '../../errors.js';
+import type { Emit, EndReason } from '../../events.js';
+import { validateUid } from '../../uid.js';
+import type { LogoutEntry } from '../logout.js';
+import type { FallbackQueue } from './fallback-queue.js';
 
 export type EndQueue = Pick<FallbackQueue, 'add' | 'supersede'>;
 
