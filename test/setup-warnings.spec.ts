@@ -87,7 +87,7 @@ describe('a session with a user in which no uid is found', () => {
       const warnings = await warningsAfterLogins({ login: keeping(put) });
       expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
       expect(warnings[0]?.message).toContain(`(session keys: ${keys})`);
-      expect(warnings[0]?.hint).toContain('session.uid');
+      expect(warnings[0]?.hint).toContain('the option uid');
       expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
     },
   );

@@ -30,4 +30,5 @@ export { Transport } from './service/http/transport.js';
 export { UsersApi } from './service/calls/users-api.js';
 export { LogoutRecorder } from './logout/queue/logout-recorder.js';
 export { SessionRegistry } from './live-sessions/session-registry.js';
+export { SessionEndWatcher } from 'nestjs-session-end';
 export { validateUid } from './uid.js';
