@@ -9,7 +9,7 @@ import tseslint from 'typescript-eslint';
 const ROOMS = [
   'module',
   'api',
-  'session-end',
+  'live-sessions',
   'erasure',
   'logout',
   'jobs',
@@ -21,12 +21,13 @@ const ROOMS = [
 ];
 /** The folders within some rooms, from the top; below them are the files of the room's root. */
 const FOLDERS = {
-  'session-end': ['platforms', 'cookies', 'stores', 'expiry', 'verdict'],
   erasure: ['execution', 'queue'],
   logout: ['delivery', 'queue'],
   service: ['calls', 'http'],
 };
 const library = 'libs/debate-space/src';
+/** Of its own, and below all of them: it knows nothing of debates. */
+const sessionEnd = 'libs/session-end/src/**/*.ts';
 
 function downwardImports(files, roomsAbove) {
   const group = roomsAbove.map((room) => `**/${room}/**`);
@@ -60,6 +61,18 @@ export default tseslint.config(
   { files: ['scripts/check-recipes/*.ts'], ...tseslint.configs.disableTypeChecked },
   ...ROOMS.slice(1).map((room, n) => downwardImports([`${library}/${room}/**/*.ts`], ROOMS.slice(0, n + 1))),
   downwardImports([`${library}/{errors,events,uid}.ts`], ROOMS),
+  {
+    files: [sessionEnd],
+    ignores: ['**/*.spec.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [{ group: ['*debate-space*', '../**'], message: 'This library needs nothing of ours.' }],
+        },
+      ],
+    },
+  },
   // A rule is replaced by the next one for the same file: each names the rooms above as well.
   ...Object.entries(FOLDERS).flatMap(([room, folders]) =>
     [...folders, '*.ts'].map((folder, n) =>

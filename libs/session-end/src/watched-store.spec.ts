@@ -345,4 +345,39 @@ describe('a watched store', () => {
     });
     expect((await ended(watch)).toSorted()).toEqual(['alice: cleared', 'bob: cleared']);
   });
+
+  it('that says late that it has saved a session, after it was destroyed, leaves no live session behind', async () => {
+    const rows = new Map<string, object>();
+    const saved: Callback[] = [];
+    const store = {
+      get: (sid: string, done: Callback) => {
+        done(null, rows.get(sid));
+      },
+      set: (sid: string, session: object, done: Callback) => {
+        rows.set(sid, session);
+        saved.push(done);
+      },
+      destroy: (sid: string, done: Callback) => {
+        rows.delete(sid);
+        done(null);
+      },
+    };
+    const live: string[] = [];
+    const nothing = (): void => undefined;
+    const app = new WatchedApp({
+      onSessionEnd: nothing,
+      liveSessions: {
+        ...{ lastOnly: true, loaded: nothing, touched: nothing, anonymous: nothing },
+        saved: (sid) => void live.push(sid),
+        ended: () => Promise.resolve({ isFirst: true, isLast: true }),
+        ...{ reported: () => Promise.resolve(), forget: () => Promise.resolve() },
+      },
+    });
+    app.watch(store);
+    store.set('s1', { user: 'alice' }, nothing);
+    store.destroy('s1', nothing);
+    for (const done of saved) done(null);
+    await app.close();
+    expect(live).toEqual([]);
+  });
 });

@@ -12,6 +12,12 @@ import { CallQueue, type StoreCall } from './call-queue.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 
+interface Login {
+  readonly uid: string;
+  /** Whether a later call ends the session. */
+  isOver: boolean;
+}
+
 const ON_ALL_SESSIONS: StoreCall = { sid: undefined };
 /** How many of the sessions that a store lists are looked at in one turn of the event loop. */
 const SLICE = 100;
@@ -32,6 +38,8 @@ export class WatchedStore {
   readonly #cookies = new LearnedCookies();
   /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
+  /** The calls by which a session gets a user, until the store has said that they are done. */
+  readonly #logins = new Map<string, Login>();
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
 
@@ -178,6 +186,7 @@ export class WatchedStore {
     let uid: string | undefined;
     let call: ObservedCall | undefined;
     let isLogin = false;
+    let login: Login | undefined;
     const before = (): MaybePromise<unknown> => {
       const user = this.reader.uidOf(session, request);
       if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
@@ -191,6 +200,7 @@ export class WatchedStore {
       const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
       const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
       return this.#withUserBefore(sid, request, (previous) => {
+        if (next !== undefined) this.#logins.set(sid, (login = { uid: next, isOver: false }));
         if (previous === next) return;
         // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
         if (next !== undefined && request)
@@ -201,7 +211,9 @@ export class WatchedStore {
     };
     const ended: StoreCall['ended'] = (outcome) => {
       call?.end(outcome);
-      if (outcome === 'failed') return;
+      if (login && this.#logins.get(sid) === login) this.#logins.delete(sid);
+      // The store has destroyed the session before it has said that it was saved.
+      if (outcome === 'failed' || login?.isOver) return;
       if (uid === undefined) {
         liveSessions?.anonymous(sid);
         this.#active.forget(sid);
@@ -231,12 +243,17 @@ export class WatchedStore {
       return undefined;
     };
     const sid = sids.length === 1 ? sids[0] : undefined;
+    const before = (): MaybePromise<unknown> => {
+      const begun = all(sids.map(begin));
+      for (const each of sids) this.#endLogin(each);
+      return begun;
+    };
     const ended: StoreCall['ended'] = (outcome) => {
       // Not every store takes a list: one that does not says that it is done, and has destroyed none.
       call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
       if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
     };
-    return { sid, before: () => all(sids.map(begin)), ended };
+    return { sid, before, ended };
   }
 
   #clear(): StoreCall {
@@ -246,9 +263,11 @@ export class WatchedStore {
         () => this.reader.sessions(),
         (sessions) => {
           if (!sessions) this.#context.warnings.warn('clear-not-listed');
-          const active = this.#active.all();
+          const logins = [...this.#logins].map(([sid, { uid }]) => [sid, uid] as const);
+          const active = new Map([...this.#active.all(), ...logins]);
           for (const [sid, uid] of active) this.#beginCleared(sid, uid, call);
-          if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, new Map(active), call));
+          for (const [sid] of logins) this.#endLogin(sid);
+          if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, active, call));
         },
       );
     const ended: StoreCall['ended'] = (outcome) => {
@@ -256,6 +275,12 @@ export class WatchedStore {
       if (outcome !== 'failed') for (const [sid] of this.#active.all()) this.#active.forget(sid);
     };
     return { sid: undefined, before, ended };
+  }
+
+  /** The store gets another call after that by which the session gets a user. */
+  #endLogin(sid: string): void {
+    const login = this.#logins.get(sid);
+    if (login) login.isOver = true;
   }
 
   #beginCleared(sid: string | undefined, uid: string, call: ObservedCall): void {
@@ -313,7 +338,7 @@ export class WatchedStore {
     request: SessionRequest | undefined,
     work: (uid: string | undefined) => void,
   ): MaybePromise<void> {
-    const known = this.#active.uidOf(sid);
+    const known = this.#logins.get(sid)?.uid ?? this.#active.uidOf(sid);
     if (known === undefined ? request && this.#active.knows(request) : !this.#ends.hasEnded(sid, known)) {
       work(known);
       return undefined;

@@ -56,6 +56,8 @@ export const SHORT_MS = 2_000;
 const EARLY_MS = 1_000;
 /** `session.graceMs` is 500: answers that are further apart than half of it may be more than that apart for the plugin. */
 const APART_MS = 250;
+/** A third of its maxAge after its last use, and a second for stores that count in seconds. */
+const LAPSING_MS = 2 * SHORT_MS + 1_000;
 const LEAVING: readonly Act[] = [
   'destroy',
   'destroy without waiting',
@@ -66,7 +68,7 @@ const LEAVING: readonly Act[] = [
 
 export class Oracle {
   readonly #rules: Rules;
-  /** Sessions that browsers have left: whoever removes the row later ends nothing. */
+  /** Sessions and users that browsers have left: whoever removes the row later ends nothing. */
   readonly #ended = new Set<string>();
   /** When a handler has shortened a session, by session id. */
   readonly #shortened = new Map<string, number>();
@@ -75,6 +77,9 @@ export class Oracle {
    * found at the next request, or when its row is removed (rule 6) –, or never.
    */
   readonly #late = new Map<string, number>();
+
+  /** Until when a session of a user that has run out may count as live, by uid. */
+  readonly #lapsedUntil = new Map<string, number>();
 
   constructor(rules: Rules) {
     this.#rules = rules;
@@ -111,12 +116,21 @@ export class Oracle {
     const ranOut = left.filter(hadTime).length;
     if (!expiry) this.#late.set(uid, (this.#late.get(uid) ?? 0) + ranOut);
     const ended = left.length - ranOut;
-    // Rule 5: once per uid and request. A job has none: each session counts. Each request of a pair has a session of its own.
-    const reports = (kind === 'request' ? Math.min(1, ended) : ended) + (expiry ? ranOut : 0);
-    const due: Due = { must: reports, may: 0 };
+    // Rule 5: once per uid and request. A job has none: each session counts. docs/sessions.md, edge cases: two requests
+    // that end sessions of one user at the same moment may be judged together.
+    const once = kind === 'job' ? ended : Math.min(1, ended);
+    const reports = once + (expiry ? ranOut : 0);
+    const due: Due = { must: reports, may: kind === 'pair' ? ended - once : 0 };
     // docs/sessions.md, edge cases: without a client there is no answer at which its ends could be judged together.
     if (kind === 'request' && happening.visits.some(({ isGone }) => isGone)) due.may = Math.max(0, ended - 1);
     if (isLast) due.must = live === 0 ? Math.min(1, reports) : 0;
+    if (isLast && ranOut > 0) this.#lapsedUntil.set(uid, after.at + LAPSING_MS);
+    // docs/sessions.md, several instances: a session counts as live for a while after its date, and hides another end.
+    if (isLast && due.must > 0 && after.at < (this.#lapsedUntil.get(uid) ?? 0)) {
+      this.#late.set(uid, (this.#late.get(uid) ?? 0) + due.must);
+      due.may += due.must;
+      due.must = 0;
+    }
     if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
     // docs/sessions.md, edge cases: destroyed without waiting or without a client, and saved back by its own request.
     else if (left.length === 0 && live > 0 && (!isLast || live === 1))
@@ -135,9 +149,9 @@ export class Oracle {
     const [one, other] = visits as readonly [Visit, Visit];
     const browser = one.browser;
     if (browser !== other.browser) {
-      // Allowance: one browser logs in while another logs out: which comes first, nobody can tell.
-      const isNew = after.browsers.every((each, n) => each.uid !== uid || seen(before, n).uid !== uid);
-      if (isLast && ended > 0 && live > 0 && isNew) due.may += 1;
+      // docs/sessions.md, edge cases: one browser logs in, or renews its session, while another logs out.
+      const isLogin = visits.some(({ login }) => login === uid);
+      if (isLast && ended > 0 && live > 0 && isLogin) due.may += 1;
       return;
     }
     const isAcross = one.instance !== other.instance;
@@ -206,21 +220,21 @@ export class Oracle {
   /** docs/sessions.md, edge cases: that a browser has left its session is known to the instance that answered it. */
   #removedAfterItsEnd(uid: string, { before, after }: Happening): number {
     return [...before.rows].filter(
-      ([sid, user]) => user === uid && this.#ended.has(sid) && !after.rows.has(sid),
+      ([sid, user]) => user === uid && this.#ended.has(`${sid} ${uid}`) && !after.rows.has(sid),
     ).length;
   }
 
   #straysOf(uid: string, { browsers, rows }: View): string[] {
     const held = new Set(browsers.map(({ sid }) => sid));
     return [...rows].flatMap(([sid, user]) =>
-      user === uid && !held.has(sid) && !this.#ended.has(sid) ? [sid] : [],
+      user === uid && !held.has(sid) && !this.#ended.has(`${sid} ${uid}`) ? [sid] : [],
     );
   }
 
   #remember({ before, after }: Happening): void {
     for (const [browser, { uid, sid }] of before.browsers.entries())
-      if (uid !== undefined && seen(after, browser).uid !== uid) this.#ended.add(sid);
-    for (const { uid, sid } of after.browsers) if (uid !== undefined) this.#ended.delete(sid);
+      if (uid !== undefined && seen(after, browser).uid !== uid) this.#ended.add(`${sid} ${uid}`);
+    for (const { uid, sid } of after.browsers) if (uid !== undefined) this.#ended.delete(`${sid} ${uid}`);
   }
 }
 
