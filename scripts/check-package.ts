@@ -11,6 +11,7 @@ import { tryCommandLine } from './check-package/command-line.js';
 import { checkContents } from './check-package/package-contents.js';
 import { npm, otherPackageManagers, type PackageManager } from './check-package/package-managers.js';
 import { scaffold } from './check-package/scaffold.js';
+import { trySessionEndAlone } from './check-package/session-end-alone.js';
 import { tryStrictHost } from './check-package/strict-host.js';
 import { NODE_MAJORS, nodeBinary } from './node-binaries.js';
 import { packages, packInto, runAsync, type Packed } from './packed.js';
@@ -36,6 +37,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
     // Messages name these pages; all others are in the repository.
     ...['getting-started', 'lists-of-users', 'options', 'troubleshooting'].map((page) => `docs/${page}.md`),
   ],
+  'nestjs-session-end': ['dist/index.js', 'dist/index.d.ts'],
   'debate-space-simulator': ['dist/index.js', 'dist/index.d.ts'],
   'debate-space': ['bin/debate-space.js', 'dist/cli.js'],
 };
@@ -54,6 +56,7 @@ try {
   }
   const others = [
     ...nests.map((nest) => () => tryStrictHost(folder, nest, tarballs.slice(0, packages.length))),
+    () => trySessionEndAlone(folder, packed),
     async () => {
       await tryCommandLine(folder, tarballs);
       const bin = join(folder, 'command-line/node_modules/.bin/debate-space-simulator');
