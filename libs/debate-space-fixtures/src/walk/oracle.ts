@@ -123,6 +123,9 @@ export class Oracle {
     const due: Due = { must: reports, may: kind === 'pair' ? ended - once : 0 };
     // docs/sessions.md, edge cases: without a client there is no answer at which its ends could be judged together.
     if (kind === 'request' && happening.visits.some(({ isGone }) => isGone)) due.may = Math.max(0, ended - 1);
+    // The same page, single login under `last`: a login whose client has gone.
+    const isLogin = happening.visits.some(({ isGone, login }) => isGone && login === uid);
+    if (isLast && isLogin && ended > 0 && live > 0) due.may += 1;
     if (isLast) due.must = live === 0 ? Math.min(1, reports) : 0;
     if (isLast && ranOut > 0) this.#lapsedUntil.set(uid, after.at + LAPSING_MS);
     // docs/sessions.md, several instances: a session counts as live for a while after its date, and hides another end.
@@ -187,7 +190,9 @@ export class Oracle {
       if (isBetween || isSameSession || (isAcross && !isLast)) may();
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
-      if (leaving.length === 2 && !isLast && !this.#rules.expiry) due.may += 1;
+      // With shared live sessions both do if one has seen the session in the store after the other's end.
+      const isInStore = after.rows.get(seen(before, browser).sid) === uid;
+      if (leaving.length === 2 && !isLast && (!this.#rules.expiry || isInStore)) due.may += 1;
       if (leaving.length === 0 && renewing.length > 0) {
         due.may += due.must;
         due.must = 0;
