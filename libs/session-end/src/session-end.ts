@@ -89,8 +89,11 @@ export interface LiveSessions {
   saved(sid: string, uid: string, session: SessionRecord): void;
   /** The session was used, by a request that may not have heard of its end. */
   touched(sid: string, uid: string, session: SessionRecord): void;
-  /** The session has no user. */
-  anonymous(sid: string): void;
+  /**
+   * The session has no user.
+   * @param wasSaved whether it was saved like that although nobody knew that it had a user: no end of it will follow
+   */
+  anonymous(sid: string, wasSaved?: boolean): void;
   /** The session has ended. If it is to be reported, {@link reported} follows, unless this process dies before. */
   ended(sid: string, uid: string): Promise<EndVerdict>;
   /** The end is reported. */

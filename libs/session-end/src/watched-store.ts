@@ -186,6 +186,7 @@ export class WatchedStore {
     let uid: string | undefined;
     let call: ObservedCall | undefined;
     let isLogin = false;
+    let isEnding = false;
     let login: Login | undefined;
     const before = (): MaybePromise<unknown> => {
       const user = this.reader.uidOf(session, request);
@@ -206,6 +207,7 @@ export class WatchedStore {
         if (next !== undefined && request)
           isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
         if (previous === undefined) return;
+        isEnding = true;
         this.#begin({ sid, uid: previous, reason, call: observed, ...parties });
       });
     };
@@ -215,7 +217,7 @@ export class WatchedStore {
       // The store has destroyed the session before it has said that it was saved.
       if (outcome === 'failed' || login?.isOver) return;
       if (uid === undefined) {
-        liveSessions?.anonymous(sid);
+        liveSessions?.anonymous(sid, !isEnding);
         this.#active.forget(sid);
         return;
       }

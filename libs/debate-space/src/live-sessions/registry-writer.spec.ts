@@ -63,6 +63,18 @@ describe('the sessions of this process in the registry', () => {
     expect(puts).toEqual(['alice']);
   });
 
+  it.each([
+    { name: 'a login that was saved over by a request that knew of no user', wasSaved: true, others: false },
+    { name: 'a session whose end will follow', wasSaved: false, others: true },
+  ])('that have no user any more hide an end: $others, for $name', async ({ wasSaved, others }) => {
+    const writing = writer(true);
+    writing.saved('s1', 'alice', session);
+    writing.anonymous('s1', wasSaved);
+    writing.saved('s2', 'alice', session);
+    await writing.idle();
+    expect(await writing.ended('s2', 'alice')).toEqual({ isFirst: true, isLast: !others });
+  });
+
   it('are written once in a while where touch leaves the stored expiry as it was', async () => {
     const writing = writer(true);
     const expiring = (inMs: number): SessionRecord => ({ cookie: { expires: new Date(Date.now() + inMs) } });

@@ -94,8 +94,11 @@ export class RegistryWriter implements LiveSessions {
   }
 
   /** The session has no user: the next user of the session is written immediately. */
-  anonymous(sid: string): void {
+  anonymous(sid: string, wasSaved = false): void {
+    const written = this.#current(sid);
     this.#leave(sid);
+    // Saved over a login, by a request that had loaded the session before it.
+    if (wasSaved && written) void this.forget(sid, written.uid);
   }
 
   /** Whether an end counts only if the user has no other live session. */
