@@ -36,6 +36,7 @@ beforeEach(async () => {
     renewals.push(session.uid);
     return memory.renew(session, ...rest);
   });
+  jest.spyOn(registry, 'remove').mockImplementation((session) => memory.remove(session));
   jest.spyOn(registry, 'end').mockImplementation(async (session, options) => {
     await answer();
     return memory.end(session, options);
