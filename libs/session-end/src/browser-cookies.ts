@@ -73,7 +73,8 @@ export function sessionLeftByOne(
   if (setCookies.length === 0) return NOT_CHANGED;
   const { sessionID } = request;
   // As on every request of rolling sessions.
-  if (sessionID === before && setCookies.every((header) => setsCookieWith(before, header))) return before;
+  const isKept = (header: string): boolean => keepsForever(header, before) || setsCookieWith(before, header);
+  if (sessionID === before && setCookies.every(isKept)) return before;
   const sent = cookiesSent(request.cookieHeader);
   const ofSession = Object(request.session) as { cookie?: unknown };
   const own = setCookies.filter((header) => !isOfAnother(header, ofSession.cookie, request));
@@ -94,6 +95,7 @@ const CARRIERS: readonly Carries[] = [
   (value, sid) => value.startsWith(`s:${sid}.`) || value.startsWith(`${sid}.`),
   (value, sid) => value === sid,
 ];
+const HAS_END = /;\s*(?:expires|max-age)\s*=/i;
 const includes: Carries = (value, sid) => value.includes(sid);
 
 function surestCarrier(cookies: Cookies, sid: string): Carries {
@@ -102,6 +104,11 @@ function surestCarrier(cookies: Cookies, sid: string): Carries {
 
 function has(cookies: Cookies, sid: string, carries: Carries = includes): boolean {
   return Object.values(cookies).some((value) => value !== undefined && carries(value, sid));
+}
+
+/** Whether a `Set-Cookie` header has this session and no end, as most of them: that needs no parser. */
+function keepsForever(setCookie: string, sid: string): boolean {
+  return setCookie.includes(sid) && !HAS_END.test(setCookie);
 }
 
 /** Whether a `Set-Cookie` header leaves a browser with a cookie that carries this session. */
