@@ -52,8 +52,8 @@ export function nextLook(
   now: number,
   soonestMs: number,
 ): number | undefined {
-  const expiry = cookieDate(session, 'expires');
-  if (expiry === undefined) return now + LATEST_MS;
+  // Without a date in the row a handler may have given it one that was not saved, but told by a touch.
+  const expiry = cookieDate(session, 'expires') ?? Infinity;
   if (expiry <= now && expiry >= registered - ACCURACY_MS) return undefined;
   const next = now + Math.min(Math.max((now - registered) / 2, soonestMs), LATEST_MS);
   // Do not wait for that date: a handler may have shortened the session without saving it.
