@@ -187,7 +187,7 @@ export class Oracle {
       );
       // Allowance: a login that saves its old session back looks like a request that only saves it back.
       const isSameSession = renewing.every(({ acts }) => !acts.includes('regenerate'));
-      if (isBetween || isSameSession || (isAcross && !isLast)) may();
+      if (isBetween || isSameSession || isAcross) may();
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
       // With shared live sessions both do if one has seen the session in the store after the other's end.
