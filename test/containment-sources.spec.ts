@@ -60,7 +60,7 @@ function bypassesIn(file: string): string[] {
 }
 
 it('every listener, hook, setter and timer beside the host’s requests runs inside the containment', () => {
-  const rooms = ['module', 'api', 'live-sessions', 'options', 'secrets', 'async'].map(
+  const rooms = ['module', 'api', 'live-sessions', 'logout/queue', 'options', 'secrets', 'async'].map(
     (room) => `${plugin}/${room}`,
   );
   const inRooms = rooms.flatMap((room) =>

@@ -105,7 +105,7 @@ export class CallQueue {
     const started = withTimeout(isReady, this.#maxWaitMs, undefined).then(start);
     const result: Promise<unknown> = started.then((outcome) => outcome());
     const waiting = { sid, started };
-    if (this.#last.size === 0) this.#onWaiting(true);
+    if (this.#last.size === 0) this.#tell(true);
     if (sid === undefined) this.#last.clear();
     this.#last.set(sid, waiting);
     return result;
@@ -122,7 +122,13 @@ export class CallQueue {
   #leave(waiting: WaitingCall): void {
     if (this.#last.get(waiting.sid) !== waiting) return;
     this.#last.delete(waiting.sid);
-    if (this.#last.size === 0) this.#onWaiting(false);
+    if (this.#last.size === 0) this.#tell(false);
+  }
+
+  #tell(areSome: boolean): void {
+    this.#containment.run('session store', () => {
+      this.#onWaiting(areSome);
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { watchExpress } from './express.js';
 import { WatchedApp } from './watched-app.js';
 
@@ -76,4 +77,20 @@ describe('the session store', () => {
     handled(other);
     expect(found()).toEqual([one, other]);
   });
+});
+
+it('an Express host whose requests throw when their session store is read answers as without the library', () => {
+  const express = {
+    request: {},
+    response: Object.create({ end: () => undefined, write: () => undefined }) as object,
+    handle: (request: IncomingMessage): unknown =>
+      Object.defineProperty(request, 'sessionStore', {
+        get: () => {
+          throw new RangeError('of the host');
+        },
+      }),
+  };
+  watchExpress(express, new WatchedApp({ onSessionEnd: () => undefined }));
+  const request = { headers: {}, method: 'GET' } as IncomingMessage;
+  expect(() => express.handle(request, {} as ServerResponse)).not.toThrow();
 });

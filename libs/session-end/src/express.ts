@@ -35,11 +35,12 @@ export function watchExpress(app: ExpressApp, listener: WatchedApp): () => void 
     }
     const returned = original.call(this, request, response, next);
     // The setter below is gone when one store is known; the session middleware of another has run by now, most often.
-    const { sessionStore } = request as Arrived;
-    if (isObject(sessionStore) && !listener.stores.has(sessionStore))
-      listener.containment.run('request.sessionStore', () => {
-        listener.found(sessionStore);
-      });
+    try {
+      const { sessionStore } = request as Arrived; // may be an accessor of the host
+      if (isObject(sessionStore) && !listener.stores.has(sessionStore)) listener.found(sessionStore);
+    } catch (error) {
+      listener.containment.report('request.sessionStore', error);
+    }
     return returned;
   };
   app.handle = handle;

@@ -79,7 +79,7 @@ class PatchedStore {
   readonly #store: object;
   readonly #prototype: object | null;
   readonly #between: object;
-  /** The store's own properties, by the names of the methods. */
+  /** The store's own properties that are replaced, by the names of the methods. */
   readonly #own = new Map<string, PropertyDescriptor>();
   readonly #layers = new Set<StoreLayer>();
   /** What is behind the methods: put together when a layer comes or goes, not on each call. */
@@ -90,10 +90,6 @@ class PatchedStore {
     this.#store = store;
     this.#prototype = Reflect.getPrototypeOf(store);
     this.#between = Object.create(this.#prototype) as object;
-    for (const name of [...WATCHED, ...READS]) {
-      const own = Object.getOwnPropertyDescriptor(store, name);
-      if (own) this.#own.set(name, own);
-    }
     let part = 'prototype';
     try {
       Object.defineProperty(this.#between, PATCH, { value: this });
@@ -111,6 +107,7 @@ class PatchedStore {
 
   /** As it is now: others may patch the store or its class later. */
   original(name: string): unknown {
+    if (!this.#calls.has(name as StoreMethodName)) return Reflect.get(this.#store, name);
     const own = this.#own.get(name);
     if (own) return 'value' in own ? own.value : own.get?.call(this.#store);
     return this.#prototype && Reflect.get(this.#prototype, name, this.#store);
@@ -161,7 +158,8 @@ class PatchedStore {
     const [store, between] = [this.#store, this.#between];
     const method = this.original(name);
     if (typeof method !== 'function' || this.#calls.has(name)) return;
-    const own = this.#own.get(name);
+    const own = Object.getOwnPropertyDescriptor(store, name);
+    if (own) this.#own.set(name, own);
     const behind = {
       call: this.#ownCall(name),
       restore: (): void => {
@@ -186,13 +184,23 @@ class PatchedStore {
       Object.defineProperty(value, key, { value: Reflect.get(method, key), configurable: true });
     const enumerable = own ? own.enumerable : isEnumerable(store, name);
     const attributes = { writable: true, configurable: true, enumerable };
-    Object.defineProperty(own ? store : between, name, { ...attributes, value });
     this.#calls.set(name, behind);
+    try {
+      Object.defineProperty(own ? store : between, name, { ...attributes, value });
+    } catch (error) {
+      this.#forget(name);
+      throw error;
+    }
   }
 
   #restore(name: StoreMethodName): void {
     this.#calls.get(name)?.restore();
+    this.#forget(name);
+  }
+
+  #forget(name: StoreMethodName): void {
     this.#calls.delete(name);
+    this.#own.delete(name);
   }
 
   #undo(): void {

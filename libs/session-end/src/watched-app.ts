@@ -9,11 +9,13 @@ import type { FoundSession, SessionEndOptions, SessionStore } from './session-en
 import type { CloseListener, SessionRequest } from './session-request.js';
 import { defaultSessionUid, isObject } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
-import { OpenWaits, PendingTasks } from './waits.js';
+import { OpenWaits, PendingTasks, withTimeout } from './waits.js';
 import { WatchedStore } from './watched-store.js';
 
 /** Of the requests after so many, one in a hundred is looked at for a session without a store: a host may have none. */
 const FIRST_LOOKS = 10_000;
+/** A listener that never comes to its end must not keep an app from its own. */
+const CLOSE_WITHIN_MS = 5_000;
 
 /** The session stores and session cookies of one app. The platform calls its methods inside the containment. */
 export class WatchedApp implements CloseListener {
@@ -137,7 +139,7 @@ export class WatchedApp implements CloseListener {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#context.waits.close();
-    await this.#context.tasks.onIdle();
+    await withTimeout(this.#context.tasks.onIdle(), CLOSE_WITHIN_MS, undefined);
     for (const watched of this.stores.values()) watched.release();
     this.stores.clear();
     this.#byPrototype = new WeakMap();

@@ -58,6 +58,7 @@ const EARLY_MS = 1_000;
 const APART_MS = 250;
 /** A third of its maxAge after its last use, and a second for stores that count in seconds. */
 const LAPSING_MS = 2 * SHORT_MS + 1_000;
+const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
 const LEAVING: readonly Act[] = [
   'destroy',
   'destroy without waiting',
@@ -191,8 +192,8 @@ export class Oracle {
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
       // With shared live sessions both do if one has seen the session in the store after the other's end.
-      const isInStore = after.rows.get(seen(before, browser).sid) === uid;
-      if (leaving.length === 2 && !isLast && (!this.#rules.expiry || isInStore)) due.may += 1;
+      const staysInStore = leaving.some(({ acts }) => acts.includes('clear cookie'));
+      if (leaving.length === 2 && !isLast && (!this.#rules.expiry || staysInStore)) due.may += 1;
       if (leaving.length === 0 && renewing.length > 0) {
         due.may += due.must;
         due.must = 0;
@@ -236,9 +237,14 @@ export class Oracle {
     );
   }
 
-  #remember({ before, after }: Happening): void {
+  #remember({ before, after, visits }: Happening): void {
+    // What a slower request has saved back after its end is a session again, of nobody's browser.
+    const isSavedBack = (browser: number, uid: string, sid: string): boolean =>
+      after.rows.get(sid) === uid &&
+      visits.some((visit) => visit.browser === browser && visit.acts.some((act) => DESTROYING.includes(act)));
     for (const [browser, { uid, sid }] of before.browsers.entries())
-      if (uid !== undefined && seen(after, browser).uid !== uid) this.#ended.add(`${sid} ${uid}`);
+      if (uid !== undefined && seen(after, browser).uid !== uid && !isSavedBack(browser, uid, sid))
+        this.#ended.add(`${sid} ${uid}`);
     for (const { uid, sid } of after.browsers) if (uid !== undefined) this.#ended.delete(`${sid} ${uid}`);
   }
 }

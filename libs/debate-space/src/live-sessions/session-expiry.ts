@@ -34,12 +34,6 @@ export function renewalInterval(expiresAt: number, now: number): number {
   return Math.min(Math.max(0, (expiresAt - now) / 3), RENEW_EVERY_MS);
 }
 
-/** Whether the cookie of a session has expired. A handler that saves such a session logs its user out. */
-export function hasExpired(session: SessionRecord): boolean {
-  const expiry = cookieDate(session, 'expires');
-  return expiry !== undefined && expiry <= Date.now();
-}
-
 /**
  * When to look again at a session that is in the store although its time has come: soon if that was just now, then less
  * often. A row whose date is earlier than the registered one was touched since: it lives as long as the store has it.

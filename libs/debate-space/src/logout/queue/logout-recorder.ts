@@ -19,6 +19,8 @@ export interface LogoutRecorderOptions {
 const MAX_REMEMBERED = 10_000;
 /** So many ends of one turn of the event loop are stored at once; more of them, such as those of a job, together. */
 const DIRECT = 4;
+/** How many are stored in one commit, and in one turn of the event loop. */
+const BATCH = 100;
 
 /** Stores the logouts of sessions that have ended. Only `request` rejects. */
 export class LogoutRecorder {
@@ -95,7 +97,11 @@ export class LogoutRecorder {
     this.#waiting = [];
     this.#inTurn = 0;
     this.#turn = undefined;
-    if (entries.length > 0) await this.#contained(() => this.#queue.add(entries));
+    while (entries.length > 0) {
+      const batch = entries.splice(0, BATCH);
+      await this.#contained(() => this.#queue.add(batch));
+      if (entries.length > 0) await new Promise(setImmediate);
+    }
   }
 
   /** @returns `undefined` when there is nothing to store: no such uid can exist, or the user has logged in again */
