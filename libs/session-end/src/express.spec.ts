@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { watchExpress } from './express.js';
+import { watchExpress, type ExpressApp } from './express.js';
 import { WatchedApp } from './watched-app.js';
 
 const newStore = (): object => ({ get: () => undefined, set: () => undefined, destroy: () => undefined });
@@ -80,7 +80,7 @@ describe('the session store', () => {
 });
 
 it('an Express host whose requests throw when their session store is read answers as without the library', () => {
-  const express = {
+  const express: ExpressApp = {
     request: {},
     response: Object.create({ end: () => undefined, write: () => undefined }) as object,
     handle: (request: IncomingMessage): unknown =>
