@@ -2,7 +2,7 @@
 import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 
-const OWN = /\/libs\/debate-space\/dist\/(.+)$/;
+const OWN = /\/libs\/(?:debate-space|session-end)\/dist\/(.+)$/;
 const SAMPLE_EVERY_MICROSECONDS = 200;
 const NO_FRAME = { url: '', functionName: '', lineNumber: 0 };
 
