@@ -71,6 +71,8 @@ export class Oracle {
   readonly #rules: Rules;
   /** Sessions and users that browsers have left: whoever removes the row later ends nothing. */
   readonly #ended = new Set<string>();
+  /** Those that another instance has saved back after their end. */
+  readonly #revived = new Set<string>();
   /** When a handler has shortened a session, by session id. */
   readonly #shortened = new Map<string, number>();
   /**
@@ -139,6 +141,11 @@ export class Oracle {
     // docs/sessions.md, edge cases: destroyed without waiting or without a client, and saved back by its own request.
     else if (left.length === 0 && live > 0 && (!isLast || live === 1))
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
+    // docs/sessions.md, edge cases: saved back by another instance, whose next end the one that destroyed it may not know.
+    const isRevived = (browser: number): boolean => this.#revived.has(`${seen(before, browser).sid} ${uid}`);
+    const revived = Math.min(due.must, left.filter(isRevived).length);
+    due.must -= revived;
+    due.may += revived;
     this.#allowForStrays(uid, happening, due, { isLast, live });
     if (this.#rules.instances === 2 && !expiry) due.may += this.#removedAfterItsEnd(uid, happening);
     return due;
@@ -242,6 +249,9 @@ export class Oracle {
     const isSavedBack = (browser: number, uid: string, sid: string): boolean =>
       after.rows.get(sid) === uid &&
       visits.some((visit) => visit.browser === browser && visit.acts.some((act) => DESTROYING.includes(act)));
+    const isAcross = new Set(visits.map(({ instance }) => instance)).size > 1;
+    for (const [browser, { uid, sid }] of before.browsers.entries())
+      if (isAcross && uid !== undefined && isSavedBack(browser, uid, sid)) this.#revived.add(`${sid} ${uid}`);
     for (const [browser, { uid, sid }] of before.browsers.entries())
       if (uid !== undefined && seen(after, browser).uid !== uid && !isSavedBack(browser, uid, sid))
         this.#ended.add(`${sid} ${uid}`);

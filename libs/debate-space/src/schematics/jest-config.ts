@@ -3,7 +3,8 @@ import type { Tree } from '@angular-devkit/schematics';
 import { overwriteJson } from './overwrite.js';
 
 /** Jest in CommonJS mode transforms these packages, which are ESM only. `.pnpm` is the folder where pnpm keeps packages. */
-export const ESM_PACKAGES = '/node_modules/(?!(.pnpm|nestjs-debate-space|debate-space-simulator|jose)/)';
+export const ESM_PACKAGES =
+  '/node_modules/(?!(.pnpm|nestjs-debate-space|nestjs-session-end|debate-space-simulator|jose)/)';
 
 interface JestConfig {
   transformIgnorePatterns?: string[];
