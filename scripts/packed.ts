@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 
 /** Of the workspace. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
+/** What an app with the plugin installs. The plugin depends on nestjs-session-end, which need not be in a registry. */
 export const packages = ['nestjs-debate-space', 'nestjs-session-end', 'debate-space-simulator'];
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -30,6 +31,13 @@ export function packInto(folder: string, names: readonly string[] = packages): P
   const printed = run('npm', ['pack', '--json', '--pack-destination', folder, ...workspaces], root);
   const packed = JSON.parse(printed) as Readonly<Record<string, NpmPacked>>;
   return Object.values(packed).map((each) => ({ ...each, tarball: join(folder, each.filename) }));
+}
+
+/** Where one of these packages is. */
+export function tarballOf(packed: readonly Packed[], name: string): string {
+  const { tarball } = packed.find((each) => each.name === name) ?? {};
+  if (tarball === undefined) throw new Error(`${name} is not packed`);
+  return tarball;
 }
 
 export function install(place: string, wanted: readonly string[] = []): void {

@@ -50,7 +50,7 @@ interface Adoption {
   readonly builders: readonly Builder[];
   /** Of Node.js: the built app runs on one after the other. */
   readonly binaries: readonly string[];
-  /** The plugin, the simulator and the command line. */
+  /** The plugin, nestjs-session-end, the simulator and the command line. */
   readonly packed: readonly Packed[];
 }
 
@@ -62,9 +62,7 @@ export async function adopt({
   binaries,
   packed,
 }: Adoption): Promise<void> {
-  const [plugin] = packed;
-  assert.ok(plugin);
-  copyScaffold(scaffold, place, plugin.tarball);
+  copyScaffold(scaffold, place, packed);
   const tarballs = packed.map(({ tarball }) => `file:${tarball}`);
   await manager.add(place, [...tarballs, ...packages]);
   const needed = builders.flatMap((builder) => peersOfNestCli(place, packagesOfBuilder[builder]));

@@ -38,10 +38,15 @@ function checkSubpaths({ name, exports = {}, typesVersions = {} }: Manifest): vo
   assert.deepEqual(typesVersions['*'] ?? {}, types, `${name}: exports and typesVersions differ`);
 }
 
-/** The owner of the repository stands in the root's manifest; the others repeat it. */
+/** The owner of the repository stands in the root's manifest; the others repeat it. A homepage may be a package's own README. */
 function checkRepository({ name, repository, homepage, bugs }: Manifest): void {
-  const found = { repository: { type: repository?.type, url: repository?.url }, homepage, bugs };
-  const { repository: expected, homepage: home, bugs: issues } = manifestOf(root);
+  const { repository: expected, homepage: home = '', bugs: issues } = manifestOf(root);
+  const own = home.replace('#', `/tree/main/${String(repository?.directory)}#`);
+  const found = {
+    repository: { type: repository?.type, url: repository?.url },
+    homepage: homepage === own ? home : homepage,
+    bugs,
+  };
   assert.deepEqual(
     found,
     { repository: expected, homepage: home, bugs: issues },

@@ -2,7 +2,7 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { manifestOf } from '../manifest.js';
-import { root, runAsync } from '../packed.js';
+import { root, runAsync, tarballOf, type Packed } from '../packed.js';
 
 /** Yarn refuses to install where the registry lacks a package for another platform: what the workspace takes instead. */
 const { overrides } = manifestOf(root);
@@ -15,11 +15,15 @@ export async function scaffold(folder: string, nest: string): Promise<string> {
   return join(folder, name);
 }
 
-/** Copies a scaffold. pnpm and Yarn take the plugin's tarball also where the command line depends on the plugin. */
-export function copyScaffold(source: string, target: string, pluginTarball: string): void {
+/** Packages of ours that others of ours depend on. */
+const DEPENDED_ON = ['nestjs-debate-space', 'nestjs-session-end'];
+
+/** Copies a scaffold. pnpm and Yarn take our tarballs also where one of our packages depends on another. */
+export function copyScaffold(source: string, target: string, packed: readonly Packed[]): void {
   cpSync(source, target, { recursive: true });
   const manifest = manifestOf(target);
-  const resolutions = { ...overrides, 'nestjs-debate-space': `file:${pluginTarball}` };
+  const own = DEPENDED_ON.map((name) => [name, `file:${tarballOf(packed, name)}`] as const);
+  const resolutions = { ...overrides, ...Object.fromEntries(own) };
   writeFileSync(join(target, 'package.json'), JSON.stringify({ ...manifest, resolutions }, null, 2));
 }
 
