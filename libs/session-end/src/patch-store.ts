@@ -108,7 +108,10 @@ class PatchedStore {
   /** As it is now: others may patch the store or its class later. */
   original(name: string): unknown {
     if (!this.#calls.has(name as StoreMethodName)) return Reflect.get(this.#store, name);
-    const own = this.#own.get(name);
+    return this.#behind(name, this.#own.get(name));
+  }
+
+  #behind(name: string, own: PropertyDescriptor | undefined): unknown {
     if (own) return 'value' in own ? own.value : own.get?.call(this.#store);
     return this.#prototype && Reflect.get(this.#prototype, name, this.#store);
   }
@@ -151,7 +154,7 @@ class PatchedStore {
     // What is found in the prototype as a property is read as one: this is on the way of each request.
     if (!own && plain && isPlain(plain, name))
       return (self, args): unknown => Reflect.apply(plain[name] ?? missing, self, args) as unknown;
-    return (self, args) => Reflect.apply(this.original(name) as StoreMethod, self, args) as unknown;
+    return (self, args) => Reflect.apply(this.#behind(name, own) as StoreMethod, self, args) as unknown;
   }
 
   #replace(name: StoreMethodName): void {
@@ -169,7 +172,8 @@ class PatchedStore {
           Object.defineProperty(store, name, own);
       },
     };
-    const original = this.original.bind(this, name);
+    // Not `original`: somebody's wrapper may still call this when the layers are gone.
+    const original = (): unknown => this.#behind(name, own);
     // Whoever has our prototype is this store, also behind a Proxy; one that is derived from it has sessions of its own.
     // A method of the instance may be a function of a closure, and need no `this`.
     const isOfStore = (self: unknown): boolean =>
