@@ -222,7 +222,7 @@ export class WatchedStore {
         return;
       }
       this.#active.link(sid, uid, request);
-      liveSessions?.saved(sid, uid, session);
+      if (!this.#active.moves.isBehind(sid, request)) liveSessions?.saved(sid, uid, session);
       this.#ends.saved(sid, uid, request);
       if (isLogin) reporter.loggedIn(uid);
     };
