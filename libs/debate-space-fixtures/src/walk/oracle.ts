@@ -58,7 +58,6 @@ const EARLY_MS = 1_000;
 const APART_MS = 250;
 /** A third of its maxAge after its last use, and a second for stores that count in seconds. */
 const LAPSING_MS = 2 * SHORT_MS + 1_000;
-const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
 const LEAVING: readonly Act[] = [
   'destroy',
   'destroy without waiting',
@@ -71,6 +70,8 @@ export class Oracle {
   readonly #rules: Rules;
   /** Sessions and users that browsers have left: whoever removes the row later ends nothing. */
   readonly #ended = new Set<string>();
+  /** Those of them that requests at both instances had then. */
+  readonly #endedAcross = new Set<string>();
   /** When a handler has shortened a session, by session id. */
   readonly #shortened = new Map<string, number>();
   /**
@@ -140,7 +141,7 @@ export class Oracle {
     else if (left.length === 0 && live > 0 && (!isLast || live === 1))
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
     this.#allowForStrays(uid, happening, due, { isLast, live });
-    if (this.#rules.instances === 2 && !expiry) due.may += this.#removedAfterItsEnd(uid, happening);
+    if (this.#rules.instances === 2) due.may += this.#removedAfterItsEnd(uid, happening);
     return due;
   }
 
@@ -163,8 +164,10 @@ export class Oracle {
     const isElsewhere = live > (isKept ? 1 : 0);
     const may = (): void => void (due.may += isLast && isElsewhere ? 0 : 1);
     if (seen(before, browser).uid !== uid) {
-      // Allowance: a user whom one request logs in and the other one logs out before any browser could ask.
-      if (visits.some(({ login }) => login === uid) && !isKept) may();
+      // Allowance: a user whom one request logs in and the other one logs out before any browser could ask. Or whom both log
+      // in, where docs/sessions.md, several instances, has the session that was renewed reported.
+      const isTwice = isAcross && visits.every(({ login }) => login === uid);
+      if (visits.some(({ login }) => login === uid) && (!isKept || isTwice)) may();
       return;
     }
     const leaving = visits.filter((visit) => visit.had === uid && leaves(visit, uid));
@@ -192,8 +195,9 @@ export class Oracle {
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
       // With shared live sessions both do if one has seen the session in the store after the other's end.
+      const isShared = isLast || this.#rules.expiry;
       const staysInStore = leaving.some(({ acts }) => acts.includes('clear cookie'));
-      if (leaving.length === 2 && !isLast && (!this.#rules.expiry || staysInStore)) due.may += 1;
+      if (leaving.length === 2 && (!isShared || staysInStore)) may();
       if (leaving.length === 0 && renewing.length > 0) {
         due.may += due.must;
         due.must = 0;
@@ -223,11 +227,16 @@ export class Oracle {
     }
   }
 
-  /** docs/sessions.md, edge cases: that a browser has left its session is known to the instance that answered it. */
+  /**
+   * docs/sessions.md, edge cases: that a browser has left its session is known to the instance that answered it. Several
+   * instances: with shared live sessions to the others, too, unless one has seen or saved the session afterwards.
+   */
   #removedAfterItsEnd(uid: string, { before, after }: Happening): number {
-    return [...before.rows].filter(
-      ([sid, user]) => user === uid && this.#ended.has(`${sid} ${uid}`) && !after.rows.has(sid),
-    ).length;
+    const mayEndAgain = this.#rules.expiry ? this.#endedAcross : this.#ended;
+    return [...before.rows].filter(([sid, user]) => {
+      const key = `${sid} ${uid}`;
+      return user === uid && this.#ended.has(key) && mayEndAgain.has(key) && !after.rows.has(sid);
+    }).length;
   }
 
   #straysOf(uid: string, { browsers, rows }: View): string[] {
@@ -237,14 +246,13 @@ export class Oracle {
     );
   }
 
-  #remember({ before, after, visits }: Happening): void {
-    // What a slower request has saved back after its end is a session again, of nobody's browser.
-    const isSavedBack = (browser: number, uid: string, sid: string): boolean =>
-      after.rows.get(sid) === uid &&
-      visits.some((visit) => visit.browser === browser && visit.acts.some((act) => DESTROYING.includes(act)));
+  #remember({ visits, before, after }: Happening): void {
+    const isAcross = new Set(visits.map(({ instance }) => instance)).size > 1;
     for (const [browser, { uid, sid }] of before.browsers.entries())
-      if (uid !== undefined && seen(after, browser).uid !== uid && !isSavedBack(browser, uid, sid))
+      if (uid !== undefined && seen(after, browser).uid !== uid) {
         this.#ended.add(`${sid} ${uid}`);
+        if (isAcross) this.#endedAcross.add(`${sid} ${uid}`);
+      }
     for (const { uid, sid } of after.browsers) if (uid !== undefined) this.#ended.delete(`${sid} ${uid}`);
   }
 }
