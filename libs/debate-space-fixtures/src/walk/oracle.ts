@@ -32,6 +32,7 @@ export interface Visit {
   /** Who was logged in when the handler began. */
   readonly had: string | undefined;
   readonly loggedInAt: number | undefined;
+  readonly handledAt: number | undefined;
   readonly answeredAt: number | undefined;
   /** Whether its client went away before the handler acted. */
   readonly isGone: boolean;
@@ -180,12 +181,13 @@ export class Oracle {
       if (isDestroyed && !isLast) due.must += 1;
       else may();
     } else if (isKept && leaving.length > 0) {
-      // Allowance: the answer that logged the browser out came before the login: in between it was logged out. Also when
-      // the answers are further apart than the grace, or when instances, which share nothing for that, serve the two.
+      // Allowance: the answer that logged the browser out came before the login: in between it was logged out. Rule 4: its
+      // end is recorded before that answer leaves. Also when the answers are further apart than the grace, or when
+      // instances, which share nothing for that, serve the two.
       const isBetween = leaving.some((leave) =>
         renewing.some(
           (renew) =>
-            (leave.answeredAt ?? 0) < (renew.loggedInAt ?? Infinity) ||
+            (leave.handledAt ?? 0) < (renew.loggedInAt ?? Infinity) ||
             (renew.answeredAt ?? 0) - (leave.answeredAt ?? 0) > APART_MS,
         ),
       );
