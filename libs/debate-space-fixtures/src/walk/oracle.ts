@@ -193,7 +193,9 @@ export class Oracle {
       );
       // Allowance: a login that saves its old session back looks like a request that only saves it back.
       const isSameSession = renewing.every(({ acts }) => !acts.includes('regenerate'));
-      if (isBetween || isSameSession || isAcross) may();
+      // docs/sessions.md, edge cases: destroyed without waiting, and saved back by its own request.
+      const isBack = leaving.some((visit) => isSavedBack(uid, visit, { before, after }));
+      if (isBetween || isSameSession || isAcross || isBack) may();
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
       // With shared live sessions both do if one has seen the session in the store after the other's end.
@@ -250,6 +252,14 @@ export class Oracle {
 
   #remember({ visits, before, after }: Happening): void {
     const isAcross = new Set(visits.map(({ instance }) => instance)).size > 1;
+    // docs/sessions.md, several instances: a session whose cookie the answer of another instance has replaced. The instance
+    // that gave it to the browser may report it late, when it sees the browser go on with a third one.
+    if (isAcross)
+      for (const uid of USERS) {
+        const isNew = (sid: string): boolean => !before.rows.has(sid);
+        const lost = this.#straysOf(uid, after).filter(isNew).length;
+        if (lost > 0) this.#late.set(uid, (this.#late.get(uid) ?? 0) + lost);
+      }
     for (const [browser, { uid, sid }] of before.browsers.entries())
       if (uid !== undefined && seen(after, browser).uid !== uid) {
         this.#ended.add(`${sid} ${uid}`);
@@ -264,7 +274,11 @@ function seen(view: View, browser: number): Seen {
 }
 
 /** Whether a request may have destroyed the session of this user before it saved it, and its browser still has it. */
-function isSavedBack(uid: string, { acts, browser, isGone }: Visit, { before, after }: Happening): boolean {
+function isSavedBack(
+  uid: string,
+  { acts, browser, isGone }: Visit,
+  { before, after }: Pick<Happening, 'before' | 'after'>,
+): boolean {
   const { uid: user, sid } = seen(after, browser);
   const mayDestroy = acts.some(
     (act) => act === 'destroy without waiting' || (isGone && (act === 'end target' || act === 'end all')),
