@@ -139,7 +139,7 @@ export class Oracle {
     }
     if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
     // docs/sessions.md, edge cases: destroyed without waiting or without a client, and saved back by its own request.
-    else if (left.length === 0 && live > 0 && (!isLast || live === 1))
+    else if (live > 0 && (!isLast || (left.length === 0 && live === 1)))
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
     this.#allowForStrays(uid, happening, due, { isLast, live });
     if (this.#rules.instances === 2) due.may += this.#removedAfterItsEnd(uid, happening);
