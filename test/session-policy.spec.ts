@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import { memoryStorage, StorageError, type StorageEngine } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
 import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { logIn, SessionHost } from 'debate-space-fixtures/session-host.js';
@@ -13,6 +14,7 @@ import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 const storageKey = 'a storage key of a test';
 
 const scene = scenario();
+let latches: readonly [entered: Latch, goOn: Latch];
 
 /** What a host does by `POST /act?name=…`. */
 const acts: Record<string, (request: Request) => unknown> = {
@@ -20,6 +22,13 @@ const acts: Record<string, (request: Request) => unknown> = {
   renew: async (request) => {
     await new Promise((resolve) => request.session.regenerate(resolve));
     await logIn(request, 'alice');
+  },
+  leave: async (request) => new Promise((resolve) => request.session.regenerate(resolve)),
+  change: async (request) => {
+    const [entered, goOn] = latches;
+    entered.open();
+    await goOn.passed;
+    Object.assign(request.session, { basket: 1 });
   },
 };
 
@@ -89,6 +98,24 @@ describe("session.policy 'last', in one process", () => {
       },
     }));
   }
+
+  it.each(['leave', 'renew'])(
+    'a session that a slow request saves back after its browser has gone on (%s) does not hide the last end',
+    async (goesOn) => {
+      const browsers = await start(1, memoryStorage());
+      const [one, other] = await browsers(2);
+      const [entered, goOn] = (latches = [new Latch(), new Latch()] as const);
+      const slow = act(one, 'change');
+      await entered.passed;
+      await act(one, goesOn);
+      goOn.open();
+      await slow;
+      await act(one, 'logout');
+      expect(scene.service.received.logouts).toEqual([]);
+      await act(other, 'logout');
+      expect(await scene.logouts()).toEqual(['alice']);
+    },
+  );
 
   it('each end is reported while the storage does not answer', async () => {
     const browsers = await start(

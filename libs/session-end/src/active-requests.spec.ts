@@ -117,4 +117,16 @@ describe('the user of a session', () => {
     response.close();
     expect(abandoned).toEqual(['s1']);
   });
+
+  it('is abandoned along with the request that has just logged another user in, and may give the session back', () => {
+    const abandoned: unknown[] = [];
+    const active = new ActiveRequests(new Containment(() => undefined), (...left) => abandoned.push(left));
+    const response = new Response(['sid=; Max-Age=0']);
+    const [leaving, other] = [requestOf('s1', response), requestOf('s1', new Response())];
+    active.link('s1', 'alice', leaving);
+    active.link('s1', 'alice', requestOf('s1', new Response()));
+    active.link('s1', 'bob', other);
+    response.close();
+    expect(abandoned).toEqual([['s1', 'bob', leaving, other]]);
+  });
 });

@@ -16,8 +16,13 @@ const MIN_SESSIONS = 1_000;
 const ABORTED_MS = 60_000;
 const MAX_ABORTED = 1_000;
 
-/** A request has left its browser without a session that the browser had. */
-export type OnAbandoned = (sid: string, uid: string, request: SessionRequest) => void;
+/** A request has left its browser without a session that the browser had; others may give it to the browser again. */
+export type OnAbandoned = (
+  sid: string,
+  uid: string,
+  request: SessionRequest,
+  ...others: readonly SessionRequest[]
+) => void;
 
 /** A request that has loaded or saved a session with a user, until its response is closed. */
 class Holder implements CloseListener {
@@ -37,7 +42,7 @@ class Holder implements CloseListener {
     const last = holders.pop();
     if (last && last !== this) holders[holders.indexOf(this)] = last;
     if (holders.length === 0) session.uid = undefined;
-    this.requests.closed(sid, uid, request);
+    this.requests.closed(sid, uid, request, this.uid);
   }
 }
 
@@ -148,13 +153,21 @@ export class ActiveRequests {
     return requests;
   }
 
-  /** The response of a request of this session is closed. @param uid `undefined` when the session has no user any more */
-  closed(sid: string, uid: string | undefined, request: SessionRequest): void {
+  /**
+   * The response of a request of this session is closed.
+   * @param uid `undefined` when the session has no user any more
+   * @param own whose session it was when the request loaded or saved it last
+   */
+  closed(sid: string, uid: string | undefined, request: SessionRequest, own = uid): void {
     const isFinished = request.isUpgrade || request.res.writableEnded;
     if (uid !== undefined && !isFinished) this.#aborted.set(sid, uid);
     if (request.setCookies.length === 0 && !request.clearsCookies) return; // most requests
     const left = this.moves.answered({ sid, uid }, request, (other) => this.#sessions.get(other)?.uid);
-    if (left?.sid !== undefined && left.uid !== undefined) this.#onAbandoned(left.sid, left.uid, request);
+    if (left?.sid === undefined || left.uid === undefined) return;
+    // Those that have logged another user in there since are not answered.
+    const holders = own === left.uid ? [] : (this.#sessions.get(left.sid)?.holders ?? []);
+    const others = holders.filter((holder) => holder.uid === left.uid).map((holder) => holder.request);
+    this.#onAbandoned(left.sid, left.uid, request, ...others);
   }
 
   #add(sid: string, session: ActiveSession): void {

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { Containment } from './containment.js';
 import type { MaybePromise } from './containment.js';
 import { beforeAnswer, installGate } from './answer-gate.js';
+import { observe } from './session-request.js';
 
 let server: Server | undefined;
 let handler: RequestListener;
@@ -251,4 +252,20 @@ describe('an answer', () => {
     expect(answer).toMatch(/bye$/);
     expect(faults).toEqual(['response.end']);
   });
+});
+
+it('an answer that is held leaves when it is released, and not when its handler has ended it', async () => {
+  let heldAt = NaN;
+  let answeredAt = NaN;
+  await answerTo('GET', (request, response) => {
+    const seen = observe(request, response);
+    before(response, async () => {
+      await soon();
+      heldAt = seen.answeredAt;
+    });
+    response.end('bye');
+    response.once('close', () => (answeredAt = seen.answeredAt));
+  });
+  expect(heldAt).toBe(-Infinity);
+  expect(answeredAt).toBeGreaterThan(0);
 });

@@ -51,8 +51,8 @@ export function gateAnswersOf(prototype: object): () => void {
   const through = (name: 'end' | 'write', gated: Method) =>
     function (this: GatedResponse): unknown {
       const seen = requestOf(this);
-      seen?.noteHead();
       const isOurs = seen?.hasGate === true && this[GATE]?.behind === behind;
+      if (!isOurs) seen?.noteHead();
       // eslint-disable-next-line prefer-rest-params -- each response makes such a call, and an array costs more
       return Reflect.apply(isOurs ? gated : behind[name], this, arguments);
     };
@@ -96,8 +96,7 @@ export function beforeAnswer(response: ServerResponse, before: BeforeAnswer): vo
 function gatedWrite(this: GatedResponse, ...args: unknown[]): unknown {
   const gate = this[GATE];
   if (!gate) return undefined; // both are set together
-  requestOf(this)?.noteHead();
-  const write = (): unknown => Reflect.apply(gate.write, this, args);
+  const write = (): unknown => passOn(this, gate.write, args);
   if (gate.late) {
     gate.late.push(write);
     return !Object.hasOwn(this, 'writableEnded'); // after the end it is refused
@@ -110,8 +109,7 @@ function gatedWrite(this: GatedResponse, ...args: unknown[]): unknown {
 function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
   const gate = this[GATE];
   if (!gate) return undefined; // both are set together
-  requestOf(this)?.noteHead();
-  const end = (): unknown => Reflect.apply(gate.end, this, args);
+  const end = (): unknown => passOn(this, gate.end, args);
   if (gate.late) {
     gate.late.push(end);
     noteEnded(this);
@@ -128,6 +126,12 @@ function gatedEnd(this: GatedResponse, ...args: unknown[]): unknown {
   if (!holdsFor(all, this, gate, end)) return end();
   noteEnded(this);
   return this;
+}
+
+/** The head leaves now, at the latest: not before an answer that is held. */
+function passOn(response: GatedResponse, method: Method, args: unknown[]): unknown {
+  requestOf(response)?.noteHead();
+  return Reflect.apply(method, response, args);
 }
 
 /** Does what is to be done before, and holds the answer if that takes time. @returns whether it does */

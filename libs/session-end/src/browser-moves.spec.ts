@@ -19,16 +19,16 @@ describe('a browser that has sent two requests with one session', () => {
   it('has the session of the answer that leaves last, and leaves the renewed one by it', () => {
     const moves = new BrowserMoves();
     expect(moves.answered(S1, answered('s2', 'sid=s2'), uidOf)).toEqual(S1);
-    expect(moves.after('s1')).toEqual({ sid: 's2', uid: 'alice' });
+    expect(moves.after('s1')).toMatchObject({ sid: 's2', uid: 'alice' });
     const left = moves.answered({ sid: 's1', uid: undefined }, answered('s3', 'sid=s3'), uidOf);
-    expect(left).toEqual({ sid: 's2', uid: 'alice' });
-    expect(moves.after('s1')).toEqual({ sid: 's3', uid: undefined });
+    expect(left).toMatchObject({ sid: 's2', uid: 'alice' });
+    expect(moves.after('s1')).toMatchObject({ sid: 's3', uid: undefined });
   });
 
   it('leaves the renewed session when a rolling answer gives it the old one again', () => {
     const moves = new BrowserMoves();
     moves.answered(S1, answered('s2', 'sid=s2'), uidOf);
-    expect(moves.answered(S1, answered('s1', 'sid=s1'), uidOf)).toEqual({ sid: 's2', uid: 'alice' });
+    expect(moves.answered(S1, answered('s1', 'sid=s1'), uidOf)).toMatchObject({ sid: 's2', uid: 'alice' });
     expect(moves.after('s1')).toBeUndefined();
   });
 
@@ -37,13 +37,24 @@ describe('a browser that has sent two requests with one session', () => {
     moves.answered(S1, answered('s2', 'sid=s2'), uidOf);
     expect(moves.answered(S1, answered('s1'), uidOf)).toBeUndefined();
     expect(moves.answered(S1, answered('s1', 'theme=dark'), uidOf)).toBeUndefined();
-    expect(moves.after('s1')).toEqual({ sid: 's2', uid: 'alice' });
+    expect(moves.after('s1')).toMatchObject({ sid: 's2', uid: 'alice' });
   });
 
   it('has no session when its cookie is cleared', () => {
     const moves = new BrowserMoves();
     expect(moves.answered(S1, answered('s1', 'sid=; Max-Age=0'), uidOf)).toEqual(S1);
-    expect(moves.after('s1')).toEqual({ sid: undefined, uid: undefined });
+    expect(moves.after('s1')).toMatchObject({ sid: undefined, uid: undefined });
     expect(moves.answered(S1, answered('s1', 'sid=; Max-Age=0'), uidOf)).toBeUndefined();
+  });
+
+  it('has gone on behind the back of a request that was under way then, and of no later one', () => {
+    const moves = new BrowserMoves();
+    const since = (ms: number): SessionRequest => ({ since: Date.now() + ms }) as SessionRequest;
+    expect(moves.isBehind('s1', since(-1))).toBe(false);
+    moves.answered(S1, answered('s2', 'sid=s2'), uidOf);
+    expect(moves.isBehind('s1', since(-1))).toBe(true);
+    expect(moves.isBehind('s1', since(1_000))).toBe(false);
+    expect(moves.isBehind('s1', undefined)).toBe(false);
+    expect(moves.isBehind('s2', since(-1))).toBe(false);
   });
 });

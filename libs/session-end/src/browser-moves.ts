@@ -11,6 +11,8 @@ export interface BrowserSession {
 interface Move extends BrowserSession {
   /** When the answer left that has made the browser go on with it. */
   readonly at: number;
+  /** When that was heard of, by `Date.now()`. */
+  readonly heardAt: number;
 }
 
 const MAX_REMEMBERED = 10_000;
@@ -27,6 +29,11 @@ export class BrowserMoves {
   /** The session that a browser that sent this id has now; `undefined` while no answer has changed it. */
   after(sid: string): BrowserSession | undefined {
     return this.#moves.size === 0 ? undefined : this.#moves.get(sid);
+  }
+
+  /** Whether the browser has gone on from this session while the request was under way, which does not bring it back. */
+  isBehind(sid: string, request: SessionRequest | undefined): boolean {
+    return request !== undefined && request.since <= (this.#moves.get(sid)?.heardAt ?? 0);
   }
 
   /**
@@ -48,7 +55,7 @@ export class BrowserMoves {
     // Closed after an answer that had left later: the browser had gone on already.
     if (move && move.at > request.answeredAt) return left === sid ? undefined : own;
     if (left === sid) this.#moves.delete(sid);
-    else this.#moves.set(sid, { ...own, at: request.answeredAt });
+    else this.#moves.set(sid, { ...own, at: request.answeredAt, heardAt: Date.now() });
     return move ?? { sid, uid };
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { BrowserMoves } from './browser-moves.js';
 import { Containment } from './containment.js';
 import { OpenWaits } from './waits.js';
-import { hasEnded, ObservedCall, type DecisionContext } from './decide-end.js';
+import { hasEnded, isCertain, ObservedCall, type DecisionContext } from './decide-end.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
 
 /** A request whose response the test closes. */
@@ -114,4 +114,17 @@ describe('when the store cannot be asked after the answer', () => {
     const saves = { savedBack: false, isKept: false };
     expect(await hasEnded({ ...candidate, ...saves, calls: [destroyed] }, context)).toBe(ended);
   });
+});
+
+it('the end of a session is not certain by the answer of one request while another one is renewing the session', () => {
+  const requestOf = (sessionID: string): SessionRequest => new Leaving(sessionID, []) as never;
+  const [leaving, renewing] = [requestOf('s1'), requestOf('s2')];
+  const destroyed = new ObservedCall();
+  destroyed.end('done');
+  const candidate = { sid: 's1', uid: 'alice', actors: new Set([leaving]), calls: [destroyed] };
+  const saves = { savedBack: false, isKept: false };
+  const isSure = (holders: SessionRequest[]): boolean =>
+    isCertain({ ...candidate, ...saves, holders: new Set(holders) }, leaving, 'bob');
+  expect(isSure([])).toBe(true);
+  expect(isSure([renewing])).toBe(false);
 });

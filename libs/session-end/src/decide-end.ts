@@ -88,16 +88,16 @@ export async function hasEnded(end: EndCandidate, context: DecisionContext): Pro
  */
 async function actorsOf(end: EndCandidate, context: DecisionContext): Promise<readonly SessionRequest[]> {
   const { actors, holders } = end;
-  if (actors.size > 0 || holders.size === 0) return [...actors];
+  if (actors.size > 0 || holders.size === 0) return endingRequests(end);
   const closed = Promise.all([...holders].map((holder) => waitForResponseClose(holder, context)));
   await context.waits.within(closed, context.graceMs, undefined);
   return endingRequests(end).filter((holder) => !holder.isFinished);
 }
 
-/** The requests that are ending the session, as far as that is known: those that do not have it any more. */
+/** The requests that are ending the session, as far as that is known: also those that do not have it any more. */
 function endingRequests({ actors, holders, sid }: EndCandidate): readonly SessionRequest[] {
-  if (actors.size > 0) return [...actors];
-  return [...holders].filter((holder) => holder.hasLetGo || holder.sessionID !== sid);
+  const others = [...holders].filter((holder) => holder.hasLetGo || holder.sessionID !== sid);
+  return [...new Set([...actors, ...others])];
 }
 
 /**

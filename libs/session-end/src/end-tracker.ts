@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { chain, isPromise, type MaybePromise } from './containment.js';
 import type { EndReason } from './session-end.js';
 import { beforeAnswer } from './answer-gate.js';
+import type { BrowserMoves } from './browser-moves.js';
 import { hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
 import type { DecisionContext, EndCandidate } from './decide-end.js';
 import type { WatchContext } from './context.js';
@@ -34,7 +35,9 @@ interface UndecidedEnd extends EndCandidate {
   group: SuspectedGroup<UndecidedEnd> | undefined;
 }
 
-interface TrackerContext extends WatchContext, Pick<DecisionContext, 'reader' | 'moves'> {}
+interface TrackerContext extends WatchContext, Pick<DecisionContext, 'reader'> {
+  readonly moves: BrowserMoves;
+}
 
 const MAX_REMEMBERED = 10_000;
 /** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
@@ -110,10 +113,13 @@ export class EndTracker {
     return this.#ended.has(key) || this.#undecided.has(key);
   }
 
-  /** The session was saved with this user: it may end again. */
+  /**
+   * The session was saved with this user: it may end again. What a slow request saves back after its browser has gone on
+   * stays ended until a browser is seen with it.
+   */
   saved(sid: string, uid: string, request: SessionRequest | undefined): void {
     const key = keyOf(sid, uid);
-    this.#ended.delete(key);
+    if (!this.#context.moves.isBehind(sid, request)) this.#ended.delete(key);
     const end = this.#undecided.get(key);
     if (!end || !request) return;
     const parties = partiesOf(end);

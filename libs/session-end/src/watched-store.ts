@@ -222,7 +222,7 @@ export class WatchedStore {
         return;
       }
       this.#active.link(sid, uid, request);
-      liveSessions?.saved(sid, uid, session);
+      if (!this.#active.moves.isBehind(sid, request)) liveSessions?.saved(sid, uid, session);
       this.#ends.saved(sid, uid, request);
       if (isLogin) reporter.loggedIn(uid);
     };
@@ -311,10 +311,10 @@ export class WatchedStore {
     if (next === undefined || (await this.reader.user(next)) !== uid) this.#abandoned(sid, uid, request);
   }
 
-  #abandoned(sid: string, uid: string, request: SessionRequest): void {
+  #abandoned(sid: string, uid: string, ...actors: readonly SessionRequest[]): void {
     const call = new ObservedCall();
     call.end('done');
-    this.#begin({ sid, uid, reason: 'abandoned', call, actors: [request] });
+    this.#begin({ sid, uid, reason: 'abandoned', call, actors });
   }
 
   /** What has ended does not end again, such as the row of a session that its browser has left. */

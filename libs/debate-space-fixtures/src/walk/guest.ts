@@ -15,6 +15,7 @@ export type Turns = readonly [turn: () => Promise<void>, finish: () => void];
 export class Guest implements Visit {
   had: string | undefined;
   loggedInAt: number | undefined;
+  handledAt: number | undefined;
   answeredAt: number | undefined;
   readonly entered = new Latch();
   /** Passed when the handler has returned and the response is closed. */
@@ -49,6 +50,7 @@ export class Guest implements Visit {
         await this.turns?.[0]();
       }
     } finally {
+      this.handledAt = performance.now();
       this.left.open();
     }
   }

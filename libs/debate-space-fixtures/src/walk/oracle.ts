@@ -32,6 +32,7 @@ export interface Visit {
   /** Who was logged in when the handler began. */
   readonly had: string | undefined;
   readonly loggedInAt: number | undefined;
+  readonly handledAt: number | undefined;
   readonly answeredAt: number | undefined;
   /** Whether its client went away before the handler acted. */
   readonly isGone: boolean;
@@ -73,6 +74,8 @@ export class Oracle {
   readonly #ended = new Set<string>();
   /** Those that another instance has saved back after their end. */
   readonly #revived = new Set<string>();
+  /** Those of them that requests at both instances had then. */
+  readonly #endedAcross = new Set<string>();
   /** When a handler has shortened a session, by session id. */
   readonly #shortened = new Map<string, number>();
   /**
@@ -139,7 +142,7 @@ export class Oracle {
     }
     if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
     // docs/sessions.md, edge cases: destroyed without waiting or without a client, and saved back by its own request.
-    else if (left.length === 0 && live > 0 && (!isLast || live === 1))
+    else if (live > 0 && (!isLast || (left.length === 0 && live === 1)))
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
     // docs/sessions.md, edge cases: saved back by another instance, whose next end the one that destroyed it may not know.
     const isRevived = (browser: number): boolean => this.#revived.has(`${seen(before, browser).sid} ${uid}`);
@@ -147,7 +150,7 @@ export class Oracle {
     due.must -= revived;
     due.may += revived;
     this.#allowForStrays(uid, happening, due, { isLast, live });
-    if (this.#rules.instances === 2 && !expiry) due.may += this.#removedAfterItsEnd(uid, happening);
+    if (this.#rules.instances === 2) due.may += this.#removedAfterItsEnd(uid, happening);
     return due;
   }
 
@@ -170,8 +173,10 @@ export class Oracle {
     const isElsewhere = live > (isKept ? 1 : 0);
     const may = (): void => void (due.may += isLast && isElsewhere ? 0 : 1);
     if (seen(before, browser).uid !== uid) {
-      // Allowance: a user whom one request logs in and the other one logs out before any browser could ask.
-      if (visits.some(({ login }) => login === uid) && !isKept) may();
+      // Allowance: a user whom one request logs in and the other one logs out before any browser could ask. Or whom both log
+      // in, where docs/sessions.md, several instances, has the session that was renewed reported.
+      const isTwice = isAcross && visits.every(({ login }) => login === uid);
+      if (visits.some(({ login }) => login === uid) && (!isKept || isTwice)) may();
       return;
     }
     const leaving = visits.filter((visit) => visit.had === uid && leaves(visit, uid));
@@ -184,23 +189,27 @@ export class Oracle {
       if (isDestroyed && !isLast) due.must += 1;
       else may();
     } else if (isKept && leaving.length > 0) {
-      // Allowance: the answer that logged the browser out came before the login: in between it was logged out. Also when
-      // the answers are further apart than the grace, or when instances, which share nothing for that, serve the two.
+      // Allowance: the answer that logged the browser out came before the login: in between it was logged out. Rule 4: its
+      // end is recorded before that answer leaves. Also when the answers are further apart than the grace, or when
+      // instances, which share nothing for that, serve the two.
       const isBetween = leaving.some((leave) =>
         renewing.some(
           (renew) =>
-            (leave.answeredAt ?? 0) < (renew.loggedInAt ?? Infinity) ||
+            (leave.handledAt ?? 0) < (renew.loggedInAt ?? Infinity) ||
             (renew.answeredAt ?? 0) - (leave.answeredAt ?? 0) > APART_MS,
         ),
       );
       // Allowance: a login that saves its old session back looks like a request that only saves it back.
       const isSameSession = renewing.every(({ acts }) => !acts.includes('regenerate'));
-      if (isBetween || isSameSession || isAcross) may();
+      // docs/sessions.md, edge cases: destroyed without waiting, and saved back by its own request.
+      const isBack = leaving.some((visit) => isSavedBack(uid, visit, { before, after }));
+      if (isBetween || isSameSession || isAcross || isBack) may();
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
       // With shared live sessions both do if one has seen the session in the store after the other's end.
+      const isShared = isLast || this.#rules.expiry;
       const staysInStore = leaving.some(({ acts }) => acts.includes('clear cookie'));
-      if (leaving.length === 2 && !isLast && (!this.#rules.expiry || staysInStore)) due.may += 1;
+      if (leaving.length === 2 && (!isShared || staysInStore)) may();
       if (leaving.length === 0 && renewing.length > 0) {
         due.may += due.must;
         due.must = 0;
@@ -230,11 +239,16 @@ export class Oracle {
     }
   }
 
-  /** docs/sessions.md, edge cases: that a browser has left its session is known to the instance that answered it. */
+  /**
+   * docs/sessions.md, edge cases: that a browser has left its session is known to the instance that answered it. Several
+   * instances: with shared live sessions to the others, too, unless one has seen or saved the session afterwards.
+   */
   #removedAfterItsEnd(uid: string, { before, after }: Happening): number {
-    return [...before.rows].filter(
-      ([sid, user]) => user === uid && this.#ended.has(`${sid} ${uid}`) && !after.rows.has(sid),
-    ).length;
+    const mayEndAgain = this.#rules.expiry ? this.#endedAcross : this.#ended;
+    return [...before.rows].filter(([sid, user]) => {
+      const key = `${sid} ${uid}`;
+      return user === uid && this.#ended.has(key) && mayEndAgain.has(key) && !after.rows.has(sid);
+    }).length;
   }
 
   #straysOf(uid: string, { browsers, rows }: View): string[] {
@@ -244,18 +258,30 @@ export class Oracle {
     );
   }
 
-  #remember({ before, after, visits }: Happening): void {
-    // What a slower request has saved back after its end is a session again, of nobody's browser.
-    const isSavedBack = (browser: number, uid: string, sid: string): boolean =>
-      after.rows.get(sid) === uid &&
-      visits.some((visit) => visit.browser === browser && visit.acts.some((act) => DESTROYING.includes(act)));
+  #remember({ visits, before, after }: Happening): void {
     const isAcross = new Set(visits.map(({ instance }) => instance)).size > 1;
+    if (isAcross) this.#rememberAcross({ visits, before, after });
     for (const [browser, { uid, sid }] of before.browsers.entries())
-      if (isAcross && uid !== undefined && isSavedBack(browser, uid, sid)) this.#revived.add(`${sid} ${uid}`);
-    for (const [browser, { uid, sid }] of before.browsers.entries())
-      if (uid !== undefined && seen(after, browser).uid !== uid && !isSavedBack(browser, uid, sid))
+      if (uid !== undefined && seen(after, browser).uid !== uid) {
         this.#ended.add(`${sid} ${uid}`);
+        if (isAcross) this.#endedAcross.add(`${sid} ${uid}`);
+      }
     for (const { uid, sid } of after.browsers) if (uid !== undefined) this.#ended.delete(`${sid} ${uid}`);
+  }
+
+  #rememberAcross({ visits, before, after }: Omit<Happening, 'kind'>): void {
+    for (const [browser, { uid, sid }] of before.browsers.entries()) {
+      const isDestroyed = visits.some(
+        (visit) => visit.browser === browser && visit.acts.some((act) => DESTROYING.includes(act)),
+      );
+      if (uid !== undefined && isDestroyed && after.rows.get(sid) === uid) this.#revived.add(`${sid} ${uid}`);
+    }
+    // docs/sessions.md, several instances: a session whose cookie the answer of another instance has replaced. The instance
+    // that gave it to the browser may report it late, when it sees the browser go on with a third one.
+    for (const uid of USERS) {
+      const lost = this.#straysOf(uid, after).filter((sid) => !before.rows.has(sid)).length;
+      if (lost > 0) this.#late.set(uid, (this.#late.get(uid) ?? 0) + lost);
+    }
   }
 }
 
@@ -264,7 +290,11 @@ function seen(view: View, browser: number): Seen {
 }
 
 /** Whether a request may have destroyed the session of this user before it saved it, and its browser still has it. */
-function isSavedBack(uid: string, { acts, browser, isGone }: Visit, { before, after }: Happening): boolean {
+function isSavedBack(
+  uid: string,
+  { acts, browser, isGone }: Visit,
+  { before, after }: Pick<Happening, 'before' | 'after'>,
+): boolean {
   const { uid: user, sid } = seen(after, browser);
   const mayDestroy = acts.some(
     (act) => act === 'destroy without waiting' || (isGone && (act === 'end target' || act === 'end all')),
