@@ -88,7 +88,11 @@ export class EndTracker {
   /** A request that has not loaded the session, though its browser has sent it, logs its user in anew. */
   join(sid: string, uid: string, request: SessionRequest): void {
     const end = this.#undecided.get(keyOf(sid, uid));
-    if (!end || end.actors.has(request)) return;
+    if (end) this.#joins(end, request);
+  }
+
+  #joins(end: UndecidedEnd, request: SessionRequest): void {
+    if (end.actors.has(request)) return;
     const call = new ObservedCall();
     call.end('done');
     end.calls.push(call); // has the verdict look again
@@ -144,6 +148,7 @@ export class EndTracker {
     const { reader, moves } = this.#context;
     const userNow = reader.userNow(request);
     const hasMoved = end.sid !== undefined && moves.after(end.sid) !== undefined;
+    for (const other of this.#renewing(end)) this.#joins(end, other);
     if (!hasMoved && isCertain(end, request, userNow)) {
       const concluded = this.#conclude(end);
       return isPromise(concluded) ? this.#context.tasks.track(Promise.resolve(concluded)) : concluded;
@@ -152,6 +157,15 @@ export class EndTracker {
     if (!liveSessions || end.sid === undefined || !isRenewed(end, request, userNow)) return undefined;
     // Or a sweep would find the old session gone, and report a user who lives on, if this process died now.
     return tasks.track(liveSessions.forget(end.sid, end.uid));
+  }
+
+  /** Requests that the browser has sent with this session and that have logged its user in with another, not saved yet. */
+  #renewing({ sid, uid }: UndecidedEnd): readonly SessionRequest[] {
+    if (sid === undefined) return [];
+    const { openRequests, reader } = this.#context;
+    const isRenewing = (request: SessionRequest): boolean =>
+      request.sessionID !== sid && !!request.cookieHeader?.includes(sid) && reader.userNow(request) === uid;
+    return openRequests.unanswered().filter(isRenewing);
   }
 
   /** @returns a promise when the storage needs one for those that are certain; the others are decided later */

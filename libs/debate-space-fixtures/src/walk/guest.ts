@@ -59,8 +59,9 @@ export class Guest implements Visit {
     const sids = (): Promise<readonly string[]> => desk.sidsOf(this.login ?? this.had);
     switch (act) {
       case 'log in':
+        await hand['log in'](this.login ?? ''); // passport regenerates the session first
         this.loggedInAt = performance.now();
-        return hand['log in'](this.login ?? '');
+        return undefined;
       case 'end all':
         return desk.destroy(await sids());
       case 'end others':
