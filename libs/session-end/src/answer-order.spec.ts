@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { OpenRequests } from './active-requests.js';
 import { BrowserMoves } from './browser-moves.js';
 import { Containment } from './containment.js';
 import type { MaybePromise } from './containment.js';
@@ -44,6 +45,7 @@ function watching({ expiry = true, isSlow = true } = {}): {
   const context: Partial<WatchContext> = {
     reporter: new EndReporter({ onSessionEnd: stored }, containment, 10_000),
     containment,
+    openRequests: new OpenRequests(containment, false),
     liveSessions: expiry ? liveSessions : undefined,
     ...{ tasks, waits: new OpenWaits(), graceMs: 10 },
   };

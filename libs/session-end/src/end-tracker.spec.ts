@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { OpenRequests } from './active-requests.js';
 import { BrowserMoves } from './browser-moves.js';
 import { Containment } from './containment.js';
 import { EndReporter } from './end-reporter.js';
@@ -18,6 +19,7 @@ function trackerOf(
   readonly ends: EndTracker;
   readonly tasks: PendingTasks;
   readonly ended: string[];
+  readonly openRequests: OpenRequests;
 } {
   const ended: string[] = [];
   const containment = new Containment(() => undefined);
@@ -26,10 +28,12 @@ function trackerOf(
   const waits = new OpenWaits();
   const tasks = new PendingTasks();
   const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
-  const context = { reporter, graceMs: 10, waits, containment, tasks, ...more } as unknown as WatchContext;
+  const openRequests = new OpenRequests(containment, false);
+  const shared = { reporter, graceMs: 10, waits, containment, tasks, openRequests };
+  const context = { ...shared, ...more } as unknown as WatchContext;
   const reader = { user, userNow: ({ session }: SessionRequest) => session as string | undefined };
   const moves = new BrowserMoves();
-  return { ends: new EndTracker({ ...context, reader, moves }), tasks, ended };
+  return { ends: new EndTracker({ ...context, reader, moves }), tasks, ended, openRequests };
 }
 
 const done = (): ObservedCall => {
@@ -122,6 +126,27 @@ describe('the ends of sessions', () => {
       ends.begin(end, { requests: [request], areOfUser: false });
       res.end();
       await tasks.onIdle();
+      expect(ended).toEqual(expected);
+    },
+  );
+
+  const logins = [
+    { name: 'has logged its user in', session: 'alice', ended: [] },
+    { name: 'has no user yet', session: undefined, ended: ['alice'] },
+  ];
+  it.each(logins)(
+    'are reported before the answer for $ended while another request of the browser $name',
+    async ({ session, ended: expected }) => {
+      const { ends, ended, openRequests } = trackerOf(new Map());
+      const requestOf = (more: object): SessionRequest => {
+        const res = new ServerResponse(new IncomingMessage(new Socket()));
+        return { res, onClose: () => true, cookieHeader: 'sid=s1', setCookies: [], ...more } as never;
+      };
+      const leaving = requestOf({ sessionID: 's2', session: 'bob' });
+      openRequests.add(requestOf({ sessionID: 's3', session }));
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done(), actors: [leaving] });
+      leaving.res.end();
+      await new Promise(setImmediate);
       expect(ended).toEqual(expected);
     },
   );
