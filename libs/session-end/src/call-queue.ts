@@ -21,7 +21,8 @@ interface WaitingCall {
   readonly started: Promise<unknown>;
 }
 
-const NONE: readonly WaitingCall[] = [];
+/** How many calls begin to wait in one turn of the event loop: a job may make thousands. */
+const SLICE = 100;
 
 /**
  * Calls a store's own methods: in the same tick, unless something has to be done before, such as reading whose session it
@@ -36,8 +37,13 @@ export class CallQueue {
   /** A call that had to wait and that the store is at right now. Calls that it makes have its place in the order. */
   #starting: Pick<WaitingCall, 'sid'> | undefined;
 
+  /** How many calls began to wait in this turn. */
+  #begun = 0;
+  /** Calls that are to begin in a later turn. */
+  readonly #crowd: (() => void)[] = [];
+
   /**
-   * @param maxWaitMs how long a call waits for what has to be done before
+   * @param maxWaitMs how long a call waits for what has to be done before, once it is its turn
    * @param onWaiting hears when calls begin to wait, and when none waits any more
    */
   constructor(
@@ -63,9 +69,9 @@ export class CallQueue {
   call(where: string, next: PassOn, self: unknown, args: ArrayLike<unknown>, call: StoreCall): unknown {
     const { sid, before, ended } = call;
     const isNested = this.#starting !== undefined && [sid, undefined].includes(this.#starting.sid);
-    const ahead = isNested ? NONE : this.#ahead(sid);
+    const turn = isNested ? undefined : this.#turn(sid);
     const prepare = (): unknown => before && this.#containment.run<unknown>(where, before, undefined);
-    const ready = ahead.length === 0 ? prepare() : undefined;
+    const ready = turn ? undefined : prepare();
     const heard =
       ended &&
       ((outcome: StoreOutcome) => {
@@ -73,14 +79,10 @@ export class CallQueue {
           ended(outcome);
         });
       });
-    if (ahead.length === 0 && (isNested || !isPromise(ready)))
+    if (!turn && (isNested || !isPromise(ready)))
       return heard ? observeCall(next, self, args, heard) : next(self, args);
     // Whatever makes the call start, it runs in the context of its caller.
     const context = new AsyncResource('SessionStoreCall');
-    const isReady =
-      ahead.length === 0
-        ? Promise.resolve(ready)
-        : Promise.all(ahead.map(({ started }) => started)).then(() => context.runInAsyncScope(prepare));
     const start = (): (() => unknown) => {
       const outer = this.#starting;
       this.#starting = waiting;
@@ -102,21 +104,35 @@ export class CallQueue {
         this.#leave(waiting);
       }
     };
-    const started = withTimeout(isReady, this.#maxWaitMs, undefined).then(start);
+    const inTime = (work: unknown): Promise<unknown> =>
+      withTimeout(Promise.resolve(work), this.#maxWaitMs, undefined);
+    const isReady = turn ? turn.then(() => inTime(context.runInAsyncScope(prepare))) : inTime(ready);
+    const started = isReady.then(start);
     const result: Promise<unknown> = started.then((outcome) => outcome());
     const waiting = { sid, started };
     if (this.#last.size === 0) this.#tell(true);
     if (sid === undefined) this.#last.clear();
     this.#last.set(sid, waiting);
+    if (!turn && (this.#begun += 1) === 1 && this.#crowd.length === 0) this.#awaitTurn();
     return result;
   }
 
-  /** The calls that have to start before a new one on this session does. */
-  #ahead(sid: string | undefined): readonly WaitingCall[] {
-    if (this.#last.size === 0) return NONE;
-    if (sid === undefined) return [...this.#last.values()];
+  /** Resolves when the calls ahead have started, and it is time for one more; `undefined` when that is now. */
+  #turn(sid: string | undefined): Promise<unknown> | undefined {
+    if (this.#last.size === 0) return undefined;
+    if (sid === undefined) return Promise.all(Array.from(this.#last.values(), ({ started }) => started));
     const last = this.#last.get(sid) ?? this.#last.get(undefined);
-    return last ? [last] : NONE;
+    if (last) return last.started;
+    if (this.#begun < SLICE) return undefined;
+    return new Promise<void>((resolve) => this.#crowd.push(resolve));
+  }
+
+  #awaitTurn(): void {
+    setImmediate(() => {
+      this.#begun = 0;
+      for (const begin of this.#crowd.splice(0, SLICE)) begin();
+      if (this.#crowd.length > 0) this.#awaitTurn();
+    });
   }
 
   #leave(waiting: WaitingCall): void {
