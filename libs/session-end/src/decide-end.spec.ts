@@ -54,9 +54,9 @@ it('the session of a user that another request renews while the store is read fo
   };
   const destroyed = new ObservedCall();
   destroyed.end('done');
-  const actors = new Set([first, other] as unknown as SessionRequest[]);
-  const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>() };
-  const saves = { savedBack: false, isKept: false };
+  const actors = [first, other] as unknown as SessionRequest[];
+  const candidate = { sid: 's1', uid: 'alice', actors, holders: [] };
+  const saves = { savedBack: undefined, isKept: false };
   const verdict = hasEnded({ ...candidate, ...saves, calls: [destroyed] }, context);
   await new Promise(setImmediate);
   first.close();
@@ -79,9 +79,9 @@ it('the session of a browser that goes on with another one has not ended when th
   };
   const saysNothing = new ObservedCall();
   saysNothing.end('silent');
-  const actors = new Set([renewing] as unknown as SessionRequest[]);
-  const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>() };
-  const saves = { savedBack: false, isKept: false };
+  const actors = [renewing] as unknown as SessionRequest[];
+  const candidate = { sid: 's1', uid: 'alice', actors, holders: [] };
+  const saves = { savedBack: undefined, isKept: false };
   expect(await hasEnded({ ...candidate, ...saves, calls: [saysNothing] }, context)).toBe(false);
 });
 
@@ -109,9 +109,9 @@ describe('when the store cannot be asked after the answer', () => {
       moves: new BrowserMoves(),
       reader: { user: () => Promise.reject(new Error('the store does not answer')), userNow: () => user },
     };
-    const actors = new Set([request] as unknown as SessionRequest[]);
-    const candidate = { sid: 's1', uid: 'alice', actors, holders: new Set<never>() };
-    const saves = { savedBack: false, isKept: false };
+    const actors = [request] as unknown as SessionRequest[];
+    const candidate = { sid: 's1', uid: 'alice', actors, holders: [] };
+    const saves = { savedBack: undefined, isKept: false };
     expect(await hasEnded({ ...candidate, ...saves, calls: [destroyed] }, context)).toBe(ended);
   });
 });
@@ -121,10 +121,10 @@ it('the end of a session is not certain by the answer of one request while anoth
   const [leaving, renewing] = [requestOf('s1'), requestOf('s2')];
   const destroyed = new ObservedCall();
   destroyed.end('done');
-  const candidate = { sid: 's1', uid: 'alice', actors: new Set([leaving]), calls: [destroyed] };
-  const saves = { savedBack: false, isKept: false };
+  const candidate = { sid: 's1', uid: 'alice', actors: [leaving], calls: [destroyed] };
+  const saves = { savedBack: undefined, isKept: false };
   const isSure = (holders: SessionRequest[]): boolean =>
-    isCertain({ ...candidate, ...saves, holders: new Set(holders) }, leaving, 'bob');
+    isCertain({ ...candidate, ...saves, holders }, leaving, 'bob');
   expect(isSure([])).toBe(true);
   expect(isSure([renewing])).toBe(false);
 });

@@ -3,6 +3,7 @@ import type { MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
 import { sessionLeftBy } from './browser-cookies.js';
 import type { BrowserMoves } from './browser-moves.js';
+import type { SessionRecord } from './session-end.js';
 import type { SessionRequest } from './session-request.js';
 
 /** How a store's call ended; `silent` when the store said nothing. */
@@ -10,17 +11,18 @@ export type StoreOutcome = 'done' | 'failed' | 'silent';
 
 /** A call that may end a session, from before it starts until the store has said how it ended. */
 export class ObservedCall {
-  #end: () => void = () => undefined;
   outcome: StoreOutcome | undefined;
-  /** Resolves when `outcome` is there. */
-  readonly over = new Promise<void>((resolve) => {
-    this.#end = resolve;
-  });
+  #over: (() => void)[] | undefined;
 
   /** The first outcome stands. */
   end(outcome: StoreOutcome): void {
     this.outcome ??= outcome;
-    this.#end();
+    for (const over of this.#over ?? []) over();
+  }
+
+  /** Resolves when `outcome` is there. A promise for those alone that wait: a job may end thousands of sessions at once. */
+  async over(): Promise<void> {
+    if (this.outcome === undefined) await new Promise<void>((resolve) => (this.#over ??= []).push(resolve));
   }
 }
 
@@ -30,12 +32,12 @@ export interface EndCandidate {
   readonly sid: string | undefined;
   readonly uid: string;
   /** The requests that are ending it. */
-  readonly actors: ReadonlySet<SessionRequest>;
+  readonly actors: readonly SessionRequest[];
   /** The requests that have it while somebody ends it at the store: a job, or one of them. */
-  readonly holders: ReadonlySet<SessionRequest>;
+  readonly holders: readonly SessionRequest[];
   readonly calls: readonly ObservedCall[];
-  /** Whether a request that does not take part has saved the ended session back: the user wanted to leave. */
-  readonly savedBack: boolean;
+  /** As a request that does not take part has saved the ended session back: the user wanted to leave. */
+  readonly savedBack: SessionRecord | undefined;
   /** Whether a request that takes part has saved the session with its user again: then others may save it as well. */
   readonly isKept: boolean;
 }
@@ -61,11 +63,11 @@ const ASK_AGAIN_MS = [0, 50, 250, 1_000];
  */
 export async function hasEnded(end: EndCandidate, context: DecisionContext): Promise<boolean> {
   if (end.calls.some(({ outcome }) => outcome === undefined)) {
-    const over = Promise.all(end.calls.map((call) => call.over));
+    const over = Promise.all(end.calls.map((call) => call.over()));
     await context.waits.within(over, CALL_TIMEOUT_MS, undefined);
   }
   const actors = await actorsOf(end, context);
-  if (actors.length === 0) return isGone(end, [...end.holders], context);
+  if (actors.length === 0) return isGone(end, end.holders, context);
   // If one request has logged the browser out while another is still running, wait: the other may be renewing the session.
   const open = new Map<SessionRequest, Promise<unknown>>();
   for (const actor of actors) {
@@ -88,15 +90,15 @@ export async function hasEnded(end: EndCandidate, context: DecisionContext): Pro
  */
 async function actorsOf(end: EndCandidate, context: DecisionContext): Promise<readonly SessionRequest[]> {
   const { actors, holders } = end;
-  if (actors.size > 0 || holders.size === 0) return endingRequests(end);
-  const closed = Promise.all([...holders].map((holder) => waitForResponseClose(holder, context)));
+  if (actors.length > 0 || holders.length === 0) return endingRequests(end);
+  const closed = Promise.all(holders.map((holder) => waitForResponseClose(holder, context)));
   await context.waits.within(closed, context.graceMs, undefined);
   return endingRequests(end).filter((holder) => !holder.isFinished);
 }
 
 /** The requests that are ending the session, as far as that is known: also those that do not have it any more. */
 function endingRequests({ actors, holders, sid }: EndCandidate): readonly SessionRequest[] {
-  const others = [...holders].filter((holder) => holder.hasLetGo || holder.sessionID !== sid);
+  const others = holders.filter((holder) => holder.hasLetGo || holder.sessionID !== sid);
   return [...new Set([...actors, ...others])];
 }
 

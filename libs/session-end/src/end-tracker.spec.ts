@@ -60,7 +60,7 @@ describe('the ends of sessions', () => {
     await tasks.onIdle();
     expect(ends.hasEnded('s1', 'alice')).toBe(true);
     expect(ends.hasEnded('s1', 'bob')).toBe(false);
-    ends.saved('s1', 'alice', undefined);
+    ends.saved('s1', 'alice', {}, undefined);
     expect(ends.hasEnded('s1', 'alice')).toBe(false);
   });
 
@@ -76,7 +76,7 @@ describe('the ends of sessions', () => {
     for (const login of [undefined, socket]) {
       ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
       await tasks.onIdle();
-      ends.saved('s1', 'alice', login); // by HTTP, or over the socket
+      ends.saved('s1', 'alice', {}, login); // by HTTP, or over the socket
     }
     ends.begin({ sid: 's1', uid: 'alice', reason: 'user-removed', call: done(), actors: [socket] });
     await tasks.onIdle();

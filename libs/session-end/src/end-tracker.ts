@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { chain, isPromise, type MaybePromise } from './containment.js';
-import type { EndReason } from './session-end.js';
+import type { EndReason, SessionRecord } from './session-end.js';
 import { beforeAnswer } from './answer-gate.js';
 import type { BrowserMoves } from './browser-moves.js';
 import { hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
@@ -23,16 +23,23 @@ export interface PossibleEnd extends Parties {
 
 interface UndecidedEnd extends EndCandidate {
   readonly reason: EndReason;
-  readonly actors: Set<SessionRequest>;
-  readonly holders: Set<SessionRequest>;
+  readonly actors: SessionRequest[];
+  readonly holders: SessionRequest[];
   readonly calls: ObservedCall[];
-  savedBack: boolean;
+  savedBack: SessionRecord | undefined;
   isKept: boolean;
   /** By `performance.now()`. */
   readonly at: number;
   /** Whether it is reported: it was certain before an answer left. */
   isReported: boolean;
   group: SuspectedGroup<UndecidedEnd> | undefined;
+}
+
+interface Ended {
+  /** When, by `Date.now()`. */
+  readonly at: number;
+  /** Whether the store may still have it: its browser has left it there. */
+  isLeft: boolean;
 }
 
 interface TrackerContext extends WatchContext, Pick<DecisionContext, 'reader'> {
@@ -52,8 +59,8 @@ const SLICE = 100;
 export class EndTracker {
   readonly #context: TrackerContext;
   readonly #undecided = new Map<string, UndecidedEnd>();
-  /** When those ended that have, by `Date.now()`: another request may still believe that one has a user. */
-  readonly #ended = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  /** Those that have ended: another request may still believe that one has a user. */
+  readonly #ended = new LRUCache<string, Ended>({ max: MAX_REMEMBERED });
   readonly #suspected: SuspectedEnds<UndecidedEnd>;
   /** Ends that no request takes part in. A job may end thousands of sessions at once. */
   #ofJobs: UndecidedEnd[] = [];
@@ -68,11 +75,7 @@ export class EndTracker {
   begin({ sid, uid, reason, call, actors = [], holders = [] }: PossibleEnd, suspects?: Suspects): void {
     const key = keyOf(sid, uid);
     const known = this.#undecided.get(key);
-    const end: UndecidedEnd = known ?? {
-      ...{ sid, uid, reason, at: performance.now() },
-      ...{ actors: new Set(), holders: new Set(), calls: [] },
-      ...{ savedBack: false, isKept: false, isReported: false, group: undefined },
-    };
+    const end = known ?? undecided(sid, uid, reason);
     end.calls.push(call);
     end.isKept = false;
     for (const actor of actors) this.#take(end, actor, end.actors);
@@ -92,7 +95,7 @@ export class EndTracker {
   }
 
   #joins(end: UndecidedEnd, request: SessionRequest): void {
-    if (end.actors.has(request)) return;
+    if (end.actors.includes(request)) return;
     const call = new ObservedCall();
     call.end('done');
     end.calls.push(call); // has the verdict look again
@@ -102,7 +105,13 @@ export class EndTracker {
   /** A request has loaded the session with this user: if it came after the end, another instance has saved the session again. */
   loaded(sid: string, uid: string, request: SessionRequest): void {
     const key = keyOf(sid, uid);
-    if ((this.#ended.get(key) ?? Infinity) < request.since) this.#ended.delete(key);
+    if ((this.#ended.get(key)?.at ?? Infinity) < request.since) this.#ended.delete(key);
+  }
+
+  /** The store has the session with this user: unless its browser has left it there, another instance has saved it again. */
+  found(sid: string, uid: string): void {
+    const key = keyOf(sid, uid);
+    if (this.#ended.get(key)?.isLeft === false) this.#ended.delete(key);
   }
 
   /** Whether this session has ended for this user, and was not saved with them again. */
@@ -121,21 +130,23 @@ export class EndTracker {
    * The session was saved with this user: it may end again. What a slow request saves back after its browser has gone on
    * stays ended until a browser is seen with it.
    */
-  saved(sid: string, uid: string, request: SessionRequest | undefined): void {
+  saved(sid: string, uid: string, session: SessionRecord, request: SessionRequest | undefined): void {
     const key = keyOf(sid, uid);
-    if (!this.#context.moves.isBehind(sid, request)) this.#ended.delete(key);
+    const ended = this.#ended.get(key);
+    if (ended && this.#context.moves.isBehind(sid, request)) ended.isLeft = true;
+    else this.#ended.delete(key);
     const end = this.#undecided.get(key);
     if (!end || !request) return;
     const parties = partiesOf(end);
     const others = parties.filter((party) => party !== request);
     // Where it was not known which request ended it, one that has let go of it did.
     if (parties.includes(request) && others.every(({ sessionID }) => sessionID === sid)) end.isKept = true;
-    else if (!end.isKept) end.savedBack = true;
+    else if (!end.isKept) end.savedBack = session;
   }
 
-  #take(end: UndecidedEnd, request: SessionRequest, requests: Set<SessionRequest>): void {
-    if (requests.has(request)) return;
-    requests.add(request);
+  #take(end: UndecidedEnd, request: SessionRequest, requests: SessionRequest[]): void {
+    if (requests.includes(request)) return;
+    requests.push(request);
     if (request.isUpgrade) return; // nobody ends its response
     const { containment, reporter } = this.#context;
     const answering = (): MaybePromise<unknown> => this.#answering(end, request);
@@ -235,10 +246,12 @@ export class EndTracker {
     const { reporter, liveSessions } = this.#context;
     end.isReported = true;
     const causes = causesOf(end);
+    // What another request has saved back, before its browser goes on, is a session that may end again.
+    const back = sid === undefined || this.#context.moves.after(sid) ? undefined : end.savedBack;
     if (sid !== undefined) {
       const key = keyOf(sid, uid);
       this.#undecided.delete(key);
-      this.#ended.set(key, Date.now());
+      if (!back) this.#ended.set(key, { at: Date.now(), isLeft: end.reason === 'abandoned' });
     }
     // That a browser has left its session is seen when the report of its request may have been made.
     const since = end.reason === 'abandoned' ? 0 : end.at;
@@ -247,13 +260,18 @@ export class EndTracker {
     // A process that dies before the end is reported leaves it to the sweep.
     const reported = (): MaybePromise<unknown> => liveSessions.reported(sid, uid);
     const isLoggedIn = liveSessions.lastOnly && this.#isLoggedIn(end);
-    return chain(
-      () => liveSessions.ended(sid, uid),
-      ({ isFirst, isLast }) => {
-        if (!isFirst || !isLast) return undefined;
-        return isLoggedIn ? reported() : chain(report, reported);
-      },
-    );
+    const verdict = (): MaybePromise<unknown> =>
+      chain(
+        () => liveSessions.ended(sid, uid),
+        ({ isFirst, isLast }) => {
+          if (!isFirst || !isLast) return undefined;
+          return isLoggedIn ? reported() : chain(report, reported);
+        },
+      );
+    if (!back) return verdict();
+    return chain(verdict, () => {
+      liveSessions.saved(sid, uid, back);
+    });
   }
 
   /** Whether a suspect has the user in a session that may not be saved yet. */
@@ -268,6 +286,23 @@ export class EndTracker {
   }
 }
 
+/** No spreads, and no `Set`: a job may end thousands of sessions at once. */
+function undecided(sid: string | undefined, uid: string, reason: EndReason): UndecidedEnd {
+  return {
+    sid,
+    uid,
+    reason,
+    at: performance.now(),
+    actors: [],
+    holders: [],
+    calls: [],
+    savedBack: undefined,
+    isKept: false,
+    isReported: false,
+    group: undefined,
+  };
+}
+
 /** What is reported once per user: the responses of the requests that may have caused the end, or all of its group. */
 function causesOf(end: UndecidedEnd): readonly object[] {
   const { group } = end;
@@ -276,7 +311,7 @@ function causesOf(end: UndecidedEnd): readonly object[] {
 }
 
 function partiesOf({ actors, holders }: EndCandidate): readonly SessionRequest[] {
-  return [...new Set([...actors, ...holders])];
+  return holders.length === 0 ? actors : [...new Set([...actors, ...holders])];
 }
 
 function keyOf(sid: string | undefined, uid: string): string {

@@ -157,6 +157,18 @@ describe.each(kinds)('$name', ({ make, call }) => {
     expect((await ended(watch)).toSorted()).toEqual(['s1-user: user-removed', 's2-user: user-replaced']);
   });
 
+  it('reports a session that another instance has saved again after its end', async () => {
+    const rows: Rows = new Map([['s1', { user: 'alice' }]]);
+    const store = make(rows);
+    const watch = watching(store);
+    await call(store, 'destroy', 's1');
+    while (watch.ends.length === 0) await new Promise(setImmediate);
+    rows.set('s1', { user: 'alice' });
+    await call(store, 'destroy', 's1');
+    await call(store, 'destroy', 's1');
+    expect(await ended(watch)).toEqual(['alice: destroyed', 'alice: destroyed']);
+  });
+
   it('answers as it does without us, and has its own methods back afterwards', async () => {
     const [plain, watched] = [make(new Map()), make(new Map())];
     const own = Object.getOwnPropertyNames(watched);

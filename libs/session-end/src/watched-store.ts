@@ -223,7 +223,7 @@ export class WatchedStore {
       }
       this.#active.link(sid, uid, request);
       if (!this.#active.moves.isBehind(sid, request)) liveSessions?.saved(sid, uid, session);
-      this.#ends.saved(sid, uid, request);
+      this.#ends.saved(sid, uid, session, request);
       if (isLogin) reporter.loggedIn(uid);
     };
     return { sid, before, ended };
@@ -301,7 +301,9 @@ export class WatchedStore {
       if (n % SLICE === 0) await new Promise(setImmediate);
       const uid = this.reader.uidOf(session);
       const isBegun = uid === undefined || (sid === undefined ? uids.has(uid) : begun.has(sid));
-      if (!isBegun) this.#beginCleared(sid, uid, call);
+      if (isBegun) continue;
+      if (sid !== undefined) this.#ends.found(sid, uid);
+      this.#beginCleared(sid, uid, call);
     }
   }
 
@@ -347,7 +349,10 @@ export class WatchedStore {
     }
     const done = chain(
       () => this.reader.user(sid),
-      work,
+      (uid) => {
+        if (uid !== undefined) this.#ends.found(sid, uid);
+        work(uid);
+      },
       (error) => {
         if (known === undefined) throw error;
         work(known);

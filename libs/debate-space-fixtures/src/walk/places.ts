@@ -97,7 +97,9 @@ export class Places {
     return {
       stores: Array.from({ length: instances }, newStore),
       rows: async () => {
-        const { rows } = await pool.query<{ sid: string; sess: Row }>(`SELECT sid, sess FROM ${tableName}`);
+        // What has run out is not there any more, as for the store itself.
+        const query = `SELECT sid, sess FROM ${tableName} WHERE expire > now()`;
+        const { rows } = await pool.query<{ sid: string; sess: Row }>(query);
         return usersOf(rows.map(({ sid, sess }) => [sid, sess] as const));
       },
       storage: postgresStorage({
