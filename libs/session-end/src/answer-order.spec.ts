@@ -36,7 +36,8 @@ function watching({ expiry = true, isSlow = true } = {}): {
   };
   const liveSessions = {
     lastOnly: false,
-    ...{ loaded: nothing, saved: nothing, touched: nothing, anonymous: nothing },
+    ...{ loaded: nothing, touched: nothing, anonymous: nothing },
+    saved: () => void order.push('the session is in the registry again'),
     ended: later('the session leaves the registry'),
     reported: later('the registry knows that the end is reported'),
     forget: later('the session leaves the registry'),
@@ -106,6 +107,17 @@ describe('a session that a sweep would look for', () => {
     ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed() });
     await tasks.onIdle();
     expect(order).toEqual(RECORDED);
+  });
+
+  it('is there again after its end is reported where another request has saved it back', async () => {
+    const { ends, tasks, order } = watching();
+    const leaving = requestWith({ session: undefined, sessionID: 's1' }, order).request;
+    const saving = requestWith({ session: { user: 'alice' }, sessionID: 's1' }, order).request;
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [leaving] });
+    ends.saved('s1', 'alice', {}, saving);
+    await tasks.onIdle();
+    expect(order).toEqual([...RECORDED, 'the session is in the registry again']);
+    expect(ends.hasEnded('s1', 'alice')).toBe(false);
   });
 
   it('leaves the registry before the answer leaves when the user has logged in again', async () => {

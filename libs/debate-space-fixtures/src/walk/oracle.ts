@@ -59,7 +59,6 @@ const EARLY_MS = 1_000;
 const APART_MS = 250;
 /** A third of its maxAge after its last use, and a second for stores that count in seconds. */
 const LAPSING_MS = 2 * SHORT_MS + 1_000;
-const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
 const LEAVING: readonly Act[] = [
   'destroy',
   'destroy without waiting',
@@ -72,8 +71,6 @@ export class Oracle {
   readonly #rules: Rules;
   /** Sessions and users that browsers have left: whoever removes the row later ends nothing. */
   readonly #ended = new Set<string>();
-  /** Those that another instance has saved back after their end. */
-  readonly #revived = new Set<string>();
   /** Those of them that requests at both instances had then. */
   readonly #endedAcross = new Set<string>();
   /** When a handler has shortened a session, by session id. */
@@ -144,11 +141,6 @@ export class Oracle {
     // docs/sessions.md, edge cases: destroyed without waiting or without a client, and saved back by its own request.
     else if (live > 0 && (!isLast || (left.length === 0 && live === 1)))
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
-    // docs/sessions.md, edge cases: saved back by another instance, whose next end the one that destroyed it may not know.
-    const isRevived = (browser: number): boolean => this.#revived.has(`${seen(before, browser).sid} ${uid}`);
-    const revived = Math.min(due.must, left.filter(isRevived).length);
-    due.must -= revived;
-    due.may += revived;
     this.#allowForStrays(uid, happening, due, { isLast, live });
     if (this.#rules.instances === 2) due.may += this.#removedAfterItsEnd(uid, happening);
     return due;
@@ -260,28 +252,19 @@ export class Oracle {
 
   #remember({ visits, before, after }: Happening): void {
     const isAcross = new Set(visits.map(({ instance }) => instance)).size > 1;
-    if (isAcross) this.#rememberAcross({ visits, before, after });
+    // docs/sessions.md, several instances: a session whose cookie the answer of another instance has replaced. The instance
+    // that gave it to the browser may report it late, when it sees the browser go on with a third one.
+    if (isAcross)
+      for (const uid of USERS) {
+        const lost = this.#straysOf(uid, after).filter((sid) => !before.rows.has(sid)).length;
+        if (lost > 0) this.#late.set(uid, (this.#late.get(uid) ?? 0) + lost);
+      }
     for (const [browser, { uid, sid }] of before.browsers.entries())
       if (uid !== undefined && seen(after, browser).uid !== uid) {
         this.#ended.add(`${sid} ${uid}`);
         if (isAcross) this.#endedAcross.add(`${sid} ${uid}`);
       }
     for (const { uid, sid } of after.browsers) if (uid !== undefined) this.#ended.delete(`${sid} ${uid}`);
-  }
-
-  #rememberAcross({ visits, before, after }: Omit<Happening, 'kind'>): void {
-    for (const [browser, { uid, sid }] of before.browsers.entries()) {
-      const isDestroyed = visits.some(
-        (visit) => visit.browser === browser && visit.acts.some((act) => DESTROYING.includes(act)),
-      );
-      if (uid !== undefined && isDestroyed && after.rows.get(sid) === uid) this.#revived.add(`${sid} ${uid}`);
-    }
-    // docs/sessions.md, several instances: a session whose cookie the answer of another instance has replaced. The instance
-    // that gave it to the browser may report it late, when it sees the browser go on with a third one.
-    for (const uid of USERS) {
-      const lost = this.#straysOf(uid, after).filter((sid) => !before.rows.has(sid)).length;
-      if (lost > 0) this.#late.set(uid, (this.#late.get(uid) ?? 0) + lost);
-    }
   }
 }
 
