@@ -9,8 +9,8 @@ export interface BrowserSession {
 }
 
 interface Move extends BrowserSession {
-  /** When the answer left that has made the browser go on with it. */
-  readonly at: number;
+  /** The number of the answer that has made the browser go on with it. */
+  readonly answer: number;
   /** When that was heard of, by `Date.now()`. */
   readonly heardAt: number;
 }
@@ -53,9 +53,9 @@ export class BrowserMoves {
     const move = this.#moves.get(sid);
     if (left === (move ?? { sid }).sid) return undefined;
     // Closed after an answer that had left later: the browser had gone on already.
-    if (move && move.at > request.answeredAt) return left === sid ? undefined : own;
+    if (move && move.answer > request.answerNumber) return left === sid ? undefined : own;
     if (left === sid) this.#moves.delete(sid);
-    else this.#moves.set(sid, { ...own, at: request.answeredAt, heardAt: Date.now() });
+    else this.#moves.set(sid, { ...own, answer: request.answerNumber, heardAt: Date.now() });
     return move ?? { sid, uid };
   }
 }

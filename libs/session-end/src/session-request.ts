@@ -38,6 +38,8 @@ export interface CloseListener {
 
 /** A request as far as its session goes. */
 export class SessionRequest implements CookieChanges {
+  /** A number for each answer costs a request less than the time does. */
+  static #answers = 0;
   /** The platform's own request. */
   readonly native: NativeRequest;
   /** Kept from when the request was first seen: engine.io, for one, sets `req.res` to null. */
@@ -56,13 +58,13 @@ export class SessionRequest implements CookieChanges {
   /** Whether something is to be done before its answer leaves. */
   hasGate = false;
   #cookieChanges: CookieChanges | undefined;
-  /** When it was closed, by `performance.now()`; earlier than any other when it is still open, such as a stream. */
-  closedAt = -Infinity;
+  /** When it was closed, by `Date.now()`; 0 when it is still open, such as a stream. */
+  closedAt = 0;
   /**
-   * When the cookies of its answer left: with the head, which may be long before the body has, or when it was closed, where
-   * that is not known; earlier than any other when it is still open.
+   * The order in which the cookies of answers left: with the head, which may be long before the body has, or when it was
+   * closed, where that is not known; 0 when it is still open.
    */
-  answeredAt = -Infinity;
+  answerNumber = 0;
   #isHeard = false;
   /** Most requests have one: no array for each. */
   #listener: CloseListener | undefined;
@@ -100,7 +102,7 @@ export class SessionRequest implements CookieChanges {
    * @returns whether it will: not when it is closed already
    */
   onClose(listener: CloseListener): boolean {
-    if (this.closedAt !== -Infinity && this.isClosed) return false;
+    if (this.closedAt > 0 && this.isClosed) return false;
     if (!this.#isHeard) {
       if (this.isClosed) {
         this.#noteClosed();
@@ -144,7 +146,7 @@ export class SessionRequest implements CookieChanges {
     this.#moreListeners = undefined;
     this.#isHeard = false;
     try {
-      if (this.closedAt === -Infinity) this.#noteClosed();
+      if (this.closedAt === 0) this.#noteClosed();
     } catch (error) {
       first?.containment.report('response close', error);
     }
@@ -154,9 +156,7 @@ export class SessionRequest implements CookieChanges {
 
   get isClosed(): boolean {
     if (this.isUpgrade) return this.#connection?.destroyed ?? true;
-    return (
-      isClosed(this.res) || (!this.#hasConnection && (this.closedAt !== -Infinity || isFlushed(this.res)))
-    );
+    return isClosed(this.res) || (!this.#hasConnection && (this.closedAt > 0 || isFlushed(this.res)));
   }
 
   /** Closed after the handler had ended the response: nothing of the host runs for it any more. */
@@ -204,12 +204,12 @@ export class SessionRequest implements CookieChanges {
 
   /** The head of the answer leaves with what is written now. */
   noteHead(): void {
-    if (this.answeredAt === -Infinity) this.answeredAt = performance.now();
+    if (this.answerNumber === 0) this.answerNumber = SessionRequest.#answers += 1;
   }
 
   #noteClosed(): void {
-    this.closedAt = performance.now();
-    if (this.answeredAt === -Infinity) this.answeredAt = this.closedAt;
+    this.closedAt = Date.now();
+    this.noteHead();
     if (!this.res.headersSent) this.#unanswered = true;
   }
 }
