@@ -110,10 +110,12 @@ describe('the ends of sessions', () => {
   const suspects = [
     { name: 'logs the user in, whose new session is not saved yet', sessionID: 's2', ended: [] },
     { name: 'only has the session that has ended', sessionID: 's1', ended: ['alice'] },
+    { name: 'logs the user in where they had left before it came', sessionID: 's0', since: 1, ended: [] },
+    { name: 'has a session that has ended since it came', sessionID: 's0', since: -1, ended: ['alice'] },
   ];
   it.each(suspects)(
     "are reported for $ended under 'last' by a request that $name",
-    async ({ sessionID, ended: expected }) => {
+    async ({ sessionID, since = 0, ended: expected }) => {
       const liveSessions = {
         lastOnly: true,
         ended: () => Promise.resolve({ isFirst: true, isLast: true }),
@@ -121,7 +123,13 @@ describe('the ends of sessions', () => {
       } as unknown as WatchContext['liveSessions'];
       const { ends, tasks, ended } = trackerOf(new Map(), { liveSessions });
       const res = new ServerResponse(new IncomingMessage(new Socket()));
-      const request = { res, session: 'alice', sessionID, onClose: () => true } as unknown as SessionRequest;
+      ends.begin({ sid: 's0', uid: 'alice', reason: 'user-replaced', call: done() });
+      await tasks.onIdle();
+      ended.length = 0;
+      const request = {
+        ...{ res, session: 'alice', sessionID, onClose: () => true },
+        since: Date.now() + since * 1_000,
+      } as unknown as SessionRequest;
       const end = { sid: 's1', uid: 'alice', reason: 'destroyed', call: done() } as const;
       ends.begin(end, { requests: [request], areOfUser: false });
       res.end();

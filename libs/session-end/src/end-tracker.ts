@@ -274,14 +274,14 @@ export class EndTracker {
     });
   }
 
-  /** Whether a suspect has the user in a session that may not be saved yet. */
+  /** Whether a suspect has the user in a session that may not be saved yet, and has not ended since the request came. */
   #isLoggedIn({ sid, uid, group }: UndecidedEnd): boolean {
     const { reader } = this.#context;
     const has = (request: SessionRequest): boolean =>
       request.sessionID !== undefined &&
       request.sessionID !== sid &&
       reader.userNow(request) === uid &&
-      !this.hasEnded(request.sessionID, uid);
+      !((this.#ended.get(keyOf(request.sessionID, uid))?.at ?? 0) >= request.since);
     return [...(group?.suspects ?? [])].some(has);
   }
 }
