@@ -246,8 +246,10 @@ export class EndTracker {
     const { reporter, liveSessions } = this.#context;
     end.isReported = true;
     const causes = causesOf(end);
-    // What another request has saved back, before its browser goes on, is a session that may end again.
-    const back = sid === undefined || this.#context.moves.after(sid) ? undefined : end.savedBack;
+    // What another request has saved back, and no browser has gone on from, is a session that may end again.
+    const hasMoved = end.actors.some((actor) => !actor.hasLetGo && actor.sessionID !== sid);
+    const isBehind = hasMoved || sid === undefined || this.#context.moves.after(sid) !== undefined;
+    const back = isBehind ? undefined : end.savedBack;
     if (sid !== undefined) {
       const key = keyOf(sid, uid);
       this.#undecided.delete(key);
