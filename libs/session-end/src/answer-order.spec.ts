@@ -78,7 +78,13 @@ function requestWith(now: Pick<SessionRequest, 'session' | 'sessionID'>, order: 
     order.push('the answer leaves');
     left();
   };
-  const request = { ...now, res: { end, headersSent: true }, isFinished: true, setCookies: [] };
+  const request = {
+    ...now,
+    res: { end, headersSent: true },
+    isFinished: true,
+    setCookies: [],
+    hasLetGo: !now.session,
+  };
   const answer = async (): Promise<void> => {
     request.res.end();
     await hasLeft;
@@ -109,16 +115,22 @@ describe('a session that a sweep would look for', () => {
     expect(order).toEqual(RECORDED);
   });
 
-  it('is there again after its end is reported where another request has saved it back', async () => {
-    const { ends, tasks, order } = watching();
-    const leaving = requestWith({ session: undefined, sessionID: 's1' }, order).request;
-    const saving = requestWith({ session: { user: 'alice' }, sessionID: 's1' }, order).request;
-    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [leaving] });
-    ends.saved('s1', 'alice', {}, saving);
-    await tasks.onIdle();
-    expect(order).toEqual([...RECORDED, 'the session is in the registry again']);
-    expect(ends.hasEnded('s1', 'alice')).toBe(false);
-  });
+  it.each([
+    { browser: 'stays with it', leaves: { session: undefined, sessionID: 's1' }, isAgain: true },
+    { browser: 'goes on with another', leaves: { session: {}, sessionID: 's2' }, isAgain: false },
+  ])(
+    'is there again, $isAgain, when another request has saved it back, and the browser $browser',
+    async (now) => {
+      const { ends, tasks, order } = watching();
+      const leaving = requestWith(now.leaves, order).request;
+      const saving = requestWith({ session: { user: 'alice' }, sessionID: 's1' }, order).request;
+      ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [leaving] });
+      ends.saved('s1', 'alice', {}, saving);
+      await tasks.onIdle();
+      expect(order).toEqual([...RECORDED, ...(now.isAgain ? ['the session is in the registry again'] : [])]);
+      expect(ends.hasEnded('s1', 'alice')).toBe(!now.isAgain);
+    },
+  );
 
   it('leaves the registry before the answer leaves when the user has logged in again', async () => {
     const { ends, order } = watching();
