@@ -18,8 +18,10 @@ function watching({ expiry = true, isSlow = true } = {}): {
   ends: EndTracker;
   tasks: PendingTasks;
   order: string[];
+  rows: Map<string, string>;
 } {
   const order: string[] = [];
+  const rows = new Map([['s2', 'alice']]);
   const stored = (): MaybePromise<void> => {
     const recorded = (): void => {
       order.push('the logout is recorded');
@@ -51,11 +53,11 @@ function watching({ expiry = true, isSlow = true } = {}): {
     ...{ tasks, waits: new OpenWaits(), graceMs: 10 },
   };
   const reader = {
-    user: (sid: string) => (sid === 's2' ? 'alice' : undefined),
+    user: (sid: string) => rows.get(sid),
     userNow: ({ session }: SessionRequest) => (session as { user?: string } | undefined)?.user,
   };
   const moves = new BrowserMoves();
-  return { ends: new EndTracker({ ...(context as WatchContext), reader, moves }), tasks, order };
+  return { ends: new EndTracker({ ...(context as WatchContext), reader, moves }), tasks, order, rows };
 }
 
 const destroyed = (): ObservedCall => {
@@ -116,21 +118,20 @@ describe('a session that a sweep would look for', () => {
   });
 
   it.each([
-    { browser: 'stays with it', leaves: { session: undefined, sessionID: 's1' }, isAgain: true },
-    { browser: 'goes on with another', leaves: { session: {}, sessionID: 's2' }, isAgain: false },
-  ])(
-    'is there again, $isAgain, when another request has saved it back, and the browser $browser',
-    async (now) => {
-      const { ends, tasks, order } = watching();
-      const leaving = requestWith(now.leaves, order).request;
-      const saving = requestWith({ session: { user: 'alice' }, sessionID: 's1' }, order).request;
-      ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [leaving] });
-      ends.saved('s1', 'alice', {}, saving);
-      await tasks.onIdle();
-      expect(order).toEqual([...RECORDED, ...(now.isAgain ? ['the session is in the registry again'] : [])]);
-      expect(ends.hasEnded('s1', 'alice')).toBe(!now.isAgain);
-    },
-  );
+    { then: 'and its browser stays with it', isAgain: true },
+    { then: 'and its browser goes on', leaves: { session: {}, sessionID: 's2' }, isAgain: false },
+    { then: 'before another user was saved', user: 'bob', isAgain: false },
+  ])('is there again, $isAgain, when another request has saved it back, $then', async (now) => {
+    const { leaves = { session: undefined, sessionID: 's1' }, user = 'alice' } = now;
+    const { ends, tasks, order, rows } = watching();
+    rows.set('s1', user);
+    const leaving = requestWith(leaves, order).request;
+    const saving = requestWith({ session: { user: 'alice' }, sessionID: 's1' }, order).request;
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: destroyed(), actors: [leaving] });
+    ends.saved('s1', 'alice', {}, saving);
+    await tasks.onIdle();
+    expect(order).toEqual([...RECORDED, ...(now.isAgain ? ['the session is in the registry again'] : [])]);
+  });
 
   it('leaves the registry before the answer leaves when the user has logged in again', async () => {
     const { ends, order } = watching();

@@ -129,9 +129,11 @@ export class CallQueue {
 
   #awaitTurn(): void {
     setImmediate(() => {
-      this.#begun = 0;
-      for (const begin of this.#crowd.splice(0, SLICE)) begin();
-      if (this.#crowd.length > 0) this.#awaitTurn();
+      this.#containment.run('session store', () => {
+        this.#begun = 0;
+        for (const begin of this.#crowd.splice(0, SLICE)) begin();
+        if (this.#crowd.length > 0) this.#awaitTurn();
+      });
     });
   }
 

@@ -243,17 +243,13 @@ export class EndTracker {
   /** The session has ended: records it, if it counts. @returns a promise only when the storage needs one */
   #conclude(end: UndecidedEnd): MaybePromise<unknown> {
     const { sid, uid } = end;
-    const { reporter, liveSessions } = this.#context;
+    const { reporter, liveSessions, tasks } = this.#context;
     end.isReported = true;
     const causes = causesOf(end);
-    // What another request has saved back, and no browser has gone on from, is a session that may end again.
-    const hasMoved = end.actors.some((actor) => !actor.hasLetGo && actor.sessionID !== sid);
-    const isBehind = hasMoved || sid === undefined || this.#context.moves.after(sid) !== undefined;
-    const back = isBehind ? undefined : end.savedBack;
     if (sid !== undefined) {
       const key = keyOf(sid, uid);
       this.#undecided.delete(key);
-      if (!back) this.#ended.set(key, { at: Date.now(), isLeft: end.reason === 'abandoned' });
+      this.#ended.set(key, { at: Date.now(), isLeft: end.reason === 'abandoned' });
     }
     // That a browser has left its session is seen when the report of its request may have been made.
     const since = end.reason === 'abandoned' ? 0 : end.at;
@@ -270,10 +266,18 @@ export class EndTracker {
           return isLoggedIn ? reported() : chain(report, reported);
         },
       );
-    if (!back) return verdict();
-    return chain(verdict, () => {
-      liveSessions.saved(sid, uid, back);
-    });
+    const { savedBack } = end;
+    if (!savedBack) return verdict();
+    return chain(verdict, () => void tasks.track(this.#revive(end, savedBack)));
+  }
+
+  /** Another request has saved the session back: it may end again, unless its browser has gone on, or will by this answer. */
+  async #revive({ sid = '', uid, actors }: UndecidedEnd, session: SessionRecord): Promise<void> {
+    const { reader, moves, liveSessions } = this.#context;
+    const hasMoved = actors.some((actor) => !actor.hasLetGo && actor.sessionID !== sid);
+    if (hasMoved || moves.after(sid)) return;
+    const user = async (): Promise<string | undefined> => reader.user(sid); // it may have been saved just before
+    if ((await user().catch(() => undefined)) === uid) liveSessions?.saved(sid, uid, session);
   }
 
   /** Whether a suspect has the user in a session that may not be saved yet, and has not ended since the request came. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { defaultSessionUid } from './session-user.js';
+import { sessionRequest } from './session-request.js';
 import { WatchedApp } from './watched-app.js';
 
 type Callback = (error: unknown, result?: unknown) => void;
@@ -189,6 +190,52 @@ describe.each(kinds)('$name', ({ make, call }) => {
 });
 
 describe('a watched store', () => {
+  it('has a session live again by a request that came after its end, and by none that was under way', async () => {
+    const events: string[] = [];
+    const nothing = (): void => undefined;
+    const done = (): Promise<void> => Promise.resolve();
+    const app = new WatchedApp({
+      onSessionEnd: ({ uid }) => void events.push(`${uid} has left`),
+      liveSessions: {
+        ...{
+          lastOnly: true,
+          saved: nothing,
+          touched: nothing,
+          anonymous: nothing,
+          reported: done,
+          forget: done,
+        },
+        loaded: (sid) => void events.push(`${sid} is live`),
+        ended: () => Promise.resolve({ isFirst: true, isLast: true }),
+      },
+    });
+    const store = {
+      get: (_sid: string, called: Callback) => {
+        called(null, { user: 'alice' });
+      },
+      destroy: (_sid: string, called: Callback) => {
+        called(null);
+      },
+      createSession: (request: object, session: object) =>
+        Object.assign(request, { sessionID: 's1', session }),
+    };
+    app.watch(store);
+    const arrived = (): object => {
+      const request = { res: { closed: false, once: nothing, on: nothing, off: nothing } };
+      sessionRequest(request);
+      return request;
+    };
+    const early = arrived();
+    await byCallback(store, 'destroy', 's1');
+    while (events.length === 0) await new Promise(setImmediate);
+    store.createSession(early, { user: 'alice' });
+    expect(events).toEqual(['alice has left']);
+    for (const endedAt = Date.now(); Date.now() === endedAt;) await new Promise(setImmediate);
+    store.createSession(arrived(), { user: 'alice' });
+    expect(events).toEqual(['alice has left', 's1 is live']);
+    await app.close();
+  });
+
   it('is called in the same tick, and returns what it returns, when the user is known', async () => {
     const calls: unknown[][] = [];
     const call = (...args: unknown[]): number => {

@@ -79,7 +79,9 @@ export class WatchedStore {
     if (this.#ends.concerns(sessionID, uid)) this.#ends.loaded(sessionID, uid, request);
     this.#active.link(sessionID, uid, request);
     this.#cookies.learn(sessionID, session as SessionRecord, request);
-    liveSessions?.loaded(sessionID, uid, session as SessionRecord, this.#isTouched);
+    // Not by a request that was under way when the session ended.
+    if (liveSessions && !this.#ends.hasEnded(sessionID, uid))
+      liveSessions.loaded(sessionID, uid, session as SessionRecord, this.#isTouched);
   }
 
   /** Whether a browser with these cookies may have a session of this store. */
