@@ -81,6 +81,28 @@ describe('calls of a store', () => {
     expect(reached).toEqual(['destroy s1', 'clear', 'set s2']);
   });
 
+  it('of thousands begin to wait a hundred in each turn of the event loop, and a later one does not queue behind', async () => {
+    const { calls, reached, named } = callQueue();
+    const { passed, open } = gate();
+    let begun = 0;
+    const call = (n: number): unknown =>
+      calls.call(named('destroy'), [], `s${n}`, () => {
+        begun += 1;
+        return passed;
+      });
+    const all = Array.from({ length: 250 }, (_, n) => call(n));
+    expect(begun).toBe(100);
+    await nextTurn();
+    expect(begun).toBe(200);
+    all.push(call(250));
+    expect(begun).toBe(201);
+    await nextTurn();
+    expect(begun).toBe(251);
+    open();
+    await Promise.all(all);
+    expect(reached).toHaveLength(251);
+  });
+
   it('are made in the end though what has to be done before never is', async () => {
     const { calls, reached, named } = callQueue();
     await calls.call(named('destroy'), [], 's1', () => new Promise(nothing));

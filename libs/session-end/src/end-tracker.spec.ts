@@ -159,6 +159,22 @@ describe('the ends of sessions', () => {
     },
   );
 
+  const finds = [
+    { name: 'again, as its browser stays with it', sessionID: 's1', kind: 'actors', known: false },
+    { name: 'for good, as its browser has gone on', sessionID: 's2', kind: 'actors', known: true },
+    { name: 'for good, as a request that had it has gone on', sessionID: 's2', kind: 'holders', known: true },
+  ];
+  it.each(finds)('are over, when the store still has the session, $name', async (now) => {
+    const { ends, tasks } = trackerOf(new Map());
+    const party = { res: {}, isUpgrade: true, isFinished: true, setCookies: [], sessionID: now.sessionID };
+    const parties = { [now.kind]: [party as unknown as SessionRequest] };
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'destroyed', call: done(), ...parties });
+    await tasks.onIdle();
+    expect(ends.hasEnded('s1', 'alice')).toBe(true);
+    ends.found('s1', 'alice');
+    expect(ends.hasEnded('s1', 'alice')).toBe(now.known);
+  });
+
   const failed = [
     { name: 'and left the session', stored: new Map([['s1', 'alice']]), ended: [] },
     { name: 'after it had its effect', stored: new Map(), ended: ['alice'] },

@@ -249,7 +249,7 @@ export class EndTracker {
     if (sid !== undefined) {
       const key = keyOf(sid, uid);
       this.#undecided.delete(key);
-      this.#ended.set(key, { at: Date.now(), isLeft: end.reason === 'abandoned' });
+      this.#ended.set(key, { at: Date.now(), isLeft: end.reason === 'abandoned' || this.#isBehind(end) });
     }
     // That a browser has left its session is seen when the report of its request may have been made.
     const since = end.reason === 'abandoned' ? 0 : end.at;
@@ -271,11 +271,18 @@ export class EndTracker {
     return chain(verdict, () => void tasks.track(this.#revive(end, savedBack)));
   }
 
-  /** Another request has saved the session back: it may end again, unless its browser has gone on, or will by this answer. */
-  async #revive({ sid = '', uid, actors }: UndecidedEnd, session: SessionRecord): Promise<void> {
-    const { reader, moves, liveSessions } = this.#context;
-    const hasMoved = actors.some((actor) => !actor.hasLetGo && actor.sessionID !== sid);
-    if (hasMoved || moves.after(sid)) return;
+  /** Whether the browser has gone on with another session, or will by the answer that is about to leave. */
+  #isBehind(end: UndecidedEnd): boolean {
+    const { sid } = end;
+    if (sid !== undefined && this.#context.moves.after(sid)) return true;
+    return partiesOf(end).some((party) => !party.hasLetGo && party.sessionID !== sid);
+  }
+
+  /** Another request has saved the session back: it may end again. */
+  async #revive(end: UndecidedEnd, session: SessionRecord): Promise<void> {
+    const { sid, uid } = end;
+    const { reader, liveSessions } = this.#context;
+    if (sid === undefined || this.#isBehind(end)) return;
     const user = async (): Promise<string | undefined> => reader.user(sid); // it may have been saved just before
     if ((await user().catch(() => undefined)) === uid) liveSessions?.saved(sid, uid, session);
   }
