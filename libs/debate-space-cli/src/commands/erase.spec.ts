@@ -35,7 +35,9 @@ const file = (name: string, text: string): Promise<void> => writeFile(join(folde
 
 describe('erase', () => {
   it('deletes, waits until it is done, and answers with the counts', async () => {
-    const { code, out, err } = await run('erase ada nobody --mode delete --yes --json', { env });
+    const { code, out, err } = await run('erase ada nobody --mode delete --reference case-0 --yes --json', {
+      env,
+    });
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
       mode: 'delete',
