@@ -175,6 +175,21 @@ describe('the ends of sessions', () => {
     expect(ends.hasEnded('s1', 'alice')).toBe(now.known);
   });
 
+  const left = [
+    { name: 'is known to be left', sessionID: 's2', known: true },
+    { name: 'is not, where its browser stays with it', sessionID: 's1', known: false },
+  ];
+  it.each(left)('are none where the user lives on, and the session $name', async ({ sessionID, known }) => {
+    const rows = { s1: 'alice', s2: 'alice' };
+    const { ends, tasks, ended } = trackerOf(new Map(Object.entries(rows)));
+    const party = { res: {}, isUpgrade: true, isFinished: true, setCookies: [`sid=${sessionID}`], sessionID };
+    const actors = [party as unknown as SessionRequest];
+    ends.begin({ sid: 's1', uid: 'alice', reason: 'abandoned', call: done(), actors });
+    await tasks.onIdle();
+    expect(ended).toEqual([]);
+    expect(ends.hasEnded('s1', 'alice')).toBe(known);
+  });
+
   const failed = [
     { name: 'and left the session', stored: new Map([['s1', 'alice']]), ended: [] },
     { name: 'after it had its effect', stored: new Map(), ended: ['alice'] },

@@ -233,9 +233,11 @@ export class EndTracker {
       await this.#conclude(end);
       return;
     }
-    this.#undecided.delete(keyOf(sid, uid));
+    const key = keyOf(sid, uid);
+    this.#undecided.delete(key);
+    // Its user has gone on with another session: no job that removes the row logs anybody out.
+    if (this.#isBehind(end)) this.#ended.set(key, { at: Date.now(), isLeft: true });
     if (sid === undefined || !liveSessions) return;
-    // The session lives, or its user has gone on with another.
     const user = async (): Promise<string | undefined> => reader.user(sid);
     if ((await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
   }

@@ -60,13 +60,8 @@ const APART_MS = 250;
 /** A third of its maxAge after its last use, and a second for stores that count in seconds. */
 const LAPSING_MS = 2 * SHORT_MS + 1_000;
 const WIDE: readonly Act[] = ['end all', 'end others', 'end target'];
-const LEAVING: readonly Act[] = [
-  'destroy',
-  'destroy without waiting',
-  'regenerate',
-  'remove user',
-  'clear cookie',
-];
+const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
+const LEAVING: readonly Act[] = [...DESTROYING, 'remove user', 'clear cookie'];
 
 export class Oracle {
   readonly #rules: Rules;
@@ -266,6 +261,16 @@ export class Oracle {
         const lost = this.#straysOf(uid, after).filter((sid) => !before.rows.has(sid)).length;
         if (lost > 0) this.#late.set(uid, (this.#late.get(uid) ?? 0) + lost);
       }
+    // The same page: destroyed by one instance, without a user, while another one logs a user in to it.
+    if (isAcross && new Set(visits.map(({ browser }) => browser)).size === 1)
+      for (const visit of visits)
+        for (const { login } of visits.filter((other) => other !== visit))
+          if (
+            login !== undefined &&
+            login !== visit.had &&
+            visit.acts.some((act) => DESTROYING.includes(act))
+          )
+            this.#lapsedUntil.set(login, Infinity);
     for (const [browser, { uid, sid }] of before.browsers.entries())
       if (uid !== undefined && seen(after, browser).uid !== uid) {
         this.#ended.add(`${sid} ${uid}`);
