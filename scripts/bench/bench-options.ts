@@ -7,7 +7,6 @@ export interface BenchOptions {
   readonly pending: number;
   readonly users: number;
   readonly backlog: number;
-  readonly profile: boolean;
   readonly guard: boolean;
   readonly size: number;
   readonly parts: readonly string[];

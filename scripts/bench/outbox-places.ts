@@ -20,7 +20,7 @@ interface Serving {
 
 /** What the first message of each program has. */
 interface Programs {
-  './host.ts': Serving;
+  './host.ts': { readonly urls: readonly string[] };
   './delivery-host.ts': { readonly isReady: true };
   './delivery-service.ts': Serving;
   './logout-writes.ts': object;

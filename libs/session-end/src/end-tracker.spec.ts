@@ -181,13 +181,17 @@ describe('the ends of sessions', () => {
   ];
   it.each(left)('are none where the user lives on, and the session $name', async ({ sessionID, known }) => {
     const rows = { s1: 'alice', s2: 'alice' };
-    const { ends, tasks, ended } = trackerOf(new Map(Object.entries(rows)));
+    const forgotten: string[] = [];
+    const forget = (sid: string): Promise<unknown> => Promise.resolve(forgotten.push(sid));
+    const liveSessions = { forget } as unknown as WatchContext['liveSessions'];
+    const { ends, tasks, ended } = trackerOf(new Map(Object.entries(rows)), { liveSessions });
     const party = { res: {}, isUpgrade: true, isFinished: true, setCookies: [`sid=${sessionID}`], sessionID };
     const actors = [party as unknown as SessionRequest];
     ends.begin({ sid: 's1', uid: 'alice', reason: 'abandoned', call: done(), actors });
     await tasks.onIdle();
     expect(ended).toEqual([]);
     expect(ends.hasEnded('s1', 'alice')).toBe(known);
+    expect(forgotten).toEqual(known ? ['s1'] : []);
   });
 
   const failed = [

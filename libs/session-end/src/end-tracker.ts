@@ -235,11 +235,15 @@ export class EndTracker {
     }
     const key = keyOf(sid, uid);
     this.#undecided.delete(key);
-    // Its user has gone on with another session: no job that removes the row logs anybody out.
-    if (this.#isBehind(end)) this.#ended.set(key, { at: Date.now(), isLeft: true });
-    if (sid === undefined || !liveSessions) return;
+    if (sid === undefined) return;
+    if (this.#isBehind(end)) {
+      // Its user has gone on with another session: no job that removes the row logs anybody out.
+      this.#ended.set(key, { at: Date.now(), isLeft: true });
+      await liveSessions?.forget(sid, uid);
+      return;
+    }
     const user = async (): Promise<string | undefined> => reader.user(sid);
-    if ((await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
+    if (liveSessions && (await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
   }
 
   /** The session has ended: records it, if it counts. @returns a promise only when the storage needs one */

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { cookieChangesOfReply, type CookieChanges, type Header } from './cookie-changes.js';
-import { SessionRequest } from './session-request.js';
+import { OBSERVE, seenRequest, SessionRequest } from './session-request.js';
 import type { WatchedApp } from './watched-app.js';
 
 const LISTENERS = Symbol('listeners for sessions');
 const HAS_SETTER = Symbol('whether assignments of the session are heard on such requests');
 const SESSION = Symbol('session');
+const REPLY = Symbol('the reply of a request that may have a session');
 const IS_HIJACKED = Symbol('whether a handler has taken the reply over');
-const WATCHED = Symbol('the request, for those who hear of its session');
 
 /** As much of Fastify as is needed here; it is an optional peer. */
 export interface FastifyLike {
-  [LISTENERS]?: Set<WatchedApp>;
+  [LISTENERS]?: WatchedApp[];
   addHook(
     name: 'onRequest',
     hook: (request: FastifyRequest, reply: FastifyReply, done: () => void) => void,
@@ -21,7 +21,7 @@ export interface FastifyLike {
 interface FastifyRequest {
   readonly [HAS_SETTER]?: true;
   [SESSION]?: unknown;
-  [WATCHED]?: FastifySessionRequest;
+  [REPLY]?: FastifyReply;
   readonly raw: IncomingMessage;
   readonly headers: IncomingHttpHeaders;
   /** Both from @fastify/session. */
@@ -43,43 +43,41 @@ interface FastifyReply {
  */
 export function watchFastify(fastify: FastifyLike, listener: WatchedApp): () => void {
   const listeners = (fastify[LISTENERS] ??= addListeners(fastify));
-  listeners.add(listener);
+  listeners.push(listener);
   return () => {
-    listeners.delete(listener);
+    const at = listeners.indexOf(listener);
+    if (at >= 0) listeners.splice(at, 1);
   };
 }
 
-function addListeners(fastify: FastifyLike): Set<WatchedApp> {
-  const listeners = new Set<WatchedApp>();
+function addListeners(fastify: FastifyLike): WatchedApp[] {
+  const listeners: WatchedApp[] = [];
   fastify.addHook('onRequest', (request, reply, done) => {
     for (const listener of listeners)
       try {
-        arrived(request, reply, listener, listeners);
+        arrived(request, reply, listener);
       } catch (error) {
         listener.containment.report('fastify onRequest', error);
       }
-    request[WATCHED]?.watchSession();
+    if (request[REPLY]) watchSession(request, listeners);
     done();
   });
   return listeners;
 }
 
-function arrived(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  listener: WatchedApp,
-  listeners: ReadonlySet<WatchedApp>,
-): void {
+function arrived(request: FastifyRequest, reply: FastifyReply, listener: WatchedApp): void {
   const { raw, sessionStore } = request; // may be an accessor of the host
   listener.arrived(raw, reply.raw, request);
   if (sessionStore && !listener.stores.has(sessionStore)) listener.found(sessionStore);
   // Also where there are no sessions: any route may clear the cookie.
-  const mayLeave = listener.stores.size > 0 && listener.mayKnow(raw.headers.cookie ?? '');
+  const { cookie } = raw.headers;
+  const mayLeave = cookie !== undefined && listener.mayKnow(cookie);
   if (!sessionStore && !mayLeave) return;
   if (reply[IS_HIJACKED] === undefined) watchHijack(Object.getPrototypeOf(reply) as FastifyReply);
-  const watched = (request[WATCHED] ??= new FastifySessionRequest(request, reply, listeners));
-  if (mayLeave) watched.onClose(listener);
-  if (sessionStore && listener.openRequests.counts(raw.method)) listener.openRequests.add(watched);
+  request[REPLY] = reply;
+  if (mayLeave) observeFastify(request, reply).onClose(listener);
+  if (sessionStore && listener.openRequests.counts(raw.method))
+    listener.openRequests.add(observeFastify(request, reply));
 }
 
 /** Fastify does not send the headers of a reply that a handler takes over. On the prototype, as {@link defineSetter}. */
@@ -93,12 +91,34 @@ function watchHijack(prototype: FastifyReply): void {
   Object.defineProperty(prototype, 'hijack', { value: hijack, writable: true, configurable: true });
 }
 
+/** Never throws. */
+function watchSession(request: FastifyRequest, listeners: readonly WatchedApp[]): void {
+  try {
+    if (request[HAS_SETTER]) {
+      if (request.session) reportSession(request, listeners); // the host's hooks are older than ours
+      return;
+    }
+    if (!Object.hasOwn(request, 'session')) return; // the host's own accessor
+    const { session } = request;
+    defineSetter(Object.getPrototypeOf(request) as object, listeners);
+    Reflect.deleteProperty(request, 'session');
+    request.session = session;
+  } catch (error) {
+    for (const { containment } of listeners) containment.report('fastify request.session', error);
+  }
+}
+
 /**
  * Hears of a session when it is assigned. On the prototype of one app's requests, not on each request: that made all of
  * its properties slow, and a trivial request half as expensive again (measured).
  */
-function defineSetter(prototype: object): void {
+function defineSetter(prototype: object, listeners: readonly WatchedApp[]): void {
   Object.defineProperty(prototype, HAS_SETTER, { value: true });
+  Object.defineProperty(prototype, OBSERVE, {
+    value(this: FastifyRequest) {
+      return this[REPLY] && observeFastify(this, this[REPLY]);
+    },
+  });
   Object.defineProperty(prototype, 'session', {
     configurable: true,
     enumerable: true,
@@ -107,55 +127,37 @@ function defineSetter(prototype: object): void {
     },
     set(this: FastifyRequest, value: unknown) {
       this[SESSION] = value;
-      this[WATCHED]?.reportSession();
+      if (this[REPLY]) reportSession(this, listeners);
     },
   });
+}
+
+/** Never throws. */
+function reportSession(request: FastifyRequest, listeners: readonly WatchedApp[]): void {
+  for (const listener of listeners)
+    try {
+      const { sessionStore, session } = request;
+      if (sessionStore) listener.loaded(sessionStore, request, session, session?.sessionId);
+    } catch (error) {
+      listener.containment.report('fastify request.session', error);
+    }
+}
+
+function observeFastify(request: FastifyRequest, reply: FastifyReply): SessionRequest {
+  return seenRequest(request) ?? new FastifySessionRequest(request, reply);
 }
 
 class FastifySessionRequest extends SessionRequest {
   declare readonly native: FastifyRequest;
   readonly #reply: FastifyReply;
 
-  constructor(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    readonly listeners: ReadonlySet<WatchedApp>,
-  ) {
+  constructor(request: FastifyRequest, reply: FastifyReply) {
     super(request, reply.raw);
     this.#reply = reply;
   }
 
   override get sessionID(): string | undefined {
     return this.native.session?.sessionId;
-  }
-
-  /** Never throws. */
-  watchSession(): void {
-    const { native } = this;
-    try {
-      if (native[HAS_SETTER]) {
-        if (native.session) this.reportSession(); // the host's hooks are older than ours
-        return;
-      }
-      if (!Object.hasOwn(native, 'session')) return; // the host's own accessor
-      const { session } = native;
-      defineSetter(Object.getPrototypeOf(native) as object);
-      Reflect.deleteProperty(native, 'session');
-      native.session = session;
-    } catch (error) {
-      for (const listener of this.listeners) listener.containment.report('fastify request.session', error);
-    }
-  }
-
-  /** Never throws. */
-  reportSession(): void {
-    for (const listener of this.listeners)
-      try {
-        const { sessionStore } = this.native;
-        if (sessionStore) listener.loaded(sessionStore, this);
-      } catch (error) {
-        listener.containment.report('fastify request.session', error);
-      }
   }
 
   protected override readCookieChanges(): CookieChanges {

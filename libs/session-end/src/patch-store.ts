@@ -12,13 +12,8 @@ export type StoreMethod = (this: unknown, ...args: unknown[]) => unknown;
 /** A call that is passed on, with the `this` and the arguments of the caller: of fixed arity, because each request makes some. */
 export type PassOn = (self: unknown, args: ArrayLike<unknown>) => unknown;
 
-/** Stands in front of a store's methods: gets what is behind it, and the `this` and arguments of the caller. */
-export type StoreLayer = (
-  name: StoreMethodName,
-  next: PassOn,
-  self: unknown,
-  args: ArrayLike<unknown>,
-) => unknown;
+/** Stands in front of a store's methods. @param next what is behind it @returns what is called in its place */
+export type StoreLayer = (name: StoreMethodName, next: PassOn) => PassOn;
 
 export interface StorePatch {
   /** While a call waits, reads have to pass the layer as well. */
@@ -142,10 +137,7 @@ class PatchedStore {
 
   #compose(): void {
     for (const [name, method] of this.#calls)
-      method.call = [...this.#layers].reduce<PassOn>(
-        (next, layer) => (self, args) => layer(name, next, self, args),
-        this.#ownCall(name),
-      );
+      method.call = [...this.#layers].reduce((next, layer) => layer(name, next), this.#ownCall(name));
   }
 
   #ownCall(name: StoreMethodName): PassOn {

@@ -34,17 +34,25 @@ export class SessionReader {
     this.#context = context;
   }
 
-  /** The user of a session. A resolver that throws – at a session without a user, most likely – finds no user. */
-  uidOf(session: SessionRecord, request?: SessionRequest): string | undefined {
+  /**
+   * The user of a session. A resolver that throws – at a session without a user, most likely – finds no user.
+   * @param request the platform's own
+   */
+  uidOf(session: SessionRecord, request?: object): string | undefined {
     const { uid, containment } = this.#context;
-    return containment.run('session.uid', () => resolvedUid(uid(session, request?.native)), undefined);
+    try {
+      return resolvedUid(uid(session, request)); // of each request: without a closure
+    } catch (error) {
+      containment.report('session.uid', error);
+      return undefined;
+    }
   }
 
   /** The user of the session that a request has now, in memory; none when it is about to be saved as expired. */
   userNow(request: SessionRequest): string | undefined {
     const { session } = request;
     if (!isObject(session) || hasExpired(session as SessionRecord)) return undefined;
-    return this.uidOf(session as SessionRecord, request);
+    return this.uidOf(session as SessionRecord, request.native);
   }
 
   /**

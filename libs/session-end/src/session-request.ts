@@ -5,6 +5,8 @@ import { isObject } from './session-user.js';
 import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 
 const OBSERVED = Symbol('the request as it is seen here');
+/** On the prototype of a platform's requests: makes what is seen here of a request that is not seen yet. */
+export const OBSERVE = Symbol('sees the request');
 /**
  * On a session, the request that has it, as express-session's `req`. Copies and stores know nothing of symbols; a
  * `WeakMap` with the session of every request costs a fast host a quarter of its requests, in garbage (measured).
@@ -13,12 +15,13 @@ const OWNER = Symbol('request');
 
 interface Owned {
   readonly req?: unknown;
-  [OWNER]?: SessionRequest;
+  [OWNER]?: NativeRequest;
 }
 
 /** As much of a platform's request as is needed here: one of Express, or of any server that express-session serves. */
-interface NativeRequest {
+export interface NativeRequest {
   [OBSERVED]?: SessionRequest;
+  [OBSERVE]?(): SessionRequest | undefined;
   readonly headers?: IncomingHttpHeaders;
   readonly socket?: Socket | null;
   readonly res?: ServerResponse | null;
@@ -33,6 +36,8 @@ interface HeardResponse extends ServerResponse {
 /** Hears of the end of a request. */
 export interface CloseListener {
   readonly containment: Containment;
+  /** Whether it need not hear of requests that have loaded a session. */
+  readonly isForOthers?: boolean;
   closed(request: SessionRequest): void;
 }
 
@@ -81,6 +86,7 @@ export class SessionRequest implements CookieChanges {
     this.isUpgrade = socket === null && native.headers?.upgrade !== undefined;
     this.#connection = this.isUpgrade ? native.socket : undefined;
     this.#hasConnection = !socket || socket instanceof Socket;
+    native[OBSERVED] = this;
     (response as HeardResponse)[OBSERVED] ??= this;
   }
 
@@ -110,8 +116,9 @@ export class SessionRequest implements CookieChanges {
       }
       this.listen();
     }
-    if (this.#listener) (this.#moreListeners ??= []).push(listener);
-    else this.#listener = listener;
+    const first = this.#listener;
+    if (!first || (this.hasLoaded && first.isForOthers === true)) this.#listener = listener;
+    else (this.#moreListeners ??= []).push(listener);
     return true;
   }
 
@@ -219,6 +226,7 @@ function responseClosed(this: HeardResponse): void {
 }
 
 function tell(listener: CloseListener, request: SessionRequest): void {
+  if (request.hasLoaded && listener.isForOthers === true) return;
   try {
     listener.closed(request);
   } catch (error) {
@@ -232,8 +240,14 @@ export function sessionRequest(value: unknown): SessionRequest | undefined {
   const native: NativeRequest = value;
   const known = native[OBSERVED];
   if (known) return known;
+  if (native[OBSERVE]) return native[OBSERVE]();
   const { res } = native;
-  return typeof res?.once === 'function' ? observe(native, res) : undefined;
+  return typeof res?.once === 'function' ? new SessionRequest(native, res) : undefined;
+}
+
+/** The request, if it is seen already. */
+export function seenRequest(native: NativeRequest): SessionRequest | undefined {
+  return native[OBSERVED];
 }
 
 /**
@@ -241,7 +255,7 @@ export function sessionRequest(value: unknown): SessionRequest | undefined {
  * prototype of its own costs half a microsecond (measured).
  */
 export function observe(native: NativeRequest, response: ServerResponse): SessionRequest {
-  return (native[OBSERVED] ??= new SessionRequest(native, response));
+  return native[OBSERVED] ?? new SessionRequest(native, response);
 }
 
 /** The request of a response, if it is seen here. */
@@ -250,13 +264,13 @@ export function requestOf(response: object): SessionRequest | undefined {
 }
 
 /** Notes whose session it is, where the session library does not. */
-export function setOwner(session: Owned, request: SessionRequest): void {
-  if (!('req' in session)) session[OWNER] = request;
+export function setOwner(session: Owned, native: NativeRequest): void {
+  if (!('req' in session)) session[OWNER] = native;
 }
 
 /** The request that has a session; none when a job or a script has made it. */
 export function ownerOf(session: Owned | null | undefined): SessionRequest | undefined {
-  return sessionRequest(session?.req) ?? session?.[OWNER];
+  return sessionRequest(session?.req) ?? sessionRequest(session?.[OWNER]);
 }
 
 function isFlushed(response: ServerResponse): boolean {

@@ -6,7 +6,7 @@ import { CookieSessions } from './cookie-sessions.js';
 import { EndReporter } from './end-reporter.js';
 import { UnwatchableStoreError } from './patch-store.js';
 import type { FoundSession, SessionEndOptions, SessionStore } from './session-end.js';
-import type { CloseListener, SessionRequest } from './session-request.js';
+import type { CloseListener, NativeRequest, SessionRequest } from './session-request.js';
 import { defaultSessionUid, isObject } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
 import { OpenWaits, PendingTasks, withTimeout } from './waits.js';
@@ -20,6 +20,7 @@ const CLOSE_WITHIN_MS = 5_000;
 /** The session stores and session cookies of one app. The platform calls its methods inside the containment. */
 export class WatchedApp implements CloseListener {
   readonly containment: Containment;
+  readonly isForOthers = true;
   /** The requests under way that may log a user in. */
   readonly openRequests: OpenRequests;
   readonly cookies: CookieSessions;
@@ -109,20 +110,20 @@ export class WatchedApp implements CloseListener {
   }
 
   /** A request has got a session, out of this store. */
-  loaded(store: object, request: SessionRequest): void {
-    this.watchedStore(store)?.loaded(request);
+  loaded(store: object, request: NativeRequest, session: unknown, sid: string | undefined): void {
+    this.watchedStore(store)?.loaded(request, session, sid);
   }
 
   /** A parent app has loaded the session before the store could be watched. */
   loadedByParent(store: object, request: SessionRequest): void {
     if (!this.found(store)) return;
     this.#context.warnings.warn('session-of-parent-app');
-    this.loaded(store, request);
+    this.loaded(store, request.native, request.session, request.sessionID);
   }
 
   /** The answer of a request may clear the cookie of a session that it has not loaded. */
   closed(request: SessionRequest): void {
-    if (request.hasLoaded || !request.isAnswered) return;
+    if (!request.isAnswered) return;
     if (request.setCookies.length === 0 && !request.clearsCookies) return;
     for (const watched of this.stores.values()) watched.closedWithoutSession(request);
   }

@@ -6,7 +6,8 @@ import type { WatchContext } from './context.js';
 import { EndTracker, type Parties, type PossibleEnd } from './end-tracker.js';
 import { hasExpired } from './session-user.js';
 import { LearnedCookies, type LeftSession } from './learned-cookies.js';
-import { ownerOf, sessionRequest, setOwner, type SessionRequest } from './session-request.js';
+import { ownerOf, seenRequest, sessionRequest, setOwner } from './session-request.js';
+import type { NativeRequest, SessionRequest } from './session-request.js';
 import type { Suspects } from './suspected-ends.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
@@ -56,21 +57,22 @@ export class WatchedStore {
     this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
     this.#ends = new EndTracker({ ...context, reader: this.reader, moves: this.#active.moves });
     this.#isTouched = storeMethod(store, 'touch') !== undefined;
-    const patch = patchStore(store, this.#called.bind(this));
+    const patch = patchStore(store, (name, next) => this.#layer(name, next));
     this.release = () => {
       patch.remove();
     };
   }
 
   /** A request has loaded a session, or made a new one. */
-  loaded(request: SessionRequest): void {
-    const { session, sessionID } = request;
+  loaded(native: NativeRequest, session: unknown, sessionID: string | undefined): void {
     const { reporter, liveSessions, warnings } = this.#context;
     if (typeof session !== 'object' || session === null || sessionID === undefined) return;
-    request.hasLoaded = true;
-    setOwner(session, request);
-    const uid = this.reader.uidOf(session as SessionRecord, request);
-    if (uid === undefined) {
+    setOwner(session, native);
+    const uid = this.reader.uidOf(session as SessionRecord, native);
+    // Nothing is to be known of a request without a user, unless it is known for something else.
+    const request = uid === undefined ? seenRequest(native) : sessionRequest(native);
+    if (request) request.hasLoaded = true;
+    if (uid === undefined || !request) {
       liveSessions?.anonymous(sessionID);
       warnings.warnOfUserIn(session, 'uid-not-found');
       return;
@@ -103,13 +105,17 @@ export class WatchedStore {
     }
   }
 
-  #called(name: StoreMethodName, next: PassOn, self: unknown, args: ArrayLike<unknown>): unknown {
-    if (name === 'createSession') return this.#loading(next, self, args);
-    if (name === 'regenerate') return this.#regenerate(next, self, args);
-    if (this.#queue.isIdle && this.#endsNothing(name, args)) return next(self, args);
+  /** What is called in place of a method of the store. */
+  #layer(name: StoreMethodName, next: PassOn): PassOn {
+    if (name === 'createSession') return (self, args) => this.#loading(next, self, args);
+    if (name === 'regenerate') return (self, args) => this.#regenerate(next, self, args);
     const where = `store.${name}`;
-    const call = this.#context.containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
-    return this.#queue.call(where, next, self, args, call);
+    const { containment } = this.#context;
+    return (self, args) => {
+      if (this.#queue.isIdle && this.#endsNothing(name, args)) return next(self, args);
+      const call = containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
+      return this.#queue.call(where, next, self, args, call);
+    };
   }
 
   /** express-session makes the session of a request out of what the store holds. */
@@ -117,7 +123,7 @@ export class WatchedStore {
     const session = next(self, args);
     try {
       const request = sessionRequest(args[0]);
-      if (request) this.loaded(request);
+      if (request) this.loaded(request.native, request.session, request.sessionID);
     } catch (error) {
       this.#context.containment.report('store.createSession', error);
     }
@@ -148,7 +154,7 @@ export class WatchedStore {
       if (hasExpired(session)) return false;
       if (name === 'touch') return true;
       const request = ownerOf(session);
-      if (this.reader.uidOf(session, request) !== known) return false;
+      if (this.reader.uidOf(session, request?.native) !== known) return false;
       this.#active.link(sid, known, request);
       return true;
     } catch {
@@ -191,7 +197,7 @@ export class WatchedStore {
     let isEnding = false;
     let login: Login | undefined;
     const before = (): MaybePromise<unknown> => {
-      const user = this.reader.uidOf(session, request);
+      const user = this.reader.uidOf(session, request?.native);
       if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
       // Some hosts log a user out by saving the session as expired.
       const next = user !== undefined && hasExpired(session) ? undefined : user;

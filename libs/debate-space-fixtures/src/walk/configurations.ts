@@ -21,7 +21,8 @@ export const configurations: readonly Configuration[] = platforms.flatMap((platf
         ([1, 2] as const).map((instances) => {
           const apps = instances === 1 ? '1 app' : '2 apps';
           const name = [platform, store, policy, ...(expiry ? ['expiry'] : []), apps].join('; ');
-          return { name, platform, store, policy, expiry, instances };
+          const isRolling = platform === 'Express, rolling' || platform === 'Fastify';
+          return { name, platform, store, policy, expiry, instances, isRolling };
         }),
       ),
     ),

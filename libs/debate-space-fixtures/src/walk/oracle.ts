@@ -5,6 +5,8 @@ export interface Rules {
   readonly policy: 'any' | 'last';
   readonly expiry: boolean;
   readonly instances: 1 | 2;
+  /** Whether each answer sets the session's cookie again, also after the handler has cleared it. */
+  readonly isRolling: boolean;
 }
 
 /** A session as its browser or the store shows it. */
@@ -204,7 +206,9 @@ export class Oracle {
       const isShared = isLast || this.#rules.expiry;
       const staysInStore = leaving.some(({ acts }) => acts.includes('clear cookie'));
       if (leaving.length === 2 && (!isShared || staysInStore)) may();
-      if (leaving.length === 0 && renewing.length > 0) {
+      const staysInBrowser =
+        this.#rules.isRolling && leaving.every(({ acts }) => acts.includes('clear cookie'));
+      if ((leaving.length === 0 || staysInBrowser) && renewing.length > 0) {
         due.may += due.must;
         due.must = 0;
       }
