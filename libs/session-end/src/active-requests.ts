@@ -76,7 +76,7 @@ export class ActiveRequests {
   /** Whether the session of a request is known to have no user, when it has no uid here. */
   knows(request: SessionRequest): boolean {
     if (!request.isClosed) return true;
-    return !request.isFinished && Date.now() - request.closedAt < ABORTED_MS;
+    return !request.isFinished && Date.now() - request.abortedAt < ABORTED_MS;
   }
 
   /** The user that one of these requests had loaded the session with, though another request has ended it since. */

@@ -261,10 +261,10 @@ it('an answer that is held leaves when it is released, and not when its handler 
     const seen = observe(request, response);
     before(response, async () => {
       await soon();
-      held = seen.answerNumber;
+      held = seen.answeredAt;
     });
     response.end('bye');
-    response.once('close', () => (answered = seen.answerNumber));
+    response.once('close', () => (answered = seen.answeredAt));
   });
   expect(held).toBe(0);
   expect(answered).toBeGreaterThan(0);

@@ -54,7 +54,7 @@ export function sessionLeftBy(
   before: string | undefined,
 ): string | undefined {
   let left = before;
-  for (const request of requests.toSorted((one, other) => one.answerNumber - other.answerNumber)) {
+  for (const request of requests.toSorted((one, other) => one.answeredAt - other.answeredAt)) {
     const own = sessionLeftByOne(request, before);
     if (own !== NOT_CHANGED) left = own;
   }

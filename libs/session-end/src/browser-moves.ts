@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { NOT_CHANGED, sessionLeftByOne } from './browser-cookies.js';
-import type { SessionRequest } from './session-request.js';
+import { SessionRequest } from './session-request.js';
 
 /** A session that a browser has, or no session; and whose it is, if that is known. */
 export interface BrowserSession {
@@ -9,9 +9,9 @@ export interface BrowserSession {
 }
 
 interface Move extends BrowserSession {
-  /** The number of the answer that has made the browser go on with it. */
+  /** When the answer left that has made the browser go on with it, as requests count. */
   readonly answer: number;
-  /** When that was heard of, by `Date.now()`. */
+  /** When that was heard of, as requests count. */
   readonly heardAt: number;
 }
 
@@ -53,9 +53,9 @@ export class BrowserMoves {
     const move = this.#moves.get(sid);
     if (left === (move ?? { sid }).sid) return undefined;
     // Closed after an answer that had left later: the browser had gone on already.
-    if (move && move.answer > request.answerNumber) return left === sid ? undefined : own;
+    if (move && move.answer > request.answeredAt) return left === sid ? undefined : own;
     if (left === sid) this.#moves.delete(sid);
-    else this.#moves.set(sid, { ...own, answer: request.answerNumber, heardAt: Date.now() });
+    else this.#moves.set(sid, { ...own, answer: request.answeredAt, heardAt: SessionRequest.moment() });
     return move ?? { sid, uid };
   }
 }

@@ -13,7 +13,7 @@ class Leaving {
   readonly cookieHeader = 'sid=s1';
   readonly native = {};
   isFinished = false;
-  answerNumber = 0;
+  answeredAt = 0;
   #listener: () => void = () => undefined;
 
   constructor(
@@ -32,7 +32,7 @@ class Leaving {
   }
   close(): void {
     this.isFinished = true;
-    this.answerNumber = 1;
+    this.answeredAt = 1;
     this.#listener();
   }
 }

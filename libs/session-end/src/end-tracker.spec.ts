@@ -128,7 +128,7 @@ describe('the ends of sessions', () => {
       ended.length = 0;
       const request = {
         ...{ res, session: 'alice', sessionID, onClose: () => true },
-        since: Date.now() + since * 1_000,
+        since: since * 1e9 || 0.5,
       } as unknown as SessionRequest;
       const end = { sid: 's1', uid: 'alice', reason: 'destroyed', call: done() } as const;
       ends.begin(end, { requests: [request], areOfUser: false });

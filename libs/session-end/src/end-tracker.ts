@@ -6,7 +6,7 @@ import type { BrowserMoves } from './browser-moves.js';
 import { hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
 import type { DecisionContext, EndCandidate } from './decide-end.js';
 import type { WatchContext } from './context.js';
-import type { SessionRequest } from './session-request.js';
+import { SessionRequest } from './session-request.js';
 import { SuspectedEnds, type SuspectedGroup, type Suspects } from './suspected-ends.js';
 
 /** The requests that have to do with an end: those that are ending the session, or those that only have it. */
@@ -23,8 +23,8 @@ export interface PossibleEnd extends Parties {
 
 interface UndecidedEnd extends EndCandidate {
   readonly reason: EndReason;
-  readonly actors: SessionRequest[];
-  readonly holders: SessionRequest[];
+  actors: readonly SessionRequest[];
+  holders: readonly SessionRequest[];
   readonly calls: ObservedCall[];
   savedBack: SessionRecord | undefined;
   isKept: boolean;
@@ -36,7 +36,7 @@ interface UndecidedEnd extends EndCandidate {
 }
 
 interface Ended {
-  /** When, by `Date.now()`. */
+  /** When, as requests count. */
   readonly at: number;
   /** Whether the store may still have it: its browser has left it there. */
   isLeft: boolean;
@@ -78,8 +78,8 @@ export class EndTracker {
     const end = known ?? undecided(sid, uid, reason);
     end.calls.push(call);
     end.isKept = false;
-    for (const actor of actors) this.#take(end, actor, end.actors);
-    for (const holder of holders) this.#take(end, holder, end.holders);
+    for (const actor of actors) this.#take(end, actor, 'actors');
+    for (const holder of holders) this.#take(end, holder, 'holders');
     if (known) return;
     if (sid !== undefined) this.#undecided.set(key, end);
     if (suspects && suspects.requests.length > 0 && !this.#context.waits.isClosed)
@@ -99,7 +99,7 @@ export class EndTracker {
     const call = new ObservedCall();
     call.end('done');
     end.calls.push(call); // has the verdict look again
-    this.#take(end, request, end.actors);
+    this.#take(end, request, 'actors');
   }
 
   /** A request has loaded the session with this user: if it came after the end, another instance has saved the session again. */
@@ -144,9 +144,9 @@ export class EndTracker {
     else if (!end.isKept) end.savedBack = session;
   }
 
-  #take(end: UndecidedEnd, request: SessionRequest, requests: SessionRequest[]): void {
-    if (requests.includes(request)) return;
-    requests.push(request);
+  #take(end: UndecidedEnd, request: SessionRequest, as: keyof Parties): void {
+    if (end[as].includes(request)) return;
+    end[as] = [...end[as], request];
     if (request.isUpgrade) return; // nobody ends its response
     const { containment, reporter } = this.#context;
     const answering = (): MaybePromise<unknown> => this.#answering(end, request);
@@ -198,11 +198,10 @@ export class EndTracker {
   }
 
   async #decideJobs(): Promise<void> {
-    const { tasks } = this.#context;
     this.#isDecidingJobs = true;
     while (this.#ofJobs.length > 0) {
       await new Promise(setImmediate);
-      for (const end of this.#ofJobs.splice(0, SLICE)) void tasks.track(this.#decide(end));
+      void this.#judge(this.#ofJobs.splice(0, SLICE));
     }
     this.#isDecidingJobs = false;
   }
@@ -238,7 +237,7 @@ export class EndTracker {
     if (sid === undefined) return;
     if (this.#isBehind(end)) {
       // Its user has gone on with another session: no job that removes the row logs anybody out.
-      this.#ended.set(key, { at: Date.now(), isLeft: true });
+      this.#ended.set(key, { at: SessionRequest.moment(), isLeft: true });
       await liveSessions?.forget(sid, uid);
       return;
     }
@@ -255,7 +254,10 @@ export class EndTracker {
     if (sid !== undefined) {
       const key = keyOf(sid, uid);
       this.#undecided.delete(key);
-      this.#ended.set(key, { at: Date.now(), isLeft: end.reason === 'abandoned' || this.#isBehind(end) });
+      this.#ended.set(key, {
+        at: SessionRequest.moment(),
+        isLeft: end.reason === 'abandoned' || this.#isBehind(end),
+      });
     }
     // That a browser has left its session is seen when the report of its request may have been made.
     const since = end.reason === 'abandoned' ? 0 : end.at;
@@ -305,15 +307,17 @@ export class EndTracker {
   }
 }
 
-/** No spreads, and no `Set`: a job may end thousands of sessions at once. */
+const NOBODY: readonly SessionRequest[] = [];
+
+/** No spreads, and no array for nobody: a job may end thousands of sessions at once. */
 function undecided(sid: string | undefined, uid: string, reason: EndReason): UndecidedEnd {
   return {
     sid,
     uid,
     reason,
     at: performance.now(),
-    actors: [],
-    holders: [],
+    actors: NOBODY,
+    holders: NOBODY,
     calls: [],
     savedBack: undefined,
     isKept: false,

@@ -145,8 +145,8 @@ class PatchedStore {
     const plain = this.#prototype as Record<string, StoreMethod | undefined> | null;
     // What is found in the prototype as a property is read as one: this is on the way of each request.
     if (!own && plain && isPlain(plain, name))
-      return (self, args): unknown => Reflect.apply(plain[name] ?? missing, self, args) as unknown;
-    return (self, args) => Reflect.apply(this.#behind(name, own) as StoreMethod, self, args) as unknown;
+      return (self, args) => pass(plain[name] ?? missing, self, args);
+    return (self, args) => pass(this.#behind(name, own) as StoreMethod, self, args);
   }
 
   #replace(name: StoreMethodName): void {
@@ -204,6 +204,13 @@ class PatchedStore {
     if (Reflect.getPrototypeOf(this.#store) === this.#between)
       Object.setPrototypeOf(this.#store, this.#prototype);
   }
+}
+
+/** `Reflect.apply`, for less where there are as many arguments as each request has. */
+function pass(method: StoreMethod, self: unknown, args: ArrayLike<unknown>): unknown {
+  if (args.length === 2) return method.call(self, args[0], args[1]);
+  if (args.length === 3) return method.call(self, args[0], args[1], args[2]);
+  return Reflect.apply(method, self, args) as unknown;
 }
 
 /** Whether `prototype[name]` needs no `this`: it is no accessor. */

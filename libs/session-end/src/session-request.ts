@@ -41,10 +41,9 @@ export interface CloseListener {
   closed(request: SessionRequest): void;
 }
 
-/** A request as far as its session goes. */
+/** A request as far as its session goes. Each request makes one: it asks no clock, which may cost as much as all the rest. */
 export class SessionRequest implements CookieChanges {
-  /** A number for each answer costs a request less than the time does. */
-  static #answers = 0;
+  static #moments = 0;
   /** The platform's own request. */
   readonly native: NativeRequest;
   /** Kept from when the request was first seen: engine.io, for one, sets `req.res` to null. */
@@ -54,27 +53,29 @@ export class SessionRequest implements CookieChanges {
    * connection, and no cookie of it reaches the browser.
    */
   readonly isUpgrade: boolean;
-  /** When it was first seen, by `Date.now()`, which costs a request less than `performance.now()`. */
-  readonly since = Date.now();
-  /** Whether the client left before the head of a response, with its cookies, could. */
-  #unanswered = false;
+  /** When it was first seen, as {@link SessionRequest.moment} counts. */
+  readonly since = SessionRequest.moment();
   /** Whether it has had a session of a store that is watched. */
   hasLoaded = false;
   /** Whether something is to be done before its answer leaves. */
   hasGate = false;
-  #cookieChanges: CookieChanges | undefined;
-  /** When it was closed, by `Date.now()`; 0 when it is still open, such as a stream. */
-  closedAt = 0;
   /**
-   * The order in which the cookies of answers left: with the head, which may be long before the body has, or when it was
-   * closed, where that is not known; 0 when it is still open.
+   * When the cookies of the answer left, as {@link SessionRequest.moment} counts: with the head, which may be long before
+   * the body has, or when it was closed, where that is not known; 0 when it is still open.
    */
-  answerNumber = 0;
+  answeredAt = 0;
+  /** When its client left before the handler had ended the response, by `Date.now()`; 0 when it has not. */
+  abortedAt = 0;
+  /** Whether it is known to be closed. */
+  #isOver = false;
+  /** Whether the client left before the head of a response, with its cookies, could. */
+  #unanswered = false;
   #isHeard = false;
   /** Most requests have one: no array for each. */
   #listener: CloseListener | undefined;
   #moreListeners: CloseListener[] | undefined;
-
+  #cookieChanges: CookieChanges | undefined;
+  /** Of an upgrade. */
   readonly #connection: Socket | null | undefined;
   /** Without one, as on serverless platforms and with `inject`, a response that has finished may never be closed. */
   readonly #hasConnection: boolean;
@@ -88,6 +89,11 @@ export class SessionRequest implements CookieChanges {
     this.#hasConnection = !socket || socket instanceof Socket;
     native[OBSERVED] = this;
     (response as HeardResponse)[OBSERVED] ??= this;
+  }
+
+  /** Counts what happens to requests and sessions, in its order. */
+  static moment(): number {
+    return (SessionRequest.#moments += 1);
   }
 
   /** The id of the session that the request has now; another one after `regenerate`. */
@@ -108,7 +114,7 @@ export class SessionRequest implements CookieChanges {
    * @returns whether it will: not when it is closed already
    */
   onClose(listener: CloseListener): boolean {
-    if (this.closedAt > 0 && this.isClosed) return false;
+    if (this.#isOver && this.isClosed) return false;
     if (!this.#isHeard) {
       if (this.isClosed) {
         this.#noteClosed();
@@ -132,15 +138,10 @@ export class SessionRequest implements CookieChanges {
       });
       return;
     }
-    const response: HeardResponse = this.res;
-    // One function for all responses costs less than a closure for each. A response may be that of two requests: of
-    // Fastify's, and of the one that a middleware gets.
-    const closed =
-      response[OBSERVED] === this
-        ? responseClosed
-        : (): void => {
-            this.closed();
-          };
+    const { res: response } = this;
+    const closed = (): void => {
+      this.closed();
+    };
     response.on('close', closed);
     if (!this.#hasConnection) response.on('finish', closed);
   }
@@ -153,7 +154,7 @@ export class SessionRequest implements CookieChanges {
     this.#moreListeners = undefined;
     this.#isHeard = false;
     try {
-      if (this.closedAt === 0) this.#noteClosed();
+      if (!this.#isOver) this.#noteClosed();
     } catch (error) {
       first?.containment.report('response close', error);
     }
@@ -163,7 +164,7 @@ export class SessionRequest implements CookieChanges {
 
   get isClosed(): boolean {
     if (this.isUpgrade) return this.#connection?.destroyed ?? true;
-    return isClosed(this.res) || (!this.#hasConnection && (this.closedAt > 0 || isFlushed(this.res)));
+    return isClosed(this.res) || (!this.#hasConnection && (this.#isOver || isFlushed(this.res)));
   }
 
   /** Closed after the handler had ended the response: nothing of the host runs for it any more. */
@@ -211,18 +212,15 @@ export class SessionRequest implements CookieChanges {
 
   /** The head of the answer leaves with what is written now. */
   noteHead(): void {
-    if (this.answerNumber === 0) this.answerNumber = SessionRequest.#answers += 1;
+    if (this.answeredAt === 0) this.answeredAt = SessionRequest.moment();
   }
 
   #noteClosed(): void {
-    this.closedAt = Date.now();
+    this.#isOver = true;
+    if (!this.isUpgrade && !this.res.writableEnded) this.abortedAt = Date.now();
     this.noteHead();
     if (!this.res.headersSent) this.#unanswered = true;
   }
-}
-
-function responseClosed(this: HeardResponse): void {
-  this[OBSERVED]?.closed();
 }
 
 function tell(listener: CloseListener, request: SessionRequest): void {
