@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Request } from 'express';
 import type { FastifyInstance } from 'fastify';
 import session from 'express-session';
 import { DebateSpaceModule } from 'nestjs-debate-space';
@@ -8,7 +9,7 @@ import { appOf, post, route, sessionsIn } from 'debate-space-fixtures/fastify-ac
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import { logIn, type SessionHost } from 'debate-space-fixtures/session-host.js';
-import { called } from 'debate-space-fixtures/session-jobs.js';
+import { called, jobs } from 'debate-space-fixtures/session-jobs.js';
 
 const scene = scenario();
 const CLEARED = 'connect.sid=; Max-Age=0; Path=/';
@@ -34,6 +35,28 @@ async function usedBrowser(host: SessionHost, uid = 'alice'): Promise<Browser> {
 async function send(host: { url: string }, path: string, cookie: string): Promise<void> {
   await (await fetch(`${host.url}${path}`, { method: 'POST', headers: { cookie } })).text();
 }
+
+describe('a session whose id rotates with a grace', () => {
+  it.each([
+    { who: 'a job', path: undefined },
+    { who: 'the next request', path: '/act' },
+  ])('is no end when $who destroys the old session', async ({ path }) => {
+    const store = new session.MemoryStore();
+    let old: string | undefined;
+    const act = async (request: Request): Promise<void> => {
+      if (old !== undefined) return jobs.destroy(store, old);
+      old = request.sessionID;
+      request.sessionStore.generate(request);
+      await logIn(request, 'alice');
+    };
+    const browser = await usedBrowser(await scene.start({ store, act }));
+    await browser.post('/act');
+    if (path === undefined) await jobs.destroy(store, old ?? '');
+    else await browser.post(path);
+    expect(await browser.get('/whoami')).toBe('alice');
+    expect(await scene.logouts()).toEqual([]);
+  });
+});
 
 describe('a route before the session middleware', () => {
   it('that clears the same cookie again and again ends its session once', async () => {

@@ -78,7 +78,6 @@ export class Oracle {
    * found at the next request, or when its row is removed (rule 6) –, or never.
    */
   readonly #late = new Map<string, number>();
-
   /** Until when a session of a user that has run out may count as live, by uid. */
   readonly #lapsedUntil = new Map<string, number>();
 
@@ -266,15 +265,11 @@ export class Oracle {
         if (lost > 0) this.#late.set(uid, (this.#late.get(uid) ?? 0) + lost);
       }
     // The same page: destroyed by one instance, without a user, while another one logs a user in to it.
-    if (isAcross && new Set(visits.map(({ browser }) => browser)).size === 1)
-      for (const visit of visits)
-        for (const { login } of visits.filter((other) => other !== visit))
-          if (
-            login !== undefined &&
-            login !== visit.had &&
-            visit.acts.some((act) => DESTROYING.includes(act))
-          )
-            this.#lapsedUntil.set(login, Infinity);
+    const [one, other] = visits;
+    if (one && other && isAcross && one.browser === other.browser)
+      for (const [{ login }, { had, acts }] of [[one, other] as const, [other, one] as const])
+        if (login !== undefined && login !== had && acts.some((act) => DESTROYING.includes(act)))
+          this.#lapsedUntil.set(login, Infinity);
     for (const [browser, { uid, sid }] of before.browsers.entries())
       if (uid !== undefined && seen(after, browser).uid !== uid) {
         this.#ended.add(`${sid} ${uid}`);
