@@ -78,6 +78,8 @@ export class Oracle {
    * found at the next request, or when its row is removed (rule 6) –, or never.
    */
   readonly #late = new Map<string, number>();
+  /** Session ids that another instance has given back to a browser that had left them. */
+  readonly #givenBack = new Set<string>();
   /** Until when a session of a user that has run out may count as live, by uid. */
   readonly #lapsedUntil = new Map<string, number>();
 
@@ -121,6 +123,12 @@ export class Oracle {
     const once = kind === 'job' ? ended : Math.min(1, ended);
     const reports = once + (expiry ? ranOut : 0);
     const due: Due = { must: reports, may: kind === 'pair' ? ended - once : 0 };
+    // docs/sessions.md, several instances: the old cookie set again.
+    const backs = left.filter((browser) => this.#givenBack.has(seen(before, browser).sid)).length;
+    if (backs > 0) {
+      due.must = Math.max(0, due.must - backs);
+      due.may += reports - due.must;
+    }
     // Allowance: one that had the time to run out, and that a request may have ended with the others just before.
     const isWide = happening.visits.some(({ acts }) => acts.some((act) => WIDE.includes(act)));
     if (isWide && expiry && ranOut > 0) {
@@ -266,6 +274,12 @@ export class Oracle {
       }
     // The same page: destroyed by one instance, without a user, while another one logs a user in to it.
     const [one, other] = visits;
+    for (const { browser, acts } of visits) {
+      const { uid, sid } = seen(after, browser);
+      const isBack = uid !== undefined && sid === seen(before, browser).sid;
+      if (isAcross && isBack && this.#rules.isRolling && acts.includes('regenerate'))
+        this.#givenBack.add(sid);
+    }
     if (one && other && isAcross && one.browser === other.browser)
       for (const [{ login }, { had, acts }] of [[one, other] as const, [other, one] as const])
         if (login !== undefined && login !== had && acts.some((act) => DESTROYING.includes(act)))
