@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { defaultSessionUid } from './session-user.js';
 import { sessionRequest } from './session-request.js';
 import { WatchedApp } from './watched-app.js';
@@ -230,7 +232,6 @@ describe('a watched store', () => {
     while (events.length === 0) await new Promise(setImmediate);
     store.createSession(early, { user: 'alice' });
     expect(events).toEqual(['alice has left']);
-    for (const endedAt = Date.now(); Date.now() === endedAt;) await new Promise(setImmediate);
     store.createSession(arrived(), { user: 'alice' });
     expect(events).toEqual(['alice has left', 's1 is live']);
     await app.close();
@@ -438,5 +439,40 @@ describe('a watched store', () => {
     for (const done of saved) done(null);
     await app.close();
     expect(live).toEqual([]);
+  });
+
+  it('that one request of a browser logs in to while another one renews it ends nothing', async () => {
+    const rows = new Map<string, object>();
+    const saved: Callback[] = [];
+    const store = {
+      get: (sid: string, done: Callback) => setImmediate(done, null, rows.get(sid)),
+      set: (sid: string, session: object, done: Callback) => {
+        rows.set(sid, session);
+        saved.push(done);
+      },
+      destroy: (sid: string, done: Callback) => setImmediate(done, null, rows.delete(sid)),
+    };
+    const watch = watching(store);
+    const arrived = (): ServerResponse => {
+      const native = new IncomingMessage(new Socket());
+      const res = new ServerResponse(native);
+      Object.assign(native, { url: '/', headers: { cookie: 'sid=s1' }, sessionID: 's1', session: {}, res });
+      const seen = sessionRequest(native);
+      if (seen) watch.app.openRequests.add(seen);
+      return res;
+    };
+    const logIn = ({ req }: ServerResponse, sessionID: string): void => {
+      Object.assign(req, { sessionID, session: { user: 'alice', req } });
+      store.set(sessionID, Reflect.get(req, 'session') as object, () => undefined);
+    };
+    const [login, renewal] = [arrived(), arrived()];
+    logIn(login, 's1');
+    await byCallback(store, 'destroy', 's1');
+    for (const done of saved.splice(0)) done(null);
+    login.end();
+    logIn(renewal, 's2');
+    renewal.setHeader('Set-Cookie', 'sid=s2').end();
+    for (const done of saved) done(null);
+    expect(await ended(watch)).toEqual([]);
   });
 });

@@ -370,12 +370,19 @@ export class WatchedStore {
     return isPromise(done) ? this.#context.tasks.track(done) : done;
   }
 
-  /** The request that regenerates the session, those that have just let go of it, or else those that have it. */
+  /**
+   * The request that regenerates the session, those that have just let go of it, those that have it, or else those that
+   * came with it.
+   */
   #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
     if (regenerating) return { actors: [regenerating] };
     const holders = this.#active.requestsOf(sid);
     const actors = holders.filter((request) => request.hasLetGo);
-    return actors.length > 0 ? { actors } : { holders };
+    if (actors.length > 0) return { actors };
+    if (holders.length > 0) return { holders };
+    // Its user may have come by another request of the browser, a moment ago.
+    const isOfBrowser = ({ cookieHeader }: SessionRequest): boolean => cookieHeader?.includes(sid) === true;
+    return { holders: this.#context.openRequests.unanswered().filter(isOfBrowser) };
   }
 
   /** Under `last` any request under way may have ended the session, and may log the user in before it is answered. */
