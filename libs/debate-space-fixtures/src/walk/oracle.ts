@@ -96,9 +96,11 @@ export class Oracle {
 
   /** @returns by uid, only of users with something due */
   due(happening: Happening): Map<string, Due> {
-    const { visits, before } = happening;
+    const { visits, before, after } = happening;
+    // A session of nobody may be new, and first kept by this request.
     for (const { acts, browser } of visits)
-      if (acts.includes('shorten')) this.#shortened.set(seen(before, browser).sid, before.at);
+      for (const view of acts.includes('shorten') ? [before, after] : [])
+        this.#shortened.set(seen(view, browser).sid, before.at);
     const dues = USERS.map((uid) => [uid, this.#dueOf(uid, happening)] as const);
     this.#remember(happening);
     return new Map(dues.filter(([, { must, may }]) => must + may > 0));
