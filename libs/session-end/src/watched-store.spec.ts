@@ -475,4 +475,44 @@ describe('a watched store', () => {
     for (const done of saved) done(null);
     expect(await ended(watch)).toEqual([]);
   });
+
+  it.each([
+    { name: 'is forgotten', order: ['set', 'destroy'], forgotten: ['s1'] },
+    { name: 'stays', order: ['destroy', 'set'], forgotten: [] },
+  ])(
+    '$name when a database has run $order, though destroy was called first',
+    async ({ order, forgotten }) => {
+      const rows = new Map<string, object>();
+      const statements = new Map<string, () => void>();
+      const store = {
+        get: (sid: string, done: Callback) => setImmediate(done, null, rows.get(sid)),
+        set: (sid: string, session: object, done: Callback) =>
+          statements.set('set', () => {
+            rows.set(sid, session);
+            done(null);
+          }),
+        destroy: (sid: string, done: Callback) =>
+          statements.set('destroy', () => { done(null, rows.delete(sid)); }),
+      };
+      const found: string[] = [];
+      const nothing = (): void => undefined;
+      const app = new WatchedApp({
+        onSessionEnd: nothing,
+        liveSessions: {
+          ...{ lastOnly: true, loaded: nothing, saved: nothing, touched: nothing, anonymous: nothing },
+          ended: () => Promise.resolve({ isFirst: true, isLast: true }),
+          reported: () => Promise.resolve(),
+          forget: (sid) => Promise.resolve(found.push(sid)),
+        },
+      });
+      app.watch(store);
+      const destroyed = byCallback(store, 'destroy', 's1');
+      const stored = byCallback(store, 'set', 's1', { user: 'alice' });
+      while (statements.size < 2) await new Promise(setImmediate);
+      for (const name of order) statements.get(name)?.();
+      await Promise.all([destroyed, stored]);
+      await app.close();
+      expect(found).toEqual(forgotten);
+    },
+  );
 });

@@ -41,6 +41,8 @@ export class WatchedStore {
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The calls by which a session gets a user, until the store has said that they are done. */
   readonly #logins = new Map<string, Login>();
+  /** The calls that are destroying a session. */
+  readonly #destroying = new Map<string, ObservedCall>();
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
 
@@ -196,7 +198,9 @@ export class WatchedStore {
     let isLogin = false;
     let isEnding = false;
     let login: Login | undefined;
+    let destroying: ObservedCall | undefined;
     const before = (): MaybePromise<unknown> => {
+      destroying = this.#destroying.get(sid);
       const user = this.reader.uidOf(session, request?.native);
       if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
       // Some hosts log a user out by saving the session as expired.
@@ -231,10 +235,20 @@ export class WatchedStore {
       }
       this.#active.link(sid, uid, request);
       if (!this.#active.moves.isBehind(sid, request)) liveSessions?.saved(sid, uid, session);
+      if (destroying) void this.#context.tasks.track(this.#confirm(sid, uid, destroying));
       this.#ends.saved(sid, uid, session, request);
       if (isLogin) reporter.loggedIn(uid);
     };
     return { sid, before, ended };
+  }
+
+  /** A database may have run the two calls in either order. */
+  async #confirm(sid: string, uid: string, destroying: ObservedCall): Promise<void> {
+    const { liveSessions } = this.#context;
+    if (!liveSessions) return;
+    await destroying.over();
+    const user = async (): Promise<string | undefined> => this.reader.user(sid);
+    if ((await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
   }
 
   #destroy(sids: readonly string[]): StoreCall {
@@ -255,12 +269,16 @@ export class WatchedStore {
     const sid = sids.length === 1 ? sids[0] : undefined;
     const before = (): MaybePromise<unknown> => {
       const begun = all(sids.map(begin));
-      for (const each of sids) this.#endLogin(each);
+      for (const each of sids) {
+        this.#endLogin(each);
+        this.#destroying.set(each, call);
+      }
       return begun;
     };
     const ended: StoreCall['ended'] = (outcome) => {
       // Not every store takes a list: one that does not says that it is done, and has destroyed none.
       call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
+      for (const each of sids) if (this.#destroying.get(each) === call) this.#destroying.delete(each);
       if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
     };
     return { sid, before, ended };
