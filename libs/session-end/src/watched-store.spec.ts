@@ -492,7 +492,9 @@ describe('a watched store', () => {
             done(null);
           }),
         destroy: (sid: string, done: Callback) =>
-          statements.set('destroy', () => { done(null, rows.delete(sid)); }),
+          statements.set('destroy', () => {
+            done(null, rows.delete(sid));
+          }),
       };
       const found: string[] = [];
       const nothing = (): void => undefined;
