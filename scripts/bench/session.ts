@@ -23,8 +23,8 @@ interface Scenario {
 }
 
 const scenarios: readonly Scenario[] = [
-  { platform: 'express', isLoggedIn: false, most: 1.04 },
-  { platform: 'express', isLoggedIn: true, most: 1.1 },
+  { platform: 'express', isLoggedIn: false, most: 1.06 },
+  { platform: 'express', isLoggedIn: true, most: 1.12 },
   { platform: 'fastify', isLoggedIn: false, most: 1.08 },
   { platform: 'fastify', isLoggedIn: true, most: 1.2 },
 ];
