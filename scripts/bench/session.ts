@@ -1,6 +1,6 @@
 // npm run bench -- session: the CPU time that the plugin costs a request that ends nothing. Three apps in one process – two
 // processes differ by more than what is measured –, asked in small batches, in an order that changes. `--guard` fails where
-// it costs more than `MOST`.
+// it costs more than `most` of the scenario in each of three processes.
 import { Pool } from 'undici';
 import type { BenchOptions } from './bench-options.js';
 import type { Platform } from './host.js';

@@ -53,7 +53,7 @@ export interface DecisionContext extends Pick<WatchContext, 'graceMs' | 'waits' 
 }
 
 /** A store that has not called back by then is asked. */
-const CALL_TIMEOUT_MS = 25_000;
+export const CALL_TIMEOUT_MS = 25_000;
 /** When a store that has said nothing is asked whether it is done, in milliseconds after the time before. */
 const ASK_AGAIN_MS = [0, 50, 250, 1_000];
 

@@ -3,7 +3,7 @@ import { chain, isPromise, type MaybePromise } from './containment.js';
 import type { EndReason, SessionRecord } from './session-end.js';
 import { beforeAnswer } from './answer-gate.js';
 import type { BrowserMoves } from './browser-moves.js';
-import { hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
+import { CALL_TIMEOUT_MS, hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
 import type { DecisionContext, EndCandidate } from './decide-end.js';
 import type { WatchContext } from './context.js';
 import { SessionRequest } from './session-request.js';
@@ -201,7 +201,8 @@ export class EndTracker {
     this.#isDecidingJobs = true;
     while (this.#ofJobs.length > 0) {
       await new Promise(setImmediate);
-      void this.#judge(this.#ofJobs.splice(0, SLICE));
+      const ends = this.#ofJobs.splice(0, SLICE);
+      this.#context.containment.run('session end', () => this.#judge(ends));
     }
     this.#isDecidingJobs = false;
   }
@@ -219,7 +220,7 @@ export class EndTracker {
 
   async #untilDecided(end: UndecidedEnd): Promise<void> {
     const { sid, uid, calls } = end;
-    const { reader, liveSessions } = this.#context;
+    const { liveSessions } = this.#context;
     let ended: boolean;
     let heard: number;
     do {
@@ -241,8 +242,21 @@ export class EndTracker {
       await liveSessions?.forget(sid, uid);
       return;
     }
+    await this.#forgetGone(sid, uid);
+  }
+
+  /** The session was saved while a call destroyed it: a database may have run the two in either order. */
+  async confirm(sid: string, uid: string, destroying: ObservedCall): Promise<void> {
+    await this.#context.waits.within(destroying.over(), CALL_TIMEOUT_MS, undefined);
+    await this.#forgetGone(sid, uid);
+  }
+
+  /** A session that the store does not have with this user is not live. */
+  async #forgetGone(sid: string, uid: string): Promise<void> {
+    const { reader, liveSessions } = this.#context;
+    if (!liveSessions) return;
     const user = async (): Promise<string | undefined> => reader.user(sid);
-    if (liveSessions && (await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
+    if ((await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
   }
 
   /** The session has ended: records it, if it counts. @returns a promise only when the storage needs one */

@@ -75,9 +75,12 @@ function arrived(request: FastifyRequest, reply: FastifyReply, listener: Watched
   if (!sessionStore && !mayLeave) return;
   if (reply[IS_HIJACKED] === undefined) watchHijack(Object.getPrototypeOf(reply) as FastifyReply);
   request[REPLY] = reply;
-  if (mayLeave) observeFastify(request, reply).onClose(listener);
-  if (sessionStore && listener.openRequests.counts(raw.method))
-    listener.openRequests.add(observeFastify(request, reply));
+  const mayLogIn = !!sessionStore && listener.openRequests.counts(raw.method);
+  // A browser that is logged in has a cookie: when its request came counts, not when its session is read.
+  if (cookie === undefined && !mayLogIn) return;
+  const seen = observeFastify(request, reply);
+  if (mayLeave) seen.onClose(listener);
+  if (mayLogIn) listener.openRequests.add(seen);
 }
 
 /** Fastify does not send the headers of a reply that a handler takes over. On the prototype, as {@link defineSetter}. */

@@ -41,7 +41,7 @@ export class WatchedStore {
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The calls by which a session gets a user, until the store has said that they are done. */
   readonly #logins = new Map<string, Login>();
-  /** The calls that are destroying a session. */
+  /** The calls that are destroying a session; kept only where sessions count as live. */
   readonly #destroying = new Map<string, ObservedCall>();
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
@@ -235,20 +235,11 @@ export class WatchedStore {
       }
       this.#active.link(sid, uid, request);
       if (!this.#active.moves.isBehind(sid, request)) liveSessions?.saved(sid, uid, session);
-      if (destroying) void this.#context.tasks.track(this.#confirm(sid, uid, destroying));
+      if (destroying) void this.#context.tasks.track(this.#ends.confirm(sid, uid, destroying));
       this.#ends.saved(sid, uid, session, request);
       if (isLogin) reporter.loggedIn(uid);
     };
     return { sid, before, ended };
-  }
-
-  /** A database may have run the two calls in either order. */
-  async #confirm(sid: string, uid: string, destroying: ObservedCall): Promise<void> {
-    const { liveSessions } = this.#context;
-    if (!liveSessions) return;
-    await destroying.over();
-    const user = async (): Promise<string | undefined> => this.reader.user(sid);
-    if ((await user().catch(() => uid)) !== uid) await liveSessions.forget(sid, uid);
   }
 
   #destroy(sids: readonly string[]): StoreCall {
@@ -271,7 +262,7 @@ export class WatchedStore {
       const begun = all(sids.map(begin));
       for (const each of sids) {
         this.#endLogin(each);
-        this.#destroying.set(each, call);
+        if (this.#context.liveSessions) this.#destroying.set(each, call);
       }
       return begun;
     };
