@@ -23,4 +23,4 @@ it('lists, logs out and deletes users', async () => {
   await app.close();
   await service.stop();
   expect(service.received.logouts).toEqual(['alice']);
-});
+}, 30_000);
