@@ -476,45 +476,56 @@ describe('a watched store', () => {
     expect(await ended(watch)).toEqual([]);
   });
 
-  it.each([
-    { name: 'is forgotten', order: ['set', 'destroy'], forgotten: ['s1'] },
-    { name: 'stays', order: ['destroy', 'set'], forgotten: [] },
-  ])(
-    '$name when a database has run $order, though destroy was called first',
-    async ({ order, forgotten }) => {
-      const rows = new Map<string, object>();
-      const statements = new Map<string, () => void>();
-      const store = {
-        get: (sid: string, done: Callback) => setImmediate(done, null, rows.get(sid)),
-        set: (sid: string, session: object, done: Callback) =>
-          statements.set('set', () => {
-            rows.set(sid, session);
-            done(null);
-          }),
-        destroy: (sid: string, done: Callback) =>
-          statements.set('destroy', () => {
-            done(null, rows.delete(sid));
-          }),
-      };
-      const found: string[] = [];
-      const nothing = (): void => undefined;
-      const app = new WatchedApp({
-        onSessionEnd: nothing,
-        liveSessions: {
-          ...{ lastOnly: true, loaded: nothing, saved: nothing, touched: nothing, anonymous: nothing },
-          ended: () => Promise.resolve({ isFirst: true, isLast: true }),
-          reported: () => Promise.resolve(),
-          forget: (sid) => Promise.resolve(found.push(sid)),
-        },
-      });
-      app.watch(store);
-      const destroyed = byCallback(store, 'destroy', 's1');
-      const stored = byCallback(store, 'set', 's1', { user: 'alice' });
-      while (statements.size < 2) await new Promise(setImmediate);
-      for (const name of order) statements.get(name)?.();
-      await Promise.all([destroyed, stored]);
-      await app.close();
-      expect(found).toEqual(forgotten);
-    },
-  );
+  const DESTROY = 'destroys the session';
+  const LEAVE = 'saves it without a user';
+  const SAVE = 'saves it with one';
+  type Call = typeof DESTROY | typeof LEAVE | typeof SAVE;
+
+  it.each<{ begun: Call[]; run: Call[]; live: string[] }>([
+    { begun: [DESTROY, SAVE], run: [SAVE, DESTROY], live: ['saved', 'forgotten'] },
+    { begun: [DESTROY, SAVE], run: [DESTROY, SAVE], live: ['saved'] },
+    { begun: [LEAVE, SAVE], run: [SAVE, LEAVE], live: ['saved', 'forgotten'] },
+    { begun: [LEAVE, SAVE], run: [LEAVE, SAVE], live: ['saved'] },
+    { begun: [SAVE, LEAVE], run: [LEAVE, SAVE], live: [] },
+    { begun: [SAVE, DESTROY], run: [DESTROY, SAVE], live: [] },
+  ])('a host $begun at once, and a database runs $run: $live', async ({ begun, run, live }) => {
+    const rows = new Map<string, object>();
+    const statements = new Map<string, () => void>();
+    const store = {
+      get: (sid: string, done: Callback) => setImmediate(done, null, rows.get(sid)),
+      set: (sid: string, session: object, done: Callback) =>
+        statements.set('user' in session ? SAVE : LEAVE, () => {
+          rows.set(sid, session);
+          done(null);
+        }),
+      destroy: (sid: string, done: Callback) =>
+        statements.set(DESTROY, () => {
+          done(null, rows.delete(sid));
+        }),
+    };
+    const calls = {
+      [DESTROY]: () => byCallback(store, 'destroy', 's1'),
+      [LEAVE]: () => byCallback(store, 'set', 's1', {}),
+      [SAVE]: () => byCallback(store, 'set', 's1', { user: 'alice' }),
+    };
+    const noted: string[] = [];
+    const nothing = (): void => undefined;
+    const app = new WatchedApp({
+      onSessionEnd: nothing,
+      liveSessions: {
+        ...{ lastOnly: true, loaded: nothing, touched: nothing, anonymous: nothing },
+        saved: () => void noted.push('saved'),
+        ended: () => Promise.resolve({ isFirst: true, isLast: true }),
+        reported: () => Promise.resolve(),
+        forget: () => Promise.resolve(noted.push('forgotten')),
+      },
+    });
+    app.watch(store);
+    const done = begun.map((name) => calls[name]());
+    while (statements.size < begun.length) await new Promise(setImmediate);
+    for (const name of run) statements.get(name)?.();
+    await Promise.all(done);
+    await app.close();
+    expect(noted).toEqual(live);
+  });
 });

@@ -13,9 +13,12 @@ import { CallQueue, type StoreCall } from './call-queue.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 
-interface Login {
-  readonly uid: string;
-  /** Whether a later call ends the session. */
+/** A call that saves or destroys a session, until the store has said that it is done. */
+interface Write {
+  /** Whose session it is then. */
+  readonly uid: string | undefined;
+  readonly call: ObservedCall;
+  /** Whether a later call ends the session, or gives it to another user. */
   isOver: boolean;
 }
 
@@ -39,10 +42,8 @@ export class WatchedStore {
   readonly #cookies = new LearnedCookies();
   /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
-  /** The calls by which a session gets a user, until the store has said that they are done. */
-  readonly #logins = new Map<string, Login>();
-  /** The calls that are destroying a session; kept only where sessions count as live. */
-  readonly #destroying = new Map<string, ObservedCall>();
+  /** The last call under way for each session, but for those that leave it to its user and are of no interest. */
+  readonly #writes = new Map<string, Write>();
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: SessionRequest | undefined;
 
@@ -193,41 +194,43 @@ export class WatchedStore {
   #set(sid: string, session: SessionRecord): StoreCall {
     const { reporter, liveSessions, warnings } = this.#context;
     const request = ownerOf(session);
+    const call = new ObservedCall();
     let uid: string | undefined;
-    let call: ObservedCall | undefined;
     let isLogin = false;
     let isEnding = false;
-    let login: Login | undefined;
-    let destroying: ObservedCall | undefined;
+    let write: Write | undefined;
+    let other: Write | undefined;
     const before = (): MaybePromise<unknown> => {
-      destroying = this.#destroying.get(sid);
       const user = this.reader.uidOf(session, request?.native);
       if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
       // Some hosts log a user out by saving the session as expired.
       const next = user !== undefined && hasExpired(session) ? undefined : user;
       uid = next;
+      other = this.#writes.get(sid);
       // The user stays, and nothing ends.
-      if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) return;
+      if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) {
+        if (liveSessions) write = this.#write(sid, next, call);
+        return;
+      }
       if (request) this.#follow(sid, next, request);
-      const observed = (call = new ObservedCall());
       const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
       const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
       return this.#withUserBefore(sid, request, (previous) => {
-        if (next !== undefined) this.#logins.set(sid, (login = { uid: next, isOver: false }));
+        write = this.#write(sid, next, call);
         if (previous === next) return;
         // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
         if (next !== undefined && request)
           isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
         if (previous === undefined) return;
         isEnding = true;
-        this.#begin({ sid, uid: previous, reason, call: observed, ...parties });
+        this.#begin({ sid, uid: previous, reason, call, ...parties });
       });
     };
     const ended: StoreCall['ended'] = (outcome) => {
-      call?.end(outcome);
-      if (login && this.#logins.get(sid) === login) this.#logins.delete(sid);
+      call.end(outcome);
+      if (this.#writes.get(sid) === write) this.#writes.delete(sid);
       // The store has destroyed the session before it has said that it was saved.
-      if (outcome === 'failed' || login?.isOver) return;
+      if (outcome === 'failed' || write?.isOver) return;
       if (uid === undefined) {
         liveSessions?.anonymous(sid, !isEnding);
         this.#active.forget(sid);
@@ -235,7 +238,8 @@ export class WatchedStore {
       }
       this.#active.link(sid, uid, request);
       if (!this.#active.moves.isBehind(sid, request)) liveSessions?.saved(sid, uid, session);
-      if (destroying) void this.#context.tasks.track(this.#ends.confirm(sid, uid, destroying));
+      if (other && other.uid !== uid)
+        void this.#context.tasks.track(this.#ends.confirm(sid, uid, other.call));
       this.#ends.saved(sid, uid, session, request);
       if (isLogin) reporter.loggedIn(uid);
     };
@@ -258,18 +262,17 @@ export class WatchedStore {
       return undefined;
     };
     const sid = sids.length === 1 ? sids[0] : undefined;
+    let writes: readonly Write[] = [];
     const before = (): MaybePromise<unknown> => {
       const begun = all(sids.map(begin));
-      for (const each of sids) {
-        this.#endLogin(each);
-        if (this.#context.liveSessions) this.#destroying.set(each, call);
-      }
+      writes = sids.map((each) => this.#write(each, undefined, call));
       return begun;
     };
     const ended: StoreCall['ended'] = (outcome) => {
       // Not every store takes a list: one that does not says that it is done, and has destroyed none.
       call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
-      for (const each of sids) if (this.#destroying.get(each) === call) this.#destroying.delete(each);
+      for (const [n, each] of sids.entries())
+        if (this.#writes.get(each) === writes[n]) this.#writes.delete(each);
       if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
     };
     return { sid, before, ended };
@@ -282,10 +285,10 @@ export class WatchedStore {
         () => this.reader.sessions(),
         (sessions) => {
           if (!sessions) this.#context.warnings.warn('clear-not-listed');
-          const logins = [...this.#logins].map(([sid, { uid }]) => [sid, uid] as const);
-          const active = new Map([...this.#active.all(), ...logins]);
+          const active = new Map(this.#active.all());
+          for (const [sid, { uid }] of this.#writes) if (uid !== undefined) active.set(sid, uid);
           for (const [sid, uid] of active) this.#beginCleared(sid, uid, call);
-          for (const [sid] of logins) this.#endLogin(sid);
+          for (const write of this.#writes.values()) write.isOver = true;
           if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, active, call));
         },
       );
@@ -296,10 +299,13 @@ export class WatchedStore {
     return { sid: undefined, before, ended };
   }
 
-  /** The store gets another call after that by which the session gets a user. */
-  #endLogin(sid: string): void {
-    const login = this.#logins.get(sid);
-    if (login) login.isOver = true;
+  /** A call for the session begins, before the store has said that the one before is done. */
+  #write(sid: string, uid: string | undefined, call: ObservedCall): Write {
+    const before = this.#writes.get(sid);
+    if (before && before.uid !== uid) before.isOver = true;
+    const write = { uid, call, isOver: false };
+    this.#writes.set(sid, write);
+    return write;
   }
 
   #beginCleared(sid: string | undefined, uid: string, call: ObservedCall): void {
@@ -359,7 +365,7 @@ export class WatchedStore {
     request: SessionRequest | undefined,
     work: (uid: string | undefined) => void,
   ): MaybePromise<void> {
-    const known = this.#logins.get(sid)?.uid ?? this.#active.uidOf(sid);
+    const known = this.#writes.get(sid)?.uid ?? this.#active.uidOf(sid);
     if (known === undefined ? request && this.#active.knows(request) : !this.#ends.hasEnded(sid, known)) {
       work(known);
       return undefined;

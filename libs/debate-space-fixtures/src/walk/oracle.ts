@@ -94,6 +94,10 @@ export class Oracle {
     return reports <= late;
   }
 
+  #allowLate(uid: string, reports: number): void {
+    this.#late.set(uid, (this.#late.get(uid) ?? 0) + reports);
+  }
+
   /** @returns by uid, only of users with something due */
   due(happening: Happening): Map<string, Due> {
     const { visits, before, after } = happening;
@@ -118,7 +122,7 @@ export class Oracle {
     const hadTime = (browser: number): boolean =>
       after.at - (this.#shortened.get(seen(before, browser).sid) ?? Infinity) > SHORT_MS - EARLY_MS;
     const ranOut = left.filter(hadTime).length;
-    if (!expiry) this.#late.set(uid, (this.#late.get(uid) ?? 0) + ranOut);
+    if (!expiry) this.#allowLate(uid, ranOut);
     const ended = left.length - ranOut;
     // Rule 5: once per uid and request. A job has none: each session counts. docs/sessions.md, edge cases: two requests
     // that end sessions of one user at the same moment may be judged together.
@@ -146,7 +150,7 @@ export class Oracle {
     if (isLast && ranOut > 0) this.#lapsedUntil.set(uid, after.at + LAPSING_MS);
     // docs/sessions.md, several instances: a session counts as live for a while after its date, and hides another end.
     if (isLast && due.must > 0 && after.at < (this.#lapsedUntil.get(uid) ?? 0)) {
-      this.#late.set(uid, (this.#late.get(uid) ?? 0) + due.must);
+      this.#allowLate(uid, due.must);
       due.may += due.must;
       due.must = 0;
     }
@@ -269,14 +273,13 @@ export class Oracle {
     const isAcross = new Set(visits.map(({ instance }) => instance)).size > 1;
     // docs/sessions.md, edge cases: of a call without a callback the store is asked four times, the last time 1.3 s later.
     for (const uid of isAcross ? USERS : [])
-      if (visits.some((visit) => isSavedBack(uid, visit, { before, after })))
-        this.#late.set(uid, (this.#late.get(uid) ?? 0) + 1);
+      if (visits.some((visit) => isSavedBack(uid, visit, { before, after }))) this.#allowLate(uid, 1);
     // docs/sessions.md, several instances: a session whose cookie the answer of another instance has replaced. The instance
     // that gave it to the browser may report it late, when it sees the browser go on with a third one.
     if (isAcross)
       for (const uid of USERS) {
         const lost = this.#straysOf(uid, after).filter((sid) => !before.rows.has(sid)).length;
-        if (lost > 0) this.#late.set(uid, (this.#late.get(uid) ?? 0) + lost);
+        if (lost > 0) this.#allowLate(uid, lost);
       }
     // The same page: destroyed by one instance, without a user, while another one logs a user in to it.
     const [one, other] = visits;
@@ -287,9 +290,12 @@ export class Oracle {
         this.#givenBack.add(sid);
     }
     if (one && other && isAcross && one.browser === other.browser)
-      for (const [{ login }, { had, acts }] of [[one, other] as const, [other, one] as const])
-        if (login !== undefined && login !== had && acts.some((act) => DESTROYING.includes(act)))
-          this.#lapsedUntil.set(login, Infinity);
+      for (const [{ login }, { had, acts }] of [[one, other] as const, [other, one] as const]) {
+        if (login === undefined || login === had) continue;
+        if (acts.some((act) => DESTROYING.includes(act))) this.#lapsedUntil.set(login, Infinity);
+        // The same page: who was saved last. The instance that logged the other one in may see it at a later request.
+        if (seen(after, one.browser).uid !== login) this.#allowLate(login, 1);
+      }
     for (const [browser, { uid, sid }] of before.browsers.entries())
       if (uid !== undefined && seen(after, browser).uid !== uid) {
         this.#ended.add(`${sid} ${uid}`);
