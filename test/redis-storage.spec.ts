@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { StorageError } from '../libs/debate-space/src/errors.js';
 import type { SendCommand } from '../libs/debate-space/src/storage/redis/redis-script.js';
 import {
@@ -29,11 +29,10 @@ afterEach(async () => {
 
 async function open(
   sendCommand: SendCommand,
-  { namespace = 'app', formerNamespaces, ...options }: Partial<RedisStorageOptions & StorageContext> = {},
+  { namespace = 'app', ...options }: Partial<RedisStorageOptions & StorageContext> = {},
 ): Promise<DebateSpaceStorage> {
   const storage = await redisStorage({ sendCommand, ...options }).open({
     namespace,
-    formerNamespaces,
     families: ['row'],
     contained: (work) => {
       work();
@@ -97,16 +96,16 @@ redisServer.describe('the storage in Redis', () => {
 
   it('writes no keys but its own, with one hash tag', async () => {
     const client = await admin();
-    await client.set('debate-space:logouts-app:meta', 'a queue of BullMQ');
+    await client.set('debate-space:jobs', 'of somebody else');
     const storage = await open(await connect(), { prefix: 'host:debate' });
     await expectToWork(storage);
     expect((await client.keys('*')).sort()).toEqual([
-      'debate-space:logouts-app:meta',
+      'debate-space:jobs',
       expect.stringMatching(/^host:debate:\{app\}:commits:[-0-9a-f]{36}$/),
       'host:debate:{app}:names',
       'host:debate:{app}:values',
     ]);
-    expect(await client.get('debate-space:logouts-app:meta')).toBe('a queue of BullMQ');
+    expect(await client.get('debate-space:jobs')).toBe('of somebody else');
   });
 
   it('continues after Redis has forgotten the scripts', async () => {
@@ -237,39 +236,6 @@ redisServer.describe('the storage in Redis', () => {
     await expect(open(await connect())).rejects.toThrow(/WRONGTYPE/);
   });
 
-  describe('beside the BullMQ queue of the version before', () => {
-    const queue = 'debate-space:logouts-former:meta';
-    beforeEach(async () => {
-      await (await admin()).hSet(queue, { 'opts.maxLenEvents': '10000', version: 'bullmq:5.66.0' });
-    });
-
-    it('does not open, and says so in one line that names the key', async () => {
-      const opening = open(await connect(), { formerNamespaces: ['another', 'former'] });
-      const error: unknown = await opening.catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(StorageError);
-      expect(String(error)).toMatch(
-        /^StorageError: .*BullMQ queue of an earlier version.*\(debate-space:logouts-former:meta\).*hint: deliver what waits there with that version.*$/,
-      );
-      expect(await (await admin()).exists(queue)).toBe(1);
-    });
-
-    it('opens when it is that of another application or prefix', async () => {
-      await expectToWork(await open(await connect(), { formerNamespaces: ['another'] }));
-      await expectToWork(await open(await connect(), { formerNamespaces: ['former'], prefix: 'host' }));
-    });
-
-    it('opens when its user may not look there', async () => {
-      const client = await admin();
-      const present = ['~debate-space:{app}:*', '+@all'];
-      await client.sendCommand(['ACL', 'SETUSER', 'present', 'on', '>secret', ...present]);
-      const restricted = client.duplicate({ username: 'present', password: 'secret' });
-      await restricted.connect();
-      closing.push(() => restricted.close());
-      const sendCommand: SendCommand = (...args) => restricted.sendCommand(args);
-      await expectToWork(await open(sendCommand, { formerNamespaces: ['former'] }));
-    });
-  });
-
   it('waits for open commits when it is closed, and refuses later calls', async () => {
     const storage = await open(await connect());
     const commit = storage.commit(none, values(['row:a', '1']));
@@ -339,23 +305,6 @@ redisServer.describe('the storage in a Redis Cluster', () => {
     );
     expect(Math.min(...sizes)).toBeGreaterThan(0);
   });
-
-  it.each(redisClusterClients)(
-    'does not open through $name beside a queue of the version before',
-    async (client) => {
-      const connection = await connected(client.connect(cluster));
-      const prefix = `{former-${client.name.replace(' ', '-')}}`;
-      await expectToWork(await open(connection.sendCommand, { prefix, formerNamespaces: ['a', 'b', 'c'] }));
-      await connection.sendCommand(
-        'EVAL',
-        `return redis.call('SET', KEYS[1], '')`,
-        '1',
-        `${prefix}:logouts-c:meta`,
-      );
-      const opening = open(connection.sendCommand, { prefix, formerNamespaces: ['a', 'b', 'c'] });
-      await expect(opening).rejects.toThrow(/BullMQ queue of an earlier version/);
-    },
-  );
 });
 
 async function adminOf({ url }: { readonly url: string }) {

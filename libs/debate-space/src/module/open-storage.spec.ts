@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
@@ -199,30 +199,6 @@ describe('the namespace of an application', () => {
     for (const key of ['a', 'b'])
       await open(storage, { apiKey: key, secretKey: `secret ${key}`, storageKey: storageKey + key });
     expect(storage.opened.map(({ namespace }) => namespace)).toEqual(['demo', 'demo']);
-  });
-});
-
-describe('the outbox of an earlier version', () => {
-  // As that version named its places: after the API key, later after the storage key.
-  it.each([
-    ['the API key', 'PeEW2dXeAtXpsWDFgjsz30'],
-    ['the storage key', 'RV-JXhtliNAv43weUCCSrl'],
-  ])('is looked for under the name made of %s', async (_, name) => {
-    const storage = new KeylessStorage();
-    await open(storage, { storageKey });
-    expect(storage.opened[0]?.formerNamespaces).toContain(name);
-  });
-
-  it('in LMDB is refused with one line, before a new folder is made', async () => {
-    const path = await folder();
-    const former = join(path, 'PeEW2dXeAtXpsWDFgjsz30');
-    await mkdir(former);
-    await writeFile(join(former, 'data.mdb'), '');
-    await expect(open(lmdbStorage({ path }))).rejects.toMatchObject({
-      name: 'StorageError',
-      message: expect.stringMatching(/^.*has the outbox of an earlier version.*hint:.*$/),
-    });
-    expect(await readdir(path)).toEqual(['PeEW2dXeAtXpsWDFgjsz30']);
   });
 });
 

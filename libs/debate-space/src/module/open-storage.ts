@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { ERASURE_FAMILIES } from '../erasure/queue/erasure-records.js';
-import { keyedHash } from '../secrets/keyed-hash.js';
 import { optionProblem } from '../options/option-problem.js';
 import { QUEUE_FAMILIES } from '../logout/queue/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
@@ -30,15 +29,12 @@ export interface OpenStorage {
  * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage
  */
 export async function openStorage(
-  { storage: engine, apiKey, storageKey, applicationName, worker }: ResolvedOptions,
+  { storage: engine, storageKey, applicationName, worker }: ResolvedOptions,
   contained: (work: () => void) => void,
 ): Promise<OpenStorage> {
   if (!engine.durable && !worker) throw new DebateSpaceOptionsError([UNDELIVERED]);
   const namespace = namespaceOf(applicationName);
-  const formerNamespaces = [apiKey, ...storageKey].map((key) =>
-    keyedHash(key, 'application', applicationName),
-  );
-  const storage = await engine.open({ namespace, formerNamespaces, families: FAMILIES, contained });
+  const storage = await engine.open({ namespace, families: FAMILIES, contained });
   try {
     // The storage's own key is the last one: an application that brings a key still reads what is there.
     const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());

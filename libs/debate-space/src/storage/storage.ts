@@ -84,12 +84,6 @@ export interface HostTransaction {
 export interface StorageContext {
   /** Separates applications that share a place: `[A-Za-z0-9_-]` only. */
   readonly namespace: string;
-  /**
-   * Under these names an unreleased version of the plugin kept data of this application. An engine that it had refuses to
-   * open where it finds them.
-   * @internal
-   */
-  readonly formerNamespaces?: readonly string[];
   /** Every family that the plugin uses: `[a-z]` only. */
   readonly families: readonly string[];
   /** Runs the work of a timer: what it throws becomes an event, and does not end the host's process. */

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { StorageError } from '../../errors.js';
 import { Families } from '../families.js';
@@ -48,20 +47,11 @@ export function lmdbStorage({ path }: LmdbStorageOptions): StorageEngine {
   };
 }
 
-async function openSpace(path: string, context: StorageContext): Promise<LmdbSpace> {
-  const { namespace, formerNamespaces = [], families } = context;
+async function openSpace(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
   const { open } = await import('lmdb').catch(() => {
     throw new StorageError('The package lmdb is missing or does not load', 'npm install lmdb');
   });
   const folder = resolve(path, namespace);
-  const former = formerNamespaces.map((name) => resolve(path, name)).filter((place) => place !== folder);
-  const outbox = former.find((place) => existsSync(join(place, 'data.mdb')));
-  if (outbox !== undefined) {
-    throw new StorageError(
-      `${outbox} has the outbox of an earlier version of nestjs-debate-space, which this version cannot read`,
-      'deliver what waits there with that version and delete that folder, or give another path',
-    );
-  }
   let close: (() => Promise<void>) | undefined;
   try {
     const { wasEmptied, warnings } = await prepareFolder(folder);

@@ -85,6 +85,3 @@ redis.call('ZREM', KEYS[2], '')
 local info = redis.pcall('INFO')
 return type(info) == 'string' and info or ''
 `);
-
-/** → whether there is such a key, as 1 or 0 */
-export const EXISTS = new RedisScript(String.raw`return redis.call('EXISTS', KEYS[1])`);

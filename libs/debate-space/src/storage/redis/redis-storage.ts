@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { StorageError } from '../../errors.js';
 import { ServerCalls } from '../server-calls.js';
 import { ServerClock } from '../server-clock.js';
 import type {
@@ -12,7 +11,7 @@ import type {
   StorageWarning,
 } from '../storage.js';
 import { type RedisScript, type SendCommand, textOf, textsOf } from './redis-script.js';
-import { COMMIT, COUNT, EXISTS, GET, OPEN, RANGE, TIME } from './redis-scripts.js';
+import { COMMIT, COUNT, GET, OPEN, RANGE, TIME } from './redis-scripts.js';
 
 export interface RedisStorageOptions {
   /** The host's own client, which stays the host's: the storage neither configures nor closes it. */
@@ -42,7 +41,6 @@ export function redisStorage(options: RedisStorageOptions): StorageEngine {
 
 class RedisStorage implements DebateSpaceStorage {
   readonly #send: SendCommand;
-  readonly #prefix: string;
   readonly #keys: readonly string[];
   readonly #calls: ServerCalls;
   readonly #clock = new ServerClock(() => this.#run(TIME, [], timeOf));
@@ -55,7 +53,6 @@ class RedisStorage implements DebateSpaceStorage {
     name: string,
   ) {
     this.#send = sendCommand;
-    this.#prefix = prefix;
     this.place = `the keys ${prefix}:{${name}}:…`;
     // The braces put all keys into one slot of a Cluster.
     this.#keys = ['values', 'names', `commits:${randomUUID()}`].map((key) => `${prefix}:{${name}}:${key}`);
@@ -67,7 +64,6 @@ class RedisStorage implements DebateSpaceStorage {
   static async open(options: RedisStorageOptions, context: StorageContext): Promise<RedisStorage> {
     const storage = new RedisStorage(options, context.namespace);
     storage.warnings = await storage.#run(OPEN, [], (info) => warningsOf(textOf(info) ?? ''));
-    await Promise.all((context.formerNamespaces ?? []).map((name) => storage.#refuseQueueOf(name)));
     await storage.#clock.start(context.contained);
     return storage;
   }
@@ -111,23 +107,8 @@ class RedisStorage implements DebateSpaceStorage {
     return this.#calls.close();
   }
 
-  async #refuseQueueOf(formerNamespace: string): Promise<void> {
-    const key = `${this.#prefix}:logouts-${formerNamespace}:meta`;
-    // A user of Redis may be restricted to the present keys.
-    if ((await this.#run(EXISTS, [], Number, [key]).catch(() => 0)) === 0) return;
-    throw new StorageError(
-      `Redis has the BullMQ queue of an earlier version of nestjs-debate-space (${key}), which this version cannot read`,
-      'deliver what waits there with that version and delete its keys, or give another prefix',
-    );
-  }
-
-  #run<T>(
-    script: RedisScript,
-    words: readonly string[],
-    parse: (reply: unknown) => T,
-    keys = this.#keys,
-  ): Promise<T> {
-    return this.#calls.run(async (isLate) => parse(await script.run(this.#send, keys, words, isLate)));
+  #run<T>(script: RedisScript, words: readonly string[], parse: (reply: unknown) => T): Promise<T> {
+    return this.#calls.run(async (isLate) => parse(await script.run(this.#send, this.#keys, words, isLate)));
   }
 }
 
