@@ -6,11 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { StorageError } from '../libs/debate-space/src/errors.js';
-import { lmdbStorage } from '../libs/debate-space/src/storage/lmdb/lmdb-storage.js';
-import { versionOf } from '../libs/debate-space/src/storage/lmdb/conditional-write.js';
-import { NOTE_MS, type StoredClock } from '../libs/debate-space/src/storage/lmdb/lmdb-clock.js';
-import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
+import { StorageError, type Storage, type StorageContext } from 'durable-jobs';
+import { lmdbStorage } from 'durable-jobs/lmdb';
+import { versionOf } from '../libs/durable-jobs/src/lmdb/conditional-write.js';
+import { NOTE_MS, type StoredClock } from '../libs/durable-jobs/src/lmdb/lmdb-clock.js';
 
 const DAY = 24 * 60 * 60_000;
 const YEAR = 365 * DAY;
@@ -34,7 +33,7 @@ function programOf(name: string, ...more: readonly string[]): [string, string[]]
 describe('the storage in an LMDB file', () => {
   let root: string;
   let path: string;
-  const opened: DebateSpaceStorage[] = [];
+  const opened: Storage[] = [];
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), 'lmdb-storage-'));
   });
@@ -50,7 +49,7 @@ describe('the storage in an LMDB file', () => {
     await rm(root, { recursive: true });
   });
 
-  async function start(more: Partial<StorageContext> = {}): Promise<DebateSpaceStorage> {
+  async function start(more: Partial<StorageContext> = {}): Promise<Storage> {
     const storage = await lmdbStorage({ path }).open({ ...context, ...more });
     opened.push(storage);
     return storage;
@@ -418,7 +417,7 @@ describe('the storage in an LMDB file', () => {
         throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
       });
       await jest.isolateModulesAsync(async () => {
-        const fresh = await import('../libs/debate-space/src/storage/lmdb/lmdb-storage.js');
+        const fresh = await import('durable-jobs/lmdb');
         const failure = async () => fresh.lmdbStorage({ path }).open(context);
         await expect(failure).rejects.toMatchObject(saying(/npm install lmdb/));
       });

@@ -1,15 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { StorageError } from '../libs/debate-space/src/errors.js';
-import type { SendCommand } from '../libs/debate-space/src/storage/redis/redis-script.js';
-import {
-  redisStorage,
-  type RedisStorageOptions,
-} from '../libs/debate-space/src/storage/redis/redis-storage.js';
-import type {
-  DebateSpaceStorage,
-  StorageContext,
-  StorageWarning,
-} from '../libs/debate-space/src/storage/storage.js';
+import { StorageError, type Storage, type StorageContext, type StorageWarning } from 'durable-jobs';
+import { redisStorage, type RedisStorageOptions, type SendCommand } from 'durable-jobs/redis';
 import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
 import {
   redisClients,
@@ -30,7 +21,7 @@ afterEach(async () => {
 async function open(
   sendCommand: SendCommand,
   { namespace = 'app', ...options }: Partial<RedisStorageOptions & StorageContext> = {},
-): Promise<DebateSpaceStorage> {
+): Promise<Storage> {
   const storage = await redisStorage({ sendCommand, ...options }).open({
     namespace,
     families: ['row'],
@@ -49,7 +40,7 @@ async function connected(connecting: Promise<RedisConnection>): Promise<RedisCon
 }
 
 /** Every script once, and both answers of a commit. */
-async function expectToWork(storage: DebateSpaceStorage): Promise<void> {
+async function expectToWork(storage: Storage): Promise<void> {
   expect(await storage.commit(values(['row:a', undefined]), values(['row:a', 'é'], ['row:b', '']))).toBe(
     true,
   );
@@ -91,21 +82,21 @@ redisServer.describe('the storage in Redis', () => {
     const client = new Redis(redis.url, { keyPrefix: 'host:' });
     closing.push(() => client.quit());
     await expectToWork(await open((command = '', ...args) => client.call(command, ...args)));
-    expect(await (await admin()).keys('host:debate-space:*')).toHaveLength(3);
+    expect(await (await admin()).keys('host:durable-jobs:*')).toHaveLength(3);
   });
 
   it('writes no keys but its own, with one hash tag', async () => {
     const client = await admin();
-    await client.set('debate-space:jobs', 'of somebody else');
-    const storage = await open(await connect(), { prefix: 'host:debate' });
+    await client.set('durable-jobs:jobs', 'of somebody else');
+    const storage = await open(await connect(), { prefix: 'host:jobs' });
     await expectToWork(storage);
     expect((await client.keys('*')).sort()).toEqual([
-      'debate-space:jobs',
-      expect.stringMatching(/^host:debate:\{app\}:commits:[-0-9a-f]{36}$/),
-      'host:debate:{app}:names',
-      'host:debate:{app}:values',
+      'durable-jobs:jobs',
+      expect.stringMatching(/^host:jobs:\{app\}:commits:[-0-9a-f]{36}$/),
+      'host:jobs:{app}:names',
+      'host:jobs:{app}:values',
     ]);
-    expect(await client.get('debate-space:jobs')).toBe('of somebody else');
+    expect(await client.get('durable-jobs:jobs')).toBe('of somebody else');
   });
 
   it('continues after Redis has forgotten the scripts', async () => {
@@ -232,7 +223,7 @@ redisServer.describe('the storage in Redis', () => {
   });
 
   it('does not open over keys of somebody else', async () => {
-    await (await admin()).set('debate-space:{app}:values', 'a text');
+    await (await admin()).set('durable-jobs:{app}:values', 'a text');
     await expect(open(await connect())).rejects.toThrow(/WRONGTYPE/);
   });
 

@@ -1,18 +1,17 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
 import { openMemory, storageContext } from 'debate-space-fixtures/outbox-engines.js';
 import { storageKinds } from 'debate-space-fixtures/storage-engines.js';
+import { memoryStorage, type Storage, type StorageContext, type StorageEngine } from 'durable-jobs';
+import { lmdbStorage } from 'durable-jobs/lmdb';
 import { uidCipher } from '../secrets/uid-cipher.js';
 import { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { openStorage, type OpenStorage } from './open-storage.js';
 
 import { resolveOptions } from './resolve-options.js';
-import { lmdbStorage } from '../storage/lmdb/lmdb-storage.js';
-import { memoryStorage } from '../storage/memory-storage.js';
-import type { DebateSpaceStorage, StorageContext, StorageEngine } from '../storage/storage.js';
 
 const LONG = 60_000;
 const required = {
@@ -49,7 +48,7 @@ class KeylessStorage implements StorageEngine {
   readonly opened: StorageContext[] = [];
   closed = 0;
 
-  open(context: StorageContext): DebateSpaceStorage {
+  open(context: StorageContext): Storage {
     this.opened.push(context);
     return Object.assign(openMemory(), { close: () => void (this.closed += 1) });
   }
@@ -199,6 +198,25 @@ describe('the namespace of an application', () => {
     for (const key of ['a', 'b'])
       await open(storage, { apiKey: key, secretKey: `secret ${key}`, storageKey: storageKey + key });
     expect(storage.opened.map(({ namespace }) => namespace)).toEqual(['demo', 'demo']);
+  });
+});
+
+describe('a storage that cannot be opened', () => {
+  const own = { code: 'ERR_DEBATE_SPACE_STORAGE', hint: expect.any(String) };
+
+  it('rejects with the error of this package', async () => {
+    const path = join(await folder(), 'a file');
+    await writeFile(path, '');
+    await expect(open(lmdbStorage({ path }))).rejects.toMatchObject(own);
+  });
+
+  it('rejects so because of what a newer version has written', async () => {
+    const newer = Object.assign(openMemory(), { range: () => [['format:', '{"v":2,"id":"x"}']] });
+    const engine = { ...memoryStorage(), open: () => newer as Storage };
+    await expect(open(engine)).rejects.toMatchObject({
+      ...own,
+      problem: expect.stringContaining('was written by a newer version'),
+    });
   });
 });
 

@@ -1,12 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { FORMAT_FAMILY, FormatRow, type Storage } from 'durable-jobs';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { ERASURE_FAMILIES } from '../erasure/queue/erasure-records.js';
 import { optionProblem } from '../options/option-problem.js';
 import { QUEUE_FAMILIES } from '../logout/queue/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
-import { FORMAT_FAMILY, FormatRow } from '../storage/format-row.js';
-import type { DebateSpaceStorage } from '../storage/storage.js';
+import { ownError } from '../storage-errors.js';
+import { openOwn } from './own-storage.js';
 
 const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session', FORMAT_FAMILY];
 const UNDELIVERED = optionProblem(
@@ -17,7 +18,7 @@ const UNDELIVERED = optionProblem(
 const KEYLESS = optionProblem('storageKey', 'is missing: this storage keeps uids, encrypted under it');
 
 export interface OpenStorage {
-  readonly storage: DebateSpaceStorage;
+  readonly storage: Storage;
   /** Of the uids in it. The first one encrypts and hashes, all of them decrypt and find. */
   readonly keys: readonly Secret[];
   readonly format: FormatRow;
@@ -34,7 +35,7 @@ export async function openStorage(
 ): Promise<OpenStorage> {
   if (!engine.durable && !worker) throw new DebateSpaceOptionsError([UNDELIVERED]);
   const namespace = namespaceOf(applicationName);
-  const storage = await engine.open({ namespace, families: FAMILIES, contained });
+  const storage = await openOwn(engine, { namespace, families: FAMILIES, contained });
   try {
     // The storage's own key is the last one: an application that brings a key still reads what is there.
     const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());
@@ -45,7 +46,7 @@ export async function openStorage(
     return { storage, keys: [...keys].map((key) => new Secret(key)), format };
   } catch (error) {
     await storage.close();
-    throw error;
+    throw ownError(error);
   }
 }
 
