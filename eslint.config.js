@@ -12,9 +12,7 @@ const ROOMS = [
   'live-sessions',
   'erasure',
   'logout',
-  'jobs',
   'service',
-  'storage',
   'options',
   'secrets',
   'async',
@@ -26,8 +24,11 @@ const FOLDERS = {
   service: ['calls', 'http'],
 };
 const library = 'libs/debate-space/src';
-/** Of its own, and below all of them: it knows nothing of debates. */
-const sessionEnd = 'libs/session-end/src/**/*.ts';
+/** Of their own, and below all of them: they know nothing of debates, nor of each other. */
+const OWN = {
+  'libs/session-end/src/**/*.ts': ['*debate-space*', 'durable-jobs*', '../**'],
+  'libs/durable-jobs/src/**/*.ts': ['*debate-space*', '*session-end*', '@nestjs/*', '../../**'],
+};
 
 function downwardImports(files, roomsAbove) {
   const group = roomsAbove.map((room) => `**/${room}/**`);
@@ -60,19 +61,17 @@ export default tseslint.config(
   // Compiled where their libraries are, by `npm run check:recipes`.
   { files: ['scripts/check-recipes/*.ts'], ...tseslint.configs.disableTypeChecked },
   ...ROOMS.slice(1).map((room, n) => downwardImports([`${library}/${room}/**/*.ts`], ROOMS.slice(0, n + 1))),
-  downwardImports([`${library}/{errors,events,uid}.ts`], ROOMS),
-  {
-    files: [sessionEnd],
+  downwardImports([`${library}/{errors,events,storage-errors,uid}.ts`], ROOMS),
+  ...Object.entries(OWN).map(([files, group]) => ({
+    files: [files],
     ignores: ['**/*.spec.ts'],
     rules: {
       'no-restricted-imports': [
         'error',
-        {
-          patterns: [{ group: ['*debate-space*', '../**'], message: 'This library needs nothing of ours.' }],
-        },
+        { patterns: [{ group, message: 'This library needs nothing of ours.' }] },
       ],
     },
-  },
+  })),
   // A rule is replaced by the next one for the same file: each names the rooms above as well.
   ...Object.entries(FOLDERS).flatMap(([room, folders]) =>
     [...folders, '*.ts'].map((folder, n) =>

@@ -38,6 +38,7 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
     ...['getting-started', 'lists-of-users', 'options', 'troubleshooting'].map((page) => `docs/${page}.md`),
   ],
   'nestjs-session-end': ['dist/index.js', 'dist/index.d.ts'],
+  'durable-jobs': ['dist/index.js', 'dist/index.d.ts', 'dist/lmdb.js', 'dist/lmdb.d.ts'],
   'debate-space-simulator': ['dist/index.js', 'dist/index.d.ts'],
   'debate-space': ['bin/debate-space.js', 'dist/cli.js'],
 };

@@ -6,8 +6,13 @@ import { promisify } from 'node:util';
 
 /** Of the workspace. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
-/** What an app with the plugin installs. The plugin depends on nestjs-session-end, which need not be in a registry. */
-export const packages = ['nestjs-debate-space', 'nestjs-session-end', 'debate-space-simulator'];
+/** What an app with the plugin installs. The plugin depends on the two after it, which need not be in a registry. */
+export const packages = [
+  'nestjs-debate-space',
+  'nestjs-session-end',
+  'durable-jobs',
+  'debate-space-simulator',
+];
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 

@@ -12,7 +12,7 @@ import { scenario } from 'debate-space-fixtures/scenario.js';
 
 const path = 'docs/troubleshooting.md';
 const page = pageOf(path);
-const sources = ['debate-space', 'session-end'].map((library) =>
+const sources = ['debate-space', 'session-end', 'durable-jobs'].map((library) =>
   fileURLToPath(new URL(`../libs/${library}/src/`, import.meta.url)),
 );
 

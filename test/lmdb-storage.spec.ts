@@ -6,11 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { StorageError } from '../libs/debate-space/src/errors.js';
-import { lmdbStorage } from '../libs/debate-space/src/storage/lmdb/lmdb-storage.js';
-import { versionOf } from '../libs/debate-space/src/storage/lmdb/conditional-write.js';
-import { NOTE_MS, type StoredClock } from '../libs/debate-space/src/storage/lmdb/lmdb-clock.js';
-import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
+import { StorageError, type Storage, type StorageContext } from 'durable-jobs';
+import { lmdbStorage } from 'durable-jobs/lmdb';
+import { versionOf } from '../libs/durable-jobs/src/lmdb/conditional-write.js';
+import { NOTE_MS, type StoredClock } from '../libs/durable-jobs/src/lmdb/lmdb-clock.js';
 
 const DAY = 24 * 60 * 60_000;
 const YEAR = 365 * DAY;
@@ -34,7 +33,7 @@ function programOf(name: string, ...more: readonly string[]): [string, string[]]
 describe('the storage in an LMDB file', () => {
   let root: string;
   let path: string;
-  const opened: DebateSpaceStorage[] = [];
+  const opened: Storage[] = [];
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), 'lmdb-storage-'));
   });
@@ -50,7 +49,7 @@ describe('the storage in an LMDB file', () => {
     await rm(root, { recursive: true });
   });
 
-  async function start(more: Partial<StorageContext> = {}): Promise<DebateSpaceStorage> {
+  async function start(more: Partial<StorageContext> = {}): Promise<Storage> {
     const storage = await lmdbStorage({ path }).open({ ...context, ...more });
     opened.push(storage);
     return storage;
@@ -366,7 +365,6 @@ describe('the storage in an LMDB file', () => {
     it.each([
       ['a newer version', 4],
       ['an older version', 2],
-      ['the outbox of an older version', 1],
     ])('says so of %s, and leaves it as it is', async (_, format) => {
       await (await start()).close();
       await inside((meta) => meta.put('format', format, 9));
@@ -374,52 +372,6 @@ describe('the storage in an LMDB file', () => {
       const pattern = new RegExp(`another version.*format ${format}, .*knows 3.*deliver what waits`);
       expect(await refusal()).toMatchObject(saying(pattern));
       expect(before.equals(await readFile(inFolder('data.mdb')))).toBe(true);
-    });
-
-    /** As the outbox of the version before wrote it, with a logout that waits. */
-    async function formerOutbox(name: string): Promise<string> {
-      const folder = join(path, name);
-      const file = open(folder, { noSubdir: false, maxDbs: 16, overlappingSync: false });
-      const meta: Database<unknown, string> = file.openDB('meta', { encoding: 'json', useVersions: true });
-      await meta.put('format', 1, 1);
-      const entries: Database<string, string> = file.openDB('entries', {
-        encoding: 'string',
-        useVersions: true,
-      });
-      await entries.put('a', '{}', 1);
-      const names = ['held', 'pending', 'parked', 'pendingByAge', 'ofUser', 'finished', 'finishedByAge'];
-      for (const index of names) await file.openDB(index, { encoding: 'json' }).put([1, 1, 'a'], 0);
-      await file.openDB('records', { encoding: 'string' }).put('erasure:a', '{}');
-      await file.close();
-      return folder;
-    }
-    const waiting = (folder: string): string | undefined => {
-      const file = open(folder, { noSubdir: false, maxDbs: 16, readOnly: true });
-      const entry = file
-        .openDB<string, string>('entries', { encoding: 'string', useVersions: true })
-        .get('a');
-      void file.close();
-      return entry;
-    };
-
-    it.each([
-      ['of its own name', 'app', /another version.*format 1, .*knows 3.*hint: deliver what waits/],
-      [
-        'of a former name',
-        'former',
-        /former has the outbox of an earlier version.*hint: deliver what waits there with that version and delete that folder, or give another path$/,
-      ],
-    ])('says so of a former outbox %s, and leaves it as it is', async (_, name, message) => {
-      const folder = await formerOutbox(name);
-      const error = await start({ formerNamespaces: ['other', 'former'] }).catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject(saying(message));
-      expect(String(error)).not.toContain('\n');
-      expect(waiting(folder)).toBe('{}');
-    });
-
-    it('says nothing of other folders in the same place', async () => {
-      await formerOutbox('somebody-elses');
-      await expect(start({ formerNamespaces: ['former', 'app'] })).resolves.toBeDefined();
     });
 
     const PAGE = 4096;
@@ -465,7 +417,7 @@ describe('the storage in an LMDB file', () => {
         throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
       });
       await jest.isolateModulesAsync(async () => {
-        const fresh = await import('../libs/debate-space/src/storage/lmdb/lmdb-storage.js');
+        const fresh = await import('durable-jobs/lmdb');
         const failure = async () => fresh.lmdbStorage({ path }).open(context);
         await expect(failure).rejects.toMatchObject(saying(/npm install lmdb/));
       });

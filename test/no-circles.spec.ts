@@ -45,8 +45,8 @@ describe('the search for circles', () => {
   });
 });
 
-describe('libs/session-end/src', () => {
-  const imports = importsIn('libs/session-end/src');
+describe.each(['libs/session-end/src', 'libs/durable-jobs/src'])('%s', (folder) => {
+  const imports = importsIn(folder);
 
   it('has only imports of files that it contains', () => {
     const imported = new Set([...imports.values()].flat());

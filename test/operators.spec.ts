@@ -12,7 +12,7 @@ import {
   type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
 } from 'nestjs-debate-space';
-import { JobRunner } from '../libs/debate-space/src/jobs/job-runner.js';
+import { JobRunner } from 'durable-jobs';
 import { firstEvent } from 'debate-space-fixtures/events.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { storageWith } from 'debate-space-fixtures/storage-with.js';

@@ -1,11 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
 import { Client, type Pool, type PoolClient } from 'pg';
-import { StorageError } from '../libs/debate-space/src/errors.js';
-import { postgresMigration } from '../libs/debate-space/src/storage/postgres/postgres-migration.js';
-import type { PostgresQuery } from '../libs/debate-space/src/storage/postgres/postgres-rows.js';
-import { PostgresStorage } from '../libs/debate-space/src/storage/postgres/postgres-storage.js';
-import type { DebateSpaceStorage, StorageContext } from '../libs/debate-space/src/storage/storage.js';
+import { StorageError, type Storage, type StorageContext } from 'durable-jobs';
+import { postgresMigration, type PostgresQuery } from 'durable-jobs/postgres';
+import { PostgresStorage } from '../libs/durable-jobs/src/postgres/postgres-storage.js';
 import {
   postgresPool,
   postgresServer,
@@ -75,7 +73,7 @@ postgresServer.describe('the storage in Postgres', () => {
   }
 
   /** Every statement once, and both answers of a commit. */
-  async function expectToWork(storage: DebateSpaceStorage): Promise<void> {
+  async function expectToWork(storage: Storage): Promise<void> {
     expect(await storage.commit(values(['row:a', undefined]), values(['row:a', 'é'], ['row:b', '']))).toBe(
       true,
     );
@@ -175,7 +173,7 @@ postgresServer.describe('the storage in Postgres', () => {
       const storage = await open();
       await storage.commit(none, values(['row:a', '1']));
       expect(storage.wasEmptied).toBe(false);
-      await pool.query('DROP TABLE debate_space');
+      await pool.query('DROP TABLE durable_jobs');
       const [found, rows, made] = await Promise.all([
         storage.get(['row:a']),
         storage.range('row:', 'row:b', { limit: 9 }),
@@ -187,13 +185,13 @@ postgresServer.describe('the storage in Postgres', () => {
 
     it('is named in the error when the role may not make it', async () => {
       await open();
-      await pool.query('GRANT SELECT, INSERT, UPDATE, DELETE ON debate_space TO PUBLIC');
+      await pool.query('GRANT SELECT, INSERT, UPDATE, DELETE ON durable_jobs TO PUBLIC');
       await pool.query(`CREATE ROLE guest_${databases} LOGIN`);
       const storage = await open(queryOf(poolAs(`guest_${databases}`)));
-      await pool.query('DROP TABLE debate_space');
+      await pool.query('DROP TABLE durable_jobs');
       await expect(storage.get(['row:a'])).rejects.toMatchObject({
         problem: expect.stringMatching(
-          /^The table "public"\."debate_space" of postgresStorage is missing and could not be created \(42501\)$/,
+          /^The table "public"\."durable_jobs" of postgresStorage is missing and could not be created \(42501\)$/,
         ),
         hint: expect.stringContaining('postgresMigration'),
       });
@@ -217,9 +215,9 @@ postgresServer.describe('the storage in Postgres', () => {
     });
 
     it.each([
-      ['Debate_Space', 'public.debate_space'],
-      ['app.Debate_Space', 'app.debate_space'],
-      ['"My ""App""".debate_space', '"My ""App""".debate_space'],
+      ['Durable_Jobs', 'public.durable_jobs'],
+      ['app.Durable_Jobs', 'app.durable_jobs'],
+      ['"My ""App""".durable_jobs', '"My ""App""".durable_jobs'],
       ['app."select from"', 'app."select from"'],
     ])('knows the table %s as Postgres does', async (table, stored) => {
       await pool.query('CREATE SCHEMA app; CREATE SCHEMA "My ""App"""');
@@ -249,7 +247,7 @@ postgresServer.describe('the storage in Postgres', () => {
         );
       });
 
-      it.each([undefined, 'app.debate_space', 'missing.debate_space'])(
+      it.each([undefined, 'app.durable_jobs', 'missing.durable_jobs'])(
         'is refused, with a hint (table %s)',
         async (table) => {
           const opening = open(role(), { table });
@@ -263,18 +261,18 @@ postgresServer.describe('the storage in Postgres', () => {
       });
 
       it('is not needed after the migration', async () => {
-        await pool.query(postgresMigration({ table: 'app.debate_space' }));
+        await pool.query(postgresMigration({ table: 'app.durable_jobs' }));
         await pool.query(`GRANT USAGE ON SCHEMA app TO app_${databases}`);
-        await expect(open(role(), { table: 'app.debate_space' })).rejects.toThrow(/42501.*hint:.*role/);
-        await pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON app.debate_space TO app_${databases}`);
-        await expectToWork(await open(role(), { table: 'app.debate_space' }));
+        await expect(open(role(), { table: 'app.durable_jobs' })).rejects.toThrow(/42501.*hint:.*role/);
+        await pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON app.durable_jobs TO app_${databases}`);
+        await expectToWork(await open(role(), { table: 'app.durable_jobs' }));
       });
     });
   });
 
   describe('commits at the same time', () => {
     /** Adds one to several counters, in any order. */
-    async function increment(storage: DebateSpaceStorage, keys: readonly string[]): Promise<void> {
+    async function increment(storage: Storage, keys: readonly string[]): Promise<void> {
       for (;;) {
         const found = await storage.get(keys);
         const checks = keys.map((key, n): [string, string | undefined] => [key, found[n]]);
@@ -497,7 +495,7 @@ postgresServer.describe('the storage in Postgres', () => {
 
     it('gives up a commit that the host’s transaction keeps waiting', async () => {
       const storage = await open(undefined, { timeoutMs: 1_000 });
-      await pool.query('ALTER FUNCTION debate_space_commit_v1(text, text) SET lock_timeout = 500');
+      await pool.query('ALTER FUNCTION durable_jobs_commit_v1(text, text) SET lock_timeout = 500');
       await transaction(async (client) => {
         await storage.within({ query: queryOf(client) }).commit(none, values(['row:a', '1']));
         const late = storage.commit(none, values(['row:a', '2']));
@@ -507,7 +505,7 @@ postgresServer.describe('the storage in Postgres', () => {
 
     it('names the cause of a failure, and nothing of what was sent', async () => {
       const storage = await open();
-      await pool.query('ALTER TABLE debate_space RENAME COLUMN value TO another');
+      await pool.query('ALTER TABLE durable_jobs RENAME COLUMN value TO another');
       const error = await Promise.resolve(storage.get(['row:of-a-user'])).catch((caught: unknown) => caught);
       expect(String(error)).toMatch(/Postgres failed \(42703\)/);
       expect(JSON.stringify([error, String(error)])).not.toMatch(/of-a-user/);

@@ -1,15 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { StorageError } from '../libs/debate-space/src/errors.js';
-import type { SendCommand } from '../libs/debate-space/src/storage/redis/redis-script.js';
-import {
-  redisStorage,
-  type RedisStorageOptions,
-} from '../libs/debate-space/src/storage/redis/redis-storage.js';
-import type {
-  DebateSpaceStorage,
-  StorageContext,
-  StorageWarning,
-} from '../libs/debate-space/src/storage/storage.js';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { StorageError, type Storage, type StorageContext, type StorageWarning } from 'durable-jobs';
+import { redisStorage, type RedisStorageOptions, type SendCommand } from 'durable-jobs/redis';
 import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
 import {
   redisClients,
@@ -29,11 +20,10 @@ afterEach(async () => {
 
 async function open(
   sendCommand: SendCommand,
-  { namespace = 'app', formerNamespaces, ...options }: Partial<RedisStorageOptions & StorageContext> = {},
-): Promise<DebateSpaceStorage> {
+  { namespace = 'app', ...options }: Partial<RedisStorageOptions & StorageContext> = {},
+): Promise<Storage> {
   const storage = await redisStorage({ sendCommand, ...options }).open({
     namespace,
-    formerNamespaces,
     families: ['row'],
     contained: (work) => {
       work();
@@ -50,7 +40,7 @@ async function connected(connecting: Promise<RedisConnection>): Promise<RedisCon
 }
 
 /** Every script once, and both answers of a commit. */
-async function expectToWork(storage: DebateSpaceStorage): Promise<void> {
+async function expectToWork(storage: Storage): Promise<void> {
   expect(await storage.commit(values(['row:a', undefined]), values(['row:a', 'é'], ['row:b', '']))).toBe(
     true,
   );
@@ -92,21 +82,21 @@ redisServer.describe('the storage in Redis', () => {
     const client = new Redis(redis.url, { keyPrefix: 'host:' });
     closing.push(() => client.quit());
     await expectToWork(await open((command = '', ...args) => client.call(command, ...args)));
-    expect(await (await admin()).keys('host:debate-space:*')).toHaveLength(3);
+    expect(await (await admin()).keys('host:durable-jobs:*')).toHaveLength(3);
   });
 
   it('writes no keys but its own, with one hash tag', async () => {
     const client = await admin();
-    await client.set('debate-space:logouts-app:meta', 'a queue of BullMQ');
-    const storage = await open(await connect(), { prefix: 'host:debate' });
+    await client.set('durable-jobs:jobs', 'of somebody else');
+    const storage = await open(await connect(), { prefix: 'host:jobs' });
     await expectToWork(storage);
     expect((await client.keys('*')).sort()).toEqual([
-      'debate-space:logouts-app:meta',
-      expect.stringMatching(/^host:debate:\{app\}:commits:[-0-9a-f]{36}$/),
-      'host:debate:{app}:names',
-      'host:debate:{app}:values',
+      'durable-jobs:jobs',
+      expect.stringMatching(/^host:jobs:\{app\}:commits:[-0-9a-f]{36}$/),
+      'host:jobs:{app}:names',
+      'host:jobs:{app}:values',
     ]);
-    expect(await client.get('debate-space:logouts-app:meta')).toBe('a queue of BullMQ');
+    expect(await client.get('durable-jobs:jobs')).toBe('of somebody else');
   });
 
   it('continues after Redis has forgotten the scripts', async () => {
@@ -233,41 +223,8 @@ redisServer.describe('the storage in Redis', () => {
   });
 
   it('does not open over keys of somebody else', async () => {
-    await (await admin()).set('debate-space:{app}:values', 'a text');
+    await (await admin()).set('durable-jobs:{app}:values', 'a text');
     await expect(open(await connect())).rejects.toThrow(/WRONGTYPE/);
-  });
-
-  describe('beside the BullMQ queue of the version before', () => {
-    const queue = 'debate-space:logouts-former:meta';
-    beforeEach(async () => {
-      await (await admin()).hSet(queue, { 'opts.maxLenEvents': '10000', version: 'bullmq:5.66.0' });
-    });
-
-    it('does not open, and says so in one line that names the key', async () => {
-      const opening = open(await connect(), { formerNamespaces: ['another', 'former'] });
-      const error: unknown = await opening.catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(StorageError);
-      expect(String(error)).toMatch(
-        /^StorageError: .*BullMQ queue of an earlier version.*\(debate-space:logouts-former:meta\).*hint: deliver what waits there with that version.*$/,
-      );
-      expect(await (await admin()).exists(queue)).toBe(1);
-    });
-
-    it('opens when it is that of another application or prefix', async () => {
-      await expectToWork(await open(await connect(), { formerNamespaces: ['another'] }));
-      await expectToWork(await open(await connect(), { formerNamespaces: ['former'], prefix: 'host' }));
-    });
-
-    it('opens when its user may not look there', async () => {
-      const client = await admin();
-      const present = ['~debate-space:{app}:*', '+@all'];
-      await client.sendCommand(['ACL', 'SETUSER', 'present', 'on', '>secret', ...present]);
-      const restricted = client.duplicate({ username: 'present', password: 'secret' });
-      await restricted.connect();
-      closing.push(() => restricted.close());
-      const sendCommand: SendCommand = (...args) => restricted.sendCommand(args);
-      await expectToWork(await open(sendCommand, { formerNamespaces: ['former'] }));
-    });
   });
 
   it('waits for open commits when it is closed, and refuses later calls', async () => {
@@ -339,23 +296,6 @@ redisServer.describe('the storage in a Redis Cluster', () => {
     );
     expect(Math.min(...sizes)).toBeGreaterThan(0);
   });
-
-  it.each(redisClusterClients)(
-    'does not open through $name beside a queue of the version before',
-    async (client) => {
-      const connection = await connected(client.connect(cluster));
-      const prefix = `{former-${client.name.replace(' ', '-')}}`;
-      await expectToWork(await open(connection.sendCommand, { prefix, formerNamespaces: ['a', 'b', 'c'] }));
-      await connection.sendCommand(
-        'EVAL',
-        `return redis.call('SET', KEYS[1], '')`,
-        '1',
-        `${prefix}:logouts-c:meta`,
-      );
-      const opening = open(connection.sendCommand, { prefix, formerNamespaces: ['a', 'b', 'c'] });
-      await expect(opening).rejects.toThrow(/BullMQ queue of an earlier version/);
-    },
-  );
 });
 
 async function adminOf({ url }: { readonly url: string }) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, it } from '@jest/globals';
-import { storageContract } from '../libs/debate-space/src/storage/storage-contract.js';
+import { storageContract } from 'durable-jobs/contract';
 import { moreRedisKinds, storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 
 for (const kind of [...storageKinds, ...moreRedisKinds]) {

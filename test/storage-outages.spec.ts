@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { StorageError, type DebateSpaceStorage, type StorageEngine } from 'nestjs-debate-space';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { redisStorage } from 'nestjs-debate-space/redis';
+import { openOwn } from '../libs/debate-space/src/module/own-storage.js';
 import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/queue/logout-queue.js';
 import { tryAcquireSlot } from '../libs/debate-space/src/service/shared-slots.js';
@@ -84,7 +85,7 @@ for (const kind of [...inRedis, inPostgres]) {
     beforeEach(async () => {
       server = await kind.start();
       connection = await server.connect();
-      storage = await connection.engine.open({ ...storageContext, namespace: 'rows' });
+      storage = await openOwn(connection.engine, { ...storageContext, namespace: 'rows' });
       outbox = await openOutbox(connection.engine);
     });
     afterEach(async () => {

@@ -9,9 +9,7 @@ export const { LogoutQueue } = (await import(
 export const { QUEUE_FAMILIES } = (await import(
   fileOf('logout/queue/queue-keys.js')
 )) as typeof import('../../libs/debate-space/src/logout/queue/queue-keys.js');
-export const { MemoryStorage } = (await import(
-  fileOf('storage/memory-storage.js')
-)) as typeof import('../../libs/debate-space/src/storage/memory-storage.js');
+export { MemoryStorage } from 'durable-jobs';
 export const { Secret } = (await import(
   fileOf('secrets/secret.js')
 )) as typeof import('../../libs/debate-space/src/secrets/secret.js');

@@ -50,7 +50,7 @@ interface Adoption {
   readonly builders: readonly Builder[];
   /** Of Node.js: the built app runs on one after the other. */
   readonly binaries: readonly string[];
-  /** The plugin, nestjs-session-end, the simulator and the command line. */
+  /** The plugin and what it depends on, the simulator and the command line. */
   readonly packed: readonly Packed[];
 }
 

@@ -11,7 +11,7 @@ const keys = {
   DEBATE_SPACE_APPLICATION_NAME: 'check',
 };
 
-/** In a folder without an app. @param tarballs of the plugin, nestjs-session-end, the simulator and the command line */
+/** In a folder without an app. @param tarballs of the plugin and what it depends on, the simulator and the command line */
 export async function tryCommandLine(folder: string, tarballs: readonly string[]): Promise<void> {
   const place = join(folder, 'command-line');
   mkdirSync(place);

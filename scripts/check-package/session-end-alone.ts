@@ -14,6 +14,7 @@ const FOREIGN = [
   'undici',
   'valibot',
   'nestjs-debate-space',
+  'durable-jobs',
   'debate-space-simulator',
 ];
 const HOST = ['@nestjs/common@^12', '@nestjs/core@^12', '@nestjs/platform-express@^12'];

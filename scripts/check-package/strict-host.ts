@@ -9,7 +9,7 @@ import { npm } from './package-managers.js';
 const express: Readonly<Record<string, string>> = { 10: '4', 11: '5', 12: '5' };
 const { peerDependencies = {} } = manifestOf(join(root, 'libs/debate-space'));
 
-/** @param tarballs of the plugin, nestjs-session-end and the simulator */
+/** @param tarballs of the plugin and what it depends on, and of the simulator */
 export async function tryStrictHost(
   folder: string,
   nest: string,

@@ -23,7 +23,7 @@ export async function openLater(folder: string): Promise<string[]> {
   } catch (error) {
     const message = messageOf(error);
     const isClear =
-      codeOf(error) === 'ERR_DEBATE_SPACE_STORAGE' && message.includes(`(format ${format}, this version`);
+      codeOf(error) === 'ERR_DURABLE_JOBS_STORAGE' && message.includes(`(format ${format}, this version`);
     if (!isClear) trouble.push(`a file in a later format was refused with: ${message}`);
   }
   await changeFormat(join(folder, namespace), (number) => number - 1);

@@ -1,5 +1,4 @@
-import { jest } from '@jest/globals';
-import { performance } from 'node:perf_hooks';
+import type { Storage } from 'durable-jobs';
 import type { DebateSpaceEvent } from '../../debate-space/src/events.js';
 import { ErasureControl } from '../../debate-space/src/erasure/queue/erasure-control.js';
 import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/queue/erasure-records.js';
@@ -8,43 +7,19 @@ import { ErasureQueue } from '../../debate-space/src/erasure/queue/erasure-queue
 import { ErasureRequests } from '../../debate-space/src/erasure/queue/erasure-requests.js';
 import { ErasureStorage } from '../../debate-space/src/erasure/queue/erasure-storage.js';
 import { Secret } from '../../debate-space/src/secrets/secret.js';
-import type { DebateSpaceStorage } from '../../debate-space/src/storage/storage.js';
 import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';
+import { Clocks } from './clocks.js';
 import { openMemory } from './outbox-engines.js';
 
 export const DAY_MS = 86_400_000;
 export const YEAR_MS = 365 * DAY_MS;
 export const RETENTION_MS = 3 * YEAR_MS;
 
-/** All clocks of a test: that of the storage, and the two of the machine. */
-export class Clocks {
-  storage = 1.8e12;
-  #machine = 0;
-  #date = 1.8e12;
-
-  /** To be undone by `jest.restoreAllMocks()`. */
-  constructor() {
-    jest.spyOn(performance, 'now').mockImplementation(() => this.#machine);
-    jest.spyOn(Date, 'now').mockImplementation(() => this.#date);
-  }
-
-  /** Time passes. */
-  advance(ms: number): void {
-    this.storage += ms;
-    this.#machine += ms;
-    this.#date += ms;
-  }
-
-  setDate(aheadMs: number): void {
-    this.#date += aheadMs;
-  }
-}
-
 /** The erasures of one process, on a storage that it may share with others. */
-export function erasureProcess(shared: DebateSpaceStorage, clocks: Clocks, storageKeys = ['a key']) {
+export function erasureProcess(shared: Storage, clocks: Clocks, storageKeys = ['a key']) {
   // Each process has a clock of its own, which may be wrong.
   let aheadMs = 0;
-  const own: DebateSpaceStorage = {
+  const own: Storage = {
     get: (keys) => shared.get(keys),
     range: (from, to, options) => shared.range(from, to, options),
     count: (family) => shared.count(family),
@@ -83,9 +58,7 @@ export function twoErasureProcesses() {
 }
 
 /** All rows of erasures. */
-export async function erasureRows(
-  storage: DebateSpaceStorage,
-): Promise<readonly (readonly [string, string])[]> {
+export async function erasureRows(storage: Storage): Promise<readonly (readonly [string, string])[]> {
   const rows: (readonly [string, string])[] = [];
   for (const family of ERASURE_FAMILIES)
     rows.push(...(await storage.range(`${family}:`, `${family};`, { limit: 100_000 })));

@@ -1,19 +1,14 @@
-import type {
-  DebateSpaceStorage,
-  RangeOptions,
-  StorageRow,
-  StorageValues,
-} from '../../debate-space/src/storage/storage.js';
+import type { Storage, RangeOptions, StorageRow, StorageValues } from 'durable-jobs';
 
 /** A storage elsewhere, which can be made to be slow, to fail, to keep silent, or to lose its answers. */
-export class FlakyStorage implements DebateSpaceStorage {
+export class FlakyStorage implements Storage {
   state: 'up' | 'failing' | 'silent' | 'cut off' = 'up';
   /** How long a call and its answer are under way together. */
   delayMs = 0;
-  readonly working: DebateSpaceStorage;
+  readonly working: Storage;
   readonly #late: (() => void)[] = [];
 
-  constructor(working: DebateSpaceStorage) {
+  constructor(working: Storage) {
     this.working = working;
   }
 

@@ -2,12 +2,8 @@ import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/queue/erasure-r
 import { LogoutQueue } from '../../debate-space/src/logout/queue/logout-queue.js';
 import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/queue-keys.js';
 import type { LogoutContext } from '../../debate-space/src/logout/logout.js';
-import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
-import type {
-  DebateSpaceStorage,
-  StorageContext,
-  StorageEngine,
-} from '../../debate-space/src/storage/storage.js';
+import { memoryStorage, type Storage, type StorageContext, type StorageEngine } from 'durable-jobs';
+import { openOwn } from '../../debate-space/src/module/own-storage.js';
 import { outboxContext } from './outbox-context.js';
 import { storageKinds, type StorageKind } from './storage-engines.js';
 
@@ -20,12 +16,12 @@ export const storageContext: StorageContext = {
   },
 };
 
-/** The logout queue on a storage. */
+/** The logout queue on a storage, as the module opens it. */
 export async function openOutbox(
   engine: StorageEngine,
   context: LogoutContext = outboxContext(),
 ): Promise<LogoutQueue> {
-  return new LogoutQueue(await engine.open(storageContext), engine, context);
+  return new LogoutQueue(await openOwn(engine, storageContext), engine, context);
 }
 
 /** The logout queue in memory, which answers synchronously. */
@@ -33,8 +29,8 @@ export function memoryQueue(context: LogoutContext = outboxContext()): LogoutQue
   return new LogoutQueue(openMemory(), memoryStorage(), context);
 }
 
-export function openMemory(): DebateSpaceStorage {
-  return memoryStorage().open(storageContext) as DebateSpaceStorage;
+export function openMemory(): Storage {
+  return memoryStorage().open(storageContext) as Storage;
 }
 
 /** What keeps the contract of {@link LogoutQueue}. */

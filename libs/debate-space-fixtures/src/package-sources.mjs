@@ -6,6 +6,10 @@ export function resolve(specifier, context, next) {
   if (specifier.startsWith('nestjs-debate-space')) {
     return { url: new URL(`debate-space/src/${part}.ts`, libs).href, shortCircuit: true };
   }
+  const [, jobs = 'index'] = /^durable-jobs(?:\/([\w-]+))?$/.exec(specifier) ?? [];
+  if (/^durable-jobs(\/|$)/.test(specifier)) {
+    return { url: new URL(`durable-jobs/src/${jobs}.ts`, libs).href, shortCircuit: true };
+  }
   if (specifier === 'nestjs-session-end') {
     return { url: new URL('session-end/src/index.ts', libs).href, shortCircuit: true };
   }

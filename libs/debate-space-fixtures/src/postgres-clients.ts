@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { PostgresQuery } from '../../debate-space/src/storage/postgres/postgres-rows.js';
+import type { PostgresQuery } from 'durable-jobs/postgres';
 
 /** Connections of hosts, in the shapes of their drivers and ORMs, each over pg. */
 export const postgresShapes: readonly {

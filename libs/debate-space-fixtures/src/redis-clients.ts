@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { createCluster, RESP_TYPES } from 'redis';
-import type { SendCommand } from '../../debate-space/src/storage/redis/redis-script.js';
+import type { SendCommand } from 'durable-jobs/redis';
 import { redisClient } from './redis.js';
 import type { RunningRedisCluster } from './redis-cluster.js';
 

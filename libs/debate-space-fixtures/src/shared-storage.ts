@@ -1,11 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/queue-keys.js';
 import { StorageError } from '../../debate-space/src/errors.js';
-import type {
-  DebateSpaceStorage,
-  StorageRow,
-  StorageValues,
-} from '../../debate-space/src/storage/storage.js';
+import type { Storage, StorageRow, StorageValues } from 'durable-jobs';
 import { openMemory } from './outbox-engines.js';
 
 export type Outcome = 'made' | 'not made';
@@ -16,7 +12,7 @@ interface Call {
 }
 
 /** A storage in memory that several processes share, with a clock and failures of the test. */
-export class SharedStorage implements DebateSpaceStorage {
+export class SharedStorage implements Storage {
   readonly #room = openMemory();
   calls: Call[] = [];
   isAsynchronous = false;
@@ -27,7 +23,7 @@ export class SharedStorage implements DebateSpaceStorage {
   beforeCommit: (() => unknown) | undefined;
 
   readonly get = (keys: readonly string[]) => this.#call({ method: 'get' }, () => this.#room.get(keys));
-  readonly range: DebateSpaceStorage['range'] = (from, to, options) =>
+  readonly range: Storage['range'] = (from, to, options) =>
     this.#call({ method: 'range', limit: options.limit }, () => this.#room.range(from, to, options));
   readonly count = (family: string) => this.#call({ method: 'count' }, () => this.#room.count(family));
   readonly now = (): number => this.time;

@@ -1,6 +1,6 @@
 // A process that ends while its lmdb storage works: `exit` or `throw` under full load, or while it `open`s or `close`s.
 import { setTimeout as pause } from 'node:timers/promises';
-import { lmdbStorage } from '../../debate-space/src/storage/lmdb/lmdb-storage.js';
+import { lmdbStorage } from 'durable-jobs/lmdb';
 
 const [path, how, afterMs] = process.argv.slice(2);
 const context = { namespace: 'app', families: ['job', 'due', 'done'], contained: (work) => work() };

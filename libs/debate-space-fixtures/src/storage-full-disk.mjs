@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { lmdbStorage } from '../../debate-space/src/storage/lmdb/lmdb-storage.js';
+import { lmdbStorage } from 'durable-jobs/lmdb';
 
 const [path] = process.argv.slice(2);
 const limit = (bytes) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:`]);

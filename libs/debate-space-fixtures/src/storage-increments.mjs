@@ -1,5 +1,5 @@
 // A process that opens an lmdb storage and adds so many to a number, one at a time. It says what its clock shows.
-import { lmdbStorage } from '../../debate-space/src/storage/lmdb/lmdb-storage.js';
+import { lmdbStorage } from 'durable-jobs/lmdb';
 
 const [path, times] = process.argv.slice(2);
 const context = { namespace: 'app', families: ['a'], contained: (work) => work() };

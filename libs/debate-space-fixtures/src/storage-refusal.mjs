@@ -1,5 +1,5 @@
 // A process that opens an lmdb storage and prints why it cannot.
-import { lmdbStorage } from '../../debate-space/src/storage/lmdb/lmdb-storage.js';
+import { lmdbStorage } from 'durable-jobs/lmdb';
 
 const [path] = process.argv.slice(2);
 const context = { namespace: 'app', families: ['a', 'b'], contained: (work) => work() };

@@ -61,18 +61,18 @@ export {
   type OutboxStats,
   type ParkedLogout,
 } from './api/debate-space-outbox.js';
-export { memoryStorage } from './storage/memory-storage.js';
+export { memoryStorage } from 'durable-jobs';
 export type {
-  DebateSpaceStorage,
   HostTransaction,
   RangeOptions,
+  Storage as DebateSpaceStorage,
   StorageContext,
   StorageEngine,
   StorageRow,
   StorageValues,
   StorageView,
   StorageWarning,
-} from './storage/storage.js';
+} from 'durable-jobs';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/user-list.js';
 export type { HttpAdapter } from './service/http/transport.js';

@@ -1,1 +1,1 @@
-export { lmdbStorage, type LmdbStorageOptions } from './storage/lmdb/lmdb-storage.js';
+export { lmdbStorage, type LmdbStorageOptions } from 'durable-jobs/lmdb';

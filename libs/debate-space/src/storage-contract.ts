@@ -1,2 +1,5 @@
-export { storageContract } from './storage/storage-contract.js';
-export type { StorageContractCase, StorageContractSubject } from './storage/contract/contract-case.js';
+export {
+  storageContract,
+  type StorageContractCase,
+  type StorageContractSubject,
+} from 'durable-jobs/contract';

@@ -42,7 +42,7 @@ describe('doctor', () => {
     expect(await checked('storage')).toEqual({
       check: 'storage',
       ok: false,
-      detail: `${file} is missing or damaged, and the uids in the storage cannot be read without it`,
+      detail: `${file} is missing or damaged, and what was encrypted with it cannot be read`,
       hint: expect.stringMatching(
         /^restore it from a backup.* DEBATE_SPACE_STORAGE_KEY, .* there\. docs\/troubleshooting\.md .*"Storage"\.$/,
       ),

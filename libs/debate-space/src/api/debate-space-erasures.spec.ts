@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
-import { Clocks, erasureProcess } from 'debate-space-fixtures/erasure-process.js';
+import { Clocks } from 'debate-space-fixtures/clocks.js';
+import { erasureProcess } from 'debate-space-fixtures/erasure-process.js';
 import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
+import type { Storage } from 'durable-jobs';
 import { RateLimiter } from '../service/rate-limiter.js';
 import { DebateSpaceErasures } from './debate-space-erasures.js';
 import { InvalidArgumentError, StorageError } from '../errors.js';
-import type { DebateSpaceStorage } from '../storage/storage.js';
 
-let storage: DebateSpaceStorage;
+let storage: Storage;
 let erasures: DebateSpaceErasures;
 let events: string[];
 beforeEach(() => {

@@ -1,9 +1,8 @@
+import type { FormatRow, JobRunner } from 'durable-jobs';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import type { JobRunner } from '../jobs/job-runner.js';
 import { CALL_TIMEOUT_MS } from '../logout/queue/pending-writes.js';
 import type { ServicePause } from '../service/http/service-pause.js';
-import type { FormatRow } from '../storage/format-row.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: somebody should look; a service that is away is no more than that. `down`: this app does not do its part. */

@@ -1,11 +1,10 @@
+import type { CircuitBreaker, StorageEngine, StorageWarning } from 'durable-jobs';
 import { invalidArgument } from '../errors.js';
-import type { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { inTime } from '../logout/queue/pending-writes.js';
 import type { FinishedEntry, LogoutCounts, WaitingJob } from '../logout/logout.js';
 import type { EndReason } from '../events.js';
-import type { StorageEngine, StorageWarning } from '../storage/storage.js';
 import { assertUid } from '../uid.js';
 
 /** How the logouts of this application stand. No personal data. */

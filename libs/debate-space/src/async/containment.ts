@@ -2,6 +2,12 @@ import { isPromise } from './maybe-promise.js';
 import { StorageError } from '../errors.js';
 import type { Emit } from '../events.js';
 
+/** Reports what libraries below have contained, as this plugin reports its own: as the event `fault`. */
+export function faultEvents(emit: Emit): (where: string, error: unknown) => void {
+  const containment = new Containment(emit);
+  return containment.report.bind(containment);
+}
+
 /**
  * The one way in which code of the plugin runs inside the host's process: listeners, setters, wrapped methods, hooks,
  * timers. What fails there becomes the event `fault` and never reaches the host.

@@ -1,5 +1,5 @@
+import type { HostTransaction } from 'durable-jobs';
 import type { ErasureMode, ErasureOutcome } from '../events.js';
-import type { HostTransaction } from '../storage/storage.js';
 
 /** One user to be erased. */
 export interface ErasureRequest {

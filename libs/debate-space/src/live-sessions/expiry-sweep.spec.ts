@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Containment } from '../async/containment.js';
 import type { SessionEnd, SessionRecord } from 'nestjs-session-end';
+import { memoryStorage, type Storage } from 'durable-jobs';
 import { Secret } from '../secrets/secret.js';
-import { memoryStorage } from '../storage/memory-storage.js';
-import type { DebateSpaceStorage } from '../storage/storage.js';
 import { keyedHash } from '../secrets/keyed-hash.js';
 import { sweepExpired } from './expiry-sweep.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
@@ -15,7 +14,7 @@ const session = { sid: 'sid', uid: 'alice' };
 const hashUnder = (key: Secret): string => keyedHash(key, 'session', session.sid);
 
 describe('a session that expires after the storage key was rotated', () => {
-  let storage: DebateSpaceStorage;
+  let storage: Storage;
   let underA: SessionRegistry;
   let underB: SessionRegistry;
   let rotated: SessionRegistry;

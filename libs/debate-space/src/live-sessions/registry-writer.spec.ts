@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Containment } from '../async/containment.js';
 import type { FoundSession, SessionEnd, SessionRecord } from 'nestjs-session-end';
+import { memoryStorage } from 'durable-jobs';
 import { Secret } from '../secrets/secret.js';
-import { memoryStorage } from '../storage/memory-storage.js';
 import { RegistryWriter } from './registry-writer.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 

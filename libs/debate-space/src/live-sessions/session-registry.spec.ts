@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 import { inspect } from 'node:util';
+import { memoryStorage, type Storage, type StorageEngine } from 'durable-jobs';
 import { keyedHash } from '../secrets/keyed-hash.js';
 import { Secret } from '../secrets/secret.js';
-import { memoryStorage } from '../storage/memory-storage.js';
-import type { DebateSpaceStorage, StorageEngine } from '../storage/storage.js';
 import { FORGOTTEN_AFTER_MS, REPORTED_MS, SessionRegistry, type UserSession } from './session-registry.js';
 
 /** Two instances of one application. */
@@ -12,9 +11,9 @@ interface Instances {
   readonly registry: SessionRegistry;
   readonly other: SessionRegistry;
   /** What all of them have stored. */
-  readonly storage: DebateSpaceStorage;
+  readonly storage: Storage;
   /** The same, as the other instance has opened it. */
-  readonly otherStorage: DebateSpaceStorage;
+  readonly otherStorage: Storage;
   /** Has the clock of the storage move on. */
   readonly pass: (ms: number) => void;
 }
@@ -31,16 +30,16 @@ const ended = async (instance: SessionRegistry, session: UserSession, leaseMs = 
   const { isFirst, others } = await instance.end(session, { leaseMs, lastOnly: true });
   return { isFirst, others };
 };
-const liveRowsOf = async (storage: DebateSpaceStorage) =>
+const liveRowsOf = async (storage: Storage) =>
   (await rowsOf(storage)).filter(([key]) => /^session:[su]:/.test(key));
-const rowsOf = (storage: DebateSpaceStorage) => storage.range('session:', 'session;', { limit: 10_000 });
+const rowsOf = (storage: Storage) => storage.range('session:', 'session;', { limit: 10_000 });
 
 /** It holds on every storage. `open` gives two instances that see the same, empty storage. */
 function contract(open: () => Promise<Instances>): void {
   let registry: SessionRegistry;
   let other: SessionRegistry;
-  let storage: DebateSpaceStorage;
-  let otherStorage: DebateSpaceStorage;
+  let storage: Storage;
+  let otherStorage: Storage;
   let pass: (ms: number) => void;
   beforeEach(async () => {
     ({ registry, other, storage, otherStorage, pass } = await open());
@@ -500,7 +499,7 @@ function contract(open: () => Promise<Instances>): void {
 
 for (const kind of storageKinds) {
   kind.describe(`the session registry in ${kind.name}`, () => {
-    const opened: DebateSpaceStorage[] = [];
+    const opened: Storage[] = [];
     let places: StoragePlaces;
     let movedOn: number;
     beforeAll(async () => {
@@ -511,7 +510,7 @@ for (const kind of storageKinds) {
     });
     afterAll(() => places.stop());
 
-    async function open(engine: StorageEngine, namespace = 'app'): Promise<DebateSpaceStorage> {
+    async function open(engine: StorageEngine, namespace = 'app'): Promise<Storage> {
       const storage = await engine.open({
         namespace,
         families: ['session'],
@@ -556,7 +555,7 @@ for (const kind of storageKinds) {
 
 describe('the session registry', () => {
   const calls: { readonly method: string; readonly size: number }[] = [];
-  let storage: DebateSpaceStorage;
+  let storage: Storage;
   let now: number;
   beforeEach(async () => {
     storage = await memoryStorage().open({

@@ -1,11 +1,9 @@
+import { isReadable, type ReadRecord, type RecordType, type Storage, type Transaction } from 'durable-jobs';
 import { keyedHash } from '../secrets/keyed-hash.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import { Sealer } from '../secrets/sealer.js';
 import type { Secret } from '../secrets/secret.js';
-import { isReadable, type ReadRecord, type RecordType } from '../storage/record-type.js';
-import type { DebateSpaceStorage } from '../storage/storage.js';
-import { transact } from '../storage/transact.js';
-import type { Transaction } from '../storage/transaction.js';
+import { transact } from '../storage-errors.js';
 
 /** An expired session that nobody has claimed for this long is forgotten, unreported. */
 export const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
@@ -149,7 +147,7 @@ const SESSION: RecordType<StoredSession> = {
  * agree, and a clock that jumps expires and forgets nothing.
  */
 export class SessionRegistry {
-  readonly #storage: DebateSpaceStorage;
+  readonly #storage: Storage;
   readonly #keys: readonly Secret[];
   readonly #sealer: Sealer;
   /** A logout that follows a login in this process counts the session of that login. */
@@ -157,7 +155,7 @@ export class SessionRegistry {
   #forgetAt = 0;
 
   /** @param keys the first one seals and hashes, all of them open and find */
-  constructor(storage: DebateSpaceStorage, keys: readonly Secret[]) {
+  constructor(storage: Storage, keys: readonly Secret[]) {
     this.#storage = storage;
     this.#keys = keys;
     this.#sealer = new Sealer(keys, 'session ids');

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { LoggerService } from '@nestjs/common';
 import { Subject } from 'rxjs';
+import type { FormatRow, Storage } from 'durable-jobs';
 import { Containment } from '../async/containment.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
@@ -9,8 +10,6 @@ import { optionProblem } from '../options/option-problem.js';
 import { SecretKeyError } from '../secrets/secret-key-provider.js';
 import type { SecretSource, Secret } from '../secrets/secret.js';
 import { uidCipher, type UidCipher } from '../secrets/uid-cipher.js';
-import type { FormatRow } from '../storage/format-row.js';
-import type { DebateSpaceStorage } from '../storage/storage.js';
 import { namespaceOf, openStorage } from './open-storage.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
@@ -27,7 +26,7 @@ export class Application {
     readonly emit: Emit,
     /** The value of `secretKey` at boot: a function may return another one later. */
     readonly bootSecretKey: Secret,
-    readonly storage: DebateSpaceStorage,
+    readonly storage: Storage,
     /** Of the uids in the storage: the first one encrypts and hashes, all of them decrypt and find. */
     readonly storageKeys: readonly Secret[],
     readonly format: FormatRow,

@@ -1,7 +1,7 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import type { JobRunner } from 'durable-jobs';
 import { Containment } from '../async/containment.js';
-import type { JobRunner } from '../jobs/job-runner.js';
 import type { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
 import type { Transport } from '../service/http/transport.js';
 import type { Application } from './application.js';
@@ -57,7 +57,10 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
     this.#containment.run('start', () => {
       if (this.application.options.worker) this.runner.start();
       this.sessions.start();
-      this.application.format.start(this.application.emit);
+      const { emit, format, storage } = this.application;
+      format.start((problem) => {
+        emit({ type: 'storage-emptied', place: storage.place, problem });
+      });
     });
   }
 

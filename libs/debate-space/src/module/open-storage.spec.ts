@@ -1,18 +1,17 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
 import { openMemory, storageContext } from 'debate-space-fixtures/outbox-engines.js';
 import { storageKinds } from 'debate-space-fixtures/storage-engines.js';
+import { memoryStorage, type Storage, type StorageContext, type StorageEngine } from 'durable-jobs';
+import { lmdbStorage } from 'durable-jobs/lmdb';
 import { uidCipher } from '../secrets/uid-cipher.js';
 import { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { openStorage, type OpenStorage } from './open-storage.js';
 
 import { resolveOptions } from './resolve-options.js';
-import { lmdbStorage } from '../storage/lmdb/lmdb-storage.js';
-import { memoryStorage } from '../storage/memory-storage.js';
-import type { DebateSpaceStorage, StorageContext, StorageEngine } from '../storage/storage.js';
 
 const LONG = 60_000;
 const required = {
@@ -49,7 +48,7 @@ class KeylessStorage implements StorageEngine {
   readonly opened: StorageContext[] = [];
   closed = 0;
 
-  open(context: StorageContext): DebateSpaceStorage {
+  open(context: StorageContext): Storage {
     this.opened.push(context);
     return Object.assign(openMemory(), { close: () => void (this.closed += 1) });
   }
@@ -202,27 +201,22 @@ describe('the namespace of an application', () => {
   });
 });
 
-describe('the outbox of an earlier version', () => {
-  // As that version named its places: after the API key, later after the storage key.
-  it.each([
-    ['the API key', 'PeEW2dXeAtXpsWDFgjsz30'],
-    ['the storage key', 'RV-JXhtliNAv43weUCCSrl'],
-  ])('is looked for under the name made of %s', async (_, name) => {
-    const storage = new KeylessStorage();
-    await open(storage, { storageKey });
-    expect(storage.opened[0]?.formerNamespaces).toContain(name);
+describe('a storage that cannot be opened', () => {
+  const own = { code: 'ERR_DEBATE_SPACE_STORAGE', hint: expect.any(String) };
+
+  it('rejects with the error of this package', async () => {
+    const path = join(await folder(), 'a file');
+    await writeFile(path, '');
+    await expect(open(lmdbStorage({ path }))).rejects.toMatchObject(own);
   });
 
-  it('in LMDB is refused with one line, before a new folder is made', async () => {
-    const path = await folder();
-    const former = join(path, 'PeEW2dXeAtXpsWDFgjsz30');
-    await mkdir(former);
-    await writeFile(join(former, 'data.mdb'), '');
-    await expect(open(lmdbStorage({ path }))).rejects.toMatchObject({
-      name: 'StorageError',
-      message: expect.stringMatching(/^.*has the outbox of an earlier version.*hint:.*$/),
+  it('rejects so because of what a newer version has written', async () => {
+    const newer = Object.assign(openMemory(), { range: () => [['format:', '{"v":2,"id":"x"}']] });
+    const engine = { ...memoryStorage(), open: () => newer as Storage };
+    await expect(open(engine)).rejects.toMatchObject({
+      ...own,
+      problem: expect.stringContaining('was written by a newer version'),
     });
-    expect(await readdir(path)).toEqual(['PeEW2dXeAtXpsWDFgjsz30']);
   });
 });
 

@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { FORMAT_FAMILY, FormatRow, type Storage } from 'durable-jobs';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { ERASURE_FAMILIES } from '../erasure/queue/erasure-records.js';
-import { keyedHash } from '../secrets/keyed-hash.js';
 import { optionProblem } from '../options/option-problem.js';
 import { QUEUE_FAMILIES } from '../logout/queue/queue-keys.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
-import { FORMAT_FAMILY, FormatRow } from '../storage/format-row.js';
-import type { DebateSpaceStorage } from '../storage/storage.js';
+import { ownError } from '../storage-errors.js';
+import { openOwn } from './own-storage.js';
 
 const FAMILIES = [...QUEUE_FAMILIES, ...ERASURE_FAMILIES, 'rate', 'session', FORMAT_FAMILY];
 const UNDELIVERED = optionProblem(
@@ -18,7 +18,7 @@ const UNDELIVERED = optionProblem(
 const KEYLESS = optionProblem('storageKey', 'is missing: this storage keeps uids, encrypted under it');
 
 export interface OpenStorage {
-  readonly storage: DebateSpaceStorage;
+  readonly storage: Storage;
   /** Of the uids in it. The first one encrypts and hashes, all of them decrypt and find. */
   readonly keys: readonly Secret[];
   readonly format: FormatRow;
@@ -30,15 +30,12 @@ export interface OpenStorage {
  * @throws {@link DebateSpaceOptionsError} when the options do not go with the storage
  */
 export async function openStorage(
-  { storage: engine, apiKey, storageKey, applicationName, worker }: ResolvedOptions,
+  { storage: engine, storageKey, applicationName, worker }: ResolvedOptions,
   contained: (work: () => void) => void,
 ): Promise<OpenStorage> {
   if (!engine.durable && !worker) throw new DebateSpaceOptionsError([UNDELIVERED]);
   const namespace = namespaceOf(applicationName);
-  const formerNamespaces = [apiKey, ...storageKey].map((key) =>
-    keyedHash(key, 'application', applicationName),
-  );
-  const storage = await engine.open({ namespace, formerNamespaces, families: FAMILIES, contained });
+  const storage = await openOwn(engine, { namespace, families: FAMILIES, contained });
   try {
     // The storage's own key is the last one: an application that brings a key still reads what is there.
     const own = storage.key ?? (engine.durable || storageKey.length > 0 ? undefined : randomUUID());
@@ -49,7 +46,7 @@ export async function openStorage(
     return { storage, keys: [...keys].map((key) => new Secret(key)), format };
   } catch (error) {
     await storage.close();
-    throw error;
+    throw ownError(error);
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type SessionUid,
 } from 'nestjs-session-end';
 import * as v from 'valibot';
+import { memoryStorage, type StorageEngine } from 'durable-jobs';
 import type { LogoutClaims } from '../logout/logout-options.js';
 import type { BeforeErase } from '../erasure/erasure.js';
 import {
@@ -22,8 +23,6 @@ import {
   whole,
   yesOrNo,
 } from '../options/option-schemas.js';
-import { memoryStorage } from '../storage/memory-storage.js';
-import type { StorageEngine } from '../storage/storage.js';
 import { hasDotSegment } from '../uid.js';
 
 /** The environment variable that stands in for `authUrl`. */

@@ -1,22 +1,22 @@
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { SessionEndWatcher } from 'nestjs-session-end';
+import { CircuitBreaker, JobRunner } from 'durable-jobs';
 import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
 import { DebateSpaceEvents } from '../api/debate-space-events.js';
 import { DebateSpaceHealth } from '../api/debate-space-health.js';
 import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { DebateSpaceService } from '../api/debate-space.service.js';
+import { faultEvents } from '../async/containment.js';
 import { ErasureAttempt } from '../erasure/execution/erasure-attempt.js';
 import { ErasureCalls } from '../erasure/execution/erasure-calls.js';
 import { ErasureExecution } from '../erasure/execution/erasure-execution.js';
 import { ErasureMaintenance } from '../erasure/queue/erasure-maintenance.js';
 import { ErasureQueue } from '../erasure/queue/erasure-queue.js';
 import { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import { CircuitBreaker } from '../jobs/circuit-breaker.js';
-import { JobRunner } from '../jobs/job-runner.js';
 import { SessionRegistry } from '../live-sessions/session-registry.js';
 import { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { FallbackQueue } from '../logout/queue/fallback-queue.js';
-import { LogoutDelivery } from '../logout/delivery/logout-delivery.js';
+import { LogoutDelivery, serviceEvents } from '../logout/delivery/logout-delivery.js';
 import { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { LogoutSender } from '../logout/delivery/logout-sender.js';
 import { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
@@ -99,7 +99,7 @@ const logouts = [
       const { concurrency, giveUpAfterMs } = options.logout;
       return new LogoutDelivery(
         queue,
-        new CircuitBreaker(concurrency, emit),
+        new CircuitBreaker(concurrency, serviceEvents(emit)),
         sender,
         giveUpAfterMs,
         emit,
@@ -183,7 +183,7 @@ export const providers = [
   ...sessions,
   ...api,
   provide(JobRunner, [LogoutDelivery, ErasureExecution], ({ emit }, logouts, erasures) => {
-    const runner = new JobRunner(emit);
+    const runner = new JobRunner(faultEvents(emit));
     runner.add(logouts); // first
     runner.add(erasures);
     return runner;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
+import { memoryStorage } from 'durable-jobs';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { isObject } from '../api/execution-context.js';
-import { memoryStorage } from '../storage/memory-storage.js';
 import { resolveOptions } from './resolve-options.js';
 
 const required = {

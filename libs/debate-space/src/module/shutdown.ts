@@ -1,8 +1,8 @@
+import type { JobRunner } from 'durable-jobs';
 import type { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import type { JobRunner } from '../jobs/job-runner.js';
 import type { SessionRegistry } from '../live-sessions/session-registry.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';

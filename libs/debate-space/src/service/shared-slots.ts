@@ -1,4 +1,4 @@
-import type { DebateSpaceStorage } from '../storage/storage.js';
+import type { Storage } from 'durable-jobs';
 
 const [FROM, TO] = ['rate:', 'rate:~'];
 const numberOf = (key = numbered(0)): number => Number(key.slice(FROM.length));
@@ -9,11 +9,7 @@ const numbered = (n: number): string => `${FROM}${String(Math.max(0, n)).padStar
  * `requests` before it has left the window. A row per request, numbered without gaps: only one process can add the next.
  * @returns 0, or the milliseconds after which to ask again
  */
-export async function tryAcquireSlot(
-  storage: DebateSpaceStorage,
-  requests: number,
-  perMs: number,
-): Promise<number> {
+export async function tryAcquireSlot(storage: Storage, requests: number, perMs: number): Promise<number> {
   for (;;) {
     const now = storage.now();
     const [last, first] = await Promise.all([
@@ -36,7 +32,7 @@ export async function tryAcquireSlot(
 
 /** Takes no slot. @returns milliseconds until the request after `ahead` others could have one, if nobody else asks */
 export async function slotWaitMs(
-  storage: DebateSpaceStorage,
+  storage: Storage,
   ahead: number,
   requests: number,
   perMs: number,

@@ -1,9 +1,10 @@
+import { fullJitter } from 'durable-jobs';
 import type { Emit } from '../../events.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
 import { causeOf, decide, isUnexpected } from '../../logout/delivery/delivery-policy.js';
 import type { LogoutSender } from '../../logout/delivery/logout-sender.js';
-import { fullJitter, MAX_RETRY_AFTER_MS } from '../../service/http/backoff.js';
+import { MAX_RETRY_AFTER_MS } from '../../service/http/retry-after.js';
 import type { NoSlot, Slot } from '../../service/rate-limiter.js';
 import { timeoutOrThrow } from '../../async/with-timeout.js';
 import type { ErasureCalls } from './erasure-calls.js';

@@ -1,7 +1,6 @@
+import { CircuitBreaker, type JobKind } from 'durable-jobs';
 import { Containment } from '../../async/containment.js';
 import type { Emit } from '../../events.js';
-import { CircuitBreaker } from '../../jobs/circuit-breaker.js';
-import type { JobKind } from '../../jobs/job-kind.js';
 import type { FallbackQueue } from '../../logout/queue/fallback-queue.js';
 import type { ServicePause } from '../../service/http/service-pause.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
@@ -32,12 +31,11 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     private readonly logouts: FallbackQueue,
   ) {
     this.#containment = new Containment(emit);
-    const report: Emit = (event) => {
-      if (event.type === 'service-down') emit({ type: 'erasure-service-down', cause: event.cause });
-      if (event.type === 'service-up') emit({ type: 'erasure-service-up' });
+    const onChange = (state: 'open' | 'closed', cause: string): void => {
+      emit(state === 'open' ? { type: 'erasure-service-down', cause } : { type: 'erasure-service-up' });
     };
     // An attempt logs the user out first: one failure is enough to stop the others.
-    this.breaker = new CircuitBreaker(options.concurrency, report, 1);
+    this.breaker = new CircuitBreaker(options.concurrency, onChange, 1);
   }
 
   pauseMs(): number {

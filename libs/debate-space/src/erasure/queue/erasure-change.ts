@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { isReadable, type ReadRecord, type Transaction, UnreadableRecord } from 'durable-jobs';
 import type { DebateSpaceEvent, ErasureMode } from '../../events.js';
 import { ErasureError } from '../../errors.js';
-import { isReadable, type ReadRecord, UnreadableRecord } from '../../storage/record-type.js';
-import type { Transaction } from '../../storage/transaction.js';
 import * as records from './erasure-records.js';
 import { BATCH, ENTRY, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
 import type { BatchRequest } from './erasure-requests.js';

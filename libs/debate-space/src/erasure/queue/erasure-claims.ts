@@ -1,5 +1,4 @@
-import { LEASE_MS } from '../../jobs/job-queue.js';
-import { isReadable, UnreadableRecord } from '../../storage/record-type.js';
+import { isReadable, LEASE_MS, UnreadableRecord } from 'durable-jobs';
 import { isRunning, MAX_WAIT_MS, randomId, type ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import type { StoredBatch, StoredEntry } from './erasure-records.js';

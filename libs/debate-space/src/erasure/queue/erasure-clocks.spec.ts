@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
+import { type Clocks } from 'debate-space-fixtures/clocks.js';
 import {
   DAY_MS,
   erasureProcess,
@@ -7,11 +8,9 @@ import {
   RETENTION_MS,
   YEAR_MS,
   twoErasureProcesses,
-  type Clocks,
   type ErasureProcess,
 } from 'debate-space-fixtures/erasure-process.js';
-import { LEASE_MS } from '../../jobs/job-queue.js';
-import type { DebateSpaceStorage } from '../../storage/storage.js';
+import { LEASE_MS, type Storage } from 'durable-jobs';
 import type { ErasureClaim } from './erasure-claims.js';
 
 const failure = { cause: '503', unknown: true, sent: true, rejections: 0 };
@@ -21,7 +20,7 @@ const MINUTE_MS = 60_000;
 
 describe('erasures under clocks that jump by years', () => {
   let clocks: Clocks;
-  let shared: DebateSpaceStorage;
+  let shared: Storage;
   let one: ErasureProcess;
   let other: ErasureProcess;
   beforeEach(() => {

@@ -1,5 +1,4 @@
-import { rangePages } from '../../storage/range-pages.js';
-import { isReadable, UnreadableRecord } from '../../storage/record-type.js';
+import { isReadable, rangePages, UnreadableRecord } from 'durable-jobs';
 import type { ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import { ENTRY, type StoredBatch } from './erasure-records.js';

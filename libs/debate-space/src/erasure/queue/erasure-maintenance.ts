@@ -1,7 +1,5 @@
+import { rangePages, Transaction, UnreadableRecord } from 'durable-jobs';
 import type { Emit } from '../../events.js';
-import { rangePages } from '../../storage/range-pages.js';
-import { UnreadableRecord } from '../../storage/record-type.js';
-import { Transaction } from '../../storage/transaction.js';
 import {
   explainUnreadable,
   finishedEvent,

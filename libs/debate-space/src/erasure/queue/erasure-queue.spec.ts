@@ -1,17 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Readable } from 'node:stream';
+import { type Clocks } from 'debate-space-fixtures/clocks.js';
 import {
   DAY_MS,
   erasureProcess,
   erasureRows,
   RETENTION_MS,
   twoErasureProcesses,
-  type Clocks,
   type ErasureProcess,
 } from 'debate-space-fixtures/erasure-process.js';
 import { seeded } from 'debate-space-fixtures/seeded.js';
-import { LEASE_MS } from '../../jobs/job-queue.js';
-import type { DebateSpaceStorage } from '../../storage/storage.js';
+import { LEASE_MS, type Storage } from 'durable-jobs';
 import type { ErasureClaim } from './erasure-claims.js';
 import type { Setback } from './erasure-queue.js';
 
@@ -22,7 +21,7 @@ const vetoed = { outcome: 'vetoed', reason: 'a hold', loggedOut: false } as cons
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 
 let clocks: Clocks;
-let shared: DebateSpaceStorage;
+let shared: Storage;
 let one: ErasureProcess;
 let other: ErasureProcess;
 beforeEach(() => {

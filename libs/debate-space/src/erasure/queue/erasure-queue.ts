@@ -1,4 +1,4 @@
-import { LEASE_MS, type JobQueue } from '../../jobs/job-queue.js';
+import { type JobQueue, LEASE_MS } from 'durable-jobs';
 import type { ErasureChange, ErasureEnd } from './erasure-change.js';
 import { claimErasures, isToBeDeleted, type ErasureClaim } from './erasure-claims.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';

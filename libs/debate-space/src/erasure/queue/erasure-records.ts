@@ -1,6 +1,5 @@
 import * as v from 'valibot';
-import type { RecordType } from '../../storage/record-type.js';
-import type { StorageRow } from '../../storage/storage.js';
+import type { RecordType, StorageRow } from 'durable-jobs';
 import type { ErasureMode } from '../../events.js';
 
 const RECORDS = ['erasurebatch', 'erasureentry', 'erasurereceipt'] as const;

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { isReadable, UnreadableRecord } from 'durable-jobs';
 import { ErasureError, invalidArgument } from '../../errors.js';
-import { isReadable, UnreadableRecord } from '../../storage/record-type.js';
 import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
 import * as records from './erasure-records.js';
 import type { StoredBatch, StoredEntry } from './erasure-records.js';

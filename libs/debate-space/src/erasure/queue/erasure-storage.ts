@@ -1,11 +1,17 @@
+import {
+  type HostTransaction,
+  isReadable,
+  rangePages,
+  readRecord,
+  type ReadRecord,
+  SteadyClock,
+  type Storage,
+  type StorageView,
+  Transaction,
+  UnreadableRecord,
+} from 'durable-jobs';
 import { invalidArgument } from '../../errors.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
-import { rangePages } from '../../storage/range-pages.js';
-import { isReadable, readRecord, type ReadRecord, UnreadableRecord } from '../../storage/record-type.js';
-import type { DebateSpaceStorage, HostTransaction, StorageView } from '../../storage/storage.js';
-import { SteadyClock } from '../../storage/steady-clock.js';
-import { transact } from '../../storage/transact.js';
-import { Transaction } from '../../storage/transaction.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
 import { ErasureChange, explainUnreadable, isRunning, waitingOf } from './erasure-change.js';
 import * as records from './erasure-records.js';
@@ -17,6 +23,7 @@ import type {
   RetryingErasure,
   UnreadableErasure,
 } from '../erasure.js';
+import { transact } from '../../storage-errors.js';
 
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
 const NO_TRANSACTIONS =
@@ -43,7 +50,7 @@ export class ErasureStorage {
    * @param view the same records in a transaction of the host's
    */
   constructor(
-    private readonly storage: DebateSpaceStorage,
+    private readonly storage: Storage,
     readonly uids: UidCipher,
     readonly overdueAfterMs: number,
     readonly view: StorageView = storage,

@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Clocks, erasureProcess, type ErasureProcess } from 'debate-space-fixtures/erasure-process.js';
+import { Clocks } from 'debate-space-fixtures/clocks.js';
+import { erasureProcess, type ErasureProcess } from 'debate-space-fixtures/erasure-process.js';
 import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
+import type { Storage } from 'durable-jobs';
 import { StorageError } from '../../errors.js';
-import type { DebateSpaceStorage } from '../../storage/storage.js';
 import { GatheredChanges } from './gathered-changes.js';
 
 const erased = { outcome: 'erased', status: 200, loggedOut: true } as const;
 const request = { reference: 'r', mode: 'delete' } as const;
 
-let storage: DebateSpaceStorage;
+let storage: Storage;
 let app: ErasureProcess;
 beforeEach(() => {
   storage = openMemory();

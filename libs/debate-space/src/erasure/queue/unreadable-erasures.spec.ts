@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Clocks } from 'debate-space-fixtures/clocks.js';
 import {
-  Clocks,
   DAY_MS,
   erasureProcess,
   erasureRows,
@@ -8,7 +8,7 @@ import {
   type ErasureProcess,
 } from 'debate-space-fixtures/erasure-process.js';
 import { openMemory } from 'debate-space-fixtures/outbox-engines.js';
-import type { DebateSpaceStorage } from '../../storage/storage.js';
+import type { Storage } from 'durable-jobs';
 import type { ErasureClaim } from './erasure-claims.js';
 
 const failure = { cause: 'unreadable', unknown: false, sent: false, rejections: 0 };
@@ -40,7 +40,7 @@ it('a damaged index row stops nothing', async () => {
 
 describe.each(damages)('a record that is $name', ({ damage }) => {
   let clocks: Clocks;
-  let shared: DebateSpaceStorage;
+  let shared: Storage;
   let process: ErasureProcess;
   beforeEach(() => {
     clocks = new Clocks();

@@ -1,12 +1,18 @@
+import type { CircuitBreaker, JobKind } from 'durable-jobs';
 import { Containment } from '../../async/containment.js';
 import type { Emit } from '../../events.js';
-import type { CircuitBreaker } from '../../jobs/circuit-breaker.js';
-import type { JobKind } from '../../jobs/job-kind.js';
 import type { ServicePause } from '../../service/http/service-pause.js';
 import { causeOf, decide, seemsDown } from './delivery-policy.js';
 import type { FallbackQueue } from '../queue/fallback-queue.js';
 import type { LogoutSender } from './logout-sender.js';
 import type { LogoutJob } from '../logout.js';
+
+/** What the breaker of the logouts says of the service, for {@link LogoutDelivery}. */
+export function serviceEvents(emit: Emit) {
+  return (state: 'open' | 'closed', cause: string): void => {
+    emit(state === 'open' ? { type: 'service-down', cause } : { type: 'service-up' });
+  };
+}
 
 /** Logouts as jobs: sends one, and records what the policy makes of the answer. */
 export class LogoutDelivery implements JobKind<LogoutJob> {

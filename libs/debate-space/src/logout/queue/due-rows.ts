@@ -1,6 +1,6 @@
-import type { DebateSpaceStorage, StorageRow } from '../../storage/storage.js';
-import { transact } from '../../storage/transact.js';
+import type { Storage, StorageRow } from 'durable-jobs';
 import { dueAtOf, dueKey, dueKeysUntil, endOf, idOf, PAUSE_KEY } from './queue-keys.js';
+import { transact } from '../../storage-errors.js';
 
 /** Nothing waits longer: a row that is farther ahead was written when the clock was ahead. */
 const MAX_WAIT_MS = 86_400_000;
@@ -12,7 +12,7 @@ const PULLED_BACK = 32;
 export class DueRows {
   #lastMicros = 0;
 
-  constructor(private readonly storage: DebateSpaceStorage) {}
+  constructor(private readonly storage: Storage) {}
 
   /** Now, in microseconds, and later than the last time: what comes within a millisecond keeps its order. */
   micros(): number {

@@ -1,8 +1,8 @@
+import type { ChangeListener, JobQueue } from 'durable-jobs';
 import { chain, isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import { Containment } from '../../async/containment.js';
 import { StorageError } from '../../errors.js';
 import type { Emit } from '../../events.js';
-import type { ChangeListener, JobQueue } from '../../jobs/job-queue.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import type { LogoutQueue } from './logout-queue.js';
 import type { DeliveryProgress, LogoutEntry, LogoutJob, WaitingJob } from '../logout.js';

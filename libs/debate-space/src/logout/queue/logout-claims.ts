@@ -1,4 +1,4 @@
-import type { StorageRow } from '../../storage/storage.js';
+import type { StorageRow } from 'durable-jobs';
 import type { LogoutRecords, OwnLogout } from './logout-records.js';
 import type { LogoutJob } from '../logout.js';
 import { dueAtOf, idOf, recordKey } from './queue-keys.js';

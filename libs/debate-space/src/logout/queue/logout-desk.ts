@@ -1,4 +1,4 @@
-import type { ChangeListener } from '../../jobs/job-queue.js';
+import type { ChangeListener } from 'durable-jobs';
 import { STATES, type LogoutRecords, type OwnLogout } from './logout-records.js';
 import type { FinishedEntry, LogoutCounts, ParkedJob, UserHistory, WaitingJob } from '../logout.js';
 import { dueAtOf, endedAtOf, endOf, idOf, queueId, userKeysUntil, userPrefix } from './queue-keys.js';

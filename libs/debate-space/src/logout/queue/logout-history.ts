@@ -1,6 +1,4 @@
-import { isReadable, readRecord, recordText } from '../../storage/record-type.js';
-import { SteadyClock } from '../../storage/steady-clock.js';
-import type { DebateSpaceStorage, StorageRow } from '../../storage/storage.js';
+import { isReadable, readRecord, recordText, SteadyClock, type Storage, type StorageRow } from 'durable-jobs';
 import type { FinishedEntry, LogoutContext, Outcome } from '../logout.js';
 import { daysBetween, doneAtOf, doneDay, doneKey, donePrefix, endOf, idOf, queueId } from './queue-keys.js';
 import { FINISHED, type StoredLogout } from './stored-logout.js';
@@ -16,7 +14,7 @@ export class LogoutHistory {
 
   /** @param maxRows how many are kept at most, for a storage in the memory of the process */
   constructor(
-    private readonly storage: DebateSpaceStorage,
+    private readonly storage: Storage,
     { keepFinishedMs }: LogoutContext,
     private readonly maxRows = Infinity,
   ) {

@@ -5,12 +5,12 @@ import { uidCipher } from '../../secrets/uid-cipher.js';
 import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import { SharedStorage, type Outcome } from 'debate-space-fixtures/shared-storage.js';
+import type { Storage, StorageEngine } from 'durable-jobs';
 import { StorageError } from '../../errors.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { EventLog } from '../../module/event-log.js';
 import type { LogoutContext, LogoutEntry } from '../logout.js';
 
-import type { DebateSpaceStorage, StorageEngine } from '../../storage/storage.js';
 import { LogoutHistory } from './logout-history.js';
 import { LogoutQueue } from './logout-queue.js';
 
@@ -29,7 +29,7 @@ const numbered = (count: number): string[] =>
 const ids = (jobs: readonly { readonly entry: LogoutEntry }[]): string[] => jobs.map((job) => job.entry.id);
 
 /** @param durable as a storage that processes share */
-function engineOf(storage: DebateSpaceStorage, durable = true): StorageEngine {
+function engineOf(storage: Storage, durable = true): StorageEngine {
   return { name: 'shared', guarantee: 'none', durable, open: () => storage };
 }
 

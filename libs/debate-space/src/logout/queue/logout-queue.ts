@@ -1,9 +1,13 @@
+import {
+  type JobQueue,
+  LEASE_MS,
+  MemoryStorage,
+  recordText,
+  type Rows,
+  type Storage,
+  type StorageEngine,
+} from 'durable-jobs';
 import { chain, type MaybePromise } from '../../async/maybe-promise.js';
-import { LEASE_MS, type JobQueue } from '../../jobs/job-queue.js';
-import { MemoryStorage } from '../../storage/memory-storage.js';
-import type { Rows } from '../../storage/commit-batches.js';
-import { recordText } from '../../storage/record-type.js';
-import type { DebateSpaceStorage, StorageEngine } from '../../storage/storage.js';
 import { plainUidCipher } from '../../secrets/uid-cipher.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
 import { LogoutClaims } from './logout-claims.js';
@@ -28,11 +32,7 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
   /** Keeps the order of the calls about one logout. */
   readonly #mutex = new KeyedMutex();
 
-  constructor(
-    storage: DebateSpaceStorage,
-    { durable }: Pick<StorageEngine, 'durable'>,
-    given: LogoutContext,
-  ) {
+  constructor(storage: Storage, { durable }: Pick<StorageEngine, 'durable'>, given: LogoutContext) {
     // A uid that stays in the memory of its process needs no encryption.
     const context = durable ? given : { ...given, uids: plainUidCipher(given.uids) };
     super(new LogoutRecords(storage, context, durable ? Infinity : MAX_HISTORY_IN_MEMORY));

@@ -1,8 +1,5 @@
+import { CommitBatches, rangePages, recordText, type Rows, type Storage } from 'durable-jobs';
 import type { MaybePromise } from '../../async/maybe-promise.js';
-import { CommitBatches, type Rows } from '../../storage/commit-batches.js';
-import { rangePages } from '../../storage/range-pages.js';
-import { recordText } from '../../storage/record-type.js';
-import type { DebateSpaceStorage } from '../../storage/storage.js';
 import { DueRows } from './due-rows.js';
 import { inTime } from './pending-writes.js';
 import { LogoutHistory } from './logout-history.js';
@@ -37,7 +34,7 @@ export class LogoutRecords {
 
   /** @param maxHistory how many finished logouts are kept at most */
   constructor(
-    readonly storage: DebateSpaceStorage,
+    readonly storage: Storage,
     readonly context: LogoutContext,
     maxHistory: number,
   ) {

@@ -1,4 +1,4 @@
-import { isReadable, readRecord, type RecordType } from '../../storage/record-type.js';
+import { isReadable, readRecord, type RecordType } from 'durable-jobs';
 import type { DeliveryProgress, FinishedEntry, LogoutContext, LogoutEntry, LogoutJob } from '../logout.js';
 import { endedAtOf, idOf, queueId, type LogoutState } from './queue-keys.js';
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fullJitter } from 'durable-jobs';
 import {
   AbortedError,
   TimeoutError,
@@ -7,7 +8,6 @@ import {
 } from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
 import { Failure } from './answer.js';
-import { fullJitter } from './backoff.js';
 
 export interface RetryPolicy {
   /** How many requests, the first included. */

@@ -4,7 +4,7 @@ import { withCombinedSignal } from '../../async/combined-signal.js';
 import { lazy } from '../../async/lazy.js';
 import { isLoopback } from '../../options/service-url.js';
 import { Failure } from './answer.js';
-import { retryAfterMs } from './backoff.js';
+import { retryAfterMs } from './retry-after.js';
 import { proxyFor } from './proxy.js';
 import type { ServicePause } from './service-pause.js';
 import { MAX_RESPONSE_BYTES, tooLarge, transportFailure } from './transport-failure.js';

@@ -1,0 +1,71 @@
+export type MaybePromise<T> = T | Promise<T>;
+
+/** Also for promises of another realm, such as those that Node's own modules make for a host's tests under jest. */
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
+/**
+ * `Promise.then` that stays synchronous when `call` is.
+ * @param failed handles what `call` throws or rejects with; without it the error is that of the result
+ */
+export function chain<T, R>(
+  call: () => MaybePromise<T>,
+  next: (value: T) => MaybePromise<R>,
+  failed?: (error: unknown) => MaybePromise<R>,
+): MaybePromise<R> {
+  let value: MaybePromise<T>;
+  try {
+    value = call();
+  } catch (error) {
+    if (!failed) throw error;
+    return failed(error);
+  }
+  return isPromise(value) ? value.then(next, failed) : next(value);
+}
+
+/** What runs beside the app's own calls – timers, jobs, their queues – and fails becomes a fault, and never ends the process. */
+export class Containment {
+  readonly #onFault: (where: string, error: unknown) => void;
+  /** A failure while one is reported is that of its listener, and would be reported to it again. */
+  #isReporting = false;
+
+  constructor(onFault: (where: string, error: unknown) => void) {
+    this.#onFault = onFault;
+  }
+
+  /**
+   * Runs `work`.
+   * @param where names the work in the fault, such as the name of a kind
+   * @returns what it returns; `otherwise` when it throws. A promise that it returns resolves to `otherwise` instead of
+   * rejecting
+   */
+  run<T>(where: string, work: () => T, otherwise: Awaited<T>): T;
+  run(where: string, work: () => unknown): void;
+  run(where: string, work: () => unknown, otherwise?: unknown): unknown {
+    try {
+      const result = work();
+      if (!isPromise(result)) return result;
+      return result.then(undefined, (error: unknown) => {
+        this.report(where, error);
+        return otherwise;
+      });
+    } catch (error) {
+      this.report(where, error);
+      return otherwise;
+    }
+  }
+
+  /** Reports a failure. Never throws. */
+  report(where: string, error: unknown): void {
+    if (this.#isReporting) return;
+    this.#isReporting = true;
+    try {
+      this.#onFault(where, error);
+    } catch {
+      // Nobody is left who could hear of it.
+    } finally {
+      this.#isReporting = false;
+    }
+  }
+}

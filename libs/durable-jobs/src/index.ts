@@ -1,0 +1,31 @@
+export { fullJitter } from './backoff.js';
+export { CircuitBreaker } from './circuit-breaker.js';
+export { CommitBatches, type Rows } from './commit-batches.js';
+export { FORMAT_FAMILY, FormatRow } from './format-row.js';
+export type { JobKind } from './job-kind.js';
+export { LEASE_MS, type ChangeListener, type JobQueue } from './job-queue.js';
+export { JobRunner } from './job-runner.js';
+export { memoryStorage, MemoryStorage } from './memory-storage.js';
+export { rangePages } from './range-pages.js';
+export {
+  isReadable,
+  readRecord,
+  recordText,
+  UnreadableRecord,
+  type ReadRecord,
+  type RecordType,
+} from './record-type.js';
+export { SteadyClock } from './steady-clock.js';
+export { StorageError } from './storage-error.js';
+export type {
+  HostTransaction,
+  RangeOptions,
+  Storage,
+  StorageContext,
+  StorageEngine,
+  StorageRow,
+  StorageValues,
+  StorageView,
+  StorageWarning,
+} from './storage.js';
+export { transact, Transaction } from './transaction.js';

@@ -1,0 +1,1 @@
+export { lmdbStorage, type LmdbStorageOptions } from './lmdb/lmdb-storage.js';

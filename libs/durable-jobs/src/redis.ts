@@ -1,0 +1,2 @@
+export { redisStorage, type RedisStorageOptions } from './redis/redis-storage.js';
+export type { SendCommand } from './redis/redis-scripts.js';

@@ -1,0 +1,77 @@
+import { performance } from 'node:perf_hooks';
+import { StorageError } from './storage-error.js';
+import { timeoutOrThrow } from './with-timeout.js';
+
+/**
+ * Calls through a connection of the host's, which may keep commands back for as long as the server is away: each call
+ * has a time limit of our own. Errors name a cause and nothing more, because those of clients repeat what was sent.
+ */
+export class ServerCalls {
+  readonly #server: string;
+  readonly #hint: string;
+  readonly #timeoutMs: number;
+  readonly #open = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  /**
+   * @param server `Redis`, for messages
+   * @param hint what to check when a call fails
+   * @param timeoutMs how long one call may take
+   */
+  constructor(server: string, hint: string, timeoutMs = 5_000) {
+    this.#server = server;
+    this.#hint = hint;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /**
+   * @param work may consist of several commands; it must send no more of them when `isLate()`
+   * @throws {@link StorageError} when `work` fails or takes too long, or after {@link close}
+   */
+  async run<T>(work: (isLate: () => boolean) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new StorageError('The storage is closed');
+    const end = performance.now() + this.#timeoutMs;
+    const call = timeoutOrThrow(
+      work(() => performance.now() >= end),
+      this.#timeoutMs,
+    );
+    this.#open.add(call);
+    try {
+      return await call;
+    } catch (error) {
+      if (error instanceof StorageError) throw error;
+      throw new StorageError(`${this.#server} failed (${reasonOf(error)})`, this.#hint);
+    } finally {
+      this.#open.delete(call);
+    }
+  }
+
+  /** Waits for open calls, which takes no longer than their time limit. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#open);
+  }
+}
+
+/** Codes that an operator would have to look up. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  OOM: 'out of memory',
+  READONLY: 'read-only',
+  '25006': 'read-only',
+  '42P01': 'no such table',
+  '53100': 'disk full',
+};
+
+/** `ECONNREFUSED`, `WRONGPASS`, `42P01: no such table`: a message of a client may hold what was sent, with personal data in it. */
+export function reasonOf(error: unknown): string {
+  const reason = codeOf(error);
+  const meaning = MEANINGS[reason];
+  return meaning === undefined ? reason : `${reason}: ${meaning}`;
+}
+
+function codeOf(error: unknown): string {
+  const { code, message, name } = Object(error) as Partial<Record<'code' | 'message' | 'name', unknown>>;
+  if (typeof code === 'string') return code;
+  const word = /^[A-Z]{2,}\b/.exec(String(message))?.[0];
+  return word ?? (typeof name === 'string' && name !== 'Error' ? name : 'no answer');
+}

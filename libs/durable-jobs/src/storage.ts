@@ -1,0 +1,104 @@
+import type { MaybePromise } from './containment.js';
+
+/** Texts by key; `undefined`: no such record. A key occurs once. */
+export type StorageValues = ReadonlyMap<string, string | undefined>;
+
+export type StorageRow = readonly [key: string, value: string];
+
+export interface RangeOptions {
+  /** The highest number of rows to return. */
+  readonly limit: number;
+  /** Whether to begin at the end of the range. */
+  readonly reverse?: boolean;
+}
+
+/** What an operator should change at the place, such as a Redis that may evict keys. */
+export interface StorageWarning {
+  readonly problem: string;
+  readonly hint: string;
+}
+
+/**
+ * An ordered key–value space with atomic compare-and-set: the one place for what must outlive a moment. Several processes may have the same space open.
+ *
+ * A key is `family:rest` – printable ASCII, in byte order, at most 1,500 characters –, a value is text without NUL.
+ * `''` is a value. Every method may reject with a {@link StorageError} when the storage cannot be reached.
+ */
+export interface Storage {
+  /** For the boot log. */
+  readonly warnings?: readonly StorageWarning[];
+
+  /** Where the rows are, for log lines: a folder, a table, the beginning of keys. */
+  readonly place?: string;
+
+  /** Whether the storage itself has noticed that its data were removed, such as a table that was there before. */
+  readonly wasEmptied?: boolean;
+
+  /** A key that the storage keeps beside its data, to encrypt with what is in it: used after those of the option `storageKey`. */
+  readonly key?: string;
+
+  /** The values, in the order of the keys. Not a snapshot: check what is decided from them in {@link commit}. */
+  get(keys: readonly string[]): MaybePromise<readonly (string | undefined)[]>;
+
+  /**
+   * The rows from one key, inclusive, to another, exclusive, in the order of their keys – also in reverse.
+   * Both keys are of one family. Not a snapshot.
+   */
+  range(from: string, to: string, options: RangeOptions): MaybePromise<readonly StorageRow[]>;
+
+  /** How many rows a family has. May be up to a second old. */
+  count(family: string): MaybePromise<number>;
+
+  /**
+   * Makes all changes if every check holds, or else none. A rejection means *unknown*: the changes may have been made.
+   * @param checks keys and the values that they must have; `undefined`: the key must be absent
+   * @param changes keys and their new values; `undefined` removes the key
+   * @returns whether the changes were made; when they are as durable as the storage makes them
+   */
+  commit(checks: StorageValues, changes: StorageValues): MaybePromise<boolean>;
+
+  /**
+   * The same records inside a transaction that the host has open: what is committed there exists exactly if the host
+   * commits. Errors are those of the host's connection. Absent where a storage has no transactions of the host's.
+   */
+  within?(transaction: HostTransaction): StorageView;
+
+  /**
+   * The clock of the storage, shared by its processes: whole milliseconds since 1970. It never goes back, and no jump of
+   * the machine's clock moves it. It may be ahead of the date or behind it: compare its moments with each other only.
+   */
+  now(): number;
+
+  /** Waits for open commits. Later calls reject with a {@link StorageError}. */
+  close(): MaybePromise<void>;
+}
+
+/** What can be read and changed in one transaction of the host's. */
+export type StorageView = Pick<Storage, 'get' | 'range' | 'commit'>;
+
+/** A transaction that the host has open: it runs a statement of SQL there. */
+export interface HostTransaction {
+  query(text: string, values: string[]): Promise<unknown>;
+}
+
+/** What a storage is told about the application that it is opened for. */
+export interface StorageContext {
+  /** Separates applications that share a place: `[A-Za-z0-9_-]` only. */
+  readonly namespace: string;
+  /** Every family of keys that is used: `[a-z]` only. */
+  readonly families: readonly string[];
+  /** Runs the work of a timer: what it throws is reported, and does not end the process. */
+  readonly contained: (work: () => void) => void;
+}
+
+/** What opens a storage. */
+export interface StorageEngine {
+  /** `memory`, `lmdb`, `redis`, `postgres`, or the name of a storage of your own, for log lines. */
+  readonly name: string;
+  /** What the storage promises, in one sentence, for the boot line. */
+  readonly guarantee: string;
+  /** Whether commits outlive the process. */
+  readonly durable: boolean;
+  /** @throws {@link StorageError} with a hint when the place cannot be used */
+  open(context: StorageContext): MaybePromise<Storage>;
+}
