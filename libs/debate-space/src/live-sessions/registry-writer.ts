@@ -44,8 +44,6 @@ const MAX_REMEMBERED = 10_000;
 const REMEMBER_MS = 10 * 60_000;
 /** Overlapping requests of one session may touch it in another order than they were made. */
 const OVERLAP_MS = 1_000;
-/** So much earlier a store may have read what it gives out now: an end in between is one of the session that was read. */
-const READ_MS = 250;
 /** Neither a registry nor a store that does not answer may stop what waits for it. */
 export const ANSWER_WITHIN_MS = 5_000;
 /** A logout that waits for the registry leaves a shutdown the time to deliver it. */
@@ -74,19 +72,17 @@ export class RegistryWriter implements LiveSessions {
    */
   loaded(sid: string, uid: string, session: SessionRecord, isTouched: boolean): void {
     const expiresAt = loadedExpiry(session, Date.now(), isTouched);
-    const aliveAt = this.#indexing.registry.now() - READ_MS;
     const written = this.#current(sid);
     const isKnown = written?.uid === uid && expiresAt <= written.expiresAt + written.intervalMs;
     if (isKnown) {
       this.#unremoved.delete(sid);
-      written.aliveAt = Math.max(written.aliveAt, aliveAt);
-    } else this.#put(sid, uid, expiresAt, uid, aliveAt);
+      written.aliveAt = this.#indexing.registry.now();
+    } else this.#put(sid, uid, expiresAt, uid);
   }
 
   /** The session was saved with this user: if it had ended before, it is not to be removed any more. */
   saved(sid: string, uid: string, session: SessionRecord): void {
-    const believedUid = this.#current(sid)?.uid ?? null;
-    this.#put(sid, uid, expiryOf(session, Date.now()), believedUid, this.#indexing.registry.now());
+    this.#put(sid, uid, expiryOf(session, Date.now()), this.#current(sid)?.uid ?? null);
   }
 
   /** The session was touched – by a request that may not have heard of its end. */
@@ -195,12 +191,10 @@ export class RegistryWriter implements LiveSessions {
     this.#isFlushing = false;
   }
 
-  /**
-   * @param believedUid whose session it was until now, as far as this process knows
-   * @param aliveAt when the store had it with this user
-   */
-  #put(sid: string, uid: string, expiresAt: number, believedUid: string | null, aliveAt: number): void {
+  /** @param believedUid whose session it was until now, as far as this process knows */
+  #put(sid: string, uid: string, expiresAt: number, believedUid: string | null): void {
     const { registry } = this.#indexing;
+    const aliveAt = registry.now();
     this.#unremoved.delete(sid);
     const put = async (known: Known, liveUntil: number): Promise<void> => {
       const conflict = await registry.put({ sid, uid }, liveUntil, { ...known, believedUid, aliveAt });
