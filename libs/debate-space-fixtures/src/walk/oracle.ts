@@ -5,6 +5,7 @@ export interface Rules {
   readonly policy: 'any' | 'last';
   readonly expiry: boolean;
   readonly instances: 1 | 2;
+  readonly store: string;
   /** Whether each answer sets the session's cookie again, also after the handler has cleared it. */
   readonly isRolling: boolean;
 }
@@ -215,10 +216,12 @@ export class Oracle {
       if (isBetween || isSameSession || isAcross || isBack) may();
     } else if (!isKept && isAcross) {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
-      // With shared live sessions both do if one has seen the session in the store after the other's end.
+      // With shared live sessions both do if one has seen the session in the store after the other's end: the answers of
+      // Postgres, over several connections, overtake each other.
       const isShared = isLast || this.#rules.expiry;
       const staysInStore = leaving.some(({ acts }) => acts.includes('clear cookie'));
-      if (leaving.length === 2 && (!isShared || staysInStore)) may();
+      const isOvertaken = this.#rules.store === 'postgres';
+      if (leaving.length === 2 && (!isShared || staysInStore || isOvertaken)) may();
       const staysInBrowser =
         this.#rules.isRolling && leaving.every(({ acts }) => acts.includes('clear cookie'));
       if ((leaving.length === 0 || staysInBrowser) && renewing.length > 0) {
