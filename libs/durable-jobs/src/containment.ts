@@ -5,25 +5,6 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/**
- * `Promise.then` that stays synchronous when `call` is.
- * @param failed handles what `call` throws or rejects with; without it the error is that of the result
- */
-export function chain<T, R>(
-  call: () => MaybePromise<T>,
-  next: (value: T) => MaybePromise<R>,
-  failed?: (error: unknown) => MaybePromise<R>,
-): MaybePromise<R> {
-  let value: MaybePromise<T>;
-  try {
-    value = call();
-  } catch (error) {
-    if (!failed) throw error;
-    return failed(error);
-  }
-  return isPromise(value) ? value.then(next, failed) : next(value);
-}
-
 /** What runs beside the app's own calls – timers, jobs, their queues – and fails becomes a fault, and never ends the process. */
 export class Containment {
   readonly #onFault: (where: string, error: unknown) => void;

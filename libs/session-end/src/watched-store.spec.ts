@@ -476,6 +476,44 @@ describe('a watched store', () => {
     expect(await ended(watch)).toEqual([]);
   });
 
+  it('remembers no call that the store has done before its user was found', async () => {
+    const reads: (() => void)[] = [];
+    const store = {
+      get: (_sid: string, done: Callback) =>
+        void reads.push(() => {
+          done(null);
+        }),
+      set: (_sid: string, _session: object, done: Callback) => {
+        done(null);
+      },
+      destroy: (_sid: string, done: Callback) => {
+        done(null);
+      },
+    };
+    const nothing = (): void => undefined;
+    const app = new WatchedApp({
+      onSessionEnd: nothing,
+      answerTimeoutMs: 1,
+      liveSessions: {
+        ...{ lastOnly: true, loaded: nothing, saved: nothing, touched: nothing, anonymous: nothing },
+        ended: () => Promise.resolve({ isFirst: true, isLast: true }),
+        reported: () => Promise.resolve(),
+        forget: () => Promise.resolve(),
+      },
+    });
+    app.watch(store);
+    const answer = async (): Promise<void> => {
+      for (const read of reads.splice(0)) read();
+      await new Promise(setImmediate);
+    };
+    await byCallback(store, 'set', 's1', {}); // waits for the read, for a millisecond
+    await answer();
+    await byCallback(store, 'set', 's1', { user: 'alice' });
+    await answer();
+    expect(reads).toHaveLength(0); // no look whether the two overlapped
+    await app.close();
+  });
+
   const DESTROY = 'destroys the session';
   const LEAVE = 'saves it without a user';
   const SAVE = 'saves it with one';

@@ -304,7 +304,8 @@ export class WatchedStore {
     const before = this.#writes.get(sid);
     if (before && before.uid !== uid) before.isOver = true;
     const write = { uid, call, isOver: false };
-    this.#writes.set(sid, write);
+    // The store may be done before the user is found.
+    if (call.outcome === undefined) this.#writes.set(sid, write);
     return write;
   }
 
