@@ -20,6 +20,7 @@ try {
   cpSync(join(root, 'scripts/check-recipes'), place, { recursive: true });
   writeFileSync(join(place, 'auth.ts'), snippet('docs/stateless-logins.md', 'better-auth'));
   writeFileSync(join(place, 'delete-account.ts'), snippet('docs/erasures-in-your-transaction.md', 'typeorm'));
+  writeFileSync(join(place, 'existing-accounts.ts'), snippet('docs/orphans.md', 'typeorm'));
   // The types of these libraries are only here: `npm run typecheck` leaves the recipes to this.
   const { compilerOptions: own } = ts.readConfigFile(join(root, 'tsconfig.json'), (path) =>
     readFileSync(path, 'utf8'),

@@ -153,6 +153,7 @@ const errorCodes: Record<DebateSpaceErrorCode, true> = {
   ERR_DEBATE_SPACE_NETWORK: true,
   ERR_DEBATE_SPACE_TIMEOUT: true,
   ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE: true,
+  ERR_DEBATE_SPACE_NO_ACCOUNTS: true,
   ERR_DEBATE_SPACE_PAGE_LIMIT: true,
   ERR_DEBATE_SPACE_ABORTED: true,
   ERR_DEBATE_SPACE_STORAGE: true,
@@ -262,6 +263,7 @@ describe(path, () => {
       ...classes.map((Kind) => new Kind('', details)),
       new plugin.StorageError(''),
       new plugin.DebateSpaceOptionsError([]),
+      new plugin.NoAccountsError(1),
     ];
     for (const { constructor, code } of errors)
       expect(page).toMatch(new RegExp(`\`${constructor.name}\` +\\| \`${code}\``));

@@ -16,7 +16,7 @@ const PER_PAGE = 100;
 const [kind, authUrl = '', users] = process.argv.slice(2);
 const count = Number(users);
 
-export type Reading = 'list' | 'dry-run';
+export type Reading = 'list' | 'dry-run' | 'orphans';
 
 export interface Growth {
   /** Users. */
@@ -58,6 +58,16 @@ const kinds: Readonly<Record<Reading, () => Promise<void>>> = {
     const all = sampled(service.users({ perPage: PER_PAGE }));
     const { known, unknown } = await dryRun(sampled(uidItems(uids())), all, () => Promise.resolve(0));
     if (known !== count - 1 || unknown !== 1) throw new Error(`${known} are known, ${unknown} unknown`);
+  },
+  // Every fifth user has no account.
+  orphans: async () => {
+    let orphans = 0;
+    const hasAccount = (uid: string) => Number(uid.slice('user-'.length)) % 5 > 0;
+    for await (const _ of service.orphans((uids) => uids.filter(hasAccount))) {
+      orphans += 1;
+      if (orphans % (SAMPLED_EVERY / 5) === 0) sample();
+    }
+    if (orphans !== Math.floor(count / 5)) throw new Error(`${orphans} orphans were found`);
   },
 };
 

@@ -1,5 +1,5 @@
-// npm run bench -- users: what memory grows by, and how many users a second, when all users are listed, and
-// compared with a list of as many uids, which a dry run keeps in memory. The service and each reader are processes of their own.
+// npm run bench -- users: what memory grows by, and how many users a second, when all users are listed,
+// searched for orphans, and compared with a list of as many uids, which a dry run keeps in memory. The service and each reader are processes of their own.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { BenchOptions } from './bench-options.js';
@@ -9,6 +9,7 @@ const service = new URL('./users-service.ts', import.meta.url);
 const reader = new URL('./users-reader.ts', import.meta.url);
 const kinds: readonly { readonly kind: Reading; readonly name: string; readonly maxHeapMb: number }[] = [
   { kind: 'list', name: 'listed by users()', maxHeapMb: 30 },
+  { kind: 'orphans', name: 'orphans(), each fifth is one', maxHeapMb: 30 },
   { kind: 'dry-run', name: 'a dry run of as many uids', maxHeapMb: 100 },
 ];
 

@@ -8,8 +8,12 @@ import { DebateSpaceErasures, DebateSpaceModule } from 'nestjs-debate-space';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
 import { DataSource, EntitySchema } from 'typeorm';
 import { deleteAccount } from './delete-account.js';
+import { existingAccounts } from './existing-accounts.js';
 
-const account = new EntitySchema({ name: 'account', columns: { uid: { type: 'text', primary: true } } });
+const account = new EntitySchema<{ uid: string }>({
+  name: 'account',
+  columns: { uid: { type: 'text', primary: true } },
+});
 const url = process.argv[2] ?? '';
 const dataSource = new DataSource({ type: 'postgres', url, entities: [account], synchronize: true });
 await dataSource.initialize();
@@ -40,9 +44,12 @@ const requested: unknown[] = [];
 for await (const erasure of erasures.list()) requested.push('total' in erasure && erasure.total);
 deepStrictEqual(requested, [1]);
 deepStrictEqual(await dataSource.getRepository('account').find(), [{ uid: 'bob' }]);
+deepStrictEqual(await existingAccounts(dataSource.getRepository(account), ['alice', 'bob']), ['bob']);
 await app.close();
 await dataSource.destroy();
 
 const manifest = readFileSync('node_modules/typeorm/package.json', 'utf8');
 const { version } = JSON.parse(manifest) as { readonly version: string };
-console.log(`a host with TypeORM ${version}: an erasure in the transaction of the documentation’s snippet`);
+console.log(
+  `a host with TypeORM ${version}: an erasure in the transaction, and the accounts of orphans, by the documentation’s snippets`,
+);

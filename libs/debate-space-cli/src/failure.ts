@@ -24,6 +24,7 @@ const exitCodeByError: Partial<Record<DebateSpaceErrorCode, ExitCode>> = {
   ERR_DEBATE_SPACE_STORAGE: exitCodes.configuration,
   ERR_DEBATE_SPACE_INVALID_UID: exitCodes.usage,
   ERR_DEBATE_SPACE_INVALID_ARGUMENT: exitCodes.usage,
+  ERR_DEBATE_SPACE_NO_ACCOUNTS: exitCodes.usage,
   ERR_DEBATE_SPACE_ABORTED: exitCodes.unfinished,
   ERR_DEBATE_SPACE_AUTHENTICATION: exitCodes.service,
   ERR_DEBATE_SPACE_PERMISSION: exitCodes.service,

@@ -5,6 +5,7 @@ export type DebateSpaceOperation =
   | 'deleteUser'
   | 'listUsers'
   | 'findUser'
+  | 'orphans'
   | 'requestErasure'
   | 'logoutUser'
   | 'history'
@@ -30,6 +31,7 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_TIMEOUT'
   | 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE'
   | 'ERR_DEBATE_SPACE_PAGE_LIMIT'
+  | 'ERR_DEBATE_SPACE_NO_ACCOUNTS'
   | 'ERR_DEBATE_SPACE_ABORTED'
   | 'ERR_DEBATE_SPACE_STORAGE'
   | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
@@ -98,6 +100,22 @@ export class ErasureError extends DebateSpaceError {
   constructor(code: ErasureError['code'], message: string) {
     super(message);
     this.code = code;
+  }
+}
+
+/**
+ * `DebateSpaceService.orphans`: none of the first users has an account, which is more likely a wrong query than the truth.
+ * Nothing was yielded. `allowNoMatch: true` takes it for the truth.
+ */
+export class NoAccountsError extends DebateSpaceError {
+  readonly code = 'ERR_DEBATE_SPACE_NO_ACCOUNTS';
+
+  /** @internal */
+  constructor(asked: number) {
+    super(
+      `orphans: findAccounts found no account for any of the first ${asked} users, so all of them would be orphans; ` +
+        'hint: check which column and which database it reads; if there really is no account, give allowNoMatch: true',
+    );
   }
 }
 

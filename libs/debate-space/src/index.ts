@@ -74,6 +74,7 @@ export type {
   StorageWarning,
 } from 'durable-jobs';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
+export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/find-orphans.js';
 export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/user-list.js';
 export type { HttpAdapter } from './service/http/transport.js';
 export {
@@ -86,6 +87,7 @@ export {
   InvalidArgumentError,
   InvalidUidError,
   NetworkError,
+  NoAccountsError,
   PageLimitError,
   PermissionError,
   RateLimitedError,

@@ -1,9 +1,18 @@
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
+import { invalidArgument } from '../errors.js';
 import { assertUid } from '../uid.js';
+import {
+  findOrphans,
+  type FindAccounts,
+  type OrphanedUser,
+  type OrphansOptions,
+} from '../service/calls/find-orphans.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
 import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
 import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/calls/user-list.js';
 import type { UsersApi } from '../service/calls/users-api.js';
+
+const USERS_PER_PAGE = 100;
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
@@ -74,6 +83,27 @@ export class DebateSpaceService {
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
     return iterateUsers((page) => this.#users.list({ ...query, page }, signal, 'walk'));
+  }
+
+  /**
+   * The registered users whose account in the host is gone: deleted before the plugin was there, by hand, or missing from a
+   * restored backup. Walks all users once, as {@link DebateSpaceService.users} does, and holds 100 of them at a time.
+   * Anonymized users have no uid, and are left out. Changes nothing: give the uids to `DebateSpaceErasures.requestMany`
+   * when the walk is over, because erasures during the walk move users to pages that were read already.
+   * @param findAccounts is given at most 100 uids at a time, and returns those that have an account
+   * @throws {@link NoAccountsError} from the loop, before the first user, when none of the first 100 users has an account,
+   * unless `allowNoMatch` is `true`
+   * @throws {@link InvalidArgumentError} when `findAccounts` is no function; from the loop, when it returns something else
+   * than uids that it was given
+   * @throws what `findAccounts` and `users` throw, from the loop
+   *
+   * @example
+   * for await (const { uid } of debateSpace.orphans((uids) => accounts.existing(uids))) console.log(uid);
+   */
+  orphans(findAccounts: FindAccounts, options: OrphansOptions = {}): AsyncIterable<OrphanedUser> {
+    if (typeof findAccounts !== 'function') throw invalidArgument('orphans', 'findAccounts must be a function');
+    const users = this.users({ perPage: USERS_PER_PAGE }, { signal: options.signal });
+    return findOrphans(users, findAccounts, options);
   }
 
   /**
