@@ -49,6 +49,9 @@ export function codeOf(error: unknown): string {
 }
 
 const messageByCode: Partial<Record<DebateSpaceErrorCode, string>> = {
+  ERR_DEBATE_SPACE_NO_ACCOUNTS:
+    'None of the first users is in the list of accounts, so every user would be an orphan. ' +
+    'Check the file and its --column; if there really is no account, add --allow-no-match.',
   ERR_DEBATE_SPACE_UNKNOWN_ERASURE: 'There is no erasure of this reference; see: debate-space erasures list',
 };
 

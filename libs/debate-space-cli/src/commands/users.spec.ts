@@ -219,3 +219,113 @@ describe('users export', () => {
     expect(err).toContain('--out');
   });
 });
+
+describe('users orphans', () => {
+  /** The accounts of all users but each fifth, in the file of this name. */
+  async function with250Users(file: string, text: (uids: readonly string[]) => string): Promise<string[]> {
+    for (const uid of ['ada', 'ben', 'cleo']) service.users.delete(uid);
+    const uids = Array.from({ length: 250 }, (_, n) => `u-${n}`);
+    for (const uid of uids) service.users.add({ uid, email: `${uid}@example.org` });
+    await writeFile(join(folder, file), text(uids.filter((_, n) => n % 5 > 0)));
+    return uids.filter((_, n) => n % 5 === 0);
+  }
+  const lists: [string, string, (uids: readonly string[]) => string][] = [
+    [
+      '--accounts a.csv --column id',
+      'a.csv',
+      (uids) => `name,id\n${uids.map((uid) => `N,${uid}\n`).join('')}`,
+    ],
+    ['--accounts a.ndjson', 'a.ndjson', (uids) => uids.map((uid) => `${JSON.stringify({ uid })}\n`).join('')],
+    ['--accounts a --format lines', 'a', (uids) => uids.join('\n')],
+  ];
+
+  it.each(lists)('finds exactly the 50 of 250 users without an account: %s', async (options, file, text) => {
+    const gone = await with250Users(file, text);
+    const { code, out, err } = await run(`users orphans ${options}`, { env, folder });
+    expect(code).toBe(0);
+    expect(gone).toHaveLength(50);
+    expect(out).toBe(`${gone.join('\n')}\n`);
+    expect(err).toContain('200 of 250 | 40 without an account\n');
+    expect(err).toContain('250 users with a uid, 50 of them without an account.');
+    expect(service.received.of('list')).toHaveLength(4); // how many there are, and three pages
+  });
+
+  it.each([
+    ['', 'orphans.txt'],
+    [' --json', 'orphans.ndjson'],
+  ])('gives with%s a list that erase --file takes, and erases exactly those', async (json, orphans) => {
+    const gone = await with250Users('a.txt', (uids) => uids.join('\n'));
+    const found = await run(`users orphans --accounts a.txt${json}`, { env, folder });
+    await writeFile(join(folder, orphans), found.out);
+    const erased = await run(`erase --file ${orphans} --mode delete --yes`, {
+      env: { ...env, DEBATE_SPACE_RATE_LIMIT: 'off' },
+      folder,
+    });
+    expect(erased.code).toBe(0);
+    expect(gone.every((uid) => service.users.wasDeleted(uid))).toBe(true);
+    expect(service.users.count).toBe(200);
+  });
+
+  it('answers with --json as one user a line, with what the service lists', async () => {
+    await writeFile(join(folder, 'a.txt'), 'ben\ncleo\n');
+    const { out } = await run('users orphans --accounts a.txt --json', { env, folder });
+    expect(JSON.parse(out)).toMatchObject({ uid: 'ada', email: 'ada@example.org' });
+  });
+
+  it('takes the accounts from stdin', async () => {
+    const piped = 'ada\ncleo\n';
+    const { code, out } = await run('users orphans --accounts - --format lines', { env, piped });
+    expect([code, out]).toEqual([0, 'ben\n']);
+  });
+
+  it('says nothing on stdout when everybody has an account', async () => {
+    await writeFile(join(folder, 'a.txt'), 'ada\nben\ncleo\ndora\n');
+    const { code, out, err } = await run('users orphans --accounts a.txt', { env, folder });
+    expect([code, out]).toEqual([0, '']);
+    expect(err).toContain('3 users with a uid, 0 of them without an account.');
+  });
+
+  it.each([
+    ['an empty file', 'a.txt', '', 2, 'The list of accounts is empty'],
+    ['a CSV with a header row only', 'a.csv', 'uid\n', 2, 'The list of accounts is empty'],
+    ['an empty CSV', 'a.csv', '', 2, 'there is no header row'],
+    ['another column', 'a.csv', 'id\nada\n', 2, 'name the column of the uids by --column'],
+    ['a broken quote', 'a.csv', 'uid\nada\n"ben"x\n', 2, 'row 3 cannot be read'],
+    ['a row without a uid', 'a.csv', 'name,uid\nA,ada\nB,\n', 2, 'row 3: the uid is empty'],
+    ['an unknown format', 'a.xls', 'ada', 2, 'add --format'],
+    ['another file', 'b.txt', 'ada', 1, 'a.txt cannot be read (ENOENT)'],
+  ])('refuses %s before anything is requested', async (_what, file, text, exitCode, problem) => {
+    await writeFile(join(folder, file), text);
+    const accounts = file === 'b.txt' ? 'a.txt' : file;
+    const { code, out, err } = await run(`users orphans --accounts ${accounts}`, { env, folder });
+    expect([code, out]).toEqual([exitCode, '']);
+    expect(err).toContain(problem);
+    expect(err).not.toContain('ada');
+    expect(service.received.all).toEqual([]);
+  });
+
+  it('refuses a list of other people, unless it is allowed', async () => {
+    await writeFile(join(folder, 'a.txt'), 'Ada@example.org\n');
+    const refused = await run('users orphans --accounts a.txt --json', { env, folder });
+    expect(refused.code).toBe(2);
+    expect(JSON.parse(refused.out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_NO_ACCOUNTS' } });
+    expect(refused.err).toContain('add --allow-no-match');
+    const allowed = await run('users orphans --accounts a.txt --allow-no-match', { env, folder });
+    expect([allowed.code, allowed.out]).toEqual([0, 'ada\nben\ncleo\n']);
+  });
+
+  it('needs the accounts', async () => {
+    const { code, err } = await run('users orphans', { env });
+    expect(code).toBe(2);
+    expect(err).toContain('--accounts <file>');
+  });
+
+  it('stops when it is interrupted', async () => {
+    await writeFile(join(folder, 'a.txt'), 'ada\n');
+    service.faults.add({ kind: 'latency', ms: 60_000, operation: 'list' });
+    const { code, interrupt } = start('users orphans --accounts a.txt', { env, folder });
+    await service.received.waitFor('list');
+    interrupt();
+    expect(await code).toBe(5);
+  });
+});

@@ -6,7 +6,17 @@ import { Failure } from '../failure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
 import { whole } from '../numbers.js';
 import { withApp } from '../plugin-app.js';
+import { accountsOf, printOrphans } from '../print-orphans.js';
 import { shown, table } from '../text.js';
+import { uidList } from '../uid-list.js';
+import { UID_FORMATS } from '../uid-text.js';
+
+interface OrphansOptions {
+  readonly accounts: string;
+  readonly format?: string;
+  readonly column?: string;
+  readonly allowNoMatch?: boolean;
+}
 
 type Filters = Readonly<Record<string, readonly string[]>>;
 
@@ -20,6 +30,7 @@ export function addUsers(program: Command, cli: CliContext): void {
     'users list --per-page 50 --page 2',
     'users find 4711 --json',
     'users export --format csv --columns uid,email --out users.csv',
+    'users orphans --accounts accounts.csv --column id > orphans.txt',
   );
 
   users
@@ -68,6 +79,27 @@ export function addUsers(program: Command, cli: CliContext): void {
         throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
       }
       await withApp(context, { worker: false }, (app) => exportUsers(app, context, options));
+    });
+
+  users
+    .command('orphans')
+    .description('the users whose account in your app is gone, as a list for erase --file')
+    .requiredOption(
+      '--accounts <file>',
+      'the uids of all accounts of your app: .csv, .ndjson or .txt, one a line; - is stdin',
+    )
+    .option(
+      '--format <format>',
+      'of the file: csv, ndjson or lines; default: by its extension',
+      oneOf(...UID_FORMATS),
+    )
+    .option('--column <name>', 'of a CSV, or the member of an NDJSON object; default: uid')
+    .option('--allow-no-match', 'go on when none of the first 100 users has an account')
+    .action(async ({ accounts, format, column, allowNoMatch = false }: OrphansOptions, command: Command) => {
+      const list = uidList({ uids: [], file: accounts, format, column }, cli.io);
+      const existing = await accountsOf(list); // before anything is requested
+      const context = await commandContext(command, cli);
+      await withApp(context, { worker: false }, (app) => printOrphans(app, existing, allowNoMatch, context));
     });
 }
 
