@@ -83,6 +83,7 @@ chromium.describe('every page of the sample app', () => {
       '',
       '/users?page=2&per_page=10',
       '/erasures',
+      '/orphans',
       '/erasure?reference=leavers',
       '/outbox',
     ]) {

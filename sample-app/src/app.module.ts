@@ -7,6 +7,8 @@ import { PassportModule } from '@nestjs/passport';
 import { DebateSpaceModule } from 'nestjs-debate-space';
 import { AdminController } from './admin/admin.controller.js';
 import { BulkErasureController } from './admin/bulk-erasure.controller.js';
+import { OrphansController } from './admin/orphans.controller.js';
+import { Orphans } from './admin/orphans.js';
 import { OutboxController } from './admin/outbox.controller.js';
 import { RunningErasureController } from './admin/running-erasure.controller.js';
 import { UploadedLists } from './admin/uploaded-lists.js';
@@ -66,11 +68,13 @@ import { UserListController } from './users/user-list.controller.js';
     UserListController,
     BulkErasureController,
     RunningErasureController,
+    OrphansController,
     OutboxController,
   ],
   providers: [
     ErasureTroubles,
     LocalStrategy,
+    Orphans,
     Sessions,
     SessionSerializer,
     SingleSignOnStandIn,

@@ -1,7 +1,7 @@
 import type { ErasureMode } from 'nestjs-debate-space';
 import type { UploadedList } from './uploaded-lists.js';
 
-/** The fields of the form in `views/admin/erasures.eta`, as they were filled in. */
+/** The fields of the forms in `views/admin/erasures.eta` and `orphans.eta`, as they were filled in. */
 export interface BulkErasureForm {
   readonly mode: ErasureMode | undefined;
   readonly reference: string;
@@ -10,6 +10,13 @@ export interface BulkErasureForm {
   /** Of the list that came with it: a page cannot keep the file itself. */
   readonly fileName?: string;
 }
+
+export const EMPTY_FORM: BulkErasureForm = {
+  mode: undefined,
+  reference: '',
+  column: 'uid',
+  confirmation: '',
+};
 
 /** What is wrong with it, by field. */
 export type BulkErasureMistakes = Partial<Record<keyof BulkErasureForm | 'list', string>>;

@@ -1,8 +1,9 @@
 import type { DebateSpaceErasures, ErasureDryRun, UnreadableErasure } from 'nestjs-debate-space';
 import { erasureView, type ErasureView } from '../erasure/erasure-view.js';
-import { count, moment } from '../pages/in-words.js';
+import { moment } from '../pages/in-words.js';
 import { erasurePath } from './erasure-path.js';
-import type { BulkErasureForm, BulkErasureMistakes } from './bulk-erasure-form.js';
+import { EMPTY_FORM, type BulkErasureForm, type BulkErasureMistakes } from './bulk-erasure-form.js';
+import { dryRunView, type DryRunView } from './dry-run-view.js';
 
 /** What `views/admin/erasures.eta` shows. */
 export interface BulkErasurePage {
@@ -18,12 +19,6 @@ type ErasureRow = Pick<ErasureView, 'reference' | 'what' | 'stateText' | 'askedA
   readonly counts?: ErasureView['counts'];
 };
 
-interface DryRunView {
-  readonly figures: readonly (readonly [name: string, number: string])[];
-  /** Which entries of the list need a look. */
-  readonly remarks: readonly (readonly [name: string, entries: string])[];
-}
-
 interface FilledIn {
   readonly form?: BulkErasureForm;
   readonly mistakes?: BulkErasureMistakes;
@@ -31,11 +26,10 @@ interface FilledIn {
 }
 
 const MAX_LISTED = 50;
-const EMPTY: BulkErasureForm = { mode: undefined, reference: '', column: 'uid', confirmation: '' };
 
 export async function bulkErasurePage(
   all: DebateSpaceErasures,
-  { form = EMPTY, mistakes = {}, dryRun }: FilledIn = {},
+  { form = EMPTY_FORM, mistakes = {}, dryRun }: FilledIn = {},
 ): Promise<BulkErasurePage> {
   const erasures: ErasureRow[] = [];
   for await (const status of all.list()) {
@@ -48,28 +42,4 @@ export async function bulkErasurePage(
 
 function unreadableView({ reference, askedAt, cause }: UnreadableErasure) {
   return { reference, what: '–', stateText: `cannot be read: ${cause}`, askedAt: moment(askedAt) };
-}
-
-function dryRunView(dryRun: ErasureDryRun): DryRunView {
-  const remarks: DryRunView['remarks'] = [
-    ['Entries that cannot be a user', entries(dryRun.invalidItems, dryRun.invalid)],
-    ['Entries not registered there', entries(dryRun.unknownItems, dryRun.unknown)],
-  ];
-  return { figures: figures(dryRun), remarks: remarks.filter(([, entries]) => entries !== '') };
-}
-
-function figures({ total, distinct, duplicates, invalid, known, unknown, underWay }: ErasureDryRun) {
-  return [
-    ['Entries', count(total)],
-    ['Different users', count(distinct)],
-    ['Entries that repeat one', count(duplicates)],
-    ['Entries that cannot be a user', count(invalid)],
-    ['Registered in the debate space', count(known)],
-    ['Not registered there', count(unknown)],
-    ['Under way already', count(underWay)],
-  ] as const;
-}
-
-function entries(items: readonly number[], count: number): string {
-  return items.join(', ') + (count > items.length ? ' …' : '');
 }

@@ -18,6 +18,7 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]
   ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE: [502, NOT_OUR_DAY],
   ERR_DEBATE_SPACE_UNAVAILABLE: [503, LATER],
   ERR_DEBATE_SPACE_NETWORK: [503, LATER],
+  ERR_DEBATE_SPACE_NO_ACCOUNTS: [409, 'None of the first users of the debate space has an account here.'],
   ERR_DEBATE_SPACE_PAGE_LIMIT: [502, NOT_OUR_DAY],
   ERR_DEBATE_SPACE_TIMEOUT: [504, 'The debate space took too long. Please try again later.'],
   ERR_DEBATE_SPACE_ABORTED: [503, 'This app is shutting down. Please try again later.'],

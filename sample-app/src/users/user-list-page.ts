@@ -1,15 +1,18 @@
 import type { DebateSpaceUser, UserPage } from 'nestjs-debate-space';
 import { count, moment } from '../pages/in-words.js';
 
+export interface UserRow {
+  /** Absent for an anonymized user. */
+  readonly uid: string | undefined;
+  readonly name: string;
+  readonly email: string;
+  readonly registered: string;
+}
+
 /** What `views/admin/users.eta` shows. */
 export interface UserListPage {
   readonly summary: string;
-  readonly users: readonly {
-    readonly uid: string | undefined;
-    readonly name: string;
-    readonly email: string;
-    readonly registered: string;
-  }[];
+  readonly users: readonly UserRow[];
   /** Where these lead; absent on the first and on the last page. */
   readonly previous: string | undefined;
   readonly next: string | undefined;
@@ -21,20 +24,14 @@ export function userListPage({ users, page, perPage, total, totalPages, nextPage
   const ofAll = total === undefined ? '' : ` ${count(total)} users, the anonymized ones included.`;
   return {
     summary: `Page ${count(page)}${ofPages}.${ofAll}`,
-    users: users.map(row),
+    users: users.map(userRow),
     previous: page > 1 ? at(page - 1) : undefined,
     next: nextPage === undefined ? undefined : at(nextPage),
   };
 }
 
 /** Every field of a record may be missing: the interface does not settle them. */
-function row({
-  uid,
-  full_name,
-  first_name,
-  email,
-  created_at,
-}: DebateSpaceUser): UserListPage['users'][number] {
+export function userRow({ uid, full_name, first_name, email, created_at }: DebateSpaceUser): UserRow {
   return {
     uid: uid ?? undefined,
     name: full_name ?? first_name ?? '',

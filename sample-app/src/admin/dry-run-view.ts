@@ -1,0 +1,33 @@
+import type { ErasureDryRun } from 'nestjs-debate-space';
+import { count } from '../pages/in-words.js';
+
+/** What `views/admin/erase-many.eta` shows of a dry run. */
+export interface DryRunView {
+  readonly figures: readonly (readonly [name: string, number: string])[];
+  /** Which entries of the list need a look. */
+  readonly remarks: readonly (readonly [name: string, entries: string])[];
+}
+
+export function dryRunView(dryRun: ErasureDryRun): DryRunView {
+  const remarks: DryRunView['remarks'] = [
+    ['Entries that cannot be a user', entries(dryRun.invalidItems, dryRun.invalid)],
+    ['Entries not registered there', entries(dryRun.unknownItems, dryRun.unknown)],
+  ];
+  return { figures: figures(dryRun), remarks: remarks.filter(([, entries]) => entries !== '') };
+}
+
+function figures({ total, distinct, duplicates, invalid, known, unknown, underWay }: ErasureDryRun) {
+  return [
+    ['Entries', count(total)],
+    ['Different users', count(distinct)],
+    ['Entries that repeat one', count(duplicates)],
+    ['Entries that cannot be a user', count(invalid)],
+    ['Registered in the debate space', count(known)],
+    ['Not registered there', count(unknown)],
+    ['Under way already', count(underWay)],
+  ] as const;
+}
+
+function entries(items: readonly number[], count: number): string {
+  return items.join(', ') + (count > items.length ? ' …' : '');
+}
