@@ -268,7 +268,8 @@ describe('the boot log', () => {
     await fetch(`${host.url}/login`, { method: 'POST', body: new URLSearchParams({ uid: 'alice' }) });
     await fetch(`${host.url}/act`, { method: 'POST' });
     await scene.stop();
-    expect(lines.join('\n')).toContain('the identity provider notifies the service');
+    const { logoutUrl } = scene.service;
+    expect(lines.join('\n')).toContain(`the identity provider notifies the service at ${logoutUrl};`);
     expect(scene.service.received.of('logout')).toEqual([]);
   });
 });

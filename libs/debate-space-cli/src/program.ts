@@ -4,6 +4,7 @@ import { addDoctor } from './commands/doctor.js';
 import { addErase } from './commands/erase.js';
 import { addErasures } from './commands/erasures.js';
 import { addLogout } from './commands/logout.js';
+import { addOidc } from './commands/oidc.js';
 import { addOutbox } from './commands/outbox.js';
 import { addUsers } from './commands/users.js';
 import { exitCodeMeanings } from './exit-codes.js';
@@ -48,6 +49,7 @@ export function buildProgram(cli: CliContext): Command {
   addErasures(program, cli);
   addOutbox(program, cli);
   addLogout(program, cli);
+  addOidc(program, cli);
   addDoctor(program, cli);
   return program;
 }

@@ -78,6 +78,11 @@ export class DebateSpaceSimulator {
     return `${this.url}/api/v1`;
   }
 
+  /** The logout route (section 4.5): what is registered as the backchannel logout URL at an identity provider. */
+  get logoutUrl(): string {
+    return `${this.url}/auth/logout/${encodeURIComponent(this.applicationName)}`;
+  }
+
   /** The service's clock minus this machine's, in seconds. Shows in `Date`, `created_at`, `iat` and `exp`. */
   get clockOffsetSeconds(): number {
     return this.#clock.offsetSeconds;

@@ -2,6 +2,7 @@ export { DebateSpaceSimulator } from './debate-space-simulator.js';
 export { DEMO_CREDENTIALS } from './simulator-options.js';
 export type { RateLimit, SimulatorOptions } from './simulator-options.js';
 export type { HmacAlgorithm } from './logout-token/hmac-algorithm.js';
+export type { IdentityProvider, ProviderKey } from './logout-token/identity-provider.js';
 export { LOGOUT_EVENT } from './logout-token/logout-claims.js';
 export type { JsonObject } from './logout-token/json-object.js';
 export type { SimulatedUsers } from './state/simulated-users.js';

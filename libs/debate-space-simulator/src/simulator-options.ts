@@ -1,4 +1,5 @@
 import type { HmacAlgorithm } from './logout-token/hmac-algorithm.js';
+import { assertIdentityProvider, type IdentityProvider } from './logout-token/identity-provider.js';
 import type { NewUser } from './state/simulated-user.js';
 
 /** At most `requests` in any span of `perMs` milliseconds. */
@@ -23,6 +24,8 @@ export interface SimulatorOptions {
   secretKeyEncoding?: 'utf8' | 'base64';
   /** Signing algorithms accepted for logout tokens. Default HS256, HS384 and HS512. */
   algorithms?: readonly HmacAlgorithm[];
+  /** The identity provider of the application, whose logout tokens are accepted then, too. Default none. */
+  identityProvider?: IdentityProvider | undefined;
   /** Users registered from the start. Default none. */
   users?: readonly NewUser[];
   /** Limit per API key for the routes under `{base_url}`. Default 100 a minute; `false` for none. */
@@ -50,7 +53,8 @@ export interface SimulatorOptions {
 }
 
 /** The options with every default filled in. Holds the secret key, so it never sits in a public field. */
-export type SimulatorSettings = Readonly<Required<SimulatorOptions>>;
+export type SimulatorSettings = Readonly<Required<Omit<SimulatorOptions, 'identityProvider'>>> &
+  Pick<SimulatorOptions, 'identityProvider'>;
 
 /** What a simulator started without credentials answers to. Published, hence for demos and tests only. */
 export const DEMO_CREDENTIALS = Object.freeze({
@@ -69,6 +73,7 @@ export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
     applicationName: options.applicationName ?? DEMO_CREDENTIALS.applicationName,
     secretKeyEncoding: options.secretKeyEncoding ?? 'utf8',
     algorithms: [...(options.algorithms ?? (['HS256', 'HS384', 'HS512'] as const))],
+    identityProvider: options.identityProvider,
     users: options.users ?? [],
     rateLimit: options.rateLimit ?? { requests: 100, perMs: 60_000 },
     tokenLifetimeSeconds: options.tokenLifetimeSeconds ?? 7200,
@@ -85,5 +90,6 @@ export function settingsFrom(options: SimulatorOptions): SimulatorSettings {
   if (settings.secretKeyEncoding === 'base64' && !/^[A-Za-z0-9+/]+={0,2}$/.test(settings.secretKey)) {
     throw new TypeError('Option "secretKey" is not Base64 although "secretKeyEncoding" says so.');
   }
+  if (settings.identityProvider) assertIdentityProvider(settings.identityProvider);
   return settings;
 }

@@ -82,10 +82,12 @@ function startFailure(error: unknown, { port, host }: SimulatorOptions): string 
 /** Names the published demo credentials; those that were given are known to anyone who gave them. */
 function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): string {
   const given = 'as given';
+  const note = options.identityProvider ? ' (register it at your identity provider)' : '';
   return `Debate space simulator: ${simulator.url}/
   auth_url          ${simulator.url}
   base_url          ${simulator.baseUrl}
   application name  ${simulator.applicationName}
+  logout URL        ${simulator.logoutUrl}${note}
   API key           ${options.apiKey === undefined ? DEMO_CREDENTIALS.apiKey : given}
   secret key        ${options.secretKey === undefined ? `${DEMO_CREDENTIALS.secretKey} (for demos only)` : given}
 Faults: on the page, or in another shell: debate-space-simulator down --port ${new URL(simulator.url).port}

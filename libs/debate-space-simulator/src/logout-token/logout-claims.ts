@@ -17,10 +17,17 @@ export interface LogoutClaims extends JsonObject {
   readonly exp: number;
 }
 
-/** What the claims are held against. */
-export interface LogoutClaimRules {
+/** Who signs the token, and what its claims must say of that. */
+export interface Sender {
   readonly issuer: string;
   readonly audience: string;
+  /** What these are, in a message. */
+  readonly issuerName: string;
+  readonly audienceName: string;
+}
+
+/** What the claims are held against. */
+export interface LogoutClaimRules extends Sender {
   readonly toleranceSeconds: number;
   readonly nowSeconds: number;
 }
@@ -28,8 +35,9 @@ export interface LogoutClaimRules {
 /** @throws InvalidLogoutToken naming the first rule that is broken (section 5; specification, section 2.6) */
 export function checkLogoutClaims(claims: JsonObject, rules: LogoutClaimRules): LogoutClaims {
   const { iss, aud, sub, jti, iat, exp, nbf, events } = claims;
-  if (iss !== rules.issuer) refuse('iss is not the application name');
-  if (!isAudience(aud) || ![aud].flat().includes(rules.audience)) refuse('aud does not name the API key');
+  if (iss !== rules.issuer) refuse(`iss is not ${rules.issuerName}`);
+  if (!isAudience(aud) || ![aud].flat().includes(rules.audience))
+    refuse(`aud does not name ${rules.audienceName}`);
   if (!isText(sub)) refuse('sub is not a non-empty string');
   if (!isText(jti)) refuse('jti is not a non-empty string');
   if (!isTime(iat)) refuse('iat is not a number');

@@ -1,6 +1,6 @@
 import { InvalidLogoutToken } from '../logout-token/invalid-logout-token.js';
 import type { LogoutTokenVerifier } from '../logout-token/logout-token-verifier.js';
-import { jsonAnswer } from '../service/answer.js';
+import { jsonAnswer, type Answer } from '../service/answer.js';
 import type { Perform } from '../service/contract-route.js';
 import { formFields } from '../service/form-fields.js';
 import { Refusal } from '../service/refusal.js';
@@ -12,23 +12,27 @@ export function logOutUser(
   verifier: LogoutTokenVerifier,
   debate: DebateSessions,
 ): Perform {
+  const signOut = ({ sub }: { readonly sub: string }): Answer => {
+    debate.signOut(sub);
+    return jsonAnswer(200, { success: true }, { 'cache-control': 'no-store' });
+  };
   return (call) => {
     if (call.params.application_name !== applicationName) {
       throw Refusal.of(404, 'No application has this name');
     }
     const token = formFields(call).get('logout_token');
     if (token === undefined) throw Refusal.oauth(400, 'invalid_request', 'logout_token is missing');
-    debate.signOut(verified(verifier, token));
-    return jsonAnswer(200, { success: true }, { 'cache-control': 'no-store' });
+    try {
+      const claims = verifier.verify(token);
+      return claims instanceof Promise ? claims.then(signOut).catch(refuse) : signOut(claims);
+    } catch (error) {
+      return refuse(error);
+    }
   };
 }
 
-/** The `sub` of a valid token. */
-function verified(verifier: LogoutTokenVerifier, token: string): string {
-  try {
-    return verifier.verify(token).sub;
-  } catch (error) {
-    if (!(error instanceof InvalidLogoutToken)) throw error;
-    throw Refusal.oauth(400, 'invalid_request', error.message);
-  }
+/** @throws Refusal for a token that breaks a rule; the error itself otherwise */
+function refuse(error: unknown): never {
+  if (!(error instanceof InvalidLogoutToken)) throw error;
+  throw Refusal.oauth(400, 'invalid_request', error.message);
 }

@@ -10,8 +10,11 @@ import { Refusal } from './refusal.js';
 import { sendAnswer } from './send-answer.js';
 import type { ServiceCall } from './service-call.js';
 
-/** An operation of the interface: all or nothing, and immediately. @throws Refusal when it is not done */
-export type Perform = (call: ServiceCall) => Answer;
+/**
+ * An operation of the interface: all or nothing, and immediately, unless it has to ask somebody else first.
+ * @throws Refusal when it is not done; so does the promise
+ */
+export type Perform = (call: ServiceCall) => Answer | Promise<Answer>;
 
 /** What every route of the interface passes through. */
 export interface RouteSurroundings {
@@ -57,7 +60,9 @@ export function contractRoute(
       if (substitute?.applies === false) {
         outcome = { answer: substitute.answer, reason: `fault: ${substitute.kind}` };
       } else {
-        const answer = perform(call);
+        const performed = perform(call);
+        // On record in the order of the outcomes: nothing may come in between where nothing has to be waited for.
+        const answer = performed instanceof Promise ? await performed : performed;
         outcome = { answer: substitute?.answer ?? answer };
       }
     } catch (error) {

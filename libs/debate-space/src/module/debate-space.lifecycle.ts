@@ -3,6 +3,7 @@ import type { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import type { JobRunner } from 'durable-jobs';
 import { Containment } from '../async/containment.js';
 import type { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
+import { backchannelLogoutUrl } from '../service/calls/logout-route.js';
 import type { Transport } from '../service/http/transport.js';
 import type { Application } from './application.js';
 import { bootWarnings } from './boot-warnings.js';
@@ -71,7 +72,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
       const { applicationName, authUrl, logout, storage } = options;
       const sessions =
         logout.mode === 'oidc'
-          ? 'no session is watched, the identity provider notifies the service'
+          ? `no session is watched, the identity provider notifies the service at ${backchannelLogoutUrl(authUrl, applicationName)}`
           : this.sessions.watcher.describe();
       logger.log(
         `"${applicationName}" at ${new URL(authUrl).host}; ${sessions}; storage: ${storage.name}, ${storage.guarantee}`,

@@ -328,6 +328,33 @@ describe('the options', () => {
     expect(found[0]).toContain(problem);
   });
 
+  it.each<[Record<string, unknown>, string]>([
+    [
+      { logout: { mode: 'oidc' }, session: { policy: 'last' } },
+      "session.policy has no effect with logout.mode 'oidc', which watches no session; hint: leave it out, or leave out logout.mode",
+    ],
+    [
+      { logout: { mode: 'oidc' }, session: { graceMs: 500 } },
+      "session.graceMs has no effect with logout.mode 'oidc'",
+    ],
+    [
+      { logout: { mode: 'oidc' }, session: { expiry: true, store } },
+      "session.expiry has no effect with logout.mode 'oidc'",
+    ],
+    [
+      { logout: { mode: 'oidc', onRelogin: 'drop' } },
+      "logout.onRelogin has no effect with logout.mode 'oidc'",
+    ],
+  ])('are refused as %j, which OpenID Connect mode ignores', (options, problem) => {
+    expect(() => resolveOptions({ ...required, ...options })).toThrow(problem);
+  });
+
+  it('may say what OpenID Connect mode does anyway', () => {
+    const session = { policy: 'any', expiry: false, store, uid: () => 'alice' };
+    const logout = { mode: 'oidc', onRelogin: 'deliver' };
+    expect(resolveOptions({ ...required, session, logout }).logout.mode).toBe('oidc');
+  });
+
   it('are refused with both problems when a group has two', () => {
     const groups = ['session', 'logout', 'http', 'users'];
     const inGroup = REFUSED.flatMap(([options, problem]) => {

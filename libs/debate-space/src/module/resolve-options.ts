@@ -9,6 +9,14 @@ import { validateSecretKey } from '../secrets/validate-secret-key.js';
 import { storageKeyProblems } from '../options/storage-key-problems.js';
 import { serviceUrl, validateServiceUrl } from '../options/service-url.js';
 
+/** How sessions are judged, and the value that asks for nothing. `store` and `uid` only say what the app is like. */
+const JUDGED: Readonly<Record<string, unknown>> = {
+  policy: 'any',
+  expiry: false,
+  cookies: undefined,
+  graceMs: undefined,
+};
+
 const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
 
 /** The options, complete and frozen, with the keys locked away. */
@@ -37,6 +45,7 @@ export function resolveOptions(
     ...schemaProblems(result.issues ?? [], options),
     ...urlProblems(options),
     ...expiryProblems(options),
+    ...oidcProblems(options),
     ...secretKeyProblems(options),
     ...storageKeyProblems(options.storageKey, options.apiKey),
   ];
@@ -61,6 +70,21 @@ function expiryProblems({ session }: Readonly<Record<string, unknown>>): OptionP
   if (!isOn || store !== undefined) return [];
   const problem = 'needs session.store: an instance that has just started must know where to look';
   return [optionProblem('session.expiry', problem, 'give the store of the app as session.store')];
+}
+
+/** Options that would do nothing in this mode, though the host counts on them. */
+function oidcProblems({ session, logout }: Readonly<Record<string, unknown>>): OptionProblem[] {
+  const { mode, onRelogin } = Object(logout) as { mode?: unknown; onRelogin?: unknown };
+  if (mode !== 'oidc') return [];
+  const given = Object(session) as Readonly<Record<string, unknown>>;
+  const ignored = Object.keys(JUDGED).filter(
+    (name) => given[name] !== undefined && given[name] !== JUDGED[name],
+  );
+  const problem = "has no effect with logout.mode 'oidc', which watches no session";
+  return [
+    ...ignored.map((name) => `session.${name}`),
+    ...(onRelogin === 'drop' ? ['logout.onRelogin'] : []),
+  ].map((option) => optionProblem(option, problem, 'leave it out, or leave out logout.mode'));
 }
 
 function secretKeyProblems(options: Readonly<Record<string, unknown>>): OptionProblem[] {
