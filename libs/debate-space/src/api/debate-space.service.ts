@@ -101,7 +101,8 @@ export class DebateSpaceService {
    * for await (const { uid } of debateSpace.orphans((uids) => accounts.existing(uids))) console.log(uid);
    */
   orphans(findAccounts: FindAccounts, options: OrphansOptions = {}): AsyncIterable<OrphanedUser> {
-    if (typeof findAccounts !== 'function') throw invalidArgument('orphans', 'findAccounts must be a function');
+    if (typeof findAccounts !== 'function')
+      throw invalidArgument('orphans', 'findAccounts must be a function');
     const users = this.users({ perPage: USERS_PER_PAGE }, { signal: options.signal });
     return findOrphans(users, findAccounts, options);
   }
