@@ -29,7 +29,7 @@ export function optionProperties(): OptionProperty[] {
     if (!file || !declaration) throw new Error(`there is no interface ${name}`);
     return declaration.members.filter(ts.isPropertySignature).flatMap((node) => {
       const path = prefix + node.name.getText();
-      const type = typeOf(node);
+      const type = typeOf(node).replace(/<\w+>$/, ''); // of a group with a type parameter
       return interfaces.has(type) ? propertiesOf(type, `${path}.`) : [{ path, file, node }];
     });
   };

@@ -17,6 +17,7 @@ export type DebateSpaceOperation =
  */
 export type DebateSpaceOutcome = 'not-sent' | 'refused' | 'unknown';
 
+/** The stable `code` of an error of this package; docs/troubleshooting.md has an entry for each. */
 export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_OPTIONS'
   | 'ERR_DEBATE_SPACE_INVALID_UID'
@@ -119,6 +120,7 @@ export class NoAccountsError extends DebateSpaceError {
   }
 }
 
+/** What is known of a failed call. */
 export interface RequestErrorDetails {
   readonly operation: DebateSpaceOperation;
   /** HTTP status of the last answer; absent when there was none. */

@@ -18,6 +18,7 @@ export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'canceled';
  */
 export type EndReason = SessionEndReason | 'requested' | 'erasure';
 
+/** What every event of a logout has. */
 export interface LogoutEvent {
   /** The same in all events of one logout, and the `txn` claim of its tokens. */
   readonly id: string;
@@ -25,6 +26,7 @@ export interface LogoutEvent {
   readonly uid: string;
 }
 
+/** What every event of an attempt to deliver a logout has. */
 export interface AttemptEvent extends LogoutEvent {
   /** How many attempts there were, this one included. */
   readonly attempts: number;
@@ -32,11 +34,13 @@ export interface AttemptEvent extends LogoutEvent {
   readonly tookMs: number;
 }
 
+/** What every event of an erasure has: the reference and the mode, and no uid. */
 export interface ErasureEvent {
   readonly reference: string;
   readonly mode: ErasureMode;
 }
 
+/** What every event of one user's erasure has. */
 export interface UserErasureEvent extends ErasureEvent {
   /** Keyed hash of the uid, as in the receipt. */
   readonly uidHash: string;

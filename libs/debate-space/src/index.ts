@@ -52,7 +52,6 @@ export {
   DebateSpaceHealth,
   type DebateSpaceHealthOptions,
   type DebateSpaceHealthReport,
-  type HealthIndicatorResult,
   type HealthState,
 } from './api/debate-space-health.js';
 export {
@@ -64,13 +63,10 @@ export {
 export { memoryStorage } from 'durable-jobs';
 export type {
   HostTransaction,
-  RangeOptions,
   Storage as DebateSpaceStorage,
   StorageContext,
   StorageEngine,
-  StorageRow,
   StorageValues,
-  StorageView,
   StorageWarning,
 } from 'durable-jobs';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
@@ -101,5 +97,4 @@ export {
   type DebateSpaceOperation,
   type DebateSpaceOutcome,
   type OptionProblem,
-  type RequestErrorDetails,
 } from './errors.js';

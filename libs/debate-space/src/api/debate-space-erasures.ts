@@ -27,6 +27,7 @@ export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'refere
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What a dry run counts, and what ends it early. */
 export interface DryRunOptions {
   /** Counts what is under way in this mode only. Default: in both. */
   readonly mode?: ErasureMode | undefined;

@@ -8,6 +8,7 @@ import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 /** `degraded`: somebody should look; a service that is away is no more than that. `down`: this app does not do its part. */
 export type HealthState = 'up' | 'degraded' | 'down';
 
+/** What `check()` found. */
 export interface DebateSpaceHealthReport {
   readonly state: HealthState;
   /** Plain sentences for the person on call; empty when all is well. No personal data. */
@@ -15,6 +16,7 @@ export interface DebateSpaceHealthReport {
   readonly stats: OutboxStats;
 }
 
+/** From when on a delay counts for the health. */
 export interface DebateSpaceHealthOptions {
   /** When a logout that still waits is a problem, in milliseconds since the session ended. Default: 1 minute. */
   readonly degradedAfterMs?: number;

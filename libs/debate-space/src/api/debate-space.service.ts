@@ -19,6 +19,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** How far `findUser` reads the list. */
 export interface FindUserOptions extends CallOptions {
   /**
    * How many pages of 100 users are read at most, where the service ignores the filter `uid`. Default: 50. Each page is

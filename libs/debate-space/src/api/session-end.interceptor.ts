@@ -19,6 +19,7 @@ import { defaultUid, isObject, requestOf, userOf, type HandlerCall } from './exe
 
 const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
 
+/** Which user of which application a handler with `@EndsDebateSession()` logs out. */
 export interface EndsDebateSessionOptions {
   /**
    * Finds the user before the handler runs: in the request, which for GraphQL is that of its context, or in the client

@@ -1,6 +1,7 @@
-import type { SessionCookie, SessionStore, SessionUid } from 'nestjs-session-end';
+import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from 'nestjs-session-end';
 
-export interface DebateSpaceSessionOptions {
+/** Where the sessions are, who their user is, and which of their ends count. */
+export interface DebateSpaceSessionOptions<Session extends object = SessionRecord> {
   /**
    * Finds the user in a session (docs/getting-started.md#which-user): the uid under which the user was registered in the
    * service. One that throws names nobody, and a `fault` event reports it.
@@ -8,7 +9,7 @@ export interface DebateSpaceSessionOptions {
    * `session.userId`, `session.uid` that is a string, a number, an ObjectId, or an object with one of them in `uid`, `id`,
    * `sub`, `userId` or `_id`
    */
-  uid?: SessionUid | undefined;
+  uid?: ((session: Session, request?: unknown) => ReturnType<SessionUid>) | undefined;
   /** The store or stores to watch, and no others. @defaultValue every store that the app's requests bring along */
   store?: SessionStore | readonly SessionStore[] | undefined;
   /**

@@ -8,6 +8,7 @@ import type { DebateSpaceModuleOptions } from './module-options.js';
 import { providers } from './providers.js';
 import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
 
+/** What `forRoot` and `forRootAsync` take beside the options: where the providers are known, and by which name. */
 export interface DebateSpaceModuleExtras {
   /** Whether the providers are there for every module. Default: true. */
   isGlobal?: boolean | undefined;

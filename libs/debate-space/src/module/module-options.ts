@@ -2,13 +2,17 @@ import type { StorageEngine } from 'durable-jobs';
 import type { DebateSpaceErasureOptions } from '../erasure/erasure-options.js';
 import type { DebateSpaceLogoutOptions } from '../logout/logout-options.js';
 import type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from '../service/http/http-options.js';
+import type { SessionRecord } from 'nestjs-session-end';
 import type { DebateSpaceSessionOptions } from '../live-sessions/session-options.js';
 
 // `npm run docs:options` makes the table of docs/options.md of these comments, here and in the rooms, and writes each
 // `@defaultValue` that the schema has.
 
-/** What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error. */
-export interface DebateSpaceModuleOptions {
+/**
+ * What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error.
+ * @typeParam Session - what `session.uid` is given, such as `SessionData` of express-session with what you have added to it
+ */
+export interface DebateSpaceModuleOptions<Session extends object = SessionRecord> {
   /** The API key of the administration panel, Configuration > General: the `client_id` of section 4.1. */
   apiKey: string;
   /**
@@ -35,7 +39,9 @@ export interface DebateSpaceModuleOptions {
    * @defaultValue none
    */
   storageKey?: string | readonly string[] | undefined;
-  session?: DebateSpaceSessionOptions | undefined;
+  /** Where the sessions are, who their user is, and which of their ends count. */
+  session?: DebateSpaceSessionOptions<Session> | undefined;
+  /** How logouts are signed and delivered. */
   logout?: DebateSpaceLogoutOptions | undefined;
   /**
    * Where logouts wait for delivery, and erasures until they are done (docs/choosing-a-storage.md). A crash or a restart
@@ -47,12 +53,15 @@ export interface DebateSpaceModuleOptions {
    * web part of an app whose worker does the rest –, with a storage that both share. @defaultValue `true`
    */
   worker?: boolean | undefined;
+  /** How users are erased, and how long receipts are kept. */
   erasure?: DebateSpaceErasureOptions | undefined;
+  /** How requests reach the service: time-outs, attempts, the rate limit, the HTTP client. */
   http?: DebateSpaceHttpOptions | undefined;
+  /** How the user list is requested. */
   users?: DebateSpaceUsersOptions | undefined;
 }
 
 /** What `forRootAsync({ useClass })` and `useExisting` expect. */
-export interface DebateSpaceOptionsFactory {
-  createDebateSpaceOptions(): DebateSpaceModuleOptions | Promise<DebateSpaceModuleOptions>;
+export interface DebateSpaceOptionsFactory<Session extends object = SessionRecord> {
+  createDebateSpaceOptions(): DebateSpaceModuleOptions<Session> | Promise<DebateSpaceModuleOptions<Session>>;
 }

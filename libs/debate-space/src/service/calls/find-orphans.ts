@@ -14,6 +14,7 @@ export interface OrphanedUser extends DebateSpaceUser {
   readonly uid: string;
 }
 
+/** What ends the search for orphans early, and what it refuses. */
 export interface OrphansOptions {
   /** Ends the walk early: the loop then rejects with an `AbortError`, also while `findAccounts` is under way. */
   readonly signal?: AbortSignal | undefined;

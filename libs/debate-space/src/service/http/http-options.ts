@@ -1,5 +1,6 @@
 import type { HttpAdapter } from './transport.js';
 
+/** How requests reach the service: time-outs, attempts, the rate limit, the HTTP client. */
 export interface DebateSpaceHttpOptions {
   /** For one request, from connecting to the last byte of the answer, in milliseconds. @defaultValue `10_000` */
   timeoutMs?: number | undefined;
@@ -27,6 +28,7 @@ export interface DebateSpaceHttpOptions {
   adapter?: HttpAdapter | undefined;
 }
 
+/** How the user list is requested. */
 export interface DebateSpaceUsersOptions {
   /**
    * How the user list is authorized (section 4.4): `'bearer'`, a Bearer token of scope `public`; `'apiKey'`, the `api_key`

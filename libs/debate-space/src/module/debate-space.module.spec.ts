@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals';
+import { Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DebateSpaceOptionsError, DebateSpaceService } from '../index.js';
+import { DebateSpaceModule } from './debate-space.module.js';
+import type { DebateSpaceModuleOptions, DebateSpaceOptionsFactory } from './module-options.js';
+
+/** As express-session has it, with what the host has added: an interface, and no record of unknowns. */
+interface SessionData {
+  readonly cookie: object;
+  readonly user?: { readonly id: string };
+}
+
+const required = {
+  apiKey: 'api-key-of-a-test',
+  secretKey: 'a secret key of a test, long enough for HS256',
+  applicationName: 'demo',
+  authUrl: 'https://debate.example.org',
+};
+const uid = (session: SessionData): string | undefined => session.user?.id;
+
+@Injectable()
+class OptionsFactory implements DebateSpaceOptionsFactory<SessionData> {
+  createDebateSpaceOptions(): DebateSpaceModuleOptions<SessionData> {
+    return { ...required, session: { uid: (session) => session.user?.id } };
+  }
+}
+
+describe('session.uid', () => {
+  it.each([
+    ['forRoot', DebateSpaceModule.forRoot({ ...required, session: { uid } })],
+    [
+      'forRoot with an inline function',
+      DebateSpaceModule.forRoot({
+        ...required,
+        session: { uid: (session: SessionData) => session.user?.id },
+      }),
+    ],
+    [
+      'forRoot with a function without a type',
+      DebateSpaceModule.forRoot({
+        ...required,
+        session: { uid: (session) => String(session.userId) },
+      }),
+    ],
+    [
+      'forRootAsync',
+      DebateSpaceModule.forRootAsync({ useFactory: () => ({ ...required, session: { uid } }) }),
+    ],
+    ['forRootAsync with a class', DebateSpaceModule.forRootAsync({ useClass: OptionsFactory })],
+  ])('takes a session of the host: %s', async (_what, module) => {
+    const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+    expect(app.get(DebateSpaceService)).toBeInstanceOf(DebateSpaceService);
+    await app.close();
+  });
+});
+
+describe('forRootAsync', () => {
+  it.each([{}, { inject: ['config'] }, undefined])('names the missing factory: %j', async (options) => {
+    @Module({ imports: [DebateSpaceModule.forRootAsync(options as object)] })
+    class App {}
+    const start = NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+    const error = await start.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(DebateSpaceOptionsError);
+    expect((error as Error).message).toContain(
+      'useFactory must be given to forRootAsync, or useClass or useExisting; hint: forRootAsync({ inject: [ConfigService]',
+    );
+  });
+});
