@@ -5,8 +5,8 @@ import { erasureView } from '../sample-app/src/erasure/erasure-view.js';
 import { chromium } from 'debate-space-fixtures/chromium.js';
 import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 
-/** Follows the section "Faults to play with" of sample-app/README.md. */
-chromium.describe('the faults to play with', () => {
+/** Follows the section "Simulated failures" of sample-app/README.md. */
+chromium.describe('the simulated failures', () => {
   const host = sampleAppInChromium(30);
 
   /** Chooses a fault on the page of the simulator, which another page shows. */

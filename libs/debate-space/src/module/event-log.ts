@@ -2,7 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { DebateSpaceEvent } from '../events.js';
 
-type Line = readonly [level: 'log' | 'warn' | 'error', text: string];
+type Line = readonly [level: 'debug' | 'log' | 'warn' | 'error', text: string];
 type EventOf<T extends DebateSpaceEvent['type']> = Extract<DebateSpaceEvent, { readonly type: T }>;
 type Lines = { readonly [T in DebateSpaceEvent['type']]?: (event: EventOf<T>) => Line | undefined };
 
@@ -27,6 +27,7 @@ export class EventLog {
 
   constructor(logger: LoggerService) {
     this.#logger = {
+      debug: (text) => void logger.debug?.(printable(text)),
       log: (text) => void logger.log(printable(text)),
       warn: (text) => void logger.warn(printable(text)),
       error: (text) => void logger.error(printable(text)),
@@ -43,6 +44,7 @@ export class EventLog {
   /** Events without an entry are not logged. */
   readonly #lines: Lines = {
     'session-store-found': ({ store }) => ['log', `session store found: ${store}`],
+    'logout-delivered': ({ id, attempts }) => ['debug', `logout ${id} is delivered by attempt ${attempts}`],
     'logout-parked': ({ id, attempts, cause, hint }) =>
       this.#parked(`logout ${id}`, `after attempt ${attempts} (${cause}): ${hint}`),
     'service-down': ({ cause }) => [
