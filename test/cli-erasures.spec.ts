@@ -65,7 +65,7 @@ for (const storage of sharedStorages) {
         working.interrupt();
         await working.code;
         const { out } = await run('erasures status case-1', { env });
-        expect(out).toMatch(/^state +(begun|waiting)$/m);
+        expect(out).toMatch(/^state +(running|waiting)$/m);
       });
 
       it('is not carried out by a command that is not confirmed', async () => {

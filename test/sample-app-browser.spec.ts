@@ -180,7 +180,7 @@ chromium.describe('the sample app in a browser', () => {
     const page = await host.loggedIn('admin');
     await page.goto('/admin/outbox');
     await page.getByText('Hint:').waitFor();
-    await page.getByRole('button', { name: 'Send again: ada' }).click();
+    await page.getByRole('button', { name: 'Retry: ada' }).click();
     await page.getByText('It is sent again.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });
     expect(host.sim.received.logouts).toEqual(['ada']);
@@ -200,7 +200,7 @@ for (const storage of otherStorages)
         await host.parkedLogout('ada');
         const page = await host.loggedIn('admin');
         await page.goto('/admin/outbox');
-        await page.getByRole('button', { name: 'Send again: ada' }).click();
+        await page.getByRole('button', { name: 'Retry: ada' }).click();
         await page.getByText('It is sent again.').waitFor();
         await host.sim.received.waitFor('logout', { count: 2 });
         expect(host.sim.received.logouts).toEqual(['ada']);

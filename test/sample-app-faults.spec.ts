@@ -67,7 +67,7 @@ chromium.describe('the simulated failures', () => {
     while (!(await admin.getByText('Hint:').isVisible())) await admin.reload();
     expect(host.sim.debate.isSignedIn('ada')).toBe(true);
     await choose('Answers as usual');
-    await admin.getByRole('button', { name: 'Send all again' }).click();
+    await admin.getByRole('button', { name: 'Retry all' }).click();
     await admin.getByText('One is sent again.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });
     expect(host.sim.debate.isSignedIn('ada')).toBe(false);

@@ -3,7 +3,7 @@ import { counted, date, duration, shown, table } from './text.js';
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'waiting',
-  running: 'begun', // whether a process works on it at the moment is not stored
+  running: 'running', // whether a process works on it at the moment is not stored
   paused: 'paused',
   overdue: 'overdue',
   done: 'finished',
@@ -31,11 +31,11 @@ export function statusText(status: ErasureStatus): string {
     ['mode', mode],
     ['requested by', requestedBy === undefined ? undefined : shown(requestedBy)],
     ['state', complete || finishedAt ? STATES[state] : UNREAD],
-    ['asked', date(askedAt)],
+    ['requested', date(askedAt)],
     ['finished', finishedAt && date(finishedAt)],
     ['total', status.total],
     ['done', status.done],
-    ['already gone', status.notFound],
+    ['not found', status.notFound],
     ['vetoed', status.vetoed],
     ['canceled', status.canceled],
     ['failed', status.failed],

@@ -24,7 +24,7 @@ const COUNTED = ['done', 'notFound', 'vetoed', 'canceled', 'failed', 'waiting'] 
 
 const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'Noted. The debate space is told as soon as it can be.',
-  running: 'Under way. It goes on automatically, whether or not anybody watches.',
+  running: 'In progress. You can close this page.',
   paused: 'Paused. Nothing is sent until somebody resumes it.',
   overdue: 'This takes longer than it should. It is still being tried.',
   done: 'Done.',
@@ -33,7 +33,7 @@ const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'not begun',
-  running: 'under way',
+  running: 'running',
   paused: 'paused',
   overdue: 'overdue',
   done: 'finished',

@@ -136,7 +136,7 @@ async function erase(
   const { waiting } = status;
   if (waiting > 0) {
     const running = `They wait in the storage: an app that shares it goes on erasing them. To stop that: debate-space erasures pause ${reference} (or cancel). ${goOn}`;
-    const forgotten = `${goOn}. A storage in memory keeps nothing; who is erased already counts as already gone`;
+    const forgotten = `${goOn}. A storage in memory keeps nothing; users who are erased already count as not found`;
     const stopped = `Stopped here; ${counted(waiting, 'user')} not erased yet. ${isMemory ? forgotten : running}.`;
     throw new Failure('unfinished', onlyWatches ? watchedText(status) : stopped);
   }

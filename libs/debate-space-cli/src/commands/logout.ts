@@ -83,7 +83,7 @@ async function settled(
     }
     if (logout?.state === 'delivered') return logout;
     if (logout?.state === 'discarded' || logout?.state === 'superseded') {
-      throw new Failure('failed', `The logout was given up meanwhile (${logout.state}).`);
+      throw new Failure('failed', `The logout was not sent (${logout.state}).`);
     }
     const refused = refusal();
     if (refused !== undefined) throw new Failure('service', refused);

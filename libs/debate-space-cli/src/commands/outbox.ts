@@ -111,7 +111,10 @@ export function addOutbox(program: Command, cli: CliContext): void {
           await confirm(context, consequence, `discard ${given.length}`);
         }
         const discarded = await applied(given, (id) => outbox.discard(id));
-        context.output.answer({ discarded }, `${counted(discarded, 'logout')} given up.`);
+        context.output.answer(
+          { discarded },
+          `${counted(discarded, 'logout')} discarded. They will not be sent.`,
+        );
         requireAll(ids, discarded);
       });
     });

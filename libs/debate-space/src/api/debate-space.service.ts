@@ -45,7 +45,7 @@ export class DebateSpaceService {
   }
 
   /**
-   * Deletes the user with all contributions (section 4.3). Irreversible: the service refuses this uid for ever.
+   * Deletes the user with all contributions (section 4.3). Irreversible: the service refuses this uid forever.
    * Resolves when the service has done it; repeating it is safe.
    * @param uid the uid under which the user was registered
    * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`

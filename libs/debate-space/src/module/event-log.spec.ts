@@ -5,7 +5,14 @@ describe('the event log', () => {
   it('has each delivered logout at the level debug, where the logger has one, without the uid', () => {
     const lines: unknown[] = [];
     const nothing = { log: () => 0, warn: () => 0, error: () => 0 };
-    const delivered = { type: 'logout-delivered', id: 'l-1', uid: 'ada', attempts: 2, delayMs: 5 } as const;
+    const delivered = {
+      type: 'logout-delivered',
+      id: 'l-1',
+      uid: 'ada',
+      attempts: 2,
+      tookMs: 3,
+      delayMs: 5,
+    } as const;
     new EventLog({ ...nothing, debug: (line: unknown) => lines.push(line) }).write(delivered);
     expect(lines).toEqual(['logout l-1 is delivered by attempt 2']);
     expect(() => {

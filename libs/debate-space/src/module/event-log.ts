@@ -59,7 +59,7 @@ export class EventLog {
     'service-pause-requested': ({ status, pauseMs }) => this.#pauseRequested(status, pauseMs),
     'erasure-service-down': ({ cause }) => [
       'warn',
-      `the service does not erase users (${cause}); they wait in the outbox`,
+      `the service does not erase users (${cause}); the erasures wait in the storage`,
     ],
     'erasure-service-up': () => ['log', 'the service erases users again'],
     'erasures-in-memory': () => [
@@ -84,7 +84,7 @@ export class EventLog {
       this.#parked(`erasure ${reference}`, `(${cause}): ${hint}`),
     'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
-      `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${canceled} canceled`,
+      `erasure ${reference} is finished: ${done} done, ${notFound} not found, ${vetoed} vetoed, ${canceled} canceled`,
     ],
     'storage-degraded': ({ cause }) => [
       'error',
