@@ -1,6 +1,7 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Options } from 'csv-parse';
 import { Failure } from './failure.js';
+import { shown } from './text.js';
 import { uidRow, type UidRow } from './uid-row.js';
 
 /** `csv`: RFC 4180 with a header row; `ndjson`: on each line a JSON string or object; `lines`: on each line a uid. */
@@ -100,11 +101,13 @@ async function* csvRows(records: AsyncIterable<TextRecord>, column: string): Asy
 function withColumn(header: Cells, column: string): Cells {
   const count = header.filter((name) => name === column).length;
   if (count === 1) return header;
-  const found = count === 0 ? 'none is' : `${count} are`;
+  const found =
+    count === 0
+      ? `no column "${column}", but: ${header.map(shown).join(', ')}`
+      : `${count} columns "${column}"`;
   throw new Failure(
     'usage',
-    `the header row has ${header.length} columns, of which ${found} called ${column}; ` +
-      'name the column of the uids by --column, and separate columns by commas',
+    `the header row has ${found}; name the column of the uids with --column, and separate columns with commas`,
   );
 }
 

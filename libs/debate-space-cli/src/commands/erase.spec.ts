@@ -102,7 +102,7 @@ describe('erase', () => {
   });
 
   it.each([
-    ['its header row', 'id,name\nada,x\n', 'the header row has 2 columns, of which none is called uid'],
+    ['its header row', 'id,name\nada,x\n', 'the header row has no column "uid", but: id, name'],
     ['a quote', 'uid\nada\n"ben"x\n', 'row 3 cannot be read (CSV_INVALID_CLOSING_QUOTE)'],
   ])('does not understand a CSV for %s, and asks for nothing', async (_, text, problem) => {
     await file('users.csv', text);
