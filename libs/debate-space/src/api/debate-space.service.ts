@@ -2,8 +2,7 @@ import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { assertUid } from '../uid.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
 import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
-import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/calls/user-list.js';
-import type { UsersApi } from '../service/calls/users-api.js';
+import type { DebateSpaceUser, ListUsersQuery, UserPage, UsersApi } from '../service/calls/users-api.js';
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
