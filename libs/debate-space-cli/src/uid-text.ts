@@ -1,7 +1,6 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Options } from 'csv-parse';
 import { Failure } from './failure.js';
-import { shown } from './text.js';
 import { uidRow, type UidRow } from './uid-row.js';
 
 /** `csv`: RFC 4180 with a header row; `ndjson`: on each line a JSON string or object; `lines`: on each line a uid. */
@@ -101,13 +100,11 @@ async function* csvRows(records: AsyncIterable<TextRecord>, column: string): Asy
 function withColumn(header: Cells, column: string): Cells {
   const count = header.filter((name) => name === column).length;
   if (count === 1) return header;
-  const found =
-    count === 0
-      ? `no column "${column}", but: ${header.map(shown).join(', ')}`
-      : `${count} columns "${column}"`;
+  // Names none of them: a list without a header row has uids there.
+  const found = count === 0 ? `no column "${column}"` : `${count} columns "${column}"`;
   throw new Failure(
     'usage',
-    `the header row has ${found}; name the column of the uids with --column, and separate columns with commas`,
+    `the header row has ${found} (columns: ${header.length}); name the column of the uids with --column, and separate columns with commas`,
   );
 }
 
