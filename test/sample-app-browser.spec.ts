@@ -60,7 +60,7 @@ chromium.describe('the sample app in a browser', () => {
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('Nobody is signed in.').waitFor();
     await page.getByText('Ada has left.').waitFor();
-    await page.getByRole('heading', { name: 'Nobody is logged in' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in' }).waitFor();
     expect(await page.evaluate(MARKED)).toBe(true);
     expect(host.sim.received.logouts).toEqual(['ada']);
   });

@@ -37,7 +37,7 @@ chromium.describe('the simulated failures', () => {
     const admin = await host.loggedIn('admin');
     await choose('Down');
     await page.getByRole('button', { name: 'Log out' }).click();
-    await page.getByRole('heading', { name: 'Nobody is logged in' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in' }).waitFor();
     expect(host.sim.debate.isSignedIn('ada')).toBe(true);
 
     const ben = await host.loggedIn('ben');

@@ -8,7 +8,7 @@ export interface ErasureView {
   /** The same for people. */
   readonly stateText: string;
   readonly what: string;
-  readonly requestedBy: string;
+  readonly requestedBy: string | undefined;
   readonly askedAt: string;
   readonly sentence: string;
   /** For the progress bar. */
@@ -55,7 +55,7 @@ export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: s
     reference,
     state,
     what: mode === 'anonymize' ? 'Anonymize' : 'Delete',
-    requestedBy: requestedBy ?? 'not known',
+    requestedBy,
     askedAt: moment(askedAt),
     stateText: STATES[state],
     sentence: sentence(status, trouble),
