@@ -20,6 +20,7 @@ const app = await createApp({ logger: false, forceCloseConnections: true });
 await app.listen(0, '127.0.0.1');
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
+  await logout(await loggedIn('ada'));
   await myData(await loggedIn('ada'));
   await bulkErasure(await loggedIn('admin'));
   await faults(await browser.newPage({ viewport: { width: 960, height: 600 }, colorScheme: 'light' }));
@@ -39,6 +40,23 @@ async function loggedIn(uid: string): Promise<Page> {
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByText('● Signed in').first().waitFor();
   return page;
+}
+
+/** Two moments of one page, side by side. */
+async function logout(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 820, height: 560 });
+  const before = await page.screenshot();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByText('has left').first().waitFor();
+  const after = await page.screenshot();
+  const pictured = (moment: Buffer, words: string): string =>
+    `<figure><figcaption>${words}</figcaption><img src="data:image/png;base64,${moment.toString('base64')}"></figure>`;
+  const both = await browser.newPage({ viewport: { width: 1700, height: 640 } }); // without the app's content security policy
+  await both.setContent(`<style>
+    body { margin: 12px; display: flex; gap: 12px; background: #fff; font: 600 22px system-ui, sans-serif; }
+    figure { margin: 0; flex: 1 } figcaption { padding: 4px 0 10px } img { width: 100%; border: 1px solid #ccc }
+  </style>${pictured(before, '1. Ada is logged in')}${pictured(after, '2. Ada logs out: the debate space knows')}`);
+  await both.locator('body').screenshot({ path: join(pictures, 'logout.png') });
 }
 
 async function myData(page: Page): Promise<void> {

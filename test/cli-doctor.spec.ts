@@ -86,7 +86,14 @@ describe('doctor', () => {
     expect(out).toMatch(/^✓ keys +the service takes API key and secret key$/m);
     expect(out).toMatch(/^✗ application-name .*\n +→ Compare DEBATE_SPACE_APPLICATION_NAME/m);
     expect(out).toMatch(/^– pending +not checked: /m);
-    expect(err).toBe('1 fault found.\n');
+    expect(err).toBe('1 problem found.\n');
+  });
+
+  it('says only what is missing where nothing is set', async () => {
+    const { code, out } = await run('doctor', { env: {} });
+    expect(code).toBe(6);
+    expect(out.match(/^✗ values/gm)).toHaveLength(4);
+    expect(out).not.toContain('not checked');
   });
 
   it('finds a wrong secret', async () => {

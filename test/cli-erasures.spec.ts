@@ -65,7 +65,7 @@ for (const storage of sharedStorages) {
         working.interrupt();
         await working.code;
         const { out } = await run('erasures status case-1', { env });
-        expect(out).toMatch(/^state +(begun|waiting)$/m);
+        expect(out).toMatch(/^state +(running|waiting)$/m);
       });
 
       it('is not carried out by a command that is not confirmed', async () => {
@@ -111,7 +111,7 @@ for (const storage of sharedStorages) {
 
       it('is only watched by the same command, unless --execute-here is given', async () => {
         const watching = start('erase ada ben --mode delete --reference case-1 --yes', { env });
-        await watching.waitForStderr('this only watches');
+        await watching.waitForStderr('this command only watches');
         watching.interrupt();
         expect(await watching.code).toBe(5);
         expect(watching.err()).toContain(
@@ -205,7 +205,7 @@ for (const storage of sharedStorages) {
 
       it('ends with 8 when it was canceled', async () => {
         const erasing = start('erase ada ben --mode delete --reference case-1 --yes', { env });
-        await erasing.waitForStderr('this only watches');
+        await erasing.waitForStderr('this command only watches');
         const watching = start('erasures status case-1 --watch', { env });
         await watching.waitForStderr('0 of 2');
         await run('erasures cancel case-1 --yes', { env });

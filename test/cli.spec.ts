@@ -238,7 +238,7 @@ script.describe('a command on a terminal', () => {
     const quoted = [process.execPath, ...program, ...command].map((part) => `'${part}'`).join(' ');
     const child = spawn(script.path ?? 'script', ['-qec', quoted, '/dev/null'], { cwd: folder, env });
     const { told, ended } = watched(child);
-    await told('Type "anonymize 2" to go on: ');
+    await told('Type "anonymize 2" to proceed: ');
     child.stdin.write('anonymize 2\r');
     const { code, out } = await ended;
     expect(out).toMatch(/█+ 100 % \| 2 of 2/);

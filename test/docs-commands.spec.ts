@@ -3,6 +3,8 @@ import type { Command } from 'commander';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
+import { parseEnv } from 'node:util';
+import { DEMO_CREDENTIALS } from '../libs/debate-space-simulator/src/simulator-options.js';
 import { Output } from '../libs/debate-space-cli/src/output.js';
 import { buildProgram } from '../libs/debate-space-cli/src/program.js';
 import { fencesOf, pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
@@ -45,10 +47,25 @@ function commandOf(words: readonly string[]): { command: Command; rest: readonly
   }
 }
 
+describe('the demo values of the docs', () => {
+  it('are those with which the simulator starts', () => {
+    const files = pages.flatMap((page) => fencesOf(page).filter(({ language }) => language === 'ini'));
+    expect(files.length).toBeGreaterThan(0);
+    const { apiKey, secretKey, applicationName } = DEMO_CREDENTIALS;
+    for (const { code } of files)
+      expect(parseEnv(code)).toEqual({
+        DEBATE_SPACE_API_KEY: apiKey,
+        DEBATE_SPACE_SECRET_KEY: secretKey,
+        DEBATE_SPACE_APPLICATION_NAME: applicationName,
+        DEBATE_SPACE_AUTH_URL: 'http://127.0.0.1:4010',
+      });
+  });
+});
+
 describe('the commands of the docs', () => {
   it('are of a kind that this test knows', () => {
     const known =
-      /^(npm (ci|install|start|test|run )|npx (debate-space(-simulator)?|nest add|tsx)|curl |openssl rand|node --input-type|import |console|gzip|timeout )/;
+      /^(git clone |cd |npm (ci|install|start|test|run )|npx (debate-space(-simulator)?|nest add|tsx)|curl |openssl rand|node --input-type|import |console|gzip|timeout )/;
     const unknown = shellLines.filter(
       ({ line }) => !line.split(/ && | \| /).every((each) => known.test(each.trim())),
     );

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import * as plugin from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
@@ -16,7 +19,11 @@ import {
   type RunningPostgres,
 } from 'debate-space-fixtures/postgres.js';
 import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { logInTo } from 'debate-space-fixtures/browser.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import type { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 import { startRedisCluster, type RunningRedisCluster } from 'debate-space-fixtures/redis-cluster.js';
 
 const page = pageOf('docs/choosing-a-storage.md');
@@ -212,4 +219,30 @@ const example = runSnippet(customPage, 'src/my-storage.ts', { 'nestjs-debate-spa
 runSnippet(customPage, 'test/my-storage.spec.ts', {
   '../src/my-storage.js': example,
   'nestjs-debate-space/storage-contract': contract,
+});
+
+describe('the way to another storage', () => {
+  it('delivers what waits in the old one, and each new logout once', async () => {
+    const path = mkdtempSync(join(tmpdir(), 'former-storage-'));
+    scene.afterwards(() => {
+      rmSync(path, { recursive: true });
+    });
+    const { former } = runSnippet(page, 'src/former-storage.ts', {
+      'nestjs-debate-space/lmdb': { lmdbStorage: () => lmdbStorage({ path }) },
+    }) as { former: (options: plugin.DebateSpaceModuleOptions) => plugin.DebateSpaceModuleOptions };
+    const { service } = scene;
+    const act = destroySession;
+    const logOut = async (host: SessionHost, uid: string): Promise<void> => {
+      const browser = await logInTo(host, uid);
+      await browser.post('/act');
+    };
+    const repair = service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
+    await logOut(await scene.start({ act }, { storage: lmdbStorage({ path }) }), 'alice');
+    await scene.stop();
+    repair();
+    const debateSpace = [using(service), former(using(service))];
+    await logOut(await scene.start({ act, debateSpace }), 'bob');
+    await service.received.waitFor(({ uid, accepted }) => uid === 'alice' && accepted);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
+  });
 });

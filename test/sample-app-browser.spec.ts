@@ -60,7 +60,7 @@ chromium.describe('the sample app in a browser', () => {
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('Nobody is signed in.').waitFor();
     await page.getByText('Ada has left.').waitFor();
-    await page.getByRole('heading', { name: 'Nobody is logged in' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in' }).waitFor();
     expect(await page.evaluate(MARKED)).toBe(true);
     expect(host.sim.received.logouts).toEqual(['ada']);
   });
@@ -180,7 +180,7 @@ chromium.describe('the sample app in a browser', () => {
     const page = await host.loggedIn('admin');
     await page.goto('/admin/outbox');
     await page.getByText('Hint:').waitFor();
-    await page.getByRole('button', { name: 'Send again: ada' }).click();
+    await page.getByRole('button', { name: 'Retry: ada' }).click();
     await page.getByText('It is sent again.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });
     expect(host.sim.received.logouts).toEqual(['ada']);
@@ -200,7 +200,7 @@ for (const storage of otherStorages)
         await host.parkedLogout('ada');
         const page = await host.loggedIn('admin');
         await page.goto('/admin/outbox');
-        await page.getByRole('button', { name: 'Send again: ada' }).click();
+        await page.getByRole('button', { name: 'Retry: ada' }).click();
         await page.getByText('It is sent again.').waitFor();
         await host.sim.received.waitFor('logout', { count: 2 });
         expect(host.sim.received.logouts).toEqual(['ada']);

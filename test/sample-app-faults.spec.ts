@@ -5,8 +5,8 @@ import { erasureView } from '../sample-app/src/erasure/erasure-view.js';
 import { chromium } from 'debate-space-fixtures/chromium.js';
 import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 
-/** Follows the section "Faults to play with" of sample-app/README.md. */
-chromium.describe('the faults to play with', () => {
+/** Follows the section "Simulated failures" of sample-app/README.md. */
+chromium.describe('the simulated failures', () => {
   const host = sampleAppInChromium(30);
 
   /** Chooses a fault on the page of the simulator, which another page shows. */
@@ -37,7 +37,7 @@ chromium.describe('the faults to play with', () => {
     const admin = await host.loggedIn('admin');
     await choose('Down');
     await page.getByRole('button', { name: 'Log out' }).click();
-    await page.getByRole('heading', { name: 'Nobody is logged in' }).waitFor();
+    await page.getByRole('heading', { name: 'Log in' }).waitFor();
     expect(host.sim.debate.isSignedIn('ada')).toBe(true);
 
     const ben = await host.loggedIn('ben');
@@ -67,7 +67,7 @@ chromium.describe('the faults to play with', () => {
     while (!(await admin.getByText('Hint:').isVisible())) await admin.reload();
     expect(host.sim.debate.isSignedIn('ada')).toBe(true);
     await choose('Answers as usual');
-    await admin.getByRole('button', { name: 'Send all again' }).click();
+    await admin.getByRole('button', { name: 'Retry all' }).click();
     await admin.getByText('One is sent again.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });
     expect(host.sim.debate.isSignedIn('ada')).toBe(false);

@@ -34,7 +34,7 @@ describe('the sample app in front of a real service', () => {
 
   it('shows no login and no password on its login page', async () => {
     const page = await (await startWithLogins()).browser().open('/login');
-    expect(page).toContain('Nobody is logged in');
+    expect(page).toContain('>Log in</h1>');
     for (const text of ['Demo logins', `<code>${DEMO_PASSWORD}</code>`, 'eva', hash]) {
       expect(page).not.toContain(text);
     }

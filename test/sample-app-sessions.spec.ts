@@ -98,8 +98,8 @@ describe('a user who asks for their own erasure', () => {
       ];
       const { status } = await laptop.submit(`/me/${wish}`, { confirmation: 'ada' });
       expect(status).toBe(303);
-      expect(await laptop.open('/')).toContain('Nobody is logged in');
-      expect(await phone.open('/')).toContain('Nobody is logged in');
+      expect(await laptop.open('/')).toContain('>Log in</h1>');
+      expect(await phone.open('/')).toContain('>Log in</h1>');
       expect(await ben.open('/')).toContain('You are logged in as Ben');
     },
   );

@@ -7,7 +7,7 @@ import { redisStorage } from 'nestjs-debate-space/redis';
 import { openOwn } from '../libs/debate-space/src/module/own-storage.js';
 import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
 import type { LogoutQueue } from '../libs/debate-space/src/logout/queue/logout-queue.js';
-import { tryAcquireSlot } from '../libs/debate-space/src/service/shared-slots.js';
+import { tryAcquireSlot } from '../libs/debate-space/src/service/rate-limiter.js';
 import { openOutbox, storageContext } from 'debate-space-fixtures/outbox-engines.js';
 import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
 import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';

@@ -28,7 +28,7 @@ async function start(): Promise<void> {
     await listening('PORT', port, () => app.listen(port, HOST));
     console.log(`
 The sample app:    ${await app.getUrl()}/
-The debate space:  ${simulator.url}/  (a simulator; nothing is kept; faults to play with)
+The debate space:  ${simulator.url}/  (a simulator; nothing is kept; simulated failures)
 Log in as:         ${DEMO_USERS.map(({ uid }) => uid).join(', ')}; the password of all is "${DEMO_PASSWORD}".
 Stop with Ctrl+C.
 `);

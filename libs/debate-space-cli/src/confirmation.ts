@@ -15,7 +15,7 @@ export async function confirm(
 ): Promise<void> {
   const { stdin, stderr, interrupted } = io;
   if (stdin.isTTY !== true) {
-    throw new Failure('usage', `${consequence}\nNobody can confirm this here: add --yes if it is meant.`);
+    throw new Failure('usage', `${consequence}\nNo terminal to confirm on. Add --yes to proceed.`);
   }
   output.note(consequence);
   // Not as a terminal: readline would keep Ctrl-C for itself.
@@ -27,14 +27,14 @@ export async function confirm(
       }),
     );
     const typed = await Promise.race([
-      lines.question(`Type "${words}" to go on: `, { signal: interrupted }),
+      lines.question(`Type "${words}" to proceed: `, { signal: interrupted }),
       gone,
     ]);
     // British spelling, too
     if (typed.trim().replace(/ise(?= )/, 'ize') !== words)
-      throw new Failure('failed', 'That was not typed: nothing was done.');
+      throw new Failure('failed', 'Confirmation did not match. Nothing was changed.');
   } catch (error) {
-    if (interrupted.aborted) throw new Failure('unfinished', '\nInterrupted: nothing was done.');
+    if (interrupted.aborted) throw new Failure('unfinished', '\nInterrupted. Nothing was changed.');
     throw error;
   } finally {
     lines.close();

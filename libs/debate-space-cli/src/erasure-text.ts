@@ -3,7 +3,7 @@ import { counted, date, duration, shown, table } from './text.js';
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'waiting',
-  running: 'begun', // whether a process works on it at the moment is not stored
+  running: 'running', // whether a process works on it at the moment is not stored
   paused: 'paused',
   overdue: 'overdue',
   done: 'finished',
@@ -31,11 +31,11 @@ export function statusText(status: ErasureStatus): string {
     ['mode', mode],
     ['requested by', requestedBy === undefined ? undefined : shown(requestedBy)],
     ['state', complete || finishedAt ? STATES[state] : UNREAD],
-    ['asked', date(askedAt)],
+    ['requested', date(askedAt)],
     ['finished', finishedAt && date(finishedAt)],
     ['total', status.total],
     ['done', status.done],
-    ['already gone', status.notFound],
+    ['not found', status.notFound],
     ['vetoed', status.vetoed],
     ['canceled', status.canceled],
     ['failed', status.failed],
@@ -66,27 +66,34 @@ export function watchedText({ reference, state, complete, waiting }: ErasureStat
   ].join(' ');
 }
 
+export const STATUS_COLUMNS = listed(['REQUESTED', 'MODE', 'STATE', 'FINISHED'], 'REFERENCE');
+export const RECEIPT_COLUMNS = listed(
+  ['DONE', 'MODE', 'OUTCOME', 'STATUS'],
+  'TRIES',
+  'UID (HASH)'.padEnd(22),
+  'REFERENCE',
+  'REASON',
+);
+
+/** The first columns of a list are aligned. */
+function listed(aligned: readonly string[], ...rest: readonly string[]): string {
+  const widths = [20, 9, 12, 9];
+  return [...aligned.map((cell, n) => cell.padEnd(widths[n] ?? 0)), ...rest].join('  ').trimEnd();
+}
+
 /** One line of a list. */
 export function statusLine(status: ErasureStatus | UnreadableErasure): string {
   if (status.state === 'unreadable')
-    return [date(status.askedAt), '–'.padEnd(9), status.state, status.cause, shown(status.reference)].join(
-      '  ',
-    );
+    return listed([date(status.askedAt), '–', status.state, status.cause], shown(status.reference));
   const { reference, mode, state, askedAt, total, failed, canceled } = status;
   const rest = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
   const counts = `${finishedOf(status)} of ${total}${rest}`;
-  return [date(askedAt), mode.padEnd(9), STATES[state].padEnd(9), counts, shown(reference)].join('  ');
+  return listed([date(askedAt), mode, STATES[state], counts], shown(reference));
 }
 
 /** One line of a list; with nothing personal in it. */
 export function receiptLine(receipt: ErasureReceipt): string {
   const { doneAt, mode, outcome, status, attempts, uidHash, reference, reason } = receipt;
-  const parts = [
-    date(doneAt),
-    mode.padEnd(9),
-    OUTCOMES[outcome].padEnd(12),
-    String(status ?? '–').padEnd(3),
-    `${attempts}×`,
-  ];
-  return [...parts, uidHash, shown(reference), shown(reason)].join('  ').trimEnd();
+  const aligned = [date(doneAt), mode, OUTCOMES[outcome], String(status ?? '–')];
+  return listed(aligned, `${attempts}×`.padEnd(5), uidHash, shown(reference), shown(reason));
 }

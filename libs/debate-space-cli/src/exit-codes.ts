@@ -24,7 +24,7 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.configuration, 'a setting is missing or wrong, or the storage cannot be used'],
   [exitCodes.service, 'the service refused, or could not be reached'],
   [exitCodes.unfinished, 'unfinished: interrupted, or some users are not erased yet'],
-  [exitCodes.faults, 'doctor found faults'],
+  [exitCodes.faults, 'doctor found problems'],
   [exitCodes.vetoed, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
   [exitCodes.canceled, 'finished; some users are not erased, because the erasure was canceled'],
 ];

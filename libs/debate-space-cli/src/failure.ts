@@ -1,5 +1,6 @@
 import type { DebateSpaceErrorCode } from 'nestjs-debate-space';
 import { exitCodes, type ExitCode } from './exit-codes.js';
+import { textInVariables, variables } from './variables.js';
 
 /** A command that ends with another exit code than 0. The message is for people: the problem, and the hint if there is one. */
 export class Failure extends Error {
@@ -55,9 +56,17 @@ const messageByCode: Partial<Record<DebateSpaceErrorCode, string>> = {
   ERR_DEBATE_SPACE_UNKNOWN_ERASURE: 'There is no erasure of this reference; see: debate-space erasures list',
 };
 
-/** In words of the command line where the plugin names a method of its own. */
+/** In words of the command line: variables in place of options, and no method of the plugin. */
 export function messageOf(error: unknown): string {
-  const own = messageByCode[codeOf(error) as DebateSpaceErrorCode];
+  const code = codeOf(error) as DebateSpaceErrorCode;
+  const own = messageByCode[code];
   if (own !== undefined) return own;
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof Failure) return error.message;
+  const { operation } = error as { readonly operation?: string };
+  const message = operation === undefined ? error.message : error.message.replace(`${operation}: `, '');
+  const [, reason] = code === 'ERR_DEBATE_SPACE_NETWORK' ? (/\((\w+)\)/.exec(message) ?? []) : [];
+  if (reason !== undefined)
+    return `Cannot reach the debate space (${reason}). Check ${variables.authUrl}, or run: debate-space doctor`;
+  return textInVariables(message);
 }

@@ -71,6 +71,17 @@ describe('a control character of the service', () => {
     },
   );
 
+  it.each([
+    ['on a terminal', true, {}, true],
+    ['in a file', false, {}, false],
+    ['where NO_COLOR is set', true, { NO_COLOR: '1' }, false],
+  ])('is printed for the color of a verdict %s: %p', (_where, isTTY, env, isColored) => {
+    const stdout = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY });
+    new Output({ stdout, stderr: new PassThrough(), env }).answer({}, '✓ keys\n✗ clock');
+    const colored = '\u001b[32m✓\u001b[39m keys\n\u001b[31m✗\u001b[39m clock\n';
+    expect(stdout.read()).toBe(isColored ? colored : '✓ keys\n✗ clock\n');
+  });
+
   it('stays in the data of a pipe or a file', async () => {
     expect((await run('users export --format csv', terminal)).out).toContain('of \u001b[31m\u009b2J\r');
     const { users } = JSON.parse((await run('users list --json', terminal)).out) as { users: unknown[] };
@@ -86,8 +97,8 @@ describe('a control character of the service', () => {
     output.note(hostile);
     output.failure(new Error(hostile));
     output.answer(undefined, hostile);
-    await output.each(Readable.from([1]), () => hostile);
+    await output.each(Readable.from([1]), () => hostile, 'HEADING');
     expect(stderr.read()).toBe(`${harmless}\n${harmless}\n`);
-    expect(stdout.read()).toBe(`${harmless}\n${harmless}\n`);
+    expect(stdout.read()).toBe(`${harmless}\nHEADING\n${harmless}\n`);
   });
 });

@@ -1,9 +1,10 @@
 import { pipeline } from 'node:stream/promises';
+import { styleText } from 'node:util';
 import { codeOf, messageOf } from './failure.js';
 import type { CliIo } from './cli-io.js';
 import { printable } from './text.js';
 
-type Streams = Pick<CliIo, 'stdout' | 'stderr'>;
+type Streams = Pick<CliIo, 'stdout' | 'stderr'> & Partial<Pick<CliIo, 'env'>>;
 
 /**
  * What a command prints. Its answer goes to stdout, for people or – with `--json` – as JSON and nothing else; what it says
@@ -17,9 +18,11 @@ export class Output {
   #answered = false;
   #writeError: unknown;
   #noteTo: (text: string) => void;
+  readonly #hasColor: boolean;
 
-  constructor({ stdout, stderr }: Streams) {
+  constructor({ stdout, stderr, env = {} }: Streams) {
     this.#stdout = stdout;
+    this.#hasColor = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'; // no-color.org
     this.#stderr = stderr;
     this.#noteTo = this.#toStderr;
     stdout.on('error', (error) => {
@@ -31,15 +34,22 @@ export class Output {
   /** @param text the same for people */
   answer(value: unknown, text: string): void {
     this.#answered = true;
-    this.#stdout.write(`${this.json ? this.#data(JSON.stringify(value, undefined, 2)) : printable(text)}\n`);
+    this.#stdout.write(
+      `${this.json ? this.#data(JSON.stringify(value, undefined, 2)) : this.#colored(printable(text))}\n`,
+    );
   }
 
-  /** One line for each; with `--json` a JSON value on each line. @returns how many there were */
-  async each<T>(items: AsyncIterable<T>, text: (item: T) => string): Promise<number> {
+  /**
+   * One line for each; with `--json` a JSON value on each line.
+   * @param columns the heading, for people
+   * @returns how many there were
+   */
+  async each<T>(items: AsyncIterable<T>, text: (item: T) => string, columns: string): Promise<number> {
     let count = 0;
     const { json } = this;
     async function* lines(): AsyncGenerator<string> {
       for await (const item of items) {
+        if (count === 0 && !json) yield `${columns}\n`;
         count += 1;
         yield `${json ? JSON.stringify(item) : printable(text(item))}\n`;
       }
@@ -93,6 +103,15 @@ export class Output {
   readonly #toStderr = (text: string): void => {
     this.#stderr.write(`${text}\n`);
   };
+
+  /** The verdicts of checks. */
+  #colored(text: string): string {
+    if (!this.#hasColor) return text;
+    return text.replaceAll(/^[✓✗]/gm, (mark) =>
+      // The stream is checked above; Node.js 22 would check its own stdout.
+      styleText(mark === '✓' ? 'green' : 'red', mark, { validateStream: false }),
+    );
+  }
 
   /** Data is for programs and keeps every character, except on a terminal. */
   #data(text: string): string {

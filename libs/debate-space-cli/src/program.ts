@@ -33,7 +33,7 @@ export function buildProgram(cli: CliContext): Command {
     .version(version(), '-v, --version')
     .option('--json', 'the answer as JSON on stdout, and nothing else there')
     // Not --env-file: Node opens the file of this argument itself, also after the script, and ends with 9 where it cannot.
-    .option('--config <file>', 'variables that the environment lacks; default: .env, if it is there')
+    .option('--config <file>', 'read missing variables from this file (default: .env, if present)')
     .addHelpText('after', AFTER_HELP)
     .configureHelp({ showGlobalOptions: true })
     .exitOverride()

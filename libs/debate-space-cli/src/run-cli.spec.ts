@@ -52,7 +52,7 @@ describe('where stdout and stderr are one file', () => {
       stderr: sink(false),
     };
     expect(await runCli(['doctor'], { ...io, interrupted: signal })).toBe(6);
-    expect(written.trimEnd().split('\n').at(-1)).toMatch(/^\d+ faults? found\.$/);
+    expect(written.trimEnd().split('\n').at(-1)).toMatch(/^\d+ problems? found\.$/);
   });
 });
 

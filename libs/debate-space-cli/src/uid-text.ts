@@ -100,11 +100,11 @@ async function* csvRows(records: AsyncIterable<TextRecord>, column: string): Asy
 function withColumn(header: Cells, column: string): Cells {
   const count = header.filter((name) => name === column).length;
   if (count === 1) return header;
-  const found = count === 0 ? 'none is' : `${count} are`;
+  // Names none of them: a list without a header row has uids there.
+  const found = count === 0 ? `no column "${column}"` : `${count} columns "${column}"`;
   throw new Failure(
     'usage',
-    `the header row has ${header.length} columns, of which ${found} called ${column}; ` +
-      'name the column of the uids by --column, and separate columns by commas',
+    `the header row has ${found} (columns: ${header.length}); name the column of the uids with --column, and separate columns with commas`,
   );
 }
 

@@ -1,5 +1,5 @@
 export { DebateSpaceModule } from './module/debate-space.module.js';
-export type { DebateSpaceModuleExtras } from './module/debate-space.module-definition.js';
+export type { DebateSpaceModuleExtras } from './module/debate-space.module.js';
 export type {
   CookieRequest,
   SessionCookie,
@@ -71,7 +71,7 @@ export type {
 } from 'durable-jobs';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/find-orphans.js';
-export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/user-list.js';
+export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/users-api.js';
 export type { HttpAdapter } from './service/http/transport.js';
 export {
   AbortedError,

@@ -13,8 +13,6 @@ import {
 import { DebateSpaceErasures } from 'nestjs-debate-space';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
-import { CurrentUser } from '../login/current-user.decorator.js';
-import type { User } from '../login/user.js';
 import { bulkErasureForm, confirmed, given } from './bulk-erasure-form.js';
 import { bulkErasurePage, type BulkErasurePage } from './bulk-erasure-page.js';
 import { BulkErasureRefusedFilter } from './bulk-erasure-refused.filter.js';
@@ -58,14 +56,13 @@ export class BulkErasureController {
   async request(
     @UploadedFile() upload: UploadedList | undefined,
     @Body() body: unknown,
-    @CurrentUser() administrator: User,
   ): Promise<{ url: string; statusCode: number }> {
     const form = confirmed(bulkErasureForm(body));
     const { mode, reference, column } = form;
     await this.erasures.requestMany(uploadedUids(given(upload), column), {
       mode,
       reference,
-      requestedBy: `administrator ${administrator.uid}`,
+      requestedBy: 'administration',
     });
     return { url: erasurePath(reference), statusCode: 303 };
   }

@@ -23,8 +23,8 @@ function figures({ total, distinct, duplicates, invalid, known, unknown, underWa
     ['Entries that repeat one', count(duplicates)],
     ['Entries that cannot be a user', count(invalid)],
     ['Registered in the debate space', count(known)],
-    ['Not registered there', count(unknown)],
-    ['Under way already', count(underWay)],
+    ['Not found', count(unknown)],
+    ['Already requested', count(underWay)],
   ] as const;
 }
 

@@ -43,10 +43,10 @@ export class OutboxController {
   async discard(@Param('id') id: string, @Req() { session, body }: Request): Promise<void> {
     const { confirmed } = Object(body) as { confirmed?: unknown };
     if (confirmed !== 'yes') {
-      session.notice = 'Nothing was given up: confirm it first.';
+      session.notice = 'Nothing was discarded: confirm it first.';
       return;
     }
-    session.notice = (await this.outbox.discard(id)) ? 'It is given up, and not sent any more.' : GONE;
+    session.notice = (await this.outbox.discard(id)) ? 'Discarded. It will not be sent.' : GONE;
   }
 }
 

@@ -27,7 +27,7 @@ export async function bulkErasureSteps(
   await admin.logIn('admin', DEMO_PASSWORD);
 
   const counted = await (await admin.upload('/admin/erasures/dry-run', form, list)).text();
-  const figures = ['Different users</dt><dd>22<', 'Not registered there</dt><dd>1<'];
+  const figures = ['Different users</dt><dd>22<', 'Not found</dt><dd>1<'];
   report.check(
     'The administrator has the list counted: 22 users, one of them not registered.',
     figures.every((figure) => counted.includes(figure)),
@@ -38,7 +38,7 @@ export async function bulkErasureSteps(
   report.check('The list is uploaded, and its progress shown.', answer.status === 303);
   const progress = app.get(DebateSpaceErasures).progress('leavers');
   const { done, notFound, vetoed } = await lastValueFrom(progress.pipe(timeout(WAIT_MS)));
-  report.check(`Deleted: ${done}. Not known there: ${notFound}.`, done === 20 && notFound === 1);
+  report.check(`Deleted: ${done}. Not found: ${notFound}.`, done === 20 && notFound === 1);
   report.check('The administrator is kept, by a veto of the app.', vetoed === 1 && users.has('admin'));
   report.check('Nobody else is gone.', users.count === before - 20);
 

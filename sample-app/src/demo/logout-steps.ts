@@ -32,7 +32,7 @@ export async function logoutSteps(
   await ada.submit('/logout');
   await received.waitFor(({ uid }) => uid === 'ada', { timeoutMs: WAIT_MS });
   const ms = Math.round(performance.now() - start);
-  report.check('Ada is logged out of the app.', (await ada.open('/')).includes('Nobody is logged in'));
+  report.check('Ada is logged out of the app.', (await ada.open('/')).includes('>Log in</h1>'));
   report.check(`Ada has left the debate space, ${ms} ms after the click.`, !debate.isSignedIn('ada'));
 
   report.heading('Logging out while the debate space is down');

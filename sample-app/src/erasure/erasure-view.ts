@@ -8,7 +8,7 @@ export interface ErasureView {
   /** The same for people. */
   readonly stateText: string;
   readonly what: string;
-  readonly requestedBy: string;
+  readonly requestedBy: string | undefined;
   readonly askedAt: string;
   readonly sentence: string;
   /** For the progress bar. */
@@ -24,7 +24,7 @@ const COUNTED = ['done', 'notFound', 'vetoed', 'canceled', 'failed', 'waiting'] 
 
 const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'Noted. The debate space is told as soon as it can be.',
-  running: 'Under way. It goes on automatically, whether or not anybody watches.',
+  running: 'In progress. You can close this page.',
   paused: 'Paused. Nothing is sent until somebody resumes it.',
   overdue: 'This takes longer than it should. It is still being tried.',
   done: 'Done.',
@@ -33,7 +33,7 @@ const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
   waiting: 'not begun',
-  running: 'under way',
+  running: 'running',
   paused: 'paused',
   overdue: 'overdue',
   done: 'finished',
@@ -55,7 +55,7 @@ export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: s
     reference,
     state,
     what: mode === 'anonymize' ? 'Anonymize' : 'Delete',
-    requestedBy: requestedBy ?? 'not known',
+    requestedBy,
     askedAt: moment(askedAt),
     stateText: STATES[state],
     sentence: sentence(status, trouble),

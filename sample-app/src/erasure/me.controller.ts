@@ -65,7 +65,7 @@ export class MeController {
     await this.erasures.request({ uid, mode, reference, requestedBy: 'the user' });
     await endSession(request);
     await this.sessions.endAllOf(uid);
-    request.session.notice = 'Your wish is kept, and you are logged out.';
+    request.session.notice = 'We have recorded your request and logged you out.';
     response.redirect(303, `/receipts/${reference}`);
   }
 }

@@ -1,7 +1,7 @@
 import {
   Controller,
   Get,
-  HttpStatus,
+  NotFoundException,
   Param,
   ParseUUIDPipe,
   Render,
@@ -17,7 +17,10 @@ import { ErasureTroubles } from './erasure-troubles.js';
 import { receiptView, type ReceiptView } from './receipt-view.js';
 
 /** References of users are random, so that nobody guesses one. Those of administrators are not, and not shown here. */
-const RANDOM = new ParseUUIDPipe({ version: '4', errorHttpStatusCode: HttpStatus.NOT_FOUND });
+const RANDOM = new ParseUUIDPipe({
+  version: '4',
+  exceptionFactory: () => new NotFoundException('This receipt does not exist, or its address is incomplete.'),
+});
 
 /** Shows without a login what became of an erasure: the user who requested it is logged out. */
 @Controller('receipts/:reference')

@@ -12,13 +12,20 @@ export interface Problem {
   readonly retryAfterSeconds?: number;
 }
 
+const HEADINGS: Readonly<Record<number, string>> = {
+  403: 'You may not do this',
+  404: 'Not found',
+  503: 'Unavailable for now',
+  504: 'Unavailable for now',
+};
+
 export function sendProblem(request: Request, response: Response, problem: Problem): void {
   const { status, retryAfterSeconds, ...rest } = problem;
   const title = STATUS_CODES[status] ?? 'Error';
   response.status(status).set('Cache-Control', 'no-store');
   if (retryAfterSeconds !== undefined) response.set('Retry-After', String(retryAfterSeconds));
   if (prefersPages(request)) {
-    response.render('problem', { ...problem, title });
+    response.render('problem', { ...problem, title, heading: HEADINGS[status] ?? 'That did not work' });
   } else {
     response.type('application/problem+json').json({ title, status, ...rest });
   }

@@ -10,7 +10,7 @@ import { counted } from '../text.js';
 export function addDoctor(program: Command, cli: CliContext): void {
   const command = program
     .command('doctor')
-    .description('check configuration, service and storage, and say how to fix each fault; touches no user')
+    .description('check configuration, service and storage, and say how to fix each problem; touches no user')
     .action(async (_: object, invoked: Command) => {
       const context = await commandContext(invoked, cli);
       const { output } = context;
@@ -20,8 +20,8 @@ export function addDoctor(program: Command, cli: CliContext): void {
         if (!output.json) output.answer(result, resultText(result));
       }
       if (output.json) output.answer(results, '');
-      const faults = results.filter(({ ok }) => ok === false).length;
-      if (faults > 0) throw new Failure('faults', `${counted(faults, 'fault')} found.`);
+      const problems = results.filter(({ ok }) => ok === false).length;
+      if (problems > 0) throw new Failure('faults', `${counted(problems, 'problem')} found.`);
     });
   addExamples(command, 'doctor', 'doctor --config production.env --json');
 }

@@ -102,7 +102,7 @@ describe('erase', () => {
   });
 
   it.each([
-    ['its header row', 'id,name\nada,x\n', 'the header row has 2 columns, of which none is called uid'],
+    ['its header row', 'id,name\nada,x\n', 'the header row has no column "uid" (columns: 2)'],
     ['a quote', 'uid\nada\n"ben"x\n', 'row 3 cannot be read (CSV_INVALID_CLOSING_QUOTE)'],
   ])('does not understand a CSV for %s, and asks for nothing', async (_, text, problem) => {
     await file('users.csv', text);
@@ -160,9 +160,9 @@ describe('erase', () => {
   it('says what it will do, and does it when the verb and the number are typed', async () => {
     const { code, err } = await run('erase ada nobody --mode delete', { env, typed: 'delete 2' });
     expect(err).toContain(
-      `2 users of "demo" at ${new URL(service.url).host} will be deleted with all their contributions. This cannot be undone.\n(1 not registered there)`,
+      `2 users of "demo" at ${new URL(service.url).host} will be deleted with all their contributions. This cannot be undone.\n(1 not found)`,
     );
-    expect(err).toContain('Type "delete 2" to go on: ');
+    expect(err).toContain('Type "delete 2" to proceed: ');
     expect(code).toBe(0);
     expect(uids()).toEqual(['ben', 'cleo']);
   });
@@ -172,7 +172,7 @@ describe('erase', () => {
     async (typed) => {
       const { code, err } = await run('erase ada ben --mode delete', { env, typed });
       expect(code).toBe(1);
-      expect(err).toContain('nothing was done');
+      expect(err).toContain('Nothing was changed');
       expect(uids()).toHaveLength(3);
     },
   );
@@ -192,7 +192,7 @@ describe('erase', () => {
     await waitForStderr('Type');
     interrupt();
     expect(await code).toBe(5);
-    expect(err()).toContain('nothing was done');
+    expect(err()).toContain('Nothing was changed');
   });
 
   it.each([
@@ -259,7 +259,7 @@ describe('a list that changes after it was counted', () => {
     await file('users.txt', 'ada\n');
     const command = 'erase --file users.txt --mode delete --json';
     const { code, waitForStderr, type, out } = start(command, { env, folder, isTerminal: true });
-    await waitForStderr('Type "delete 1" to go on: ');
+    await waitForStderr('Type "delete 1" to proceed: ');
     await change(join(folder, 'users.txt'));
     type('delete 1');
     expect(await code).toBe(0);
@@ -273,7 +273,7 @@ describe('a list that changes after it was counted', () => {
     const command = 'erase --file users.txt --mode delete --json';
     const { code, waitForStderr, type, out } = start(command, { env, folder, isTerminal: true });
     await writeFile(pipe, 'ada\nben\n');
-    await waitForStderr('Type "delete 2" to go on: ');
+    await waitForStderr('Type "delete 2" to proceed: ');
     type('delete 2');
     expect(await code).toBe(0);
     expect(JSON.parse(out())).toMatchObject({ total: 2, done: 2 });

@@ -28,6 +28,8 @@ interface EraseOptions {
 }
 
 const MODES: readonly ErasureMode[] = ['anonymize', 'delete'];
+const MODE_HELP =
+  'required. anonymize: remove personal data, keep contributions. delete: remove everything; the uid can never log in again';
 const VERBS = { anonymize: 'anonymized', delete: 'deleted with all their contributions' } as const;
 
 /** Anonymizes or deletes users, for good. */
@@ -36,12 +38,7 @@ export function addErase(program: Command, cli: CliContext): void {
     .command('erase')
     .description('anonymize or delete users, for good')
     .argument('[uid...]', 'under which the users were registered')
-    .addOption(
-      new Option('--mode <mode>', 'what is to be done')
-        .choices(MODES)
-        .argParser(modeOf)
-        .makeOptionMandatory(),
-    )
+    .addOption(new Option('--mode <mode>', MODE_HELP).choices(MODES).argParser(modeOf).makeOptionMandatory())
     .option('--file <file>', 'a list of uids instead: .csv, .ndjson or .txt, one a line; - is stdin')
     .addOption(
       new Option('--format <format>', 'of the file; default: by its extension').choices([
@@ -51,25 +48,17 @@ export function addErase(program: Command, cli: CliContext): void {
       ]),
     )
     .option('--column <name>', 'of a CSV, or the member of an NDJSON object; default: uid')
-    .option(
-      '--reference <text>',
-      'the name of this erasure; the same one goes on with it; default: a new UUID',
-    )
+    .option('--reference <text>', 'the name of this erasure; the same name continues it; default: a new UUID')
     .option('--requested-by <text>', 'who requested it, for the receipts')
-    .option('--dry-run', 'only count')
-    .addOption(
-      new Option('--no-wait', 'do not wait until your app has carried it out').conflicts('executeHere'),
-    )
-    .option('--execute-here', 'carry it out here, and all else that waits in the storage, not in your app')
-    .option('--yes', 'without asking: for scripts')
+    .option('--dry-run', 'count, and change nothing')
+    .addOption(new Option('--no-wait', 'do not wait until your app has done it').conflicts('executeHere'))
+    .option('--execute-here', 'erase here, and not in your app: this, and all else that waits in the storage')
+    .option('--yes', 'do not ask for confirmation')
     .action(async (uids: string[], options: EraseOptions, invoked: Command) => {
       const { file, format, column, dryRun = false, wait, executeHere = false, yes = false } = options;
       const given = uidList({ uids, file, format, column }, cli.io);
       if (given.isStdin && !yes && !dryRun) {
-        throw new Failure(
-          'usage',
-          'A list from stdin leaves nobody to confirm it: add --yes if it is meant.',
-        );
+        throw new Failure('usage', 'stdin is the list, so nobody can confirm. Add --yes to proceed.');
       }
       const context = await commandContext(invoked, cli);
       // What is counted, and confirmed, is what is erased.
@@ -128,7 +117,9 @@ async function erase(
   const isMemory = settings.storage.engine === 'memory';
   const onlyWatches = wait && !executeHere && !isMemory;
   if (onlyWatches) {
-    output.note('Queued. Your app carries it out; this only watches. If none is running: --execute-here.');
+    output.note(
+      'Queued. Your app will process it; this command only watches. No app running? Use --execute-here.',
+    );
   }
   if (wait) status = await followErasure(app, reference, { io, output });
   output.answer(status, statusText(status));
@@ -136,7 +127,7 @@ async function erase(
   const { waiting } = status;
   if (waiting > 0) {
     const running = `They wait in the storage: an app that shares it goes on erasing them. To stop that: debate-space erasures pause ${reference} (or cancel). ${goOn}`;
-    const forgotten = `${goOn}. A storage in memory keeps nothing; who is erased already counts as already gone`;
+    const forgotten = `${goOn}. A storage in memory keeps nothing; users who are erased already count as not found`;
     const stopped = `Stopped here; ${counted(waiting, 'user')} not erased yet. ${isMemory ? forgotten : running}.`;
     throw new Failure('unfinished', onlyWatches ? watchedText(status) : stopped);
   }
@@ -149,14 +140,14 @@ function consequenceOf(
   { settings: { applicationName = '', authUrl = '' } }: CommandContext,
 ): string {
   const aside = [
-    [unknown, 'not registered there'],
-    [underWay, 'under way already'],
+    [unknown, 'not found'],
+    [underWay, 'requested already'],
     [duplicates, 'named twice'],
     [invalid, 'no uid at all'],
   ] as const;
   const told = aside.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
   const hooks = executeHere
-    ? '\nThis command carries it out, and all else that waits in the storage: `erasure.beforeErase` of your app is not asked.'
+    ? '\nThis command processes it, and all else that waits in the storage. It does not call `erasure.beforeErase` of your app.'
     : '';
   return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
 }

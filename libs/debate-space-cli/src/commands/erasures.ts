@@ -1,14 +1,21 @@
 import type { Command } from 'commander';
 import { DebateSpaceErasures, type ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
-import { receiptLine, statusLine, statusText, watchedText } from '../erasure-text.js';
+import {
+  RECEIPT_COLUMNS,
+  receiptLine,
+  STATUS_COLUMNS,
+  statusLine,
+  statusText,
+  watchedText,
+} from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { followErasure } from '../follow-erasure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
 import { withApp } from '../plugin-app.js';
 import { requireErased } from '../require-erased.js';
-import { counted } from '../text.js';
+import { counted, shown } from '../text.js';
 
 /** What became of erasures, and what is to become of them. Sends nothing itself. */
 export function addErasures(program: Command, cli: CliContext): void {
@@ -29,7 +36,11 @@ export function addErasures(program: Command, cli: CliContext): void {
     .action(async (_: object, command: Command) => {
       const context = await commandContext(command, cli);
       await withApp(context, needs, async (app) => {
-        const count = await context.output.each(app.get(DebateSpaceErasures).list(), statusLine);
+        const count = await context.output.each(
+          app.get(DebateSpaceErasures).list(),
+          statusLine,
+          STATUS_COLUMNS,
+        );
         if (count === 0) context.output.note('There are no erasures.');
       });
     });
@@ -60,7 +71,11 @@ export function addErasures(program: Command, cli: CliContext): void {
       const context = await commandContext(command, cli);
       await withApp(context, needs, async (app) => {
         const erasures = app.get(DebateSpaceErasures);
-        const count = await context.output.each(receiptsOf(erasures, reference, uid), receiptLine);
+        const count = await context.output.each(
+          receiptsOf(erasures, reference, uid),
+          receiptLine,
+          RECEIPT_COLUMNS,
+        );
         if (count === 0) context.output.note('There are no receipts.');
       });
     });
@@ -73,8 +88,11 @@ export function addErasures(program: Command, cli: CliContext): void {
       .action(async (reference: string, _: object, command: Command) => {
         const context = await commandContext(command, cli);
         await withApp(context, needs, async (app) => {
-          const status = await app.get(DebateSpaceErasures)[name](reference);
+          const erasures = app.get(DebateSpaceErasures);
+          const before = await erasures.status(reference);
+          const status = before.finishedAt ? before : await erasures[name](reference);
           context.output.answer(status, statusText(status));
+          if (before.finishedAt) context.output.note(nothingTo(name, reference));
         });
       });
   };
@@ -84,16 +102,18 @@ export function addErasures(program: Command, cli: CliContext): void {
 
   group
     .command('cancel')
-    .description('give up what of a reference was not sent yet; cannot be undone')
+    .description('do not erase the users of a reference who were not sent yet; cannot be undone')
     .argument('<reference>')
-    .option('--yes', 'without asking: for scripts')
+    .option('--yes', 'do not ask for confirmation')
     .action(async (reference: string, { yes }: { yes?: boolean }, command: Command) => {
       const context = await commandContext(command, cli);
       await withApp(context, needs, async (app) => {
         const erasures = app.get(DebateSpaceErasures);
-        if (yes !== true) await confirm(context, ...canceling(await erasures.status(reference)));
-        const status = await erasures.cancel(reference);
+        const before = await erasures.status(reference);
+        if (yes !== true && !before.finishedAt) await confirm(context, ...canceling(before));
+        const status = before.finishedAt ? before : await erasures.cancel(reference);
         context.output.answer(status, statusText(status));
+        if (before.finishedAt) context.output.note(nothingTo('cancel', reference));
       });
     });
 }
@@ -102,6 +122,10 @@ function receiptsOf(erasures: DebateSpaceErasures, reference: string | undefined
   if (reference !== undefined && uid === undefined) return erasures.receipts(reference);
   if (uid !== undefined && reference === undefined) return erasures.receiptsOf(uid);
   throw new Failure('usage', 'Name either a reference or --uid <uid>.');
+}
+
+function nothingTo(name: string, reference: string): string {
+  return `${shown(reference)} is already finished. Nothing to ${name}.`;
 }
 
 function canceling({ reference, waiting }: ErasureStatus): [consequence: string, words: string] {

@@ -82,7 +82,7 @@ describe('logout, with an app that keeps no history', () => {
     const { code, waitForStderr, interrupt, out } = start('logout ada --json', {
       env: { ...env, DEBATE_SPACE_STORAGE: `lmdb:${path}` },
     });
-    await waitForStderr('this only watches');
+    await waitForStderr('this command only watches');
     const hung = setTimeout(interrupt, 8_000);
     expect([await code, JSON.parse(out()) as unknown]).toEqual([0, { state: 'unknown' }]);
     clearTimeout(hung);
@@ -107,7 +107,7 @@ for (const storage of sharedStorages) {
 
     it('leaves the logout to the app, and watches until a process has sent it', async () => {
       const watching = start('logout ada', { env });
-      await watching.waitForStderr('this only watches');
+      await watching.waitForStderr('this command only watches');
       expect(service.received.all).toEqual([]);
       expect(await run('logout nobody --no-wait', { env })).toMatchObject({
         out: 'Queued; your app sends it.\n',
@@ -119,7 +119,7 @@ for (const storage of sharedStorages) {
 
     it('keeps the logout for the app when the command is interrupted', async () => {
       const { code, waitForStderr, interrupt, err } = start('logout ada', { env });
-      await waitForStderr('this only watches');
+      await waitForStderr('this command only watches');
       interrupt();
       expect(await code).toBe(5);
       expect(err()).toContain('it waits in the storage, and your app sends it');

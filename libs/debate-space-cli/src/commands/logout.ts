@@ -47,7 +47,7 @@ export function addLogout(program: Command, cli: CliContext): void {
           (await outbox.history(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
         if (wait && !executeHere && context.settings.storage.engine !== 'memory') {
           context.output.note(
-            'Queued. Your app sends it; this only watches. If none is running: --execute-here.',
+            'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.',
           );
         }
         const logout = wait ? await settled(look, () => refusal, context) : await look();
@@ -83,7 +83,7 @@ async function settled(
     }
     if (logout?.state === 'delivered') return logout;
     if (logout?.state === 'discarded' || logout?.state === 'superseded') {
-      throw new Failure('failed', `The logout was given up meanwhile (${logout.state}).`);
+      throw new Failure('failed', `The logout was not sent (${logout.state}).`);
     }
     const refused = refusal();
     if (refused !== undefined) throw new Failure('service', refused);

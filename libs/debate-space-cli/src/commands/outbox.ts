@@ -32,7 +32,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
     'outbox parked --limit 10',
     'outbox history 4711',
     'outbox retry --all',
-    'outbox discard 7f0c3a52-2c0e-4f6b-9d6f-3b1f6f0f8f11',
+    'outbox discard 001795423393235-576b70aa-8c1f-4f0e-9d6f-3b1f6f0f8f11',
   );
   const needs = { worker: false, shared: true };
 
@@ -97,21 +97,24 @@ export function addOutbox(program: Command, cli: CliContext): void {
 
   group
     .command('discard')
-    .description('give up parked logouts; cannot be undone')
+    .description('remove parked logouts without sending them; cannot be undone')
     .argument('[id...]', 'of parked logouts')
     .option('--all', 'every parked logout')
-    .option('--yes', 'without asking: for scripts')
+    .option('--yes', 'do not ask for confirmation')
     .action(async (ids: string[], { all, yes }: Chosen, command: Command) => {
       const context = await commandContext(command, cli);
       await withApp(context, needs, async (app) => {
         const outbox = app.get(DebateSpaceOutbox);
         const given = await chosen(outbox, ids, all);
         if (yes !== true && given.length > 0) {
-          const consequence = `${counted(given.length, 'logout')} would never be sent: who is still signed in there stays so.`;
+          const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
           await confirm(context, consequence, `discard ${given.length}`);
         }
         const discarded = await applied(given, (id) => outbox.discard(id));
-        context.output.answer({ discarded }, `${counted(discarded, 'logout')} given up.`);
+        context.output.answer(
+          { discarded },
+          `${counted(discarded, 'logout')} discarded. They will not be sent.`,
+        );
         requireAll(ids, discarded);
       });
     });

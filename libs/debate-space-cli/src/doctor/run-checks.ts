@@ -15,6 +15,8 @@ export async function* runChecks({ settings, io }: CommandContext): AsyncGenerat
     settings,
     refused.filter((problem) => !isOfAddress(problem)),
   );
+  const { apiKey, secretKey, applicationName, authUrl } = settings;
+  if (!apiKey && !secretKey && !applicationName && !authUrl) return; // nothing is set, and nothing else can be checked
   yield* checkSecret(settings);
   yield* checkAddress(settings, refused.filter(isOfAddress));
   yield* checkService(settings, io.interrupted);

@@ -32,9 +32,29 @@ function runPage() {
       listeners[name] = listener;
     },
   };
-  const elements = { users: new FakeElement(), summary: new FakeElement(), modes };
+  const form: { submit?: (event: { preventDefault(): void }) => Promise<void>; resets: number } = {
+    resets: 0,
+  };
+  const signIn = {
+    elements: { uid: { value: '' } },
+    reset: () => (form.resets += 1),
+    addEventListener: (name: 'submit', listener: (typeof form)['submit']) => {
+      form[name] = listener;
+    },
+  };
+  const [users, summary, failure, refusal] = Array.from({ length: 4 }, () => new FakeElement()) as [
+    FakeElement,
+    FakeElement,
+    FakeElement,
+    FakeElement,
+  ];
+  const elements = { users, summary, failure, refusal, modes, 'sign-in': signIn };
   const sent: unknown[] = [];
-  const fetch = (...request: unknown[]) => sent.push(request);
+  const service = { status: 200 };
+  const fetch = async (...request: unknown[]) => {
+    sent.push(request);
+    return Promise.resolve({ ok: service.status === 200, status: service.status });
+  };
   const document = {
     getElementById: (id: keyof typeof elements) => elements[id],
     createElement: () => new FakeElement(),
@@ -47,7 +67,13 @@ function runPage() {
   runInNewContext(PAGE_SCRIPT, { document, EventSource, fetch });
   const show = (state: DebateState) => connection.onmessage?.({ data: JSON.stringify(state) });
   const choose = (value: string) => listeners.change?.({ target: { value } });
-  return { ...elements, radios, sent, choose, show, fail: () => connection.onerror?.() };
+  const enter = async (uid: string, status: number) => {
+    service.status = status;
+    signIn.elements.uid.value = uid;
+    await form.submit?.({ preventDefault: () => undefined });
+    return { refusal: refusal.textContent, resets: form.resets };
+  };
+  return { users, summary, failure, radios, sent, choose, show, enter, fail: () => connection.onerror?.() };
 }
 
 describe('the script of the page', () => {
@@ -63,12 +89,24 @@ describe('the script of the page', () => {
       ],
     });
     expect(page.users.children.map(({ texts }) => texts)).toEqual([
-      ['<b>F</b>', 'u-1', '1 contribution', '● In the debate'],
+      ['<b>F</b>', 'u-1', '1 contribution', '● Signed in'],
       ['u-2', '0 contributions', '○ Not signed in'],
       ['Anonymized user', '3 contributions', '○ Not signed in'],
     ]);
     expect(page.summary.textContent).toBe('1 of 3 signed in to the debate');
+    expect(page.failure.textContent).toBe('A failure is simulated.');
     expect(page.radios.map(({ checked }) => checked)).toEqual([false, true]);
+  });
+
+  it('signs a user in, and says why the service refuses one', async () => {
+    const page = runPage();
+    expect(await page.enter('gone', 409)).toEqual({ refusal: 'This user was deleted.', resets: 0 });
+    expect(await page.enter('u-1', 503)).toEqual({
+      refusal: 'The debate space refused the sign-in (503).',
+      resets: 0,
+    });
+    expect(await page.enter('u-1', 200)).toEqual({ refusal: '', resets: 1 });
+    expect(page.sent.at(-1)).toMatchObject(['/simulator/sign-in', { method: 'POST', body: '{"uid":"u-1"}' }]);
   });
 
   it('switches the mode', () => {

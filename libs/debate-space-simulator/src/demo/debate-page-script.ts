@@ -3,6 +3,9 @@ export const PAGE_SCRIPT = `
 const list = document.getElementById('users');
 const summary = document.getElementById('summary');
 const modes = document.getElementById('modes');
+const signIn = document.getElementById('sign-in');
+const failure = document.getElementById('failure');
+const refusal = document.getElementById('refusal');
 
 function element(name, className, text) {
   const node = document.createElement(name);
@@ -17,7 +20,7 @@ function item(user, present) {
   if (user.name !== null && user.uid !== null) who.append(element('span', 'uid', user.uid));
   const count = user.contributions + (user.contributions === 1 ? ' contribution' : ' contributions');
   node.append(who, element('span', 'state', count));
-  node.append(present ? element('span', 'state in', '\\u25cf In the debate') : element('span', 'state', '\\u25cb Not signed in'));
+  node.append(present ? element('span', 'state in', '\\u25cf Signed in') : element('span', 'state', '\\u25cb Not signed in'));
   return node;
 }
 
@@ -26,11 +29,20 @@ function show(state) {
   const present = new Set(state.signedIn);
   list.replaceChildren(...state.users.map((user) => item(user, present.has(user.uid))));
   summary.textContent = present.size + ' of ' + state.users.length + ' signed in to the debate';
+  failure.textContent = state.mode === 'normal' ? '' : 'A failure is simulated.';
 }
 
-modes.addEventListener('change', ({ target }) => {
-  const body = JSON.stringify({ mode: target.value });
-  fetch('/simulator/mode', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body });
+function post(path, body) {
+  return fetch(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+modes.addEventListener('change', ({ target }) => { post('/simulator/mode', { mode: target.value }); });
+
+signIn.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const { ok, status } = await post('/simulator/sign-in', { uid: signIn.elements.uid.value });
+  refusal.textContent = ok ? '' : status === 409 ? 'This user was deleted.' : 'The debate space refused the sign-in (' + status + ').';
+  if (ok) signIn.reset();
 });
 
 const events = new EventSource('/simulator/events');

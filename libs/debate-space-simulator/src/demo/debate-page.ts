@@ -23,10 +23,17 @@ export function debatePage(applicationName: string, nonce: string): string {
 <h1>${title}</h1>
 <p class="note">A simulator for tests and demos. Nothing here is kept.</p>
 <p id="summary" role="status">Connecting …</p>
+<p id="failure" role="status"></p>
 <fieldset id="modes">
-<legend>Faults to play with</legend>
+<legend>Simulated failures</legend>
 ${MODES}
 </fieldset>
+<form id="sign-in">
+<label for="uid">Sign in to the debate space, by uid</label>
+<input id="uid" name="uid" required maxlength="255" autocomplete="off" spellcheck="false">
+<button>Sign in</button>
+<p id="refusal" role="alert"></p>
+</form>
 <h2 id="users-title">Users</h2>
 <ul id="users" aria-labelledby="users-title"></ul>
 <noscript><p>This page needs JavaScript. <a href="/simulator/state">The state as JSON</a></p></noscript>

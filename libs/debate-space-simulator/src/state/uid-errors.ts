@@ -1,4 +1,4 @@
-/** The uid belonged to a deleted user. Deletion is final (section 1), so it is refused for ever. */
+/** The uid belonged to a deleted user. Deletion is final (section 1), so it is refused forever. */
 export class DeletedUidError extends Error {
   override readonly name = 'DeletedUidError';
   readonly code = 'DELETED_UID';

@@ -1,7 +1,7 @@
 /** @jest-environment ./libs/debate-space-fixtures/src/native-require.environment.js */
 import { describe, expect, it } from '@jest/globals';
 import * as ownRxjs from 'rxjs';
-import { ContainedObservable } from './contained-observable.js';
+import { ContainedObservable } from './debate-space-events.js';
 import { Containment } from '../async/containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 

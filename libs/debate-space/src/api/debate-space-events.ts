@@ -1,5 +1,4 @@
-import type { Observable, Subject } from 'rxjs';
-import { ContainedObservable } from './contained-observable.js';
+import { Observable, type Subject, type Observer, type Subscription, type Unsubscribable } from 'rxjs';
 import { Containment } from '../async/containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 
@@ -17,4 +16,54 @@ export class DebateSpaceEvents {
     const containment = new Containment(source.next.bind(source));
     this.events$ = new ContainedObservable(containment, source);
   }
+}
+
+const SUBSCRIBER = 'a subscriber of events$';
+
+/** A subscriber of RxJS, of any copy of it, such as an operator or `firstValueFrom` makes. */
+interface SubscriberLike {
+  add(teardown: Unsubscribable): void;
+}
+
+/**
+ * An observable whose direct subscribers may throw: RxJS reports that as an uncaught exception, which ends the host's
+ * process. What subscribers behind operators throw, such as after `pipe`, RxJS reports itself.
+ */
+export class ContainedObservable<T> extends Observable<T> {
+  readonly #containment: Containment;
+  /** For the report that a subscriber has failed: one that fails there, too, would be told so without end. */
+  readonly #unreported = new Containment(() => undefined);
+
+  constructor(containment: Containment, events: Observable<T>) {
+    super((subscriber) => events.subscribe(subscriber));
+    this.#containment = containment;
+  }
+
+  override subscribe(
+    observer?: Partial<Observer<T>> | ((value: T) => void) | null,
+    error?: ((error: unknown) => void) | null,
+    complete?: (() => void) | null,
+  ): Subscription {
+    const given = typeof observer === 'function' ? { next: observer, error, complete } : (observer ?? {});
+    const subscription = super.subscribe({
+      next: (value) => {
+        const isReport = (value as { where?: unknown } | undefined)?.where === SUBSCRIBER;
+        const containment = isReport ? this.#unreported : this.#containment;
+        containment.run(SUBSCRIBER, () => given.next?.(value));
+      },
+      error: (reason: unknown) => given.error?.(reason),
+      complete: () => {
+        this.#containment.run(SUBSCRIBER, () => given.complete?.());
+      },
+    });
+    // Otherwise its end would not end the subscription.
+    if (isSubscriber(given)) given.add(subscription);
+    return subscription;
+  }
+}
+
+/** Not by `instanceof`: a host may have a second copy of RxJS. */
+function isSubscriber(observer: object): observer is SubscriberLike {
+  const { add, unsubscribe } = observer as { add?: unknown; unsubscribe?: unknown };
+  return typeof add === 'function' && typeof unsubscribe === 'function';
 }

@@ -9,8 +9,7 @@ import {
 } from '../service/calls/find-orphans.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
 import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
-import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/calls/user-list.js';
-import type { UsersApi } from '../service/calls/users-api.js';
+import type { DebateSpaceUser, ListUsersQuery, UserPage, UsersApi } from '../service/calls/users-api.js';
 
 const USERS_PER_PAGE = 100;
 
@@ -55,7 +54,7 @@ export class DebateSpaceService {
   }
 
   /**
-   * Deletes the user with all contributions (section 4.3). Irreversible: the service refuses this uid for ever.
+   * Deletes the user with all contributions (section 4.3). Irreversible: the service refuses this uid forever.
    * Resolves when the service has done it; repeating it is safe.
    * @param uid the uid under which the user was registered
    * @throws {InvalidUidError} before anything is sent; {UserNotFoundError}; any other `DebateSpaceRequestError`

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { defaultUid, requestOf } from './execution-context.js';
+import { defaultUid, requestOf } from './session-end.interceptor.js';
 
 function callOf(type: string, ...args: unknown[]): ReturnType<typeof requestOf> {
   const context = new ExecutionContextHost(args);

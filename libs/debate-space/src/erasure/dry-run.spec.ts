@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { DebateSpaceUser } from '../service/calls/user-list.js';
+import type { DebateSpaceUser } from '../service/calls/users-api.js';
 import { dryRun, uidItems, type UidSource } from './uid-source.js';
 
 /** Users that count how many of them were requested. */

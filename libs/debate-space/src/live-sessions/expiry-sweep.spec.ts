@@ -4,7 +4,7 @@ import type { SessionEnd, SessionRecord } from 'nestjs-session-end';
 import { memoryStorage, type Storage } from 'durable-jobs';
 import { Secret } from '../secrets/secret.js';
 import { keyedHash } from '../secrets/keyed-hash.js';
-import { sweepExpired } from './expiry-sweep.js';
+import { sweepExpired } from './session-expiry.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 
 const HOUR = 3_600_000;

@@ -1,4 +1,4 @@
-import type { SessionCookie, SessionRecord, SessionStore, SessionUid } from 'nestjs-session-end';
+import type { SessionCookie, SessionRecord, SessionStore } from 'nestjs-session-end';
 
 /** Where the sessions are, who their user is, and which of their ends count. */
 export interface DebateSpaceSessionOptions<Session extends object = SessionRecord> {
@@ -9,7 +9,7 @@ export interface DebateSpaceSessionOptions<Session extends object = SessionRecor
    * `session.userId`, `session.uid` that is a string, a number, an ObjectId, or an object with one of them in `uid`, `id`,
    * `sub`, `userId` or `_id`
    */
-  uid?: ((session: Session, request?: unknown) => ReturnType<SessionUid>) | undefined;
+  uid?: ((session: Session, request?: unknown) => string | number | undefined) | undefined;
   /** The store or stores to watch, and no others. @defaultValue every store that the app's requests bring along */
   store?: SessionStore | readonly SessionStore[] | undefined;
   /**

@@ -1,9 +1,47 @@
-import { Module, type ConfigurableModuleAsyncOptions, type DynamicModule } from '@nestjs/common';
+import {
+  Module,
+  type ConfigurableModuleAsyncOptions,
+  type DynamicModule,
+  ConfigurableModuleBuilder,
+  Logger,
+  type Abstract,
+  type Provider,
+} from '@nestjs/common';
 import type { SessionRecord } from 'nestjs-session-end';
-import { DebateSpaceOptionsError } from '../errors.js';
-import { optionProblem } from '../options/option-problem.js';
 import type { DebateSpaceModuleOptions } from './module-options.js';
-import { ConfigurableModuleClass, type DebateSpaceModuleExtras } from './debate-space.module-definition.js';
+import { optionProblem } from '../options/option-problem.js';
+import { ModulesContainer } from '@nestjs/core';
+import { EXPORTED, getDebateSpaceToken } from '../api/debate-space.tokens.js';
+import { DebateSpaceOptionsError } from '../errors.js';
+import { Application } from './application.js';
+import { providers } from './providers.js';
+import { resolveOptions, type ResolvedOptions } from './resolve-options.js';
+
+/** What `forRoot` and `forRootAsync` take beside the options: where the providers are known, and by which name. */
+export interface DebateSpaceModuleExtras {
+  /** Whether the providers are there for every module. Default: true. */
+  isGlobal?: boolean | undefined;
+  /** For several applications in one host: injected by `@InjectDebateSpace(name)`. Default: none, injected by class. */
+  name?: string | undefined;
+}
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
+  new ConfigurableModuleBuilder<DebateSpaceModuleOptions>({
+    moduleName: 'DebateSpace',
+    alwaysTransient: true,
+  })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createDebateSpaceOptions')
+    .setExtras<DebateSpaceModuleExtras>(
+      { isGlobal: true, name: undefined },
+      (definition, { isGlobal, name }) => ({
+        ...definition,
+        global: isGlobal ?? true,
+        providers: [...(definition.providers ?? []).map(sealed), ...providersOf(name)],
+        exports: Object.values<Abstract<unknown>>(EXPORTED).map((each) => getDebateSpaceToken(name, each)),
+      }),
+    )
+    .build();
 
 type AsyncOptions<Session extends object> = ConfigurableModuleAsyncOptions<
   DebateSpaceModuleOptions<Session>,
@@ -46,6 +84,52 @@ function refuseWithoutFactory(): never {
       'useFactory',
       'must be given to forRootAsync, or useClass or useExisting',
       'forRootAsync({ inject: [ConfigService], useFactory: (config: ConfigService) => ({ … }) })',
+    ),
+  ]);
+}
+
+/**
+ * Has the options checked and locked away before Nest stores them: what stands under the options token is the resolved
+ * options, without a readable key.
+ */
+function sealed(provider: Provider): Provider {
+  if (typeof provider === 'function' || provider.provide !== MODULE_OPTIONS_TOKEN) return provider;
+  if ('useValue' in provider) {
+    return { provide: provider.provide, useFactory: () => resolveOptions(provider.useValue) };
+  }
+  if (!('useFactory' in provider)) return provider;
+  const { useFactory } = provider;
+  return { ...provider, useFactory: async (...args: unknown[]) => resolveOptions(await useFactory(...args)) };
+}
+
+/** Each DebateSpaceModule is a module of its own, so that the classes of all applications can be tokens. */
+function providersOf(name: string | undefined): Provider[] {
+  const label = name === undefined ? 'DebateSpace' : `DebateSpace(${name})`;
+  const token = Symbol.for(`nestjs-debate-space: ${label}`);
+  return [
+    { provide: token, useValue: new Logger(label) },
+    {
+      provide: Application,
+      useFactory: (options: ResolvedOptions, modules: ModulesContainer, logger: Logger) => {
+        assertOnlyOne(modules, token, name);
+        return Application.open(options, logger);
+      },
+      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer, token],
+    },
+    ...providers.map((providerOf) => providerOf(name)),
+  ];
+}
+
+/** Two of one name would both report every end, and only one of them would be injected. */
+function assertOnlyOne(modules: ModulesContainer, token: symbol, name: string | undefined): void {
+  const labeled = [...modules.values()].filter((module) => module.providers.has(token));
+  if (labeled.length < 2) return;
+  const which = name === undefined ? 'without a name' : `of the name '${name}'`;
+  throw new DebateSpaceOptionsError([
+    optionProblem(
+      'name',
+      `is given twice: DebateSpaceModule is imported twice ${which}`,
+      'give each application its own, or import one module',
     ),
   ]);
 }

@@ -1,6 +1,26 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { EventLog } from './event-log.js';
 
+describe('the event log', () => {
+  it('has each delivered logout at the level debug, where the logger has one, without the uid', () => {
+    const lines: unknown[] = [];
+    const nothing = { log: () => 0, warn: () => 0, error: () => 0 };
+    const delivered = {
+      type: 'logout-delivered',
+      id: 'l-1',
+      uid: 'ada',
+      attempts: 2,
+      tookMs: 3,
+      delayMs: 5,
+    } as const;
+    new EventLog({ ...nothing, debug: (line: unknown) => lines.push(line) }).write(delivered);
+    expect(lines).toEqual(['logout l-1 is delivered by attempt 2']);
+    expect(() => {
+      new EventLog(nothing).write(delivered);
+    }).not.toThrow();
+  });
+});
+
 describe('the log of faults', () => {
   afterEach(() => {
     jest.useRealTimers();

@@ -2,7 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { DebateSpaceEvent } from '../events.js';
 
-type Line = readonly [level: 'log' | 'warn' | 'error', text: string];
+type Line = readonly [level: 'debug' | 'log' | 'warn' | 'error', text: string];
 type EventOf<T extends DebateSpaceEvent['type']> = Extract<DebateSpaceEvent, { readonly type: T }>;
 type Lines = { readonly [T in DebateSpaceEvent['type']]?: (event: EventOf<T>) => Line | undefined };
 
@@ -27,6 +27,7 @@ export class EventLog {
 
   constructor(logger: LoggerService) {
     this.#logger = {
+      debug: (text) => void logger.debug?.(printable(text)),
       log: (text) => void logger.log(printable(text)),
       warn: (text) => void logger.warn(printable(text)),
       error: (text) => void logger.error(printable(text)),
@@ -43,6 +44,7 @@ export class EventLog {
   /** Events without an entry are not logged. */
   readonly #lines: Lines = {
     'session-store-found': ({ store }) => ['log', `session store found: ${store}`],
+    'logout-delivered': ({ id, attempts }) => ['debug', `logout ${id} is delivered by attempt ${attempts}`],
     'logout-parked': ({ id, attempts, cause, hint }) =>
       this.#parked(`logout ${id}`, `after attempt ${attempts} (${cause}): ${hint}`),
     'service-down': ({ cause }) => [
@@ -57,7 +59,7 @@ export class EventLog {
     'service-pause-requested': ({ status, pauseMs }) => this.#pauseRequested(status, pauseMs),
     'erasure-service-down': ({ cause }) => [
       'warn',
-      `the service does not erase users (${cause}); they wait in the outbox`,
+      `the service does not erase users (${cause}); the erasures wait in the storage`,
     ],
     'erasure-service-up': () => ['log', 'the service erases users again'],
     'erasures-in-memory': () => [
@@ -82,7 +84,7 @@ export class EventLog {
       this.#parked(`erasure ${reference}`, `(${cause}): ${hint}`),
     'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
-      `erasure ${reference} is finished: ${done} done, ${notFound} already gone, ${vetoed} vetoed, ${canceled} canceled`,
+      `erasure ${reference} is finished: ${done} done, ${notFound} not found, ${vetoed} vetoed, ${canceled} canceled`,
     ],
     'storage-degraded': ({ cause }) => [
       'error',

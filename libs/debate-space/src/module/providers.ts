@@ -22,18 +22,18 @@ import { LogoutSender } from '../logout/delivery/logout-sender.js';
 import { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
 import { AccessTokens, fetchToken } from '../service/calls/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from '../service/calls/logout-route.js';
-import { RateLimiter } from '../service/rate-limiter.js';
+import { RateLimiter, slotWaitMs, tryAcquireSlot } from '../service/rate-limiter.js';
 import { ServiceClient } from '../service/calls/service-client.js';
 import { ServicePause } from '../service/http/service-pause.js';
-import { slotWaitMs, tryAcquireSlot } from '../service/shared-slots.js';
 import { Transport } from '../service/http/transport.js';
 import { UsersApi } from '../service/calls/users-api.js';
 import { Application } from './application.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
-import { construct, provide } from './provide.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { SessionWatch } from './session-watch.js';
 import { Shutdown } from './shutdown.js';
+import type { Abstract, FactoryProvider } from '@nestjs/common';
+import { getDebateSpaceToken } from '../api/debate-space.tokens.js';
 
 const service = [
   provide(ServicePause, [], ({ emit }) => new ServicePause(emit)),
@@ -199,3 +199,37 @@ export const providers = [
     ...([HttpAdapterHost, ModulesContainer] as const),
   ),
 ];
+
+type Classes<Instances extends readonly unknown[]> = {
+  readonly [N in keyof Instances]: Abstract<Instances[N]>;
+};
+/** @param name of the application */
+type NamedProvider = (name: string | undefined) => FactoryProvider;
+
+/**
+ * A provider that its constructor makes of other providers. Classes are the tokens, except for what a module exports: it
+ * has a token of its name, because `app.get(DebateSpaceService)` must not find that of a named application.
+ */
+export function construct<T, Parts extends readonly unknown[]>(
+  provided: Abstract<T> & (new (...parts: Parts) => T),
+  ...parts: Classes<Parts>
+): NamedProvider {
+  return (name) => ({
+    provide: getDebateSpaceToken(name, provided),
+    inject: parts.map((part: Abstract<unknown>) => getDebateSpaceToken(name, part)),
+    useFactory: (...made: Parts) => new provided(...made),
+  });
+}
+
+/** A provider that `make` makes of the application and other providers. */
+export function provide<T, Parts extends readonly unknown[]>(
+  provided: Abstract<T>,
+  parts: Classes<Parts>,
+  make: (application: Application, ...parts: Parts) => T,
+): NamedProvider {
+  return (name) => ({
+    provide: getDebateSpaceToken(name, provided),
+    inject: [Application, ...parts].map((part: Abstract<unknown>) => getDebateSpaceToken(name, part)),
+    useFactory: make,
+  });
+}

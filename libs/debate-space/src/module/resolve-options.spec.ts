@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { memoryStorage } from 'durable-jobs';
 import { DebateSpaceOptionsError } from '../errors.js';
-import { isObject } from '../api/execution-context.js';
+import { isObject } from '../api/session-end.interceptor.js';
 import { resolveOptions } from './resolve-options.js';
 
 const required = {

@@ -1,13 +1,20 @@
 import { safeParse } from 'valibot';
 import { SecretKeyProvider } from '../secrets/secret-key-provider.js';
 import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
-import { AUTH_URL_VARIABLE, optionEntries, optionsSchema, type CheckedOptions } from './options-schema.js';
-import { optionProblem } from '../options/option-problem.js';
-import { schemaProblems } from './schema-problems.js';
-import { Secret, type SecretSource } from '../secrets/secret.js';
-import { validateSecretKey } from '../secrets/validate-secret-key.js';
-import { storageKeyProblems } from '../options/storage-key-problems.js';
-import { serviceUrl, validateServiceUrl } from '../options/service-url.js';
+import {
+  AUTH_URL_VARIABLE,
+  optionEntries,
+  optionsSchema,
+  type CheckedOptions,
+  schemaProblems,
+} from './options-schema.js';
+import {
+  optionProblem,
+  storageKeyProblems,
+  serviceUrl,
+  validateServiceUrl,
+} from '../options/option-problem.js';
+import { Secret, type SecretSource, validateSecretKey } from '../secrets/secret.js';
 
 /** How sessions are judged, and the value that asks for nothing. `store` and `uid` only say what the app is like. */
 const JUDGED: Readonly<Record<string, unknown>> = {

@@ -1,7 +1,7 @@
 import { SessionEndWatcher, type FoundSession } from 'nestjs-session-end';
 import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
-import { keepSweeping } from '../live-sessions/expiry-sweep.js';
+import { keepSweeping } from '../live-sessions/session-expiry.js';
 import { RegistryWriter } from '../live-sessions/registry-writer.js';
 import type { SessionRegistry } from '../live-sessions/session-registry.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';

@@ -1,4 +1,5 @@
 import type { OptionProblem } from '../errors.js';
+import type { Secret } from '../secrets/secret.js';
 
 /** Of an option that is refused: what it is, or where it comes from. The command line shows the same. */
 export const optionHints = {
@@ -16,4 +17,76 @@ export function optionProblem(option: string, problem: string, hint?: string): O
   const [name = ''] = option.split(/\.\d/, 1);
   const hints: Readonly<Record<string, string>> = optionHints;
   return { option, problem, hint: hint ?? hints[name] ?? 'see docs/options.md' };
+}
+
+/** What is wrong with an address of the service; `undefined` when nothing is. */
+export function validateServiceUrl(
+  option: 'authUrl' | 'baseUrl',
+  value: string,
+  allowInsecureHttp: boolean,
+): OptionProblem | undefined {
+  const refused = (problem: string, hint?: string) => optionProblem(option, problem, hint);
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url === undefined)
+    return refused('is not a URL', 'write it with its scheme, such as https://debate.example.org');
+  // First, and without the scheme that was found: of `key:secret@host`, it is the key.
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return refused('must have the scheme https:');
+  if (url.username !== '' || url.password !== '') return refused('must not hold a user name or a password');
+  if (url.search !== '' || url.hash !== '') return refused('must end with its path, without ? and #');
+  if (url.protocol === 'http:' && !allowInsecureHttp && !isLoopback(url.hostname)) {
+    const hint = 'write it with https:, because keys and tokens travel there';
+    return refused('has the scheme http:, and only http.allowInsecureHttp permits it', hint);
+  }
+  if (option === 'authUrl' && /\/api\/v\d+\/?$/.test(url.pathname)) {
+    const hint = 'leave out /api/v1, or give that address as baseUrl';
+    return refused('ends like the address of the API; it is the host root', hint);
+  }
+  return undefined;
+}
+
+/** A usable address as it is joined with paths: without blanks around it, `?`, `#` and slashes at its end. */
+export function serviceUrl(value: string): string {
+  const { origin, pathname } = new URL(value);
+  return origin + pathname.replace(/\/+$/, '');
+}
+
+export function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(\.\d+){3}$/.test(hostname) // not 127.example.org
+  );
+}
+
+const OWN = 'give it its own';
+
+/** The secret key may come from a function: the app asks for it at boot, and looks then. */
+export const IS_SECRET_KEY = optionProblem(
+  'storageKey',
+  'has the value of secretKey, and would stop the storage with its rotation',
+  OWN,
+);
+
+/**
+ * What is wrong with these storage keys beside their form, which the schema checks. Never shows a key.
+ * @param given the option `storageKey` as it was given
+ */
+export function storageKeyProblems(given: unknown, apiKey: unknown): readonly OptionProblem[] {
+  const keys = [given].flat();
+  return keys.flatMap((key, n) => {
+    if (typeof key !== 'string' || key === '') return []; // named by the schema
+    const option = Array.isArray(given) ? `storageKey.${n}` : 'storageKey';
+    const isApiKey =
+      'has the value of apiKey, which is the client_id of the service and stands in every token';
+    if (key === apiKey) return [optionProblem(option, isApiKey, OWN)];
+    const first = keys.indexOf(key);
+    if (first === n) return [];
+    return [optionProblem(option, `has the value of storageKey.${first}`, 'leave out one of them')];
+  });
+}
+
+/** Whether one of the storage keys is this one. */
+export function isStorageKey(keys: readonly Secret[], key: Secret): boolean {
+  return keys.some((known) => known.reveal() === key.reveal());
 }

@@ -4,8 +4,7 @@ import type { SchematicContext, Tree } from '@angular-devkit/schematics';
 import type * as Schematics from '@angular-devkit/schematics';
 import { DEMO_CREDENTIALS } from 'debate-space-simulator';
 import { readFileSync } from 'node:fs';
-import { ESM_PACKAGES } from './jest-config.js';
-import { nestAdd } from './nest-add.js';
+import { ESM_PACKAGES, nestAdd } from './nest-add.js';
 
 declare const nativeRequire: NodeJS.Require;
 const { HostTree } = nativeRequire('@angular-devkit/schematics') as typeof Schematics;

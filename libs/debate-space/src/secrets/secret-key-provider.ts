@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import { timeoutOrThrow } from '../async/with-timeout.js';
-import { Secret, type SecretSource } from './secret.js';
-import { validateSecretKey } from './validate-secret-key.js';
+import { Secret, type SecretSource, validateSecretKey } from './secret.js';
 
 const ANSWER_WITHIN_MS = 5_000;
 

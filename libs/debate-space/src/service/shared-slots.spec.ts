@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { SharedStorage } from 'debate-space-fixtures/shared-storage.js';
-import { slotWaitMs, tryAcquireSlot } from './shared-slots.js';
+import { slotWaitMs, tryAcquireSlot } from './rate-limiter.js';
 
 const YEARS = 4 * 365 * 86_400_000;
 

@@ -2,13 +2,12 @@ import type { Axios, AxiosAdapter, AxiosHeaders, AxiosResponse } from 'axios';
 import { AbortedError } from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
 import { lazy } from '../../async/lazy.js';
-import { isLoopback } from '../../options/service-url.js';
+import { isLoopback } from '../../options/option-problem.js';
 import { Failure } from './answer.js';
 import { retryAfterMs } from './retry-after.js';
-import { proxyFor } from './proxy.js';
+import { proxyFor, UndiciSender } from './undici-sender.js';
 import type { ServicePause } from './service-pause.js';
 import { MAX_RESPONSE_BYTES, tooLarge, transportFailure } from './transport-failure.js';
-import { UndiciSender } from './undici-sender.js';
 
 /** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
 export type HttpAdapter = 'http' | 'fetch' | AxiosAdapter;
