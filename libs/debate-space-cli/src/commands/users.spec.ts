@@ -289,7 +289,7 @@ describe('users orphans', () => {
     ['an empty file', 'a.txt', '', 2, 'The list of accounts is empty'],
     ['a CSV with a header row only', 'a.csv', 'uid\n', 2, 'The list of accounts is empty'],
     ['an empty CSV', 'a.csv', '', 2, 'there is no header row'],
-    ['another column', 'a.csv', 'id\nada\n', 2, 'name the column of the uids by --column'],
+    ['another column', 'a.csv', 'id\nada\n', 2, 'name the column of the uids with --column'],
     ['a broken quote', 'a.csv', 'uid\nada\n"ben"x\n', 2, 'row 3 cannot be read'],
     ['a row without a uid', 'a.csv', 'name,uid\nA,ada\nB,\n', 2, 'row 3: the uid is empty'],
     ['an unknown format', 'a.xls', 'ada', 2, 'add --format'],
