@@ -1,4 +1,4 @@
-import type { MaybePromise } from './containment.js';
+import type { MaybePromise } from './maybe-promise.js';
 
 /**
  * How long a claim is held without being renewed, in milliseconds: what a killed process had claimed is due again within
