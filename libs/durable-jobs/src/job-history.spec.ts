@@ -81,6 +81,12 @@ class History {
     return all[Math.floor(this.#random() * all.length)] as T;
   }
 
+  #storeOf(by: number): JobStore<number> {
+    const store = this.#stores[by];
+    if (!store) throw new Error('no such process');
+    return store;
+  }
+
   #note(id: string, expected: Expected): void {
     this.#expected.set(id, expected);
   }
@@ -99,7 +105,7 @@ class History {
 
   async #step(): Promise<void> {
     const by = Math.floor(this.#random() * this.#stores.length);
-    const store = this.#stores[by] as JobStore<number>;
+    const store = this.#storeOf(by);
     const id = `${this.#pick(GROUPS)}${Math.floor(this.#random() * IDS)}`;
     const call = this.#pick(['add', 'add', 'claim', 'claim', 'end', 'end', 'end', 'wait', 'desk', 'group']);
     if (call === 'add') await this.#add(store, by, id);
@@ -145,7 +151,7 @@ class History {
     const [one] = this.#claims.splice(Math.floor(this.#random() * this.#claims.length), 1);
     if (!one) return;
     const { by, claim } = one;
-    const store = this.#stores[by] as JobStore<number>;
+    const store = this.#storeOf(by);
     const how = this.#pick(['finish', 'retry', 'park', 'give back', 'renew', 'die']);
     this.calls.push(`${how} ${claim.id} by ${by}`);
     if (how === 'die') return;

@@ -62,14 +62,14 @@ export abstract class JobReader<T> {
    * When a pending job is due; while this process has claimed it, when its lease ends. By the clock of the storage, in
    * milliseconds.
    */
-  dueAtOf({ id, position }: Job<T>): number {
+  dueAtOf({ id, position }: Pick<Job<T>, 'id' | 'position'>): number {
     const held = this.held.get(id);
     return momentOf(held ? positionIn(held.due) : position);
   }
 
-  /** Whether this process has claimed the job, and not changed it since. */
-  isClaimed(id: string): boolean {
-    return this.held.get(id) !== undefined;
+  /** What this process holds of a job. */
+  claimOf(id: string): Job<T> | undefined {
+    return this.held.get(id)?.claim;
   }
 
   /** The jobs of these keys, the earliest of each first. */

@@ -67,6 +67,12 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
     return claimed.filter((held) => this.held.take(held)).map(({ claim }) => claim);
   }
 
+  /** Forgets a claim that is not carried out any more. */
+  release(claim: Job<T>): void {
+    const held = this.held.of(claim);
+    if (held) this.held.drop(held);
+  }
+
   async renew(claims: readonly Job<T>[]): Promise<void> {
     const leaseOf = ({ claim: { position, id } }: HeldJob<T>): string =>
       this.due.keyIn(priorityOf(position), LEASE_MS, id);
@@ -168,9 +174,7 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
    * @returns whether it was there
    */
   async remove(id: string, options: RemoveOptions<T> = {}): Promise<boolean> {
-    return this.mutex.run(id, () =>
-      transact(this.storage, (transaction) => this.removeIn(transaction, id, options)),
-    );
+    return this.transact(id, (transaction) => this.removeIn(transaction, id, options));
   }
 
   /** See {@link remove}. */
@@ -192,9 +196,7 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
    * @returns `false` when it is not parked, or cannot be read
    */
   async retryParked(id: string, change?: (job: Job<T>) => T | undefined): Promise<boolean> {
-    return this.mutex.run(id, () =>
-      transact(this.storage, (transaction) => this.retryParkedIn(transaction, id, change)),
-    );
+    return this.transact(id, (transaction) => this.retryParkedIn(transaction, id, change));
   }
 
   /** See {@link retryParked}. */
@@ -253,9 +255,12 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Runs `work` when no other call about this job is under way; calls that come later wait for it. */
-  exclusively<R>(id: string, work: () => MaybePromise<R>): MaybePromise<R> {
-    return this.mutex.run(id, work);
+  /**
+   * Like {@link transact}, in the order of the calls about one job, with a time limit for each call to the storage.
+   * @param work must call no other method of this store but those whose names end in `In`
+   */
+  async transact<R>(id: string, work: (transaction: Transaction) => R | Promise<R>): Promise<R> {
+    return this.mutex.run(id, () => transact(this.storage, work));
   }
 
   /** Resolves when no call is under way. */

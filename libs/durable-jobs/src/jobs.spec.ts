@@ -16,17 +16,16 @@ function keptEngine(): StorageEngine & { readonly storage: () => MemoryStorage; 
   const engine = {
     ...memoryStorage(),
     closed: 0,
-    storage: () => storage as MemoryStorage,
+    storage: () => storage ?? new MemoryStorage({ families: [] }),
     open: (context: Parameters<StorageEngine['open']>[0]): Storage => {
       storage ??= new MemoryStorage(context);
-      const { get, range, count, commit, now } = MemoryStorage.prototype;
       const kept = storage;
       return {
-        get: get.bind(kept),
-        range: range.bind(kept),
-        count: count.bind(kept),
-        commit: commit.bind(kept),
-        now: now.bind(kept),
+        get: (keys) => kept.get(keys),
+        range: (from, to, options) => kept.range(from, to, options),
+        count: (family) => kept.count(family),
+        commit: (checks, changes) => kept.commit(checks, changes),
+        now: () => kept.now(),
         close: () => void (engine.closed += 1),
       };
     },
@@ -62,7 +61,7 @@ function counted(times: number, work: (call: number) => unknown = () => undefine
     calls += 1;
     seen.push(args);
     try {
-      return (await work(calls)) as ReturnType<JobHandler>;
+      return (await work(calls)) as Awaited<ReturnType<JobHandler>>;
     } finally {
       if (calls === times) setImmediate(done);
     }
@@ -159,7 +158,7 @@ describe('jobs', () => {
 
   it('are tried again when the handler returns something else', async () => {
     const jobs = await open();
-    const { handler, all } = counted(1, () => 'done' as never);
+    const { handler, all } = counted(1, () => 'done');
     jobs.work('mail', handler);
     await jobs.add([{ kind: 'mail', payload: 'text' }]);
     await all;
@@ -252,7 +251,7 @@ describe('the storage of jobs', () => {
   it('is closed when it was written by a newer version', async () => {
     const engine = keptEngine();
     await open(engine);
-    await engine.storage().commit(new Map(), new Map([['format:', JSON.stringify({ v: 99, id: 'x' })]]));
+    engine.storage().commit(new Map(), new Map([['format:', JSON.stringify({ v: 99, id: 'x' })]]));
     await expect(open(engine)).rejects.toThrow(StorageError);
     expect(engine.closed).toBe(1);
   });
