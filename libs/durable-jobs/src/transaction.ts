@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { chain, type MaybePromise } from './maybe-promise.js';
 import { readRecord, recordText, type ReadRecord, type RecordType, UnreadableRecord } from './record-type.js';
 import type { StorageView, StorageValues } from './storage.js';
 import { StorageError } from './storage-error.js';
@@ -9,13 +10,14 @@ const MAX_WAIT_MS = 100;
 
 /** Changes that are made together, if all that was read for them is still so. */
 export class Transaction {
-  readonly #storage: StorageView;
+  readonly #storage: Pick<StorageView, 'get' | 'commit'>;
   readonly #checks = new Map<string, string | undefined>();
   readonly #changes = new Map<string, string | undefined>();
   /** Index rows that are there because their records are. */
   readonly #indexed = new Set<string>();
+  readonly #committed: (() => void)[] = [];
 
-  constructor(storage: StorageView) {
+  constructor(storage: Pick<StorageView, 'get' | 'commit'>) {
     this.#storage = storage;
   }
 
@@ -77,13 +79,23 @@ export class Transaction {
     for (const row of type.indexes(after)) this.set(row, '');
   }
 
+  /** Calls `work` once {@link commit} has made the changes. Must not throw. */
+  afterCommit(work: () => void): void {
+    this.#committed.push(work);
+  }
+
   /**
    * @returns whether the changes were made; `false`: something that was read has changed. Without changes always `true`.
    * Rejects with a `StorageError` when the storage cannot tell.
    */
-  commit(): boolean | Promise<boolean> {
+  commit(): MaybePromise<boolean> {
     const changes = this.#realChanges();
-    return changes.size === 0 || this.#storage.commit(this.#checks, changes);
+    const commit = (): MaybePromise<boolean> =>
+      changes.size === 0 || this.#storage.commit(this.#checks, changes);
+    return chain(commit, (isMade) => {
+      if (isMade) for (const work of this.#committed) work();
+      return isMade;
+    });
   }
 
   #known(key: string): string | undefined {
