@@ -1,5 +1,5 @@
 export type { NewJob } from './added-jobs.js';
-export { fullJitter } from './backoff.js';
+export { fullJitter } from './circuit-breaker.js';
 export { CircuitBreaker } from './circuit-breaker.js';
 export { CommitBatches, type Rows } from './commit-batches.js';
 export { FORMAT_FAMILY, FormatRow } from './format-row.js';
@@ -37,7 +37,7 @@ export {
   UnreadableRecord,
   type ReadRecord,
   type RecordType,
-} from './record-type.js';
+} from './transaction.js';
 export { Sealer } from './sealer.js';
 export { SteadyClock } from './steady-clock.js';
 export { StorageError } from './storage-error.js';

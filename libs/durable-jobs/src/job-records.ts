@@ -1,5 +1,4 @@
-import { isReadable, readRecord, recordText, type RecordType } from './record-type.js';
-import type { Transaction } from './transaction.js';
+import { isReadable, readRecord, recordText, type RecordType, type Transaction } from './transaction.js';
 
 export const STATES = ['pending', 'parked'] as const;
 export type JobState = (typeof STATES)[number];

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { fullJitter } from './backoff.js';
-import { CircuitBreaker } from './circuit-breaker.js';
+import { fullJitter, CircuitBreaker } from './circuit-breaker.js';
 import { Containment } from './containment.js';
 import { FORMAT_FAMILY, FormatRow } from './format-row.js';
 import { JobContents, type Content } from './job-contents.js';
