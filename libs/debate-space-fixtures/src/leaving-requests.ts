@@ -1,3 +1,5 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { BrowserMoves } from '../../session-end/src/browser-moves.js';
 import { Containment, type MaybePromise } from '../../session-end/src/containment.js';
 import { hasEnded, ObservedCall } from '../../session-end/src/decide-end.js';
@@ -13,6 +15,11 @@ export class Leaving {
   isCommitted = false;
   readonly cookieHeader = 'sid=s1';
   readonly native = {};
+  readonly res = new ServerResponse(new IncomingMessage(new Socket()));
+  /** Who is logged in. */
+  session: string | undefined;
+  /** Of the order of requests and sessions. */
+  since = 0.5;
   isFinished = false;
   answeredAt = 0;
   #listener: () => void = () => undefined;
