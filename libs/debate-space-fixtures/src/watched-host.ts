@@ -100,9 +100,13 @@ export class WatchedHost {
     });
   }
 
-  save(request: Native, sid: string, row: SessionRecord, by: 'set' | 'touch' = 'set'): Promise<unknown> {
+  save(request: Native, sid: string, row: SessionRecord): Promise<unknown> {
     request.sessionID = sid;
-    return this.call(by, sid, sessionOf(request, row));
+    return this.call('set', sid, sessionOf(request, row));
+  }
+
+  touch(request: Native, sid: string, row: SessionRecord): Promise<unknown> {
+    return this.call('touch', sid, sessionOf(request, row));
   }
 
   answer(request: Native, setCookie?: string): void {

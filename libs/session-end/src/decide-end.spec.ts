@@ -55,87 +55,44 @@ describe('when the store cannot be asked after the answer', () => {
   });
 });
 
-describe('when all is over, the session has', () => {
+describe('when all is over, the session', () => {
   const both = { s1: 'alice', s2: 'alice' };
-  const cases: (Candidate & { what: string; stored?: Record<string, string> | Users; ended: boolean })[] = [
-    { what: 'ended when the store says so', stored: both, ended: true },
-    {
-      what: 'not ended when the call has failed, and left it',
-      outcomes: ['failed'],
-      stored: both,
-      ended: false,
-    },
-    { what: 'ended when the call has failed after its effect', outcomes: ['failed'], ended: true },
-    {
-      what: 'not ended when the call has failed, and the store cannot be asked',
-      ...{ outcomes: ['failed'], stored: cannotBeAsked, ended: false },
-    },
-    {
-      what: 'not ended when all were to be cleared, in vain',
-      outcomes: ['failed'],
-      sid: undefined,
-      ended: false,
-    },
-    {
-      what: 'ended when one of two calls has not failed',
-      outcomes: ['failed', 'done'],
-      stored: both,
-      ended: true,
-    },
-    {
-      what: 'not ended when the browser stays with it',
-      actors: [stays().close()],
-      stored: both,
-      ended: false,
-    },
-    { what: 'ended when the browser has no cookie', actors: [clears().close()], stored: both, ended: true },
-    {
-      what: 'not ended when the browser has renewed it',
-      actors: [renews().close()],
-      stored: both,
-      ended: false,
-    },
-    {
-      what: 'ended when the new one has no user',
-      actors: [renews().close()],
-      stored: { s1: 'alice' },
-      ended: true,
-    },
-    {
-      what: 'ended when the new one has another',
-      actors: [renews().close()],
-      stored: { s2: 'bob' },
-      ended: true,
-    },
-    {
-      what: 'not ended when it was cleared without an id, and the browser has one of the same user',
-      ...{ actors: [renews().close()], sid: undefined, stored: both, ended: false },
-    },
-    {
-      what: 'ended when one that takes no part has saved it back',
-      ...{ actors: [stays().close()], savedBack: {}, stored: both, ended: true },
-    },
-    { what: 'ended when a silent store has it no more', outcomes: ['silent'], ended: true },
-    {
-      what: 'ended when a silent store cannot be asked',
-      outcomes: ['silent'],
-      stored: cannotBeAsked,
-      ended: true,
-    },
-    {
-      what: 'not ended for a job while a request has renewed it',
-      ...{ holders: [Object.assign(renews().close(), { hasLetGo: false })], stored: both, ended: false },
-    },
+  const renewed = renews().close();
+  const [failed, silent] = [{ outcomes: ['failed'] }, { outcomes: ['silent'] }] as const;
+  type Case = Candidate & { when: string; stored?: Record<string, string> | Users };
+  const has: Case[] = [
+    { when: 'the store says so', stored: both },
+    { when: 'the call has failed after its effect', ...failed },
+    { when: 'one of two calls has not failed', outcomes: ['failed', 'done'], stored: both },
+    { when: 'the browser has no cookie', actors: [clears().close()], stored: both },
+    { when: 'the new one has no user', actors: [renewed], stored: { s1: 'alice' } },
+    { when: 'the new one has another user', actors: [renewed], stored: { s2: 'bob' } },
+    { when: 'a bystander has saved it back', actors: [stays().close()], savedBack: {}, stored: both },
+    { when: 'a silent store has it no more', ...silent },
+    { when: 'a silent store cannot be asked', ...silent, stored: cannotBeAsked },
   ];
-  it.each(cases)('$what', async ({ stored, ended, ...candidate }) => {
-    expect(await new EndingHost(stored).judge(candidate).verdict).toBe(ended);
+  it.each(has)('has ended when $when', async ({ stored, ...candidate }) => {
+    expect(await new EndingHost(stored).judge(candidate).verdict).toBe(true);
+  });
+
+  const hasNot: Case[] = [
+    { when: 'the call has failed, and left it', ...failed, stored: both },
+    { when: 'the call has failed, and the store cannot be asked', ...failed, stored: cannotBeAsked },
+    { when: 'all were to be cleared, in vain', ...failed, sid: undefined },
+    { when: 'the browser stays with it', actors: [stays().close()], stored: both },
+    { when: 'the browser has renewed it', actors: [renewed], stored: both },
+    { when: 'all were cleared, and its user has come back', actors: [renewed], sid: undefined, stored: both },
+    { when: 'a bystander has renewed it', holders: [renewed], stored: both },
+  ];
+  it.each(hasNot)('has not ended when $when', async ({ stored, ...candidate }) => {
+    expect(await new EndingHost(stored).judge(candidate).verdict).toBe(false);
   });
 
   const moved = [
-    { what: 'not ended when it is of the same user', setCookie: 'sid=s2', ended: false },
-    { what: 'ended when there is none', setCookie: 'sid=; Max-Age=0', ended: true },
+    { another: 'another session of the same user', setCookie: 'sid=s2', ended: false },
+    { another: 'none', setCookie: 'sid=; Max-Age=0', ended: true },
   ];
-  it.each(moved)('where another request has given the browser its session, $what', async (row) => {
+  it.each(moved)('that another request has left the browser $another for has ended: $ended', async (row) => {
     const host = new EndingHost({ s1: 'alice', s2: 'alice' });
     const other = new Leaving('s2', [row.setCookie]).close();
     host.moves.answered({ sid: 's1', uid: 'alice' }, other as never, () => 'alice');
@@ -163,31 +120,31 @@ describe('a store that has said nothing', () => {
 describe('before the answer of a request has left, the end of its session', () => {
   const gone = new Leaving('s2', []);
   const holding = Object.assign(stays(), { hasLetGo: false });
-  const cases: (Candidate & { is: string; when: string; userNow?: string; certain: boolean })[] = [
-    { is: 'certain', when: 'the store has done it', certain: true },
-    { is: 'certain', when: 'another user goes on', userNow: 'bob', certain: true },
-    { is: 'not certain', when: 'the user goes on', userNow: 'alice', certain: false },
-    { is: 'not certain', when: 'the store is still at it', outcomes: ['done', undefined], certain: false },
-    { is: 'not certain', when: 'the store says nothing', outcomes: ['done', 'silent'], certain: false },
-    { is: 'not certain', when: 'the store has failed', outcomes: ['failed'], certain: false },
-    { is: 'certain', when: 'another call has failed', outcomes: ['failed', 'done'], certain: true },
-    { is: 'not certain', when: 'its user is kept', isKept: true, certain: false },
-    { is: 'not certain', when: 'the store clears what it does not name', sid: undefined, certain: false },
-    {
-      is: 'not certain',
-      when: 'another request has renewed it',
-      userNow: 'bob',
-      holders: [renews()],
-      certain: false,
-    },
-    { is: 'not certain', when: 'another request is ending it', actors: [gone, stays()], certain: false },
-    { is: 'not certain', when: 'another one alone is ending it', actors: [stays()], certain: false },
-    { is: 'certain', when: 'another request only has it', holders: [holding], certain: true },
-    { is: 'certain', when: 'the request has let go of it', actors: [], holders: [gone], certain: true },
+  type Case = Candidate & { when: string; userNow?: string };
+  const certain: Case[] = [
+    { when: 'the store has done it' },
+    { when: 'another user goes on', userNow: 'bob' },
+    { when: 'another call has failed', outcomes: ['failed', 'done'] },
+    { when: 'another request only has it', holders: [holding] },
+    { when: 'the request has let go of it', actors: [], holders: [gone] },
   ];
-  it.each(cases)('is $is when $when', ({ userNow, certain, ...candidate }) => {
-    const end = endOf({ actors: [gone], ...candidate });
-    expect(isCertain(end, gone as never, userNow)).toBe(certain);
+  it.each(certain)('is certain when $when', ({ userNow, ...candidate }) => {
+    expect(isCertain(endOf({ actors: [gone], ...candidate }), gone as never, userNow)).toBe(true);
+  });
+
+  const uncertain: Case[] = [
+    { when: 'the user goes on', userNow: 'alice' },
+    { when: 'the store is still at it', outcomes: ['done', undefined] },
+    { when: 'the store says nothing', outcomes: ['done', 'silent'] },
+    { when: 'the store has failed', outcomes: ['failed'] },
+    { when: 'its user is kept', isKept: true },
+    { when: 'the store clears what it does not name', sid: undefined },
+    { when: 'another request has renewed it', userNow: 'bob', holders: [renews()] },
+    { when: 'another request is ending it', actors: [gone, stays()] },
+    { when: 'another one alone is ending it', actors: [stays()] },
+  ];
+  it.each(uncertain)('is not certain when $when', ({ userNow, ...candidate }) => {
+    expect(isCertain(endOf({ actors: [gone], ...candidate }), gone as never, userNow)).toBe(false);
   });
 
   const renewals: (Candidate & { when: string; userNow?: string; sessionID?: string; renewed: boolean })[] = [

@@ -3,88 +3,51 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WatchedHost, type Native } from 'debate-space-fixtures/watched-host.js';
 import type { SessionRecord } from './session-end.js';
 
+type Act = (host: WatchedHost, request: Native) => unknown;
+
 const EXPIRED = { cookie: { expires: new Date(0) } };
 
 describe('a session of alice that a request has loaded', () => {
-  const cases: {
-    handler: string;
-    act: (host: WatchedHost, request: Native) => unknown;
-    sets?: string;
-    ends: string[];
-  }[] = [
-    { handler: 'destroys it', act: (host) => host.call('destroy', 's1'), ends: ['alice: destroyed'] },
-    {
-      handler: 'regenerates it',
-      act: (host, request) => host.call('regenerate', request),
-      ends: ['alice: destroyed'],
-    },
-    {
-      handler: 'regenerates it, and logs alice in',
-      act: async (host, request) => {
-        await host.call('regenerate', request);
-        await host.save(request, 's2', { user: 'alice' });
-      },
-      sets: 'sid=s2',
-      ends: [],
-    },
-    {
-      handler: 'saves it without her',
-      act: (host, request) => host.save(request, 's1', {}),
-      ends: ['alice: user-removed'],
-    },
-    {
-      handler: 'gives it to bob',
-      act: (host, request) => host.save(request, 's1', { user: 'bob' }),
-      ends: ['alice: user-replaced'],
-    },
-    {
-      handler: 'saves it as expired',
-      act: (host, request) => host.save(request, 's1', { user: 'alice', ...EXPIRED }),
-      ends: ['alice: destroyed'],
-    },
-    {
-      handler: 'touches it as expired',
-      act: (host, request) => host.save(request, 's1', { user: 'alice', ...EXPIRED }, 'touch'),
-      ends: ['alice: destroyed'],
-    },
-    {
-      handler: 'saves it',
-      act: (host, request) => host.save(request, 's1', { user: 'alice', basket: 1 }),
-      ends: [],
-    },
-    {
-      handler: 'touches it',
-      act: (host, request) => host.save(request, 's1', { user: 'alice' }, 'touch'),
-      ends: [],
-    },
-    {
-      handler: 'saves it without her, in vain',
-      act: (host, request) => {
-        host.error = new Error('down');
-        return host.save(request, 's1', {}).finally(() => (host.error = undefined));
-      },
-      ends: [],
-    },
-    { handler: 'ends one of nobody', act: (host) => host.call('destroy', 's9'), ends: [] },
+  const ALICE = { user: 'alice' };
+  const fail = (host: WatchedHost, call: Promise<unknown>): Promise<unknown> => {
+    host.error = new Error('down');
+    return call.finally(() => (host.error = undefined));
+  };
+  const renew = async (host: WatchedHost, request: Native): Promise<void> => {
+    await host.call('regenerate', request);
+    await host.save(request, 's2', ALICE);
+  };
+  const cases: [handler: string, end: string | undefined, act: Act, setCookie?: string][] = [
+    ['destroys it', 'destroyed', (host) => host.call('destroy', 's1')],
+    ['regenerates it', 'destroyed', (host, request) => host.call('regenerate', request)],
+    ['regenerates it, and logs her in', undefined, renew, 'sid=s2'],
+    ['saves it without her', 'user-removed', (host, request) => host.save(request, 's1', {})],
+    ['gives it to bob', 'user-replaced', (host, request) => host.save(request, 's1', { user: 'bob' })],
+    ['saves it expired', 'destroyed', (host, request) => host.save(request, 's1', { ...ALICE, ...EXPIRED })],
+    [
+      'touches it expired',
+      'destroyed',
+      (host, request) => host.touch(request, 's1', { ...ALICE, ...EXPIRED }),
+    ],
+    ['saves it', undefined, (host, request) => host.save(request, 's1', { ...ALICE, basket: 1 })],
+    ['touches it', undefined, (host, request) => host.touch(request, 's1', ALICE)],
+    ['fails to save it without her', undefined, (host, request) => fail(host, host.save(request, 's1', {}))],
+    ['ends one of nobody', undefined, (host) => host.call('destroy', 's9')],
   ];
-  it.each(cases)('has ended, or not, when the handler $handler: $ends', async ({ act, sets, ends }) => {
+  it.each(cases)('by a handler that %s, ends (%s)', async (...[, end, act, sets]) => {
     const host = new WatchedHost();
     const request = host.request('s1');
     await act(host, request);
     host.answer(request, sets);
-    expect(await host.ended()).toEqual(ends);
+    expect(await host.ended()).toEqual(end === undefined ? [] : [`alice: ${end}`]);
   });
 
   it('is saved, touched and read in the same tick', () => {
     const host = new WatchedHost();
     const request = host.request('s1');
     const reached: string[] = [];
-    const own = {
-      set: () => reached.push('set'),
-      touch: () => reached.push('touch'),
-      get: () => reached.push('get'),
-    };
-    const other = { ...host.store, ...own };
+    const named = (name: string) => () => reached.push(name);
+    const other = { ...host.store, set: named('set'), touch: named('touch'), get: named('get') };
     host.app.watch(other);
     for (const name of ['set', 'touch', 'get'] as const)
       Reflect.apply(other[name], other, ['s1', request.session, () => undefined]);
@@ -153,14 +116,20 @@ describe('a store that is cleared', () => {
 });
 
 describe('a login', () => {
-  const cases: { what: string; loads?: string; saves: SessionRecord; fails?: boolean; logins: string[] }[] = [
-    { what: 'a request that saves a user', saves: { user: 'alice' }, logins: ['alice'] },
-    { what: 'no request that saves no user', saves: {}, logins: [] },
-    { what: 'no request that came with that user', loads: 's1', saves: { user: 'alice', n: 1 }, logins: [] },
-    { what: 'a request that came with another user', loads: 's1', saves: { user: 'bob' }, logins: ['bob'] },
-    { what: 'no request whose save fails', saves: { user: 'alice' }, fails: true, logins: [] },
+  const cases: [
+    what: string,
+    sid: string | undefined,
+    saves: SessionRecord,
+    fails: boolean,
+    logins: string[],
+  ][] = [
+    ['a request that saves a user', undefined, { user: 'alice' }, false, ['alice']],
+    ['no request that saves no user', undefined, {}, false, []],
+    ['no request that came with that user', 's1', { user: 'alice', n: 1 }, false, []],
+    ['a request that came with another user', 's1', { user: 'bob' }, false, ['bob']],
+    ['no request whose save fails', undefined, { user: 'alice' }, true, []],
   ];
-  it.each(cases)('is $what: $logins', async ({ loads, saves, fails = false, logins }) => {
+  it.each(cases)('is %s', async (...[, loads, saves, fails, logins]) => {
     const host = new WatchedHost();
     const request = host.request(loads);
     if (fails) host.error = new Error('down');
@@ -180,44 +149,21 @@ describe('a login', () => {
 });
 
 describe('a session is known to be live', () => {
-  const cases: {
-    when: string;
-    row?: SessionRecord;
-    act?: (host: WatchedHost, request: Native) => unknown;
-    lives: string[];
-  }[] = [
-    { when: 'a request has loaded it', row: { user: 'alice' }, lives: ['s1 loaded'] },
-    { when: 'no user is in it', row: {}, lives: ['s1 anonymous'] },
-    {
-      when: 'it is saved with its user',
-      act: (host) => host.call('set', 's1', { user: 'alice' }),
-      lives: ['s1 loaded', 's1 saved'],
-    },
-    {
-      when: 'it is touched',
-      act: (host, request) => host.call('touch', 's1', request.session),
-      lives: ['s1 loaded', 's1 touched'],
-    },
-    {
-      when: 'its user is removed',
-      act: (host) => host.call('set', 's1', {}),
-      lives: ['s1 loaded', 's1 anonymous false'],
-    },
-    {
-      when: 'one of nobody is saved',
-      act: (host) => host.call('set', 's9', {}),
-      lives: ['s1 loaded', 's9 anonymous true'],
-    },
-    {
-      when: 'a save fails',
-      act: (host) => {
-        host.error = new Error('down');
-        return host.call('set', 's1', { user: 'alice' });
-      },
-      lives: ['s1 loaded'],
-    },
+  const ALICE = { user: 'alice' };
+  const fail: Act = (host) => {
+    host.error = new Error('down');
+    return host.call('set', 's1', ALICE);
+  };
+  const cases: [when: string, lives: string[], act?: Act, row?: SessionRecord][] = [
+    ['a request has loaded it', ['s1 loaded']],
+    ['no user is in it', ['s1 anonymous'], undefined, {}],
+    ['it is saved with its user', ['s1 loaded', 's1 saved'], (host) => host.call('set', 's1', ALICE)],
+    ['it is touched', ['s1 loaded', 's1 touched'], (host) => host.call('touch', 's1', ALICE)],
+    ['its user is removed', ['s1 loaded', 's1 anonymous false'], (host) => host.call('set', 's1', {})],
+    ['one of nobody is saved', ['s1 loaded', 's9 anonymous true'], (host) => host.call('set', 's9', {})],
+    ['a save fails', ['s1 loaded'], fail],
   ];
-  it.each(cases)('or not, when $when: $lives', async ({ row = { user: 'alice' }, act, lives }) => {
+  it.each(cases)('or not, when %s: %j', async (...[, lives, act, row = ALICE]) => {
     const host = WatchedHost.withLives({ s1: row });
     const request = host.request('s1');
     await act?.(host, request);
