@@ -28,50 +28,17 @@ describe('by the answer of a request that ends it, a session', () => {
   });
 
   it.each([
-    {
-      what: 'is recorded, and then reported',
-      verdict: {},
-      notes: ['s1 ended', 's1 reported'],
-      ended: ['alice'],
-    },
-    { what: 'is not reported a second time', verdict: { isFirst: false }, notes: ['s1 ended'], ended: [] },
-    {
-      what: 'is not reported while the user has another',
-      verdict: { isLast: false },
-      notes: ['s1 ended'],
-      ended: [],
-    },
-  ])('$what', async ({ verdict, notes: expected, ended }) => {
+    { what: 'is not reported a second time', verdict: { isFirst: false } },
+    { what: 'is not reported while the user has another', verdict: { isLast: false } },
+  ])('$what', async ({ verdict }) => {
     const notes: string[] = [];
     const tracked = trackerOf(new Map(), livesIn(notes, verdict));
     const leaving = gone();
     tracked.ends.begin(endBy(leaving));
     leaving.res.end();
-    await nextTurn(); // is reported before the request is closed
-    expect(notes).toEqual(expected);
-    expect(tracked.ended).toEqual(ended);
-  });
-
-  it('that is recorded in time is waited for by a shutdown', async () => {
-    const notes: string[] = [];
-    const { ends, tasks } = trackerOf(new Map(), livesIn(notes));
-    const leaving = gone();
-    ends.begin(endBy(leaving));
-    leaving.close();
-    leaving.res.end();
-    await tasks.onIdle();
-    expect(notes).toEqual(['s1 ended', 's1 reported']);
-  });
-
-  it('is forgotten when its user goes on with another session', async () => {
-    const notes: string[] = [];
-    const { ends, ended } = trackerOf(new Map(), livesIn(notes));
-    const renewing = gone({ session: 'alice' });
-    ends.begin(endBy(renewing));
-    renewing.res.end();
     await nextTurn();
-    expect(notes).toEqual(['s1 forgotten']);
-    expect(ended).toEqual([]);
+    expect(notes).toEqual(['s1 ended']);
+    expect(tracked.ended).toEqual([]);
   });
 
   it.each([
@@ -101,26 +68,25 @@ describe('by the answer of a request that ends it, a session', () => {
   });
 
   const others = [
-    { name: 'has the same session', more: { sessionID: 's1' }, ended: ['alice'] },
-    { name: 'is of another browser', more: { cookieHeader: 'sid=s9' }, ended: ['alice'] },
-    { name: 'has no cookie', more: { cookieHeader: undefined }, ended: ['alice'] },
-    { name: 'logs another user in', more: { session: 'bob' }, ended: ['alice'] },
-    { name: 'has renewed it', more: {}, ended: [] },
+    { name: 'has the same session', more: { sessionID: 's1' } },
+    { name: 'is of another browser', more: { cookieHeader: 'sid=s9' } },
+    { name: 'has no cookie', more: { cookieHeader: undefined } },
+    { name: 'logs another user in', more: { session: 'bob' } },
   ];
-  it.each(others)('is reported for $ended while another request $name', ({ more, ended: expected }) => {
+  it.each(others)('is reported while another request $name', ({ more }) => {
     const { ends, ended, openRequests } = trackerOf(new Map());
     const leaving = gone();
     openRequests.add(asRequest(Object.assign(gone({ sessionID: 's3', session: 'alice' }), more)));
     ends.begin(endBy(leaving));
     leaving.res.end();
-    expect(ended).toEqual(expected);
+    expect(ended).toEqual(['alice']);
   });
 
   const saves = [
-    { what: 'it has saved itself with its user', by: 'leaving', sid: 's1', again: false, ended: [] },
-    { what: 'it has saved itself, and ended again', by: 'leaving', sid: 's1', again: true, ended: ['alice'] },
-    { what: 'another one has saved', by: 'other', sid: 's1', again: false, ended: ['alice'] },
-    { what: 'a job has saved', by: undefined, sid: 's1', again: false, ended: ['alice'] },
+    { what: 'it has saved itself with its user', by: 'leaving', again: false, ended: [] },
+    { what: 'it has saved itself, and ended again', by: 'leaving', again: true, ended: ['alice'] },
+    { what: 'another one has saved', by: 'other', again: false, ended: ['alice'] },
+    { what: 'a job has saved', by: undefined, again: false, ended: ['alice'] },
   ] as const;
   it.each(saves)('that $what is reported for $ended', ({ by, again, ended: expected }) => {
     const { ends, ended } = trackerOf(new Map());
@@ -160,18 +126,6 @@ describe('a session that is saved back while it ends', () => {
     ends.saved('s1', 'alice', {}, asRequest(one));
     await tasks.onIdle();
     expect(notes).toEqual(['s1 ended', 's1 reported', 's1 saved']);
-  });
-
-  it.each([
-    { what: 'the store has it no more', stored: new Map(), sessionID: 's1', hasLetGo: true },
-    { what: 'its browser has gone on', stored: new Map([['s1', 'alice']]), sessionID: 's2', hasLetGo: false },
-  ])('is not live when $what', async ({ stored, ...party }) => {
-    const notes: string[] = [];
-    const { ends, tasks } = trackerOf(stored, livesIn(notes));
-    ends.begin(endBy(leave(party)));
-    ends.saved('s1', 'alice', {}, asRequest(leave()));
-    await tasks.onIdle();
-    expect(notes).toEqual(['s1 ended', 's1 reported']);
   });
 });
 

@@ -74,12 +74,14 @@ describe('the ends of sessions', () => {
   const suspects = [
     { name: 'logs the user in, whose new session is not saved yet', sessionID: 's2', ended: [] },
     { name: 'only has the session that has ended', sessionID: 's1', ended: ['alice'] },
+    { name: 'logs another user in', sessionID: 's2', session: 'bob', ended: ['alice'] },
+    { name: 'has no session yet', sessionID: undefined, ended: ['alice'] },
     { name: 'logs the user in where they had left before it came', sessionID: 's0', since: 1, ended: [] },
     { name: 'has a session that has ended since it came', sessionID: 's0', since: -1, ended: ['alice'] },
   ];
   it.each(suspects)(
     "are reported for $ended under 'last' by a request that $name",
-    async ({ sessionID, since = 0, ended: expected }) => {
+    async ({ sessionID, session = 'alice', since = 0, ended: expected }) => {
       const liveSessions = {
         lastOnly: true,
         ended: () => Promise.resolve({ isFirst: true, isLast: true }),
@@ -91,7 +93,7 @@ describe('the ends of sessions', () => {
       await tasks.onIdle();
       ended.length = 0;
       const request = {
-        ...{ res, session: 'alice', sessionID, onClose: () => true },
+        ...{ res, session, sessionID, onClose: () => true },
         since: since * 1e9 || 0.5,
       } as unknown as SessionRequest;
       const end = { sid: 's1', uid: 'alice', reason: 'destroyed', call: done() } as const;
