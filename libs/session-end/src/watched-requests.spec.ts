@@ -77,6 +77,48 @@ describe('a session of alice that a request has loaded', () => {
   });
 });
 
+describe.each([
+  ['destroyed', (host: WatchedHost) => host.call('destroy', 's1')],
+  ['cleared', (host: WatchedHost) => host.call('clear')],
+])('a session that is %s', (reason, end) => {
+  it('is not known any more: another instance may give it to another user', async () => {
+    const host = new WatchedHost();
+    const request = host.request('s1');
+    await end(host);
+    host.rows.set('s1', { user: 'bob' });
+    await host.call('destroy', 's1');
+    host.answer(request);
+    expect((await host.ended()).toSorted()).toEqual([`alice: ${reason}`, 'bob: destroyed']);
+  });
+
+  it('in vain is still known', async () => {
+    const host = new WatchedHost();
+    const request = host.request('s1');
+    host.error = new Error('down');
+    await end(host);
+    host.error = undefined;
+    await host.save(request, 's1', {});
+    host.answer(request);
+    expect(await host.ended()).toHaveLength(1);
+  });
+});
+
+describe('a request without a session that can be known', () => {
+  it.each([
+    ['has none', undefined, 's1'],
+    ['has nothing', null, 's1'],
+    ['has something else', 'alice', 's1'],
+    ['has no id', { user: 'alice' }, undefined],
+  ])('is of no interest where it %s', async (_, session, sid) => {
+    const host = WatchedHost.withLives();
+    const request = host.request();
+    host.app.loaded(host.store, request, session, sid);
+    expect(host.lives).toEqual([]);
+    host.answer(request);
+    await host.ended();
+  });
+});
+
 describe('sessions that no request has', () => {
   const rows = { s1: { user: 'alice' }, s2: { user: 'bob' }, s3: {} };
   it('end together where the store takes several in one call', async () => {
@@ -103,15 +145,17 @@ describe('a store that is cleared', () => {
     expect(host.warnings).toEqual(['clear-not-listed']);
   });
 
-  it('in vain has ended none', async () => {
-    const host = new WatchedHost();
+  it.each([true, false])('and lists its sessions has ended each once (with ids: %s)', async (ids) => {
+    const host = new WatchedHost({ s1: { user: 'alice' }, s2: { user: 'bob' }, s3: {} });
+    const list = (): unknown[] => [...host.rows].map(([id, row]) => (ids ? { id, ...row } : row));
+    const all = (done: (error: unknown, rows: unknown[]) => void): unknown =>
+      setImmediate(done, null, list());
+    Object.assign(host.store, { all });
     const request = host.request('s1');
-    host.error = new Error('down');
     await host.call('clear');
-    host.error = undefined;
-    await host.save(request, 's1', { user: 'alice' });
     host.answer(request);
-    expect(await host.ended()).toEqual([]);
+    expect((await host.ended()).toSorted()).toEqual(['alice: cleared', 'bob: cleared']);
+    expect(host.warnings).toEqual([]);
   });
 });
 
