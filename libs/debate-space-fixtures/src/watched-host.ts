@@ -53,7 +53,7 @@ export class WatchedHost {
   constructor(rows: Rows = { s1: { user: 'alice' } }, options: Partial<SessionEndOptions> = {}) {
     this.rows = new Map(Object.entries(rows));
     this.app = new WatchedApp({
-      graceMs: 10,
+      graceMs: 60_000, // nothing here waits for it
       onSessionEnd: ({ uid, reason }) => void this.ends.push(`${uid}: ${reason}`),
       loggedIn: (uid) => void this.logins.push(uid),
       onWarning: ({ code }) => void this.warnings.push(code),
