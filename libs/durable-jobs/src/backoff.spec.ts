@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { fullJitter } from './backoff.js';
+import { fullJitter } from './circuit-breaker.js';
 
 describe('fullJitter', () => {
   it.each([

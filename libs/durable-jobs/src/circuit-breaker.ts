@@ -1,5 +1,3 @@
-import { fullJitter } from './backoff.js';
-
 const FIRST_PROBE_MS = 1_000;
 const MIN_PROBE_MS = FIRST_PROBE_MS / 4;
 const MAX_PROBE_MS = 30_000;
@@ -94,4 +92,19 @@ export class CircuitBreaker {
     this.#recent.push(failed);
     if (this.#recent.length > REMEMBERED) this.#recent.shift();
   }
+}
+
+/**
+ * Full jitter: a random time between 0 and `firstMs · 2^(failures − 1)`, at most `mostMs`.
+ * @param failures how many attempts have failed so far, from 1
+ * @param random a number from 0 to 1
+ * @returns milliseconds
+ */
+export function fullJitter(
+  failures: number,
+  firstMs: number,
+  mostMs: number,
+  random = Math.random(),
+): number {
+  return Math.round(random * Math.min(mostMs, firstMs * 2 ** Math.min(failures - 1, 30)));
 }

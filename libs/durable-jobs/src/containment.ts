@@ -1,9 +1,4 @@
-export type MaybePromise<T> = T | Promise<T>;
-
-/** Also for promises of another realm, such as those that Node's own modules make for a host's tests under jest. */
-export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
-}
+import { isPromise } from './maybe-promise.js';
 
 /** What runs beside the app's own calls – timers, jobs, their queues – and fails becomes a fault, and never ends the process. */
 export class Containment {

@@ -1,10 +1,33 @@
-export { fullJitter } from './backoff.js';
+export type { NewJob } from './added-jobs.js';
+export { fullJitter } from './circuit-breaker.js';
 export { CircuitBreaker } from './circuit-breaker.js';
 export { CommitBatches, type Rows } from './commit-batches.js';
 export { FORMAT_FAMILY, FormatRow } from './format-row.js';
 export type { JobKind } from './job-kind.js';
 export { LEASE_MS, type ChangeListener, type JobQueue } from './job-queue.js';
+export type { JobStoreOptions, ListOptions } from './job-reader.js';
+export {
+  jobFamilies,
+  type FoundJob,
+  type Job,
+  type JobCodec,
+  type JobState,
+  type ParkedRecord,
+  type StoredJob,
+} from './job-records.js';
 export { JobRunner } from './job-runner.js';
+export { JobStore, type RemoveOptions } from './job-store.js';
+export {
+  Jobs,
+  openJobs,
+  ParkJob,
+  type JobHandler,
+  type JobName,
+  type JobOutcome,
+  type JobsOptions,
+  type JobToAdd,
+  type WaitingJob,
+} from './jobs.js';
 export { memoryStorage, MemoryStorage } from './memory-storage.js';
 export { rangePages } from './range-pages.js';
 export {
@@ -14,7 +37,8 @@ export {
   UnreadableRecord,
   type ReadRecord,
   type RecordType,
-} from './record-type.js';
+} from './transaction.js';
+export { Sealer } from './sealer.js';
 export { SteadyClock } from './steady-clock.js';
 export { StorageError } from './storage-error.js';
 export type {

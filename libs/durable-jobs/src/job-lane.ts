@@ -163,6 +163,7 @@ export class JobLane<Claim> {
 
   async #execute(claim: Claim): Promise<void> {
     await this.containment.run(this.kind.name, async () => this.kind.execute(claim), undefined);
+    this.kind.queue.release?.(claim);
     this.#underWay.delete(claim);
     if (!this.#isEmpty) this.loop.wake();
     this.onSettled();

@@ -1,4 +1,4 @@
-import type { MaybePromise } from './containment.js';
+import type { MaybePromise } from './maybe-promise.js';
 
 /**
  * How long a claim is held without being renewed, in milliseconds: what a killed process had claimed is due again within
@@ -18,6 +18,12 @@ export interface JobQueue<Claim> {
 
   /** Makes jobs due immediately that were claimed and not begun, as if they had never been claimed. */
   giveBack(claims: readonly Claim[]): MaybePromise<void>;
+
+  /**
+   * The job of this claim is not carried out any more. What came of it is recorded, or it is due when its lease ends. A queue
+   * that gives out the jobs of this process again whatever becomes of them needs none.
+   */
+  release?(claim: Claim): void;
 
   /** Milliseconds until the next job may be claimed, 0 or less when one is due; `undefined` when none waits. */
   nextDueMs(): MaybePromise<number | undefined>;

@@ -2,7 +2,7 @@ import * as sortedBTree from 'sorted-btree';
 import { defaultExportOf } from './default-export.js';
 import { StorageError } from './storage-error.js';
 import { Families } from './families.js';
-import { MonotonicClock } from './monotonic-clock.js';
+import { MonotonicClock } from './steady-clock.js';
 import type {
   Storage,
   RangeOptions,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { MonotonicClock } from './monotonic-clock.js';
+import { MonotonicClock } from './steady-clock.js';
 
 const HOUR = 60 * 60_000;
 

@@ -1,3 +1,3 @@
 export { postgresStorage, type PostgresStorageOptions } from './postgres/postgres-storage.js';
-export { postgresMigration } from './postgres/postgres-table.js';
+export { postgresMigration } from './postgres/postgres-rows.js';
 export type { PostgresQuery } from './postgres/postgres-rows.js';

@@ -1,2 +1,2 @@
 export { redisStorage, type RedisStorageOptions } from './redis/redis-storage.js';
-export type { SendCommand } from './redis/redis-scripts.js';
+export type { SendCommand } from './redis/redis-storage.js';

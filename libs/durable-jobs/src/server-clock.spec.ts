@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { performance } from 'node:perf_hooks';
-import { ServerClock } from './server-clock.js';
+import { ServerClock } from './server-calls.js';
 
 const START = 1_750_000_000_000;
 

@@ -1,4 +1,4 @@
-import type { MaybePromise } from './containment.js';
+import type { MaybePromise } from './maybe-promise.js';
 
 /** Texts by key; `undefined`: no such record. A key occurs once. */
 export type StorageValues = ReadonlyMap<string, string | undefined>;

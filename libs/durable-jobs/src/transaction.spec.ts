@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { memoryStorage } from './memory-storage.js';
-import { recordText, UnreadableRecord, type RecordType } from './record-type.js';
+import { recordText, UnreadableRecord, type RecordType, transact, Transaction } from './transaction.js';
 import type { Storage, StorageValues } from './storage.js';
-import { transact, Transaction } from './transaction.js';
 
 interface Job {
   readonly id: string;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readRecord, recordText, type ReadRecord, type RecordType, UnreadableRecord } from './record-type.js';
+import { chain, type MaybePromise } from './maybe-promise.js';
 import type { StorageView, StorageValues } from './storage.js';
 import { StorageError } from './storage-error.js';
 
@@ -9,13 +9,14 @@ const MAX_WAIT_MS = 100;
 
 /** Changes that are made together, if all that was read for them is still so. */
 export class Transaction {
-  readonly #storage: StorageView;
+  readonly #storage: Pick<StorageView, 'get' | 'commit'>;
   readonly #checks = new Map<string, string | undefined>();
   readonly #changes = new Map<string, string | undefined>();
   /** Index rows that are there because their records are. */
   readonly #indexed = new Set<string>();
+  readonly #committed: (() => void)[] = [];
 
-  constructor(storage: StorageView) {
+  constructor(storage: Pick<StorageView, 'get' | 'commit'>) {
     this.#storage = storage;
   }
 
@@ -77,13 +78,23 @@ export class Transaction {
     for (const row of type.indexes(after)) this.set(row, '');
   }
 
+  /** Calls `work` once {@link commit} has made the changes. Must not throw. */
+  afterCommit(work: () => void): void {
+    this.#committed.push(work);
+  }
+
   /**
    * @returns whether the changes were made; `false`: something that was read has changed. Without changes always `true`.
    * Rejects with a `StorageError` when the storage cannot tell.
    */
-  commit(): boolean | Promise<boolean> {
+  commit(): MaybePromise<boolean> {
     const changes = this.#realChanges();
-    return changes.size === 0 || this.#storage.commit(this.#checks, changes);
+    const commit = (): MaybePromise<boolean> =>
+      changes.size === 0 || this.#storage.commit(this.#checks, changes);
+    return chain(commit, (isMade) => {
+      if (isMade) for (const work of this.#committed) work();
+      return isMade;
+    });
   }
 
   #known(key: string): string | undefined {
@@ -126,4 +137,61 @@ export async function transact<T>(
     `Others have changed the same records ${MAX_ATTEMPTS} times meanwhile; nothing was changed`,
     'repeat the call',
   );
+}
+
+/** One kind of record: where it is kept, and which index rows lead to it. The one place that knows both. */
+export interface RecordType<T extends object> {
+  /** Written with each record, as its field `v`. A record with a higher version is {@link UnreadableRecord} to this one. */
+  readonly version: number;
+
+  key(record: T): string;
+
+  /** The keys of its index rows, whose values are empty. A record that changes takes its index rows along. */
+  indexes(record: T): readonly string[];
+
+  /** Whether what was read has all that a record of this type or an older version of it needs. */
+  isRecord(value: object): value is T;
+}
+
+/** A stored text that is no record of its type. It must stop nothing: put it aside with a hint. */
+export class UnreadableRecord {
+  constructor(
+    readonly key: string,
+    readonly text: string,
+    /** Whether a newer version wrote it; otherwise it is damaged. */
+    readonly isNewer: boolean,
+  ) {}
+}
+
+export type ReadRecord<T> = T | UnreadableRecord | undefined;
+
+export function isReadable<T extends object>(found: ReadRecord<T>): found is T {
+  return found !== undefined && !(found instanceof UnreadableRecord);
+}
+
+export function readRecord<T extends object>(
+  type: RecordType<T>,
+  key: string,
+  text: string,
+): T | UnreadableRecord {
+  const { v: version, ...record } = objectOf(text);
+  const isNewer = typeof version === 'number' && version > type.version;
+  // A record that was copied to another key is damage, too.
+  if (typeof version !== 'number' || isNewer || !type.isRecord(record) || type.key(record) !== key)
+    return new UnreadableRecord(key, text, isNewer);
+  return record;
+}
+
+/** @returns the text that a storage keeps */
+export function recordText<T extends object>(type: RecordType<T>, record: T): string {
+  // Not of a copy with the version: every job is written several times.
+  return `{"v":${type.version},${JSON.stringify(record).slice(1)}`;
+}
+
+function objectOf(text: string): Partial<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text)) as Partial<Record<string, unknown>>;
+  } catch {
+    return {};
+  }
 }

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, ServerResponse, type RequestListener, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Containment } from './containment.js';
 import type { MaybePromise } from './containment.js';
-import { beforeAnswer, installGate } from './answer-gate.js';
+import { beforeAnswer, gateAnswersOf, installGate } from './answer-gate.js';
 import { observe } from './session-request.js';
 
 let server: Server | undefined;
@@ -37,6 +37,16 @@ const containment = new Containment((where) => {
 
 function before(response: ServerResponse, answering: () => MaybePromise<unknown>, timeoutMs = 10_000): void {
   beforeAnswer(response, { containment, timeoutMs, answering });
+}
+
+/** The prototype of the responses of an app. */
+const gatedPrototype = Object.create(ServerResponse.prototype) as object;
+gateAnswersOf(gatedPrototype);
+
+/** As an app does with each response. */
+function serve(response: ServerResponse): ReturnType<typeof observe> {
+  Object.setPrototypeOf(response, gatedPrototype);
+  return observe(response.req, response);
 }
 
 /** A promise of the next turns of the event loop. */
@@ -155,6 +165,14 @@ describe.each(ANSWERS)('an answer with $name', ({ method = 'GET', send }) => {
         before(response, soon);
       },
     },
+    { name: 'the gate of an app', gate: serve },
+    {
+      name: 'work that takes a while, and the gate of an app',
+      gate: (response) => {
+        serve(response);
+        before(response, soon);
+      },
+    },
   ];
   it.each(kinds)('is the same byte for byte behind $name', async ({ gate }) => {
     const run = async (prepare: (response: ServerResponse) => void): Promise<unknown> => {
@@ -221,6 +239,41 @@ describe('an answer', () => {
     expect(order).toEqual(['the handler goes on', 'recorded', 'left']);
   });
 
+  it.each([
+    { gate: 'of its own', prepare: installGate },
+    { gate: 'of an app', prepare: serve },
+  ])('does not leave by a write before the work is done, at a gate $gate', async ({ prepare }) => {
+    const written: (number | undefined)[] = [];
+    const answer = await answerTo('GET', (_, response) => {
+      prepare(response);
+      before(response, async () => {
+        await soon();
+        written.push(response.socket?.bytesWritten);
+      });
+      written.push(response.write('good ') ? 0 : NaN);
+      response.end('bye');
+    });
+    expect(written).toEqual([0, 0]);
+    expect(answer).toMatch(/good [^]*bye/);
+  });
+
+  it('leaves after all the work that has to be done before', async () => {
+    const order: string[] = [];
+    await answerTo('GET', (_, response) => {
+      serve(response);
+      for (const name of ['first', 'second'])
+        before(response, async () => {
+          await soon();
+          if (name === 'second') await soon();
+          order.push(name);
+        });
+      response.on('finish', () => order.push('left'));
+      response.end('bye');
+      before(response, () => order.push('too late'));
+    });
+    expect(order).toEqual(['first', 'second', 'left']);
+  });
+
   it('leaves in the same tick when the work is synchronous', async () => {
     let isHeld: boolean | undefined;
     await answerTo('GET', (_, response) => {
@@ -268,4 +321,23 @@ it('an answer that is held leaves when it is released, and not when its handler 
   });
   expect(held).toBe(0);
   expect(answered).toBeGreaterThan(0);
+});
+
+it('an answer that nothing has to be done for leaves when its handler ends it', async () => {
+  let answeredAt = 0;
+  await answerTo('GET', (_, response) => {
+    const seen = serve(response);
+    response.end('bye');
+    ({ answeredAt } = seen);
+  });
+  expect(answeredAt).toBeGreaterThan(0);
+});
+
+it('the gate of an app is taken away by the one that has put it there', () => {
+  const prototype = Object.create(ServerResponse.prototype) as object;
+  const [takeAway, ofAnother] = [gateAnswersOf(prototype), gateAnswersOf(prototype)];
+  ofAnother();
+  expect(Object.hasOwn(prototype, 'end')).toBe(true);
+  takeAway();
+  expect(Reflect.ownKeys(prototype)).toEqual([]);
 });

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { cookiesAfter, cookiesSent, cookieValue, NOT_CHANGED, sessionLeftByOne } from './browser-cookies.js';
+import { cookiesAfter, cookiesSent, cookieValue, NOT_CHANGED } from './browser-cookies.js';
+import { sessionLeftBy, sessionLeftByOne } from './browser-cookies.js';
+import type { SessionRequest } from './session-request.js';
 
 const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
 const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';
@@ -15,6 +17,26 @@ describe('the cookies that a browser has after a response', () => {
       name: 'change at the path that was requested, and above',
       set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'],
       after: { theme: 'light' },
+    },
+    {
+      name: 'change by a cookie of the root',
+      set: ['theme=light; Path=/'],
+      after: { sid: 'a b', theme: 'light' },
+    },
+    {
+      name: 'stay by a cookie of a path that only begins alike',
+      set: ['theme=light; Path=/ap'],
+      after: { sid: 'a b', theme: 'dark' },
+    },
+    {
+      name: 'change by a cookie of a path that is none',
+      set: ['theme=light; Path=x'],
+      after: { sid: 'a b', theme: 'light' },
+    },
+    {
+      name: 'change with an Expires of the future',
+      set: [`sid=x; Expires=${FUTURE}`],
+      after: { sid: 'x', theme: 'dark' },
     },
     { name: 'stay as they are', set: [], after: { sid: 'a b', theme: 'dark' } },
     { name: 'change', set: ['sid=c%20d; Path=/; HttpOnly'], after: { sid: 'c d', theme: 'dark' } },
@@ -127,5 +149,79 @@ describe('the session that a response leaves a browser with', () => {
     const setCookies = ['sid=s1'];
     const request = { sessionID: 's1', cookieHeader: 'sid=s1', isAnswered: true, setCookies };
     expect(sessionLeftByOne({ ...request, clearsCookies: true } as never, 's1')).toBeUndefined();
+  });
+
+  /** By a request that has sent the session s1. */
+  const answerOf = (
+    sessionID: string | undefined,
+    setCookies: string[],
+    more: object = {},
+  ): SessionRequest => {
+    const request = { native: { url: '/' }, sessionID, cookieHeader: 'sid=s1', isAnswered: true, setCookies };
+    return { ...request, ...more } as unknown as SessionRequest;
+  };
+  const EXPIRES = `sid=s1; expires = ${FUTURE}`;
+
+  it.each([
+    { name: 'the same by a rolling cookie', id: 's1', set: ['sid=s1'], left: 's1' },
+    { name: 'the same by a rolling cookie with an end', id: 's1', set: [EXPIRES], left: 's1' },
+    { name: 'the same by one of no white space', id: 's1', set: ['sid=s1;MAX-AGE=60'], left: 's1' },
+    {
+      name: 'none by one with an end in the past',
+      id: 's1',
+      set: [`sid=s1;Expires=${PAST}`],
+      left: undefined,
+    },
+    { name: 'none by one with an age of nothing', id: 's1', set: ['sid=s1; max-age =0'], left: undefined },
+    {
+      name: 'none by a rolling cookie that is cleared again',
+      id: 's1',
+      set: ['sid=s1', 'sid='],
+      left: undefined,
+    },
+    { name: 'not changed by another cookie', id: 's1', set: ['theme=dark'], left: NOT_CHANGED },
+    { name: 'not changed without cookies', id: 's2', set: [], left: NOT_CHANGED },
+    { name: 'the new one', id: 's2', set: ['sid=s2'], left: 's2' },
+    { name: 'the old one where the new one is not set', id: 's2', set: ['sid=s1'], left: 's1' },
+    {
+      name: 'none where its cookie is cleared',
+      id: 's2',
+      set: ['sid=; Max-Age=0'],
+      left: undefined,
+    },
+    { name: 'none for a request without a session', id: undefined, set: ['sid='], left: undefined },
+  ])('is $name', ({ id, set, left }) => {
+    expect(sessionLeftByOne(answerOf(id, set), 's1')).toBe(left);
+  });
+
+  it('is that of the request where cookies do not show it, or where none was sent', () => {
+    const hidden = answerOf('s2', ['sid=encrypted'], { cookieHeader: 'sid=secret' });
+    expect(sessionLeftByOne(hidden, 's1')).toBe('s2');
+    expect(sessionLeftByOne(answerOf('s2', [], { isAnswered: false }), undefined)).toBe('s2');
+  });
+
+  it('is not changed by an answer that has not reached the browser', () => {
+    const lost = answerOf('s2', ['sid=s2'], { isAnswered: false });
+    expect(sessionLeftByOne(lost, 's1')).toBe(NOT_CHANGED);
+  });
+
+  it('is that of the answer that has left last and has changed it', () => {
+    const renewal = answerOf('s2', ['sid=s2'], { answeredAt: 2 });
+    const early = answerOf('s3', ['sid=s3'], { answeredAt: 1 });
+    const other = answerOf('s1', ['theme=dark'], { answeredAt: 3 });
+    expect(sessionLeftBy([renewal, early, other], 's1')).toBe('s2');
+    expect(sessionLeftBy([early, other, renewal], 's1')).toBe('s2');
+    expect(sessionLeftBy([other], 's1')).toBe('s1');
+    expect(sessionLeftBy([], 's1')).toBe('s1');
+  });
+
+  it.each([
+    { name: 'the host is not known', headers: {}, domain: 'example.org' },
+    { name: 'nothing is known of the request', headers: undefined, domain: 'example.org' },
+    { name: 'the domain is empty', headers: { host: 'a.example.org' }, domain: '' },
+  ])('is none when it clears a cookie of a domain, and $name', ({ headers, domain }) => {
+    const more = { native: { url: '/', headers }, session: { cookie: { path: '/' } } };
+    const request = answerOf('s1', [`sid=; Max-Age=0; Domain=${domain}`], more);
+    expect(sessionLeftByOne(request, 's1')).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { BrowserMoves } from './browser-moves.js';
 import type { SessionRequest } from './session-request.js';
 
@@ -56,5 +56,51 @@ describe('a browser that has sent two requests with one session', () => {
     expect(moves.isBehind('s1', since(1_000))).toBe(false);
     expect(moves.isBehind('s1', undefined)).toBe(false);
     expect(moves.isBehind('s2', since(-1))).toBe(false);
+  });
+
+  describe('of which one is closed after an answer that had left later', () => {
+    const late = (sessionID: string, setCookie: string): SessionRequest =>
+      Object.assign(answered(sessionID, setCookie), { answeredAt: 1 });
+    const goneOn = (): BrowserMoves => {
+      const moves = new BrowserMoves();
+      moves.answered(S1, Object.assign(answered('s2', 'sid=s2'), { answeredAt: 2 }), uidOf);
+      return moves;
+    };
+
+    it.each([
+      { by: 'gave it a third', request: late('s3', 'sid=s3'), left: { sid: 's3', uid: undefined } },
+      { by: 'gave it the old one again', request: late('s1', 'sid=s1'), left: undefined },
+      {
+        by: 'cleared its cookie',
+        request: late('s1', 'sid=; Max-Age=0'),
+        left: { sid: undefined, uid: undefined },
+      },
+    ])('has left what that answer has given it, when it $by', ({ request, left }) => {
+      const moves = goneOn();
+      expect(moves.answered(S1, request, uidOf)).toEqual(left);
+      expect(moves.after('s1')).toMatchObject({ sid: 's2', uid: 'alice' });
+    });
+  });
+
+  it('is known to have gone on for a minute', () => {
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(1_000); // the cache keeps it for a moment
+    const moves = new BrowserMoves();
+    moves.answered(S1, answered('s2', 'sid=s2'), uidOf);
+    const after = [60_000, 62_000].map((ms) => {
+      clock.mockReturnValue(ms);
+      jest.runAllTimers();
+      return moves.after('s1')?.sid;
+    });
+    clock.mockRestore();
+    jest.useRealTimers();
+    expect(after).toEqual(['s2', undefined]);
+  });
+
+  it('keeps its session by an answer that leaves its cookie as it is', () => {
+    const moves = new BrowserMoves();
+    expect(moves.answered(S1, answered('s1'), uidOf)).toBeUndefined();
+    expect(moves.answered(S1, answered('s1', 'sid=s1'), uidOf)).toBeUndefined();
+    expect(moves.after('s1')).toBeUndefined();
   });
 });

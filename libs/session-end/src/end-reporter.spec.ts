@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Containment } from './containment.js';
 import { EndReporter, type ReportedEnd } from './end-reporter.js';
 import type { SessionEnd } from './session-end.js';
@@ -38,10 +38,24 @@ describe('an end', () => {
     expect(ends).toHaveLength(3);
   });
 
+  it('is reported once where one of several requests has caused a report before', () => {
+    const { reporter, ends } = reporting();
+    const [one, other, third] = [{}, {}, {}];
+    for (const causes of [
+      [one, other],
+      [third, other],
+      [undefined, one],
+    ])
+      void reporter.report(endOf('alice'), causes);
+    expect(ends).toHaveLength(1);
+    void reporter.report(endOf('alice'), [third]);
+    expect(ends).toHaveLength(2);
+  });
+
   it('is reported each time where no request is known', () => {
     const { reporter, ends } = reporting();
-    for (let n = 0; n < 2; n += 1) void reporter.report(endOf('alice'), []);
-    expect(ends).toHaveLength(2);
+    for (const causes of [[], [], [undefined], [undefined]]) void reporter.report(endOf('alice'), causes);
+    expect(ends).toHaveLength(4);
   });
 
   it.each([
@@ -65,4 +79,69 @@ it('moments keep their order, however little they are apart', () => {
   for (let n = 0; n < 200; n += 1) void reporter.report(endOf('alice', now + n / 50), []);
   const times = ends.map(({ endedAt }) => endedAt.getTime());
   expect(times).toEqual(times.toSorted((one, other) => one - other));
+});
+
+describe('the moment of an end', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ now: 1_000_000_000_000 });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const momentsAround = (setClock: () => void): (number | undefined)[] => {
+    const { reporter, ends } = reporting();
+    void reporter.report(endOf('alice', performance.now() - 5_000.5), []);
+    setClock();
+    void reporter.report(endOf('alice', performance.now()), []);
+    return ends.map(({ endedAt }) => endedAt.getTime() - 1_000_000_000_000);
+  };
+
+  it.each([
+    { what: 'is that of the end, not of the report', ms: 0, moment: 0 },
+    { what: 'follows a clock that is put forward', ms: 3_600_000, moment: 3_600_000 },
+    { what: 'follows a clock that is put back', ms: -20, moment: -20 },
+    { what: 'does not follow what the clock wavers', ms: 19, moment: 0 },
+  ])('$what', ({ ms, moment }) => {
+    const setClock = (): void => {
+      jest.setSystemTime(Date.now() + ms);
+    };
+    expect(momentsAround(setClock)).toEqual([-5_001, moment]);
+  });
+});
+
+describe('a login', () => {
+  const containment = new Containment(() => undefined);
+  const onSessionEnd = (): void => undefined;
+
+  it('is told to a listener that wants logins, with its moment', () => {
+    const logins: unknown[] = [];
+    const loggedIn = (uid: string, at: number): void =>
+      void logins.push([uid, Math.abs(Date.now() - at) < 1_000]);
+    const reporter = new EndReporter({ onSessionEnd, loggedIn }, containment, 250);
+    expect(reporter.wantsLogins).toBe(true);
+    reporter.loggedIn('alice');
+    reporter.loggedIn('bob', performance.now() - 2_000);
+    expect(logins).toEqual([
+      ['alice', true],
+      ['bob', false],
+    ]);
+  });
+
+  it('is told to nobody where the listener does not want them', () => {
+    const { reporter, faults } = reporting();
+    expect(reporter.wantsLogins).toBe(false);
+    reporter.loggedIn('alice');
+    expect(faults).toEqual([]);
+  });
+
+  it('is a fault, and no error, where the listener throws', () => {
+    const faults: string[] = [];
+    const loggedIn = (): never => {
+      throw new RangeError('of the app');
+    };
+    const noting = new Containment((where) => faults.push(where));
+    new EndReporter({ onSessionEnd, loggedIn }, noting, 250).loggedIn('alice');
+    expect(faults).toEqual(['loggedIn']);
+  });
 });

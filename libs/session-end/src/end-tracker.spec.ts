@@ -1,46 +1,10 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { OpenRequests } from './active-requests.js';
-import { BrowserMoves } from './browser-moves.js';
-import { Containment } from './containment.js';
-import { EndReporter } from './end-reporter.js';
+import { done, trackerOf } from 'debate-space-fixtures/tracked-ends.js';
 import { ObservedCall } from './decide-end.js';
 import type { WatchContext } from './context.js';
 import type { SessionRequest } from './session-request.js';
-import { EndTracker } from './end-tracker.js';
-import { OpenWaits } from './waits.js';
-import { PendingTasks } from './waits.js';
-
-function trackerOf(
-  stored: ReadonlyMap<string, string>,
-  more: Partial<WatchContext> = {},
-): {
-  readonly ends: EndTracker;
-  readonly tasks: PendingTasks;
-  readonly ended: string[];
-  readonly openRequests: OpenRequests;
-} {
-  const ended: string[] = [];
-  const containment = new Containment(() => undefined);
-  const onSessionEnd = ({ uid }: { readonly uid: string }): void => void ended.push(uid);
-  const reporter = new EndReporter({ onSessionEnd }, containment, 10_000);
-  const waits = new OpenWaits();
-  const tasks = new PendingTasks();
-  const user = (sid: string): Promise<string | undefined> => Promise.resolve(stored.get(sid));
-  const openRequests = new OpenRequests(containment, false);
-  const shared = { reporter, graceMs: 10, waits, containment, tasks, openRequests };
-  const context = { ...shared, ...more } as unknown as WatchContext;
-  const reader = { user, userNow: ({ session }: SessionRequest) => session as string | undefined };
-  const moves = new BrowserMoves();
-  return { ends: new EndTracker({ ...context, reader, moves }), tasks, ended, openRequests };
-}
-
-const done = (): ObservedCall => {
-  const call = new ObservedCall();
-  call.end('done');
-  return call;
-};
 
 describe('the ends of sessions', () => {
   it('are one where they overlap in one session', async () => {
@@ -110,12 +74,14 @@ describe('the ends of sessions', () => {
   const suspects = [
     { name: 'logs the user in, whose new session is not saved yet', sessionID: 's2', ended: [] },
     { name: 'only has the session that has ended', sessionID: 's1', ended: ['alice'] },
+    { name: 'logs another user in', sessionID: 's2', session: 'bob', ended: ['alice'] },
+    { name: 'has no session yet', sessionID: undefined, ended: ['alice'] },
     { name: 'logs the user in where they had left before it came', sessionID: 's0', since: 1, ended: [] },
     { name: 'has a session that has ended since it came', sessionID: 's0', since: -1, ended: ['alice'] },
   ];
   it.each(suspects)(
     "are reported for $ended under 'last' by a request that $name",
-    async ({ sessionID, since = 0, ended: expected }) => {
+    async ({ sessionID, session = 'alice', since = 0, ended: expected }) => {
       const liveSessions = {
         lastOnly: true,
         ended: () => Promise.resolve({ isFirst: true, isLast: true }),
@@ -127,7 +93,7 @@ describe('the ends of sessions', () => {
       await tasks.onIdle();
       ended.length = 0;
       const request = {
-        ...{ res, session: 'alice', sessionID, onClose: () => true },
+        ...{ res, session, sessionID, onClose: () => true },
         since: since * 1e9 || 0.5,
       } as unknown as SessionRequest;
       const end = { sid: 's1', uid: 'alice', reason: 'destroyed', call: done() } as const;

@@ -1,7 +1,13 @@
-import { isReadable, type ReadRecord, type RecordType, type Storage, type Transaction } from 'durable-jobs';
+import {
+  isReadable,
+  type ReadRecord,
+  type RecordType,
+  Sealer,
+  type Storage,
+  type Transaction,
+} from 'durable-jobs';
 import { keyedHash } from '../secrets/keyed-hash.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
-import { Sealer } from '../secrets/sealer.js';
 import type { Secret } from '../secrets/secret.js';
 import { transact } from '../storage-errors.js';
 
@@ -158,7 +164,8 @@ export class SessionRegistry {
   constructor(storage: Storage, keys: readonly Secret[]) {
     this.#storage = storage;
     this.#keys = keys;
-    this.#sealer = new Sealer(keys, 'session ids');
+    const secrets = keys.map((key) => key.reveal());
+    this.#sealer = new Sealer(secrets, 'nestjs-debate-space: sealed session ids');
   }
 
   /**

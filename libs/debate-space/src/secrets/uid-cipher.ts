@@ -1,5 +1,5 @@
+import { Sealer } from 'durable-jobs';
 import { keyedHash } from './keyed-hash.js';
-import { Sealer } from './sealer.js';
 import type { Secret } from './secret.js';
 
 /** The record that a uid is sealed for: its ciphertext opens in no other, and not in this one when it is changed. */
@@ -35,7 +35,8 @@ export interface UidCipher {
  * @param keys the first one hashes and seals, all of them open
  */
 export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher {
-  const sealer = new Sealer(keys, 'uids');
+  const secrets = keys.map((key) => key.reveal());
+  const sealer = new Sealer(secrets, 'nestjs-debate-space: sealed uids');
   const hashes = (uid: string): readonly string[] => keys.map((key) => keyedHash(key, 'uid', uid));
   const textOf = ({ kind, id, uidHash, mode, references }: SealedFor): string =>
     JSON.stringify([namespace, kind, id, uidHash, mode, references]);

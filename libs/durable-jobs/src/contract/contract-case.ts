@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import type { Storage, StorageContext, StorageEngine, StorageRow, StorageValues } from '../storage.js';
-import type { MaybePromise } from '../containment.js';
+import type { MaybePromise } from '../maybe-promise.js';
 
 export interface StorageContractSubject {
   /** A new empty place for each call; every `open` of the engine that it returns is of that place. */

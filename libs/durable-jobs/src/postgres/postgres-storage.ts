@@ -1,8 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageError } from '../storage-error.js';
-import { ServerCalls, reasonOf } from '../server-calls.js';
-import { ServerClock } from '../server-clock.js';
+import { ServerCalls, reasonOf, ServerClock } from '../server-calls.js';
 import type {
   Storage,
   HostTransaction,
@@ -11,8 +10,13 @@ import type {
   StorageView,
   StorageWarning,
 } from '../storage.js';
-import { PostgresRows, type PostgresCall, type PostgresQuery } from './postgres-rows.js';
-import { postgresMigration, postgresTable } from './postgres-table.js';
+import {
+  PostgresRows,
+  type PostgresCall,
+  type PostgresQuery,
+  postgresMigration,
+  postgresTable,
+} from './postgres-rows.js';
 
 export interface PostgresStorageOptions {
   /** The host's own connection or pool, which stays the host's: the storage does not close it. */

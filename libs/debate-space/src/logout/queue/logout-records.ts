@@ -95,7 +95,7 @@ export class LogoutRecords {
    */
   replaceClaimed(own: OwnLogout, rows: Rows): Promise<boolean> {
     const before = rowsOf(own);
-    return this.#batches.make(before, [...without(before), ...rows]);
+    return Promise.resolve(this.#batches.commit(new Map(before), new Map([...without(before), ...rows])));
   }
 
   /**

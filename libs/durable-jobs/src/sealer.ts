@@ -1,25 +1,21 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
-import type { Secret } from './secret.js';
 
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
-
-/** What is sealed: each with a key of its own, so that nothing opens as what it is not. */
-export type Sealed = 'session ids' | 'uids';
 
 /** Encrypts what would tell too much to anyone who reads the place that it is kept in: AES-256-GCM. */
 export class Sealer {
   /** Derived, so that the keys that were given do nothing but what they were given for. A `KeyObject` is not printed. */
   readonly #keys: readonly KeyObject[];
 
-  /** @param keys the first one seals, all of them open */
-  constructor(keys: readonly Secret[], purpose: Sealed) {
-    this.#keys = keys.map((key) => {
-      const derived = hkdfSync('sha256', key.reveal(), '', `nestjs-debate-space: sealed ${purpose}`, 32);
-      return createSecretKey(Buffer.from(derived));
-    });
+  /**
+   * @param keys the first one seals, all of them open
+   * @param purpose what is sealed: each purpose has a key of its own, so that nothing opens as what it is not
+   */
+  constructor(keys: readonly string[], purpose: string) {
+    this.#keys = keys.map((key) => createSecretKey(Buffer.from(hkdfSync('sha256', key, '', purpose, 32))));
   }
 
   /**

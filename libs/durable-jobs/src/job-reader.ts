@@ -1,0 +1,143 @@
+import { DueJobs, positionIn } from './due-jobs.js';
+import { HeldJobs } from './held-jobs.js';
+import {
+  idOf,
+  JobRecords,
+  momentOf,
+  STATES,
+  type FoundJob,
+  type Job,
+  type JobCodec,
+  type JobState,
+} from './job-records.js';
+import { KeyedMutex } from './keyed-mutex.js';
+import { rangePages } from './range-pages.js';
+import type { Storage } from './storage.js';
+import { TimedStorage } from './timed-storage.js';
+import type { Transaction } from './transaction.js';
+
+export interface JobStoreOptions<T> {
+  /** `[a-z]` only. {@link jobFamilies} has the families of keys that the storage must be opened with. */
+  readonly name: string;
+  readonly codec: JobCodec<T>;
+  /** Begins all keys: with it stores of the same name share their families. @defaultValue none */
+  readonly prefix?: string;
+  /** How many priorities there are. @defaultValue 1 */
+  readonly priorities?: number;
+  /** Why a job is parked that cannot be read, and what to do about it. */
+  readonly unreadableHint: string;
+  /** Called after a job was parked because it cannot be read; must not throw. */
+  readonly onUnreadable?: (found: FoundJob<T>) => void;
+}
+
+export interface ListOptions {
+  readonly limit: number;
+  /** How many to leave out first. */
+  readonly skip?: number;
+  readonly group?: string;
+}
+
+/** What can be seen of the jobs of one kind in a storage. */
+export abstract class JobReader<T> {
+  protected readonly storage: TimedStorage;
+  protected readonly records: JobRecords<T>;
+  protected readonly due: DueJobs;
+  protected readonly held: HeldJobs<T>;
+  /** Keeps the order of the calls about one job. */
+  protected readonly mutex = new KeyedMutex();
+
+  constructor(storage: Storage, { name, codec, prefix, priorities = 1 }: JobStoreOptions<T>) {
+    this.storage = new TimedStorage(storage);
+    this.records = new JobRecords(name, codec, prefix);
+    this.due = new DueJobs(this.storage, this.records, priorities);
+    this.held = new HeldJobs(this.storage, this.records, this.mutex);
+  }
+
+  /** Whether this process holds the claim: nobody has removed the job, and as far as known no other process has it. */
+  isHeld(claim: Job<T>): boolean {
+    return this.held.of(claim) !== undefined;
+  }
+
+  /**
+   * When a pending job is due; while this process has claimed it, when its lease ends. By the clock of the storage, in
+   * milliseconds.
+   */
+  dueAtOf({ id, position }: Pick<Job<T>, 'id' | 'position'>): number {
+    const held = this.held.get(id);
+    return momentOf(held ? positionIn(held.due) : position);
+  }
+
+  /** What this process holds of a job. */
+  claimOf(id: string): Job<T> | undefined {
+    return this.held.get(id)?.claim;
+  }
+
+  /** The jobs of these keys, the earliest of each first. */
+  async find(keys: readonly string[]): Promise<readonly FoundJob<T>[]> {
+    const ids: string[] = [];
+    for (const key of keys)
+      for await (const rows of rangePages(this.storage, ...this.records.range('key', `${key}:`)))
+        ids.push(...rows.map(([row]) => idOf(row)));
+    return this.#read(ids);
+  }
+
+  /** Pending jobs in the order of their ids; parked ones in the order in which they were parked, in a group that of ids. */
+  async list(state: JobState, { limit, skip = 0, group }: ListOptions): Promise<readonly FoundJob<T>[]> {
+    const isBySince = state === 'parked' && group === undefined;
+    const start = group === undefined ? '' : `${group}/`;
+    const range = this.records.range(isBySince ? 'since' : state, start);
+    const rows = (await this.storage.range(...range, { limit: skip + limit })).slice(skip);
+    const found = await this.#read(rows.map(([key]) => idOf(key)));
+    return found.filter((job) => job.state === state);
+  }
+
+  /** How many there are of each state; may be a second old. Stores of the same name are counted together. */
+  async counts(): Promise<Readonly<Record<JobState, number>>> {
+    const counts = STATES.map(async (state) => this.storage.count(this.records.family(state)));
+    const [pending = 0, parked = 0] = await Promise.all(counts);
+    return { pending, parked };
+  }
+
+  /** The jobs of these ids, in any state. What was read becomes a check, their due rows included. */
+  async findIn(
+    transaction: Transaction,
+    ids: readonly string[],
+  ): Promise<readonly (FoundJob<T> | undefined)[]> {
+    const texts = await transaction.getAll(this.#keysOf(ids));
+    const found = ids.map((id, n): FoundJob<T> | undefined => {
+      const state = STATES.find((_, m) => texts[n * STATES.length + m] !== undefined);
+      const text = state && texts[n * STATES.length + STATES.indexOf(state)];
+      return text === undefined ? undefined : this.records.read(state ?? 'pending', id, text);
+    });
+    await transaction.getAll(found.flatMap((one) => (one ? this.dueRowsOf(one) : [])));
+    return found;
+  }
+
+  /** Where its due row may be: at its place in the order, or at the end of the lease that this process has. */
+  protected dueRowsOf({ id, state, stored }: FoundJob<T>): readonly string[] {
+    if (state !== 'pending') return [];
+    const held = this.held.get(id);
+    return [...(stored ? [this.due.key(stored.position, id)] : []), ...(held ? [held.due] : [])];
+  }
+
+  /** Nothing else says which rows lead to a job whose record is damaged. */
+  protected async removeRowsOf(transaction: Transaction, family: 'key' | 'since', id: string): Promise<void> {
+    for await (const rows of rangePages(this.storage, ...this.records.range(family)))
+      for (const [row] of rows) if (idOf(row) === id) transaction.set(row, undefined);
+  }
+
+  async #read(ids: readonly string[]): Promise<readonly FoundJob<T>[]> {
+    const texts = await this.storage.get(this.#keysOf(ids));
+    return ids.flatMap((id, n) =>
+      STATES.flatMap((state, m): FoundJob<T>[] => {
+        const text = texts[n * STATES.length + m];
+        if (text === undefined) return [];
+        return [this.records.read(state, id, text)];
+      }),
+    );
+  }
+
+  #keysOf(ids: readonly string[]): readonly string[] {
+    return ids.flatMap((id) => STATES.map((state) => this.records.key(state, id)));
+  }
+}
