@@ -35,6 +35,6 @@ describe('the state of an erasure', () => {
   it('is unreadable in a list, with the cause, when its record is', () => {
     const cause = 'its record is damaged';
     const line = statusLine({ reference: 'r', state: 'unreadable', askedAt: new Date(0), cause, hint: '' });
-    expect(line).toBe('1970-01-01T00:00:00Z  –          unreadable  its record is damaged  r');
+    expect(line).toBe('1970-01-01T00:00:00Z  –          unreadable    its record is damaged  r');
   });
 });
