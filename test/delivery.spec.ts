@@ -31,7 +31,7 @@ async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<D
 
 /** Whether a commit puts a logout back that has been tried. */
 function isRetry(changes: StorageValues): boolean {
-  return [...changes].some(([key, value]) => key.startsWith('pending:') && value?.includes('"attempts":1'));
+  return [...changes].some(([key, value]) => key.startsWith('logoutpending:') && value?.includes('"attempts":1'));
 }
 
 function types(): DebateSpaceEvent['type'][] {
@@ -255,7 +255,7 @@ describe('a logout on its way', () => {
     const calls: string[] = [];
     const storage = storageWith((memory) => ({
       commit: (checks, changes) => {
-        const records = [...changes].filter(([key, value]) => key.startsWith('pending:') && value);
+        const records = [...changes].filter(([key, value]) => key.startsWith('logoutpending:') && value);
         calls.push(records.some(([, value]) => value?.includes('"attempts":0')) ? 'given back' : 'commit');
         return memory.commit(checks, changes);
       },

@@ -150,7 +150,7 @@ describe('the host comes first', () => {
     const [releasing, released] = [new Latch(), new Latch()];
     const storage = storageWith((memory) => ({
       commit: async (checks, changes) => {
-        if ([...changes.keys()].some((key) => key.startsWith('pending:'))) {
+        if ([...changes.keys()].some((key) => key.startsWith('logoutpending:'))) {
           releasing.open();
           await released.passed;
         }

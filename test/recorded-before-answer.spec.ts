@@ -44,7 +44,7 @@ describe('when the browser has the whole answer, the logout is in the storage', 
       commit: async (checks, changes) => {
         for (let turn = 0; turn < 50; turn += 1) await nextTurn();
         const isMade = await memory.commit(checks, changes);
-        isStored ||= [...changes.keys()].some((key) => key.startsWith('pending:'));
+        isStored ||= [...changes.keys()].some((key) => key.startsWith('logoutpending:'));
         return isMade;
       },
     }));

@@ -151,7 +151,7 @@ function slowStorage(): Partial<DebateSpaceModuleOptions> & { readonly isStored:
     commit: async (checks, changes) => {
       for (let turn = 0; turn < 50; turn += 1) await nextTurn();
       const isMade = await memory.commit(checks, changes);
-      isStored ||= [...changes.keys()].some((key) => key.startsWith('pending:'));
+      isStored ||= [...changes.keys()].some((key) => key.startsWith('logoutpending:'));
       return isMade;
     },
   }));

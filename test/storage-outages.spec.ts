@@ -144,16 +144,16 @@ for (const kind of [...inRedis, inPostgres]) {
     });
 
     it('refuses each call while the server is away, shows no uid and no value, and continues when the server is back', async () => {
-      await storage.commit(new Map(), new Map([['pending:a', '1']]));
+      await storage.commit(new Map(), new Map([['logoutpending:a', '1']]));
       await server.crash();
       const calls: (() => unknown)[] = [
         () => outbox.add([entry('a')]),
         () => outbox.claim(1, LONG),
         () => tryAcquireSlot(storage, 1, LONG),
-        () => storage.get(['pending:a']),
-        () => storage.range('pending:', 'pending;', { limit: 1 }),
+        () => storage.get(['logoutpending:a']),
+        () => storage.range('logoutpending:', 'logoutpending;', { limit: 1 }),
         () => storage.count('pending'),
-        () => storage.commit(new Map([['pending:a', '1']]), new Map([['pending:a', 'secret']])),
+        () => storage.commit(new Map([['logoutpending:a', '1']]), new Map([['logoutpending:a', 'secret']])),
       ];
       const errors = await Promise.all(calls.map(refused));
       for (const error of errors) {
@@ -161,7 +161,7 @@ for (const kind of [...inRedis, inPostgres]) {
         expect(inspect(error, { depth: null, showHidden: true })).not.toMatch(/user of a|secret/);
       }
       await server.restart();
-      expect(await again(() => storage.range('pending:', 'pending;', { limit: 9 }))).toHaveLength(1);
+      expect(await again(() => storage.range('logoutpending:', 'logoutpending;', { limit: 9 }))).toHaveLength(1);
       await again(() => outbox.add([entry('after')]));
       expect(ids(await again(() => outbox.claim(10, LONG)))).toContain('after');
     });
@@ -181,7 +181,7 @@ for (const kind of [...inRedis, inPostgres]) {
 
     it('closes while the server is away', async () => {
       await server.crash();
-      const late = refused(() => storage.get(['pending:a']));
+      const late = refused(() => storage.get(['logoutpending:a']));
       await Promise.all([outbox.close(), storage.close()]);
       expect((await refused(() => outbox.counts())).message).toContain('closed');
       await late;

@@ -3,12 +3,9 @@
 const built = new URL('../../libs/debate-space/dist/', import.meta.url);
 const fileOf = (path: string): string => new URL(path, built).href;
 
-export const { LogoutQueue } = (await import(
+export const { LogoutQueue, QUEUE_FAMILIES } = (await import(
   fileOf('logout/queue/logout-queue.js')
 )) as typeof import('../../libs/debate-space/src/logout/queue/logout-queue.js');
-export const { QUEUE_FAMILIES } = (await import(
-  fileOf('logout/queue/queue-keys.js')
-)) as typeof import('../../libs/debate-space/src/logout/queue/queue-keys.js');
 export { MemoryStorage } from 'durable-jobs';
 export const { Secret } = (await import(
   fileOf('secrets/secret.js')

@@ -6,6 +6,8 @@ interface Claimed {
   readonly due: string;
   /** The key of the logout. */
   readonly record: string;
+  /** Its place in the order of the logouts. */
+  readonly position: string;
   readonly dueAt: number;
   readonly isRow: boolean;
 }
@@ -13,7 +15,7 @@ interface Claimed {
 /** Whether a commit adds logouts: it makes sure that they are not there yet. */
 export function isAdd(checks: StorageValues): boolean {
   const [first] = checks;
-  return first !== undefined && first[0].startsWith('pending:') && first[1] === undefined;
+  return first !== undefined && first[0].startsWith('logoutpending:') && first[1] === undefined;
 }
 
 /**
@@ -23,24 +25,27 @@ export function isAdd(checks: StorageValues): boolean {
  */
 export function claimedIn(checks: StorageValues, now: number): Claimed[] {
   const claimed = [...checks.keys()].map((due) => {
-    const [family, micros, id] = due.split(':');
+    const [family, position = '', id] = due.split(':');
     return {
       due,
-      record: `pending:${String(id)}`,
-      dueAt: Math.floor(Number(micros) / 1000),
-      isRow: family === 'due',
+      record: `logoutpending:${String(id)}`,
+      position,
+      dueAt: Math.floor(Number(position.slice(1)) / 1000),
+      isRow: family === 'logoutdue',
     };
   });
   return claimed.every(({ isRow, dueAt }) => isRow && dueAt <= now) ? claimed : [];
 }
 
+const isDue = (key: string): boolean => key.startsWith('logoutdue:');
+
 /** The rows that say when logouts are due, as a commit writes them. */
 export function dueRowsIn(changes: StorageValues): string[] {
-  return [...changes].flatMap(([key, turn]) => (key.startsWith('due:') && turn !== undefined ? [key] : []));
+  return [...changes].flatMap(([key, born]) => (isDue(key) && born !== undefined ? [key] : []));
 }
 
-/** Whether a commit does nothing but begin one lease anew, whose row is one of these. */
-export function renews(checks: StorageValues, leases: ReadonlySet<string>): boolean {
-  const [due, ...others] = checks.keys();
-  return due !== undefined && others.length === 0 && leases.has(due);
+/** Whether a commit does nothing but begin leases anew, whose rows are some of these. */
+export function renews(checks: StorageValues, changes: StorageValues, leases: ReadonlySet<string>): boolean {
+  const due = [...checks.keys()].filter(isDue);
+  return due.length > 0 && due.every((row) => leases.has(row)) && [...changes.keys()].every(isDue);
 }

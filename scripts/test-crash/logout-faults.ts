@@ -32,9 +32,9 @@ export const LOGOUT_FAULTS: Readonly<Record<string, StorageFault>> = {
     const claimed = claimedIn(checks, storage.now());
     if (claimed.length === 0) return storage.commit(checks, changes);
     const texts = await storage.get(claimed.map(({ record }) => record));
-    const stalled = claimed.filter(({ dueAt }, n) => {
+    const stalled = claimed.filter(({ position }, n) => {
       const text = texts[n];
-      return text && (JSON.parse(text) as { dueAt: number }).dueAt !== dueAt;
+      return text && (JSON.parse(text) as { position: string }).position !== position;
     });
     if (stalled.length > 0) {
       const gone = stalled.flatMap(({ due, record }) => [
@@ -48,10 +48,7 @@ export const LOGOUT_FAULTS: Readonly<Record<string, StorageFault>> = {
     await sleep(CLAIM_MS);
     return isMade;
   },
-  /**
-   * A claim does not look whether another process was faster, and is slow, so that one is: processes leave each other's
-   * logouts alone for a second.
-   */
+  /** A claim does not look whether another process was faster, and is slow, so that one is. */
   'claim-unchecked': (storage) => async (checks, changes) => {
     if (claimedIn(checks, storage.now()).length === 0) return storage.commit(checks, changes);
     await sleep(SLOW_CLAIM_MS);
@@ -62,7 +59,7 @@ export const LOGOUT_FAULTS: Readonly<Record<string, StorageFault>> = {
     const leases = new Set<string>();
     return async (checks, changes) => {
       const isClaim = claimedIn(checks, storage.now()).length > 0;
-      const isRenewal = renews(checks, leases);
+      const isRenewal = renews(checks, changes, leases);
       const isMade = isRenewal || (await storage.commit(checks, changes));
       if (isRenewal || (isClaim && isMade)) for (const row of dueRowsIn(changes)) leases.add(row);
       return isMade;

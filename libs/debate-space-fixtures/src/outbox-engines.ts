@@ -1,6 +1,5 @@
 import { ERASURE_FAMILIES } from '../../debate-space/src/erasure/queue/erasure-records.js';
-import { LogoutQueue } from '../../debate-space/src/logout/queue/logout-queue.js';
-import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/queue-keys.js';
+import { LogoutQueue, QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/logout-queue.js';
 import type { LogoutContext } from '../../debate-space/src/logout/logout.js';
 import { memoryStorage, type Storage, type StorageContext, type StorageEngine } from 'durable-jobs';
 import { openOwn } from '../../debate-space/src/module/own-storage.js';

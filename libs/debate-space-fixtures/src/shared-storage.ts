@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/queue-keys.js';
+import { QUEUE_FAMILIES } from '../../debate-space/src/logout/queue/logout-queue.js';
 import { StorageError } from '../../debate-space/src/errors.js';
 import type { Storage, StorageRow, StorageValues } from 'durable-jobs';
 import { openMemory } from './outbox-engines.js';
@@ -49,7 +49,7 @@ export class SharedStorage implements Storage {
 
   /** All but the history. */
   left(): readonly StorageRow[] {
-    return QUEUE_FAMILIES.filter((family) => family !== 'done').flatMap((family) => this.rows(family));
+    return QUEUE_FAMILIES.filter((family) => family !== 'logoutdone').flatMap((family) => this.rows(family));
   }
 
   /** Changes a record past the queue. */

@@ -98,26 +98,13 @@ export abstract class JobReader<T> {
     return { pending, parked };
   }
 
-  /** The jobs of these ids, in any state. What was read becomes a check, their due rows included. */
+  /** The jobs of these ids, in any state. */
   async findIn(
     transaction: Transaction,
     ids: readonly string[],
   ): Promise<readonly (FoundJob<T> | undefined)[]> {
     const texts = await transaction.getAll(this.#keysOf(ids));
-    const found = ids.map((id, n): FoundJob<T> | undefined => {
-      const state = STATES.find((_, m) => texts[n * STATES.length + m] !== undefined);
-      const text = state && texts[n * STATES.length + STATES.indexOf(state)];
-      return text === undefined ? undefined : this.records.read(state ?? 'pending', id, text);
-    });
-    await transaction.getAll(found.flatMap((one) => (one ? this.dueRowsOf(one) : [])));
-    return found;
-  }
-
-  /** Where its due row may be: at its place in the order, or at the end of the lease that this process has. */
-  protected dueRowsOf({ id, state, stored }: FoundJob<T>): readonly string[] {
-    if (state !== 'pending') return [];
-    const held = this.held.get(id);
-    return [...(stored ? [this.due.key(stored.position, id)] : []), ...(held ? [held.due] : [])];
+    return ids.map((id, n) => this.#readAt(id, texts, n)[0]);
   }
 
   /** Nothing else says which rows lead to a job whose record is damaged. */
@@ -128,13 +115,15 @@ export abstract class JobReader<T> {
 
   async #read(ids: readonly string[]): Promise<readonly FoundJob<T>[]> {
     const texts = await this.storage.get(this.#keysOf(ids));
-    return ids.flatMap((id, n) =>
-      STATES.flatMap((state, m): FoundJob<T>[] => {
-        const text = texts[n * STATES.length + m];
-        if (text === undefined) return [];
-        return [this.records.read(state, id, text)];
-      }),
-    );
+    return ids.flatMap((id, n) => this.#readAt(id, texts, n));
+  }
+
+  /** @param texts the records of several jobs, of each one in each state @param n which of them it is */
+  #readAt(id: string, texts: readonly (string | undefined)[], n: number): readonly FoundJob<T>[] {
+    return STATES.flatMap((state, m) => {
+      const text = texts[n * STATES.length + m];
+      return text === undefined ? [] : [this.records.read(state, id, text)];
+    });
   }
 
   #keysOf(ids: readonly string[]): readonly string[] {

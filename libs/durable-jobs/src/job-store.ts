@@ -153,10 +153,13 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
       });
     return this.mutex.run(claim.id, () => {
       const held = this.held.of(claim);
-      if (held) this.held.drop(held); // or a job whose end has an unknown outcome would never be given out again
+      // After an unknown outcome it stays held, for the call that repeats this one.
       return chain(
         () => held !== undefined && this.held.commit([held], gone),
-        (isMade) => isMade || anyway(),
+        (isMade) => {
+          if (held) this.held.drop(held);
+          return isMade || anyway();
+        },
       );
     });
   }
@@ -293,9 +296,10 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
     this.records.remove(transaction, found, stored);
     if (state === 'pending') transaction.set(this.records.key('aside', id), undefined);
     const held = this.held.get(id);
-    for (const row of this.dueRowsOf(found))
-      if ((await transaction.get(row)) === stored?.born) transaction.set(row, undefined);
+    // Without a read: where the row is not there any more, its claim belongs to another process.
+    if (stored && state === 'pending') transaction.set(this.due.key(stored.position, id), undefined);
     if (held) {
+      transaction.set(held.due, undefined);
       transaction.afterCommit(() => {
         this.held.drop(held);
       });

@@ -3,7 +3,7 @@ import { FORMAT_FAMILY, FormatRow, type Storage } from 'durable-jobs';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { ERASURE_FAMILIES } from '../erasure/queue/erasure-records.js';
 import { optionProblem } from '../options/option-problem.js';
-import { QUEUE_FAMILIES } from '../logout/queue/queue-keys.js';
+import { QUEUE_FAMILIES } from '../logout/queue/logout-queue.js';
 import type { ResolvedOptions } from './resolve-options.js';
 import { Secret } from '../secrets/secret.js';
 import { ownError } from '../storage-errors.js';

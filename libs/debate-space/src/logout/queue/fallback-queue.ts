@@ -108,6 +108,11 @@ export class FallbackQueue implements JobQueue<LogoutJob> {
     await inTime(this.queue.giveBack(jobs));
   }
 
+  release(job: LogoutJob): void {
+    this.memory.release(job);
+    this.queue.release(job);
+  }
+
   retry(id: string, progress: DeliveryProgress, delayMs: number): Promise<void> {
     return inTime(this.#queueOf(id).retry(id, progress, delayMs));
   }
@@ -242,9 +247,16 @@ async function claimFrom(
   limit: number,
   isWanted: (id: string) => boolean,
 ): Promise<readonly LogoutJob[]> {
-  const jobs = await inTime(queue.claim(limit));
+  const claiming = queue.claim(limit);
+  const giveBack = (jobs: readonly LogoutJob[]): void => {
+    void queue.giveBack(jobs).catch(() => undefined); // they are due when their leases end
+  };
+  const jobs = await inTime(claiming).catch((error: unknown) => {
+    void claiming.then(giveBack, () => undefined); // it may answer late
+    throw error;
+  });
   const isMeant = ({ entry }: LogoutJob): boolean => isWanted(entry.id);
-  void queue.giveBack(jobs.filter((job) => !isMeant(job))).catch(() => undefined);
+  giveBack(jobs.filter((job) => !isMeant(job)));
   return jobs.filter(isMeant);
 }
 

@@ -1,87 +1,121 @@
 import {
+  type ChangeListener,
+  type FoundJob,
+  type Job,
+  jobFamilies,
   type JobQueue,
+  JobStore,
   LEASE_MS,
   MemoryStorage,
-  recordText,
-  type Rows,
+  type NewJob,
+  type RemoveOptions,
   type Storage,
   type StorageEngine,
+  type Transaction,
 } from 'durable-jobs';
-import { chain, type MaybePromise } from '../../async/maybe-promise.js';
+import type { MaybePromise } from '../../async/maybe-promise.js';
 import { plainUidCipher } from '../../secrets/uid-cipher.js';
-import { KeyedMutex } from '../../async/keyed-mutex.js';
-import { LogoutClaims } from './logout-claims.js';
-import { LogoutDesk } from './logout-desk.js';
-import { LogoutRecords, STATES } from './logout-records.js';
-import type { DeliveryProgress, LogoutContext, LogoutEntry, LogoutJob, ParkedJob } from '../logout.js';
-import { QUEUE_FAMILIES, queueId, recordKey, userKey } from './queue-keys.js';
-import { LOGOUT, newLogout, progressOf, UNTRIED, type StoredLogout } from './stored-logout.js';
+import type {
+  DeliveryProgress,
+  FinishedEntry,
+  LogoutContext,
+  LogoutCounts,
+  LogoutEntry,
+  LogoutJob,
+  Outcome,
+  ParkedJob,
+  UserHistory,
+  WaitingJob,
+} from '../logout.js';
+import { HISTORY_FAMILY, LogoutHistory } from './logout-history.js';
+import {
+  endedAtOf,
+  jobIdOf,
+  logoutCodec,
+  logoutIn,
+  progressOf,
+  UNREADABLE_HINT,
+  UNTRIED,
+} from './stored-logout.js';
+
+const NAME = 'logout';
+export const QUEUE_FAMILIES: readonly string[] = [...jobFamilies(NAME), HISTORY_FAMILY];
 
 const MAX_HISTORY_IN_MEMORY = 100_000;
 
 /**
- * The logouts of an application, in a storage. All calls are idempotent; what does not fit the state of the entry is
- * ignored.
- *
- * A logout is a record in the family of its state, and a row in `due`: its lease, and the token that decides between
- * processes. What this process has claimed it changes without reading it, in one commit. `add` is synchronous on a
- * storage that is: a logout is stored before the host's own call returns.
+ * The logouts of an application, as jobs in a storage. All calls are idempotent; what does not fit the state of the entry is
+ * ignored. `add` is synchronous on a storage that is: a logout is stored before the host's own call returns.
  */
-export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
-  readonly #claims: LogoutClaims;
-  /** Keeps the order of the calls about one logout. */
-  readonly #mutex = new KeyedMutex();
+export class LogoutQueue implements JobQueue<LogoutJob> {
+  readonly #storage: Storage;
+  readonly #context: LogoutContext;
+  readonly #jobs: JobStore<LogoutJob>;
+  readonly #history: LogoutHistory;
 
   constructor(storage: Storage, { durable }: Pick<StorageEngine, 'durable'>, given: LogoutContext) {
     // A uid that stays in the memory of its process needs no encryption.
     const context = durable ? given : { ...given, uids: plainUidCipher(given.uids) };
-    super(new LogoutRecords(storage, context, durable ? Infinity : MAX_HISTORY_IN_MEMORY));
-    this.#claims = new LogoutClaims(this.records);
+    this.#storage = storage;
+    this.#context = context;
+    this.#history = new LogoutHistory(storage, context, durable ? Infinity : MAX_HISTORY_IN_MEMORY);
+    this.#jobs = new JobStore(storage, {
+      name: NAME,
+      codec: logoutCodec(context),
+      unreadableHint: UNREADABLE_HINT,
+      onUnreadable: (found) => {
+        this.#reportUnreadable(found);
+      },
+    });
   }
 
   /** An empty queue of the same application in the memory of this process, without a history. */
   inMemory(): LogoutQueue {
     const storage = new MemoryStorage({ families: QUEUE_FAMILIES });
-    return new LogoutQueue(storage, { durable: false }, { ...this.records.context, keepFinishedMs: 0 });
+    return new LogoutQueue(storage, { durable: false }, { ...this.#context, keepFinishedMs: 0 });
   }
 
   /** Stores logouts that are due now, in one commit. One that is stored already stays as it is. */
   add(entries: readonly LogoutEntry[]): MaybePromise<void> {
-    return this.#insert(entries.map((entry) => ({ entry, ...UNTRIED })));
+    return this.#jobs.add(entries.map((entry) => this.#newJob({ entry, ...UNTRIED })));
   }
 
   /** Stores a logout that has waited in memory, as far as it has come; with a hint it is parked. */
   async takeOver(job: LogoutJob & Partial<ParkedJob>): Promise<void> {
-    await this.#insert([job]);
+    await this.#jobs.add([{ ...this.#newJob(job), hint: job.hint }]);
   }
 
-  /** In no order with other calls: one without an answer holds up no other. */
   async claim(limit: number, leaseMs = LEASE_MS): Promise<readonly LogoutJob[]> {
-    const claimed = await this.#claims.claim(limit, leaseMs);
-    for (const { job, own } of claimed) this.own.set(job.entry.id, own);
-    return claimed.map(({ job }) => job);
+    return (await this.#jobs.claim(limit, leaseMs)).map(({ value }) => value);
   }
 
   /** Whether this process has claimed it, and recorded no result. */
   isClaimed(id: string): boolean {
-    return this.own.has(id);
+    return this.#claimOf(id) !== undefined;
   }
 
   async renew(jobs: readonly LogoutJob[]): Promise<void> {
-    await Promise.all(jobs.map(async ({ entry }) => this.#renewLease(entry.id)));
+    await this.#jobs.renew(jobs.flatMap(({ entry }) => this.#claimOf(entry.id) ?? []));
   }
 
   async giveBack(jobs: readonly LogoutJob[]): Promise<void> {
     await Promise.all(jobs.map((job) => this.retry(job.entry.id, job, 0)));
   }
 
+  release({ entry }: LogoutJob): void {
+    const claim = this.#claimOf(entry.id);
+    if (claim) this.#jobs.release(claim);
+  }
+
   async retry(id: string, progress: DeliveryProgress, delayMs: number): Promise<void> {
-    await this.#replaceClaimed(id, (stored) => this.#failed(stored, progress, undefined, delayMs));
+    const claim = this.#claimOf(id);
+    if (claim) await this.#jobs.retry(claim, delayMs, { ...claim.value, ...progressOf(progress) });
   }
 
   /** Keeps the entry, and delivers it no more until somebody retries it. */
   async park(id: string, progress: DeliveryProgress, hint: string): Promise<void> {
-    await this.#replaceClaimed(id, (stored) => this.#failed(stored, progress, hint));
+    const claim = this.#claimOf(id);
+    if (claim) await this.#jobs.park(claim, hint, { ...claim.value, ...progressOf(progress) });
   }
 
   /**
@@ -89,119 +123,150 @@ export class LogoutQueue extends LogoutDesk implements JobQueue<LogoutJob> {
    * @param unstored the entry, if the storage may not have it: then there is only its history to keep
    */
   async finish(id: string, attempts: number, unstored?: LogoutEntry): Promise<void> {
-    const finished = (stored: StoredLogout): Rows => this.records.finished(stored, 'delivered', attempts);
-    await this.#mutex.run(id, async () => {
-      const own = this.own.get(id);
-      const isMade = own !== undefined && (await this.records.replaceClaimed(own, finished(own.stored)));
-      // Whether the lease was lost or it was parked meanwhile.
-      const isFinished = isMade || (await this.#replaceAny(id, finished));
-      if (!isFinished && unstored) await this.#noteEnd(unstored, finished);
-      this.own.delete(id); // it stays when the outcome is unknown, for the call that repeats this one
-    });
+    const claim = this.#claimOf(id);
+    const note = (transaction: Transaction, { key, value }: Job<LogoutJob>): void => {
+      this.#history.note(transaction, key, { ...value, attempts }, 'delivered');
+    };
+    const isFinished =
+      claim !== undefined &&
+      (await this.#jobs.finish(claim, (transaction) => {
+        note(transaction, claim);
+      }));
+    if (!isFinished) await this.#finishUnclaimed(id, attempts, unstored);
   }
 
   /** Removes a logout that must not be delivered any more. */
   async drop(id: string): Promise<void> {
-    const dropped = (stored: StoredLogout): Rows => this.records.finished(stored, 'superseded');
-    await this.#mutex.run(id, () => this.#replaceAny(id, dropped));
+    await this.#jobs.remove(jobIdOf(id), this.#ending('superseded'));
+  }
+
+  /** A parked entry is pending again, due immediately, as if never tried. @returns whether there was one */
+  retryParked(id: string): Promise<boolean> {
+    return this.#jobs.retryParked(jobIdOf(id), ({ value }) => ({
+      ...value,
+      ...UNTRIED,
+      retriedAt: Date.now(),
+    }));
+  }
+
+  /** Removes a parked entry. @returns whether there was one */
+  discard(id: string): Promise<boolean> {
+    return this.#jobs.remove(jobIdOf(id), { ...this.#ending('discarded'), states: ['parked'] });
+  }
+
+  /**
+   * Removes what is pending for a user and ended no later than this; nothing that is parked. One that is under way may
+   * still arrive. @returns how many
+   */
+  async supersede(uid: string, endedUntil: number): Promise<number> {
+    let superseded = 0;
+    for (const { id, state } of await this.#jobs.find(this.#context.uids.hashes(uid))) {
+      const isMeant = state === 'pending' && endedAtOf(id) <= endedUntil;
+      const options = { ...this.#ending('superseded'), states: [state] };
+      if (isMeant && (await this.#jobs.remove(id, options))) superseded += 1;
+    }
+    return superseded;
   }
 
   /** Nothing is claimed for `ms`, by no process; never shortens a pause. */
-  async pause(ms: number): Promise<void> {
-    await this.records.due.pause(ms);
+  pause(ms: number): Promise<void> {
+    return this.#jobs.pause(ms);
   }
 
-  async nextDueMs(): Promise<number | undefined> {
-    return this.records.due.nextMs();
+  nextDueMs(): Promise<number | undefined> {
+    return this.#jobs.nextDueMs();
   }
 
-  async maintain(): Promise<void> {
-    await this.records.due.pullBack();
-    await this.records.history.prune();
+  maintain(): Promise<void> {
+    return this.#history.prune();
+  }
+
+  onChange(listener: ChangeListener): () => void {
+    return this.#jobs.onChange(listener);
+  }
+
+  counts(): Promise<LogoutCounts> {
+    return this.#jobs.counts();
+  }
+
+  /** `endedAt` of the oldest entry that is pending; `undefined` when none is. */
+  async oldestPending(): Promise<number | undefined> {
+    const [oldest] = await this.#jobs.list('pending', { limit: 1 });
+    return oldest && endedAtOf(oldest.id);
+  }
+
+  /** At most `limit` parked entries, the longest parked first. @param skip how many to leave out */
+  async parked(limit: number, skip = 0): Promise<readonly ParkedJob[]> {
+    const found = await this.#jobs.list('parked', { limit, skip });
+    return found.map((one) => {
+      const { hint = UNREADABLE_HINT, parkedAt = 0 } = one.parked ?? {};
+      return { ...logoutIn(one), hint, parkedAt };
+    });
+  }
+
+  async ofUser(uid: string): Promise<UserHistory> {
+    const hashes = this.#context.uids.hashes(uid);
+    const finished: FinishedEntry[] = [];
+    for (const uidHash of hashes) finished.push(...(await this.#history.of(uidHash)));
+    const skewMs = this.#storage.now() - Date.now(); // people read the clock of the machine
+    const waiting = (await this.#jobs.find(hashes)).map((found): WaitingJob => {
+      const { state, stored, parked } = found;
+      if (state === 'parked') return { ...logoutIn(found), state, hint: parked?.hint };
+      return { ...logoutIn(found), state, dueAt: stored && this.#jobs.dueAtOf(stored) - skewMs };
+    });
+    return { waiting, finished };
   }
 
   /** Waits for the open calls, and closes the storage. */
   async close(): Promise<void> {
-    await this.#mutex.idle();
-    await this.records.storage.close();
+    await this.#jobs.idle();
+    await this.#storage.close();
   }
 
-  #insert(jobs: readonly (LogoutJob & Partial<ParkedJob>)[]): MaybePromise<void> {
-    const ids = jobs.map(({ entry }) => entry.id);
-    return chain(
-      () => this.#mutex.runAll(ids, () => this.#commitNew(jobs)),
-      () => {
-        for (const id of ids) this.#claims.noteOwn(queueId(id));
-        this.changed();
+  #newJob(value: LogoutJob): NewJob<LogoutJob> {
+    const { id, uid } = value.entry;
+    return { id: jobIdOf(id), key: this.#context.uids.hash(uid), value };
+  }
+
+  #claimOf(id: string): Job<LogoutJob> | undefined {
+    return this.#jobs.claimOf(jobIdOf(id));
+  }
+
+  /** @param attempts if it is known better than by the record */
+  #ending(outcome: Outcome, attempts?: number): RemoveOptions<LogoutJob> {
+    return {
+      also: (transaction, found) => {
+        const logout = logoutIn(found);
+        const ended = { ...logout, attempts: attempts ?? logout.attempts };
+        if (found.stored) this.#history.note(transaction, found.stored.key, ended, outcome);
       },
-    );
+    };
   }
 
-  #commitNew(jobs: readonly (LogoutJob & Partial<ParkedJob>)[]): MaybePromise<unknown> {
-    const absent = jobs.flatMap(({ entry }) => absenceOf(entry.id));
-    const rows = jobs.flatMap((job): Rows => {
-      const stored = newLogout(job, this.records.context);
-      return [...this.#failed(stored, job, job.hint), [userKey(stored.uidHash, queueId(stored.id)), '']];
-    });
-    return chain(
-      () => this.records.commit(absent, rows),
-      (isMade) => {
-        if (isMade || jobs.length === 1) return undefined;
-        // One of them is stored already; the others are not.
-        return Promise.all(jobs.map((job) => Promise.resolve(this.#commitNew([job]))));
-      },
-    );
-  }
-
-  /** Keeps the history of a logout that the storage does not have, once. */
-  async #noteEnd(entry: LogoutEntry, finished: (stored: StoredLogout) => Rows): Promise<void> {
-    const history = await this.ofUser(entry.uid);
-    if (history.finished.some(({ id }) => id === entry.id)) return;
-    const stored = newLogout({ entry, ...UNTRIED }, this.records.context);
-    const isNoted = await this.records.commit(absenceOf(entry.id), finished(stored));
-    if (!isNoted) await this.#replaceAny(entry.id, finished); // it has come meanwhile
-  }
-
-  #replaceAny(id: string, replacement: (stored: StoredLogout) => Rows): Promise<boolean> {
-    return this.records.replaceFound(queueId(id), STATES, ({ stored }) => stored && replacement(stored));
-  }
-
-  /** The rows of a logout that could not be delivered. @param hint why it is parked; without it, it is due again */
-  #failed(stored: StoredLogout, progress: DeliveryProgress, hint?: string, delayMs = 0): Rows {
-    const tried = { ...stored, ...progressOf(progress) };
-    return hint === undefined
-      ? this.records.pending(tried, delayMs)
-      : this.records.parked(queueId(stored.id), recordText(LOGOUT, tried), hint);
-  }
-
-  /** Moves the due row to the end of a new lease; one of a lease that was lost stays where it is. */
-  #renewLease(entryId: string): MaybePromise<void> {
-    return this.#mutex.run(entryId, () => {
-      const own = this.own.get(entryId);
-      if (!own) return undefined;
-      const due = this.records.due.keyIn(LEASE_MS, own.id);
-      const turn = String(own.stored.turn);
-      const renewed = [due, turn] as const;
-      return chain(
-        () => this.records.commit([[own.due, turn]], [[own.due, undefined], renewed]),
-        (isMade) => {
-          if (isMade) this.own.set(entryId, { ...own, due });
-        },
+  /** The lease was lost, it was parked meanwhile, or the storage does not have it: then its end is noted, once. */
+  async #finishUnclaimed(id: string, attempts: number, unstored?: LogoutEntry): Promise<void> {
+    const jobId = jobIdOf(id);
+    await this.#jobs.transact(jobId, async (transaction) => {
+      if (await this.#jobs.removeIn(transaction, jobId, this.#ending('delivered', attempts))) return;
+      if (!unstored) return;
+      const { uid } = unstored;
+      const { finished } = await this.ofUser(uid);
+      if (finished.some((one) => one.id === id)) return;
+      this.#history.note(
+        transaction,
+        this.#context.uids.hash(uid),
+        { entry: unstored, attempts },
+        'delivered',
       );
     });
   }
 
-  /** After an unknown outcome it is due when its lease has ended. */
-  async #replaceClaimed(entryId: string, replacement: (stored: StoredLogout) => Rows): Promise<void> {
-    await this.#mutex.run(entryId, async () => {
-      const own = this.own.get(entryId);
-      if (!own) return;
-      this.own.delete(entryId);
-      await this.records.replaceClaimed(own, replacement(own.stored));
-      this.changed();
-    });
+  #reportUnreadable(found: FoundJob<LogoutJob>): void {
+    const {
+      entry: { id },
+      attempts,
+    } = logoutIn(found);
+    const about = { id, uid: '', attempts, tookMs: 0, cause: 'unreadable', hint: UNREADABLE_HINT };
+    this.#context.emit?.({ type: 'logout-parked', ...about });
   }
 }
-
-/** That the storage does not have it, in any state. */
-const absenceOf = (id: string): Rows => STATES.map((state) => [recordKey(state, queueId(id)), undefined]);
