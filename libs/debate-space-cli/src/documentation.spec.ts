@@ -62,7 +62,11 @@ describe('docs/cli.md', () => {
   });
 
   it('names every check of doctor, in their order', async () => {
-    const context = { io, output: new Output(io), settings: readSettings({ DEBATE_SPACE_API_KEY: 'k' }, '/') };
+    const context = {
+      io,
+      output: new Output(io),
+      settings: readSettings({ DEBATE_SPACE_API_KEY: 'k' }, '/'),
+    };
     const checks: string[] = [];
     for await (const { check } of runChecks(context)) checks.push(check);
     const named = found(sections.get('doctor') ?? '', /^\| `([\w-]+)`/gm);
