@@ -31,7 +31,9 @@ async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<D
 
 /** Whether a commit puts a logout back that has been tried. */
 function isRetry(changes: StorageValues): boolean {
-  return [...changes].some(([key, value]) => key.startsWith('logoutpending:') && value?.includes('"attempts":1'));
+  return [...changes].some(
+    ([key, value]) => key.startsWith('logoutpending:') && value?.includes('"attempts":1'),
+  );
 }
 
 function types(): DebateSpaceEvent['type'][] {

@@ -161,7 +161,9 @@ for (const kind of [...inRedis, inPostgres]) {
         expect(inspect(error, { depth: null, showHidden: true })).not.toMatch(/user of a|secret/);
       }
       await server.restart();
-      expect(await again(() => storage.range('logoutpending:', 'logoutpending;', { limit: 9 }))).toHaveLength(1);
+      expect(await again(() => storage.range('logoutpending:', 'logoutpending;', { limit: 9 }))).toHaveLength(
+        1,
+      );
       await again(() => outbox.add([entry('after')]));
       expect(ids(await again(() => outbox.claim(10, LONG)))).toContain('after');
     });
