@@ -18,25 +18,26 @@ export const ERASURE_FAULTS: Readonly<Record<string, StorageFault>> = {
   },
   /** The first part of a list passes for all of it, and is carried out. */
   'begun-early': (storage) => (checks, changes) => {
-    const dueAt = storage.now();
-    const parts = written(changes, 'erasurebatch').filter(
-      ([, { complete, total = 0 }]) => !complete && total > 0,
-    );
-    const whole = parts.map(([key, batch]): Written => [key, { ...batch, complete: true, dueAt }]);
-    const moment = String(dueAt).padStart(15, '0');
-    const scheduled = parts.map(([key]): [string, unknown] => [
-      `erasuretime:due:${moment}:${String(key.split(':')[1])}`,
-      '',
+    // Neither is the reference held, nor are its jobs put aside.
+    const rows = [...changes].flatMap(([key, value]): [string, string | undefined][] => {
+      if (key.startsWith('erasurepaused:') && value?.startsWith('paused')) return [];
+      const [position = '', born] = value?.split(' ') ?? [];
+      const isAside = key.startsWith('erasureaside:') && born !== undefined;
+      return [isAside ? [key.replace('erasureaside:', `erasuredue:${position}:`), born] : [key, value]];
+    });
+    const parts = written(changes, 'erasurebatch').map(([key, batch]): Written => [
+      key,
+      { ...batch, complete: batch.complete || (batch.total ?? 0) > 0 },
     ]);
-    return storage.commit(checks, withAll(changes, [...whole, ...scheduled]));
+    return storage.commit(checks, withAll(new Map(rows), parts));
   },
   /** What may have been carried out is not told from what was never sent. */
   'claim-unnoted': (storage) => (checks, changes) => {
-    const entries = written(changes, 'erasureentry').map(([key, entry]): Written => [
+    const jobs = written(changes, 'erasurepending').map(([key, job]): Written => [
       key,
-      { ...entry, unknown: false },
+      { ...job, data: { ...job.data, unknown: false } },
     ]);
-    return storage.commit(checks, withAll(changes, entries));
+    return storage.commit(checks, withAll(changes, jobs));
   },
   /** Whether the counts of a list are still those that were read is not looked at. */
   'check-left-out': (storage) => (checks, changes) => {
@@ -64,8 +65,7 @@ export const erasureFaults: readonly InjectedFault[] = [
 interface ErasureRecord {
   readonly complete?: boolean;
   readonly total?: number;
-  readonly dueAt?: number;
-  readonly unknown?: boolean;
+  readonly data?: object;
 }
 
 type Written = [key: string, record: ErasureRecord];

@@ -16,7 +16,12 @@ export const YEAR_MS = 365 * DAY_MS;
 export const RETENTION_MS = 3 * YEAR_MS;
 
 /** The erasures of one process, on a storage that it may share with others. */
-export function erasureProcess(shared: Storage, clocks: Clocks, storageKeys = ['a key']) {
+export function erasureProcess(
+  shared: Storage,
+  clocks: Clocks,
+  storageKeys = ['a key'],
+  events: DebateSpaceEvent[] = [],
+) {
   // Each process has a clock of its own, which may be wrong.
   let aheadMs = 0;
   const own: Storage = {
@@ -31,10 +36,10 @@ export function erasureProcess(shared: Storage, clocks: Clocks, storageKeys = ['
     storageKeys.map((key) => new Secret(key)),
     'app',
   );
-  const events: DebateSpaceEvent[] = [];
-  const storage = new ErasureStorage(own, uids, 7 * DAY_MS);
+  const emit = (event: DebateSpaceEvent): void => void events.push(event);
+  const storage = new ErasureStorage(own, { uids, overdueAfterMs: 7 * DAY_MS, emit });
   const ages = [7 * DAY_MS, 21 * DAY_MS];
-  const maintenance = new ErasureMaintenance(storage, ages, RETENTION_MS, (event) => void events.push(event));
+  const maintenance = new ErasureMaintenance(storage, ages, RETENTION_MS, emit);
   return {
     storage,
     uids,

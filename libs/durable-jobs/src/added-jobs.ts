@@ -15,6 +15,8 @@ export interface NewJob<T> {
   readonly priority?: number;
   /** Why it is parked from the beginning, if it is. */
   readonly hint?: string | undefined;
+  /** Whether its group is paused, and it is put aside from the beginning. */
+  readonly isAside?: boolean;
 }
 
 const MAX_UNSURE = 10_000;
@@ -82,11 +84,11 @@ export class AddedJobs<T> {
     return hasCome;
   }
 
-  #set(transaction: Transaction, { id, value, key = '', priority = 0, hint }: NewJob<T>): void {
+  #set(transaction: Transaction, { id, value, key = '', priority = 0, hint, isAside }: NewJob<T>): void {
     this.#births += 1;
     const born = `${this.#lineage}${this.#births.toString(36)}`;
     const position = this.due.position(priority);
-    const due = this.due.key(position, id);
+    const due = isAside ? undefined : this.due.key(position, id);
     const job: Job<T> = { id, key, born, position, value };
     const record = this.records.text(job);
     if (hint === undefined) this.records.setPending(transaction, job, record, due);

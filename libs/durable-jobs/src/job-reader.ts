@@ -12,7 +12,7 @@ import {
 } from './job-records.js';
 import { KeyedMutex } from './keyed-mutex.js';
 import { rangePages } from './range-pages.js';
-import type { Storage } from './storage.js';
+import type { Storage, StorageView } from './storage.js';
 import { TimedStorage } from './timed-storage.js';
 import type { Transaction } from './transaction.js';
 
@@ -37,7 +37,7 @@ export interface ListOptions {
   readonly group?: string;
 }
 
-/** What can be seen of the jobs of one kind in a storage. */
+/** What can be seen of the jobs of one kind in a storage, or in its view in a transaction of the host's. */
 export abstract class JobReader<T> {
   protected readonly storage: TimedStorage;
   protected readonly records: JobRecords<T>;
@@ -73,22 +73,37 @@ export abstract class JobReader<T> {
   }
 
   /** The jobs of these keys, the earliest of each first. */
-  async find(keys: readonly string[]): Promise<readonly FoundJob<T>[]> {
+  async find(keys: readonly string[], view: StorageView = this.storage): Promise<readonly FoundJob<T>[]> {
     const ids: string[] = [];
     for (const key of keys)
-      for await (const rows of rangePages(this.storage, ...this.records.range('key', `${key}:`)))
+      for await (const rows of rangePages(view, ...this.records.range('key', `${key}:`)))
         ids.push(...rows.map(([row]) => idOf(row)));
-    return this.#read(ids);
+    return this.#read(ids, view);
   }
 
   /** Pending jobs in the order of their ids; parked ones in the order in which they were parked, in a group that of ids. */
-  async list(state: JobState, { limit, skip = 0, group }: ListOptions): Promise<readonly FoundJob<T>[]> {
+  async list(
+    state: JobState,
+    { limit, skip = 0, group }: ListOptions,
+    view: StorageView = this.storage,
+  ): Promise<readonly FoundJob<T>[]> {
     const isBySince = state === 'parked' && group === undefined;
     const start = group === undefined ? '' : `${group}/`;
     const range = this.records.range(isBySince ? 'since' : state, start);
-    const rows = (await this.storage.range(...range, { limit: skip + limit })).slice(skip);
-    const found = await this.#read(rows.map(([key]) => idOf(key)));
+    const rows = (await view.range(...range, { limit: skip + limit })).slice(skip);
+    const found = await this.#read(
+      rows.map(([key]) => idOf(key)),
+      view,
+    );
     return found.filter((job) => job.state === state);
+  }
+
+  /** How many of a state a group has. Reads them all. */
+  async countIn(group: string, state: JobState, view: StorageView = this.storage): Promise<number> {
+    let count = 0;
+    for await (const rows of rangePages(view, ...this.records.range(state, `${group}/`)))
+      count += rows.length;
+    return count;
   }
 
   /** How many there are of each state; may be a second old. Stores of the same name are counted together. */
@@ -103,7 +118,7 @@ export abstract class JobReader<T> {
     transaction: Transaction,
     ids: readonly string[],
   ): Promise<readonly (FoundJob<T> | undefined)[]> {
-    const texts = await transaction.getAll(this.#keysOf(ids));
+    const texts = await transaction.getAll(this.recordKeys(ids));
     return ids.map((id, n) => this.#readAt(id, texts, n)[0]);
   }
 
@@ -113,8 +128,9 @@ export abstract class JobReader<T> {
       for (const [row] of rows) if (idOf(row) === id) transaction.set(row, undefined);
   }
 
-  async #read(ids: readonly string[]): Promise<readonly FoundJob<T>[]> {
-    const texts = await this.storage.get(this.#keysOf(ids));
+  async #read(ids: readonly string[], view: StorageView): Promise<readonly FoundJob<T>[]> {
+    if (ids.length === 0) return [];
+    const texts = await view.get(this.recordKeys(ids));
     return ids.flatMap((id, n) => this.#readAt(id, texts, n));
   }
 
@@ -126,7 +142,8 @@ export abstract class JobReader<T> {
     });
   }
 
-  #keysOf(ids: readonly string[]): readonly string[] {
+  /** The keys of the records of these jobs, in any state: to read them with others in one round trip. */
+  recordKeys(ids: readonly string[]): readonly string[] {
     return ids.flatMap((id) => STATES.map((state) => this.records.key(state, id)));
   }
 }

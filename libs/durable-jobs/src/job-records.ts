@@ -145,10 +145,16 @@ export class JobRecords<T> {
     return { ...found, job: { id, key, born, position, value } };
   }
 
-  /** @param due the key of its due row */
-  setPending(transaction: Pick<Transaction, 'set'>, job: Job<T>, text: string, due: string): void {
+  /** @param due the key of its due row; `undefined`: its group is paused, and it is put aside */
+  setPending(
+    transaction: Pick<Transaction, 'set'>,
+    job: Job<T>,
+    text: string,
+    due: string | undefined,
+  ): void {
     transaction.set(this.key('pending', job.id), text);
-    transaction.set(due, job.born);
+    if (due === undefined) transaction.set(this.key('aside', job.id), `${job.position} ${job.born}`);
+    else transaction.set(due, job.born);
   }
 
   setKey(transaction: Pick<Transaction, 'set'>, { key, id }: Pick<Job<T>, 'key' | 'id'>, value?: ''): void {

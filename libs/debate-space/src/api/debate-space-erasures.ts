@@ -3,7 +3,6 @@ import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
 import type { ErasureCalls } from '../erasure/execution/erasure-calls.js';
-import { finishedEvent } from '../erasure/queue/erasure-change.js';
 import { ErasureControl } from '../erasure/queue/erasure-control.js';
 import { watchProgress, type JobPace } from '../erasure/queue/erasure-progress.js';
 import { batchRequest, ErasureRequests } from '../erasure/queue/erasure-requests.js';
@@ -67,9 +66,9 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * Requests one user's erasure; resolves when it is durable. The same user in the same mode is erased once, however
-   * often it is requested: `alreadyUnderWay` says so, and without a `reference` the answer is the status of the earlier
-   * request.
+   * Requests one user's erasure; resolves when it is durable. While the same user is to be erased in the same mode,
+   * `alreadyUnderWay` says so: without a `reference` the answer is the status of the earlier request, and with another one
+   * the service is asked for each, of which the second does not find the user.
    *
    * With a `transaction` the erasure exists exactly if the host commits. Errors are those of the host's connection: repeat
    * the transaction on 40001 and 40P01 as always. There is no event `erasure-requested`, because the commit is the host's;
@@ -93,13 +92,14 @@ export class DebateSpaceErasures {
     const requests = new ErasureRequests(storage);
     let { reference } = asked;
     try {
-      const earlier = request.reference === undefined ? await requests.underWay(uid, asked.mode) : undefined;
-      if (earlier !== undefined) {
+      const earlier = await requests.underWay(uid, asked.mode);
+      const alreadyUnderWay = earlier !== undefined;
+      if (alreadyUnderWay && request.reference === undefined) {
         reference = earlier;
-        return { ...(await storage.status(earlier)), alreadyUnderWay: true };
+        return { ...(await storage.status(earlier)), alreadyUnderWay };
       }
-      const { isChange, underWay } = await requests.add(asked, uid);
-      return { ...(await this.#requested(storage, reference, isChange)), alreadyUnderWay: underWay > 0 };
+      const isChange = await requests.add(asked, uid);
+      return { ...(await this.#requested(storage, reference, isChange)), alreadyUnderWay };
     } catch (error) {
       throw named(error, reference);
     }
@@ -220,11 +220,10 @@ export class DebateSpaceErasures {
   async cancel(reference: string): Promise<ErasureStatus> {
     const before = await this.#storage.status(reference);
     if (before.finishedAt) return before; // the events of its end were emitted then
-    const ends: ErasureStatus[] = [];
-    const status = await this.#control.cancel(reference, (end) => ends.push(end));
-    this.#emit({ type: 'erasure-canceled', reference, mode: status.mode, count: status.canceled });
-    for (const end of ends) this.#emit(finishedEvent(end));
-    return status;
+    const { mode } = before;
+    return this.#control.cancel(reference, (count) => {
+      this.#emit({ type: 'erasure-canceled', reference, mode, count });
+    });
   }
 
   /** @param isChange whether anything was requested that was not requested before */

@@ -68,7 +68,7 @@ export interface UnreadableErasure {
 
 /** What `request` answers. */
 export interface RequestedErasure extends ErasureStatus {
-  /** Whether the same was requested already, and is not done yet: it is done once. */
+  /** Whether the same was requested under another reference already, and is not done yet. */
   readonly alreadyUnderWay: boolean;
 }
 
@@ -104,7 +104,7 @@ export interface ErasureReceipt {
   readonly uncertain?: true;
 }
 
-/** What `erasure.beforeErase` is asked about; when several references ask for the same, the earliest of them. */
+/** What `erasure.beforeErase` is asked about. */
 export interface PendingErasure {
   readonly uid: string;
   readonly mode: ErasureMode;
@@ -113,9 +113,9 @@ export interface PendingErasure {
 }
 
 /**
- * Asked immediately before a user is erased – at each attempt –, on whichever instance does it. `{ veto }` forbids it for
- * good – for all references that ask for it at that moment –, with a reason of at most 1,000 characters that is kept with
- * the receipt: no personal data. When it throws or does not answer within 30
+ * Asked immediately before a user is erased – at each attempt, for each reference –, on whichever instance does it.
+ * `{ veto }` forbids it for good, with a reason of at most 1,000 characters that is kept with the receipt: no personal data.
+ * When it throws or does not answer within 30
  * seconds, nothing is erased and it is asked again later.
  */
 export type BeforeErase = (erasure: PendingErasure) => BeforeEraseAnswer | Promise<BeforeEraseAnswer>;

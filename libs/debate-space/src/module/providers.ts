@@ -111,7 +111,8 @@ const logouts = [
 
 const erasures = [
   provide(ErasureStorage, [], ({ options, storage, uids, emit }) => {
-    const erasures = new ErasureStorage(storage, uids, Math.min(...overdueAges(options)));
+    const overdueAfterMs = Math.min(...overdueAges(options));
+    const erasures = new ErasureStorage(storage, { uids, overdueAfterMs, emit });
     const stop = erasures.onChange(() => {
       stop(); // the first erasure is requested
       if (!options.storage.durable) emit({ type: 'erasures-in-memory' });

@@ -10,8 +10,6 @@ export interface SealedFor {
   readonly uidHash: string;
   /** Of an erasure. */
   readonly mode?: string;
-  /** Of an erasure: all that may ask for it. */
-  readonly references?: readonly string[];
 }
 
 /** Hashes and encrypts the uids that a storage keeps. */
@@ -38,8 +36,8 @@ export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher
   const secrets = keys.map((key) => key.reveal());
   const sealer = new Sealer(secrets, 'nestjs-debate-space: sealed uids');
   const hashes = (uid: string): readonly string[] => keys.map((key) => keyedHash(key, 'uid', uid));
-  const textOf = ({ kind, id, uidHash, mode, references }: SealedFor): string =>
-    JSON.stringify([namespace, kind, id, uidHash, mode, references]);
+  const textOf = ({ kind, id, uidHash, mode }: SealedFor): string =>
+    JSON.stringify([namespace, kind, id, uidHash, mode]);
   return {
     hash: (uid) => hashes(uid)[0] ?? '',
     hashes,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../../errors.js';
-import type { ErasureClaim } from '../queue/erasure-claims.js';
+import type { ErasureClaim } from '../queue/erasure-queue.js';
 import type { LogoutSender } from '../../logout/delivery/logout-sender.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import type { ErasureCalls } from './erasure-calls.js';
@@ -8,12 +8,11 @@ import type { BeforeErase } from '../erasure.js';
 
 const HOOK_TIMEOUT_MS = 30_000;
 const claim: ErasureClaim = {
+  job: undefined as never,
   uidHash: 'hash',
   uid: 'alice',
-  id: 'an id',
-  lease: 'a lease',
   mode: 'delete',
-  references: ['r'],
+  reference: 'r',
   attempts: 0,
   failures: 0,
   unknown: false,

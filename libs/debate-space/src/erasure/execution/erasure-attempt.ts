@@ -8,9 +8,8 @@ import { MAX_RETRY_AFTER_MS } from '../../service/http/retry-after.js';
 import type { NoSlot, Slot } from '../../service/rate-limiter.js';
 import { timeoutOrThrow } from '../../async/with-timeout.js';
 import type { ErasureCalls } from './erasure-calls.js';
-import type { ErasureEnd } from '../queue/erasure-change.js';
-import type { ErasureClaim } from '../queue/erasure-claims.js';
-import type { Setback } from '../queue/erasure-queue.js';
+import type { ErasureEnd } from '../queue/erasure-batch.js';
+import type { ErasureClaim, Setback } from '../queue/erasure-queue.js';
 import type { BeforeErase } from '../erasure.js';
 
 /** An attempt that did not end the erasure. */
@@ -101,8 +100,7 @@ export class ErasureAttempt {
   /** @returns `undefined` when the host agrees */
   async #veto(claim: ErasureClaim, uid: string): Promise<ErasureEnd | Failure | undefined> {
     if (!this.beforeErase) return undefined;
-    const { mode, references, requestedBy } = claim;
-    const [reference = ''] = references;
+    const { mode, reference, requestedBy } = claim;
     try {
       const asked = { uid, mode, reference, ...(requestedBy === undefined ? {} : { requestedBy }) };
       const word = Promise.resolve(asked).then(this.beforeErase);

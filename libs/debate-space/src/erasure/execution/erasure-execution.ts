@@ -4,9 +4,8 @@ import type { Emit } from '../../events.js';
 import type { FallbackQueue } from '../../logout/queue/fallback-queue.js';
 import type { ServicePause } from '../../service/http/service-pause.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
-import { finishedEvent, type ErasureEnd } from '../queue/erasure-change.js';
-import type { ErasureClaim } from '../queue/erasure-claims.js';
-import type { ErasureQueue } from '../queue/erasure-queue.js';
+import type { ErasureEnd } from '../queue/erasure-batch.js';
+import type { ErasureClaim, ErasureQueue } from '../queue/erasure-queue.js';
 
 /** What was paused, or had a long list before it, may be late at its first attempt: it has three in a row. */
 const LATE_FAILURES = 2;
@@ -17,8 +16,6 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
   readonly name = 'erasures';
   /** A claim takes no more than may begin: under the rate limit they would only wait in this process. */
   readonly batch = 1;
-  readonly #underWay = new Set<string>();
-
   readonly breaker: CircuitBreaker;
   readonly #containment: Containment;
 
@@ -44,30 +41,24 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
 
   async execute(claim: ErasureClaim): Promise<void> {
     const begun = performance.now();
-    const id = `${claim.mode} ${claim.uidHash}`;
-    if (this.#underWay.has(id)) return;
-    this.#underWay.add(id);
-    const markSending = () => this.queue.markSending(claim);
-    const result = await this.attempt.make(claim, markSending).finally(() => this.#underWay.delete(id));
+    const result = await this.attempt.make(claim, () => this.queue.markSending(claim));
     if ('outcome' in result) await this.#finish(claim, result);
     else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - begun);
   }
 
   async #finish(claim: ErasureClaim, end: ErasureEnd): Promise<void> {
-    const { uid, uidHash, mode } = claim;
+    const { uid, uidHash, mode, reference } = claim;
     const { outcome, status, loggedOut, reason = '' } = end;
     if (outcome !== 'vetoed') {
       this.breaker.record('success', '');
       const forget = () => (uid === undefined ? undefined : this.logouts.forget(uid));
       await this.#containment.run('logouts of an erased user', forget, undefined);
     }
-    const { references, attempts, finished } = await this.queue.finish(claim, end);
-    for (const reference of references) {
+    await this.queue.finish(claim, end, (attempts) => {
       const which = { reference, mode, uidHash };
       if (outcome === 'vetoed') this.emit({ type: 'erasure-vetoed', ...which, reason });
       else this.emit({ type: 'erasure-done', ...which, outcome, attempts, status, loggedOut });
-    }
-    for (const batch of finished) this.emit(finishedEvent(batch));
+    });
   }
 
   async #tryAgain(claim: ErasureClaim, failed: FailedAttempt, ageMs: number): Promise<void> {
@@ -76,8 +67,7 @@ export class ErasureExecution implements JobKind<ErasureClaim> {
     if (brokenOff) return this.queue.retry(claim, failed, 0);
     if (others === 'held-up') this.breaker.record('failure', cause);
     if (others === 'slower') this.breaker.rest(delayMs);
-    const { uidHash, mode, uid, failures } = claim;
-    const [reference = ''] = claim.references;
+    const { uidHash, mode, uid, failures, reference } = claim;
     const which = { reference, mode, uidHash, attempts: claim.attempts + Number(sent), cause };
     const isLate = this.queue.isLate(ageMs, this.options.giveUpAfterMs);
     if (uid === undefined || (isLate && failures >= LATE_FAILURES)) {

@@ -1,13 +1,15 @@
-import { isReadable, rangePages, UnreadableRecord } from 'durable-jobs';
-import type { ErasureChange } from './erasure-change.js';
+import type { FoundJob, JobState } from 'durable-jobs';
+import type { ErasureChange } from './erasure-batch.js';
 import * as records from './erasure-records.js';
-import { ENTRY, type StoredBatch } from './erasure-records.js';
+import type { StoredBatch, StoredErasure } from './erasure-records.js';
 import { USERS_PER_COMMIT } from './erasure-requests.js';
-import type { ChangeBatch, ErasureStorage } from './erasure-storage.js';
+import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureStatus } from '../erasure.js';
 
 type OnStatus = (status: ErasureStatus) => void;
-type ChangeUser = (change: ErasureChange, batch: StoredBatch, row: string) => Promise<void>;
+/** @returns whether the job has left its state */
+type ChangeUser = (change: ErasureChange, found: FoundJob<StoredErasure>) => Promise<boolean>;
+type OnChange = (finished: StoredBatch | undefined) => void;
 
 /** Stops the work on a reference, and continues it. Rejects with an `ErasureError` when there is no such reference. */
 export class ErasureControl {
@@ -25,109 +27,98 @@ export class ErasureControl {
 
   /** Makes the parked ones due again, as far as their records can be read. */
   async retry(reference: string): Promise<ErasureStatus> {
-    const status = await this.storage.status(reference); // or it rejects
-    return this.#changeUsers(status, records.parkedOf(reference), retryUser);
+    await this.storage.status(reference); // or it rejects
+    await this.#changeUsers(reference, 'parked', async (change, { id }) => {
+      const again = { since: change.now, failures: 0, cause: undefined };
+      return this.storage.jobs.retryParkedIn(change.transaction, id, ({ value }) => ({ ...value, ...again }));
+    });
+    return this.storage.status(reference);
   }
 
   /**
    * Gives up those of which nothing was sent, and the parked ones; what else may have been carried out is finished.
-   * @param onEnd called when this call has finished the reference: the runner may have done it meanwhile
+   * @param onCanceled called once, before the end of the reference is reported
    */
-  async cancel(reference: string, onEnd: OnStatus = () => undefined): Promise<ErasureStatus> {
-    const begin: ChangeBatch = (batch, change) => {
-      if (batch.finishedSince !== undefined) return;
-      Object.assign(batch, { canceling: true, paused: false });
-      change.dueBy(batch, change.now); // what may have been carried out
+  async cancel(
+    reference: string,
+    onCanceled: (count: number) => void = () => undefined,
+  ): Promise<ErasureStatus> {
+    let isTold = false;
+    const tell = ({ canceled }: Pick<StoredBatch, 'canceled'>): void => {
+      if (!isTold) onCanceled(canceled);
+      isTold = true;
     };
-    const status = await this.#change(reference, begin, onEnd);
-    return this.#changeUsers(status, records.entriesOf(reference), cancelUser, onEnd);
+    const onChange: OnChange = (finished) => {
+      if (finished) tell(finished);
+    };
+    const begin = async (change: ErasureChange): Promise<void> => {
+      const batch = await change.edit();
+      if (batch.finishedSince === undefined) Object.assign(batch, { canceling: true, paused: false });
+    };
+    await this.storage.change(reference, begin, (_, finished) => {
+      onChange(finished);
+    });
+    const cancelUser = this.#cancelUser.bind(this);
+    for (const state of ['parked', 'pending'] as const)
+      await this.#changeUsers(reference, state, cancelUser, onChange);
+    const status = await this.storage.status(reference);
+    tell(status);
+    return status;
   }
 
   async #setPaused(reference: string, paused: boolean, onChange: OnStatus): Promise<ErasureStatus> {
-    let isChange = false as boolean; // the callback sets it
-    const status = await this.storage.changeBatch(reference, (batch, change) => {
-      isChange = batch.finishedSince === undefined && batch.paused !== paused;
-      if (!isChange) return;
+    const isChange = await this.storage.change(reference, async (change) => {
+      const batch = await change.edit();
+      if (batch.finishedSince !== undefined || batch.paused === paused) return false;
       batch.paused = paused;
-      if (paused) return;
-      batch.resumedSince = change.now;
-      change.dueBy(batch, change.now);
+      if (!paused) batch.resumedSince = change.now;
+      return true;
     });
+    const status = await this.storage.status(reference);
     if (isChange) onChange(status);
     return status;
   }
 
-  /** @returns the status after the changes of all users that the index rows of a range lead to */
+  /** Changes all users of a reference that are in a state, some of them in each commit. */
   async #changeUsers(
-    status: ErasureStatus,
-    range: records.KeyRange,
+    reference: string,
+    state: JobState,
     work: ChangeUser,
-    onEnd?: OnStatus,
-  ): Promise<ErasureStatus> {
-    let last = status;
-    for await (const rows of rangePages(this.storage.view, ...range, { size: USERS_PER_COMMIT })) {
-      const changeAll: ChangeBatch = async (batch, change) => {
-        const keys = rows.flatMap(([row]) => [row, records.entryKey(records.lastPart(row), batch.mode)]);
-        await change.transaction.getAll(keys); // all in one round trip
-        for (const [row] of rows) await work(change, batch, row);
-      };
-      last = await this.#change(status.reference, changeAll, onEnd);
+    onChange: OnChange = () => undefined,
+  ): Promise<void> {
+    const { jobs } = this.storage;
+    const group = records.groupOf(reference);
+    for (let skip = 0; ;) {
+      const found = await jobs.list(state, { group, skip, limit: USERS_PER_COMMIT });
+      if (found.length === 0) return;
+      const ids = found.map(({ id }) => id);
+      const left = await this.storage.change(
+        reference,
+        async (change) => {
+          let count = 0;
+          // All in one round trip; the check of the batch keeps two calls from changing the users of a reference at once.
+          await change.transaction.getAll([records.batchKey(reference), ...jobs.recordKeys(ids)]);
+          for (const one of await jobs.findIn(change.transaction, ids))
+            if (one?.state === state && !(await work(change, one))) count += 1;
+          return count;
+        },
+        (_, finished) => {
+          onChange(finished);
+        },
+      );
+      skip += left;
     }
-    return last;
   }
 
-  async #change(reference: string, work: ChangeBatch, onEnd?: OnStatus): Promise<ErasureStatus> {
-    const finished: StoredBatch[] = [];
-    const status = await this.storage.changeBatch(reference, async (batch, change) => {
-      await work(batch, change);
-      finished.splice(0, Infinity, ...(await change.save())); // it may be repeated
-    });
-    if (finished.length > 0) onEnd?.(status);
-    return status;
-  }
-}
-
-async function retryUser(
-  change: ErasureChange,
-  { reference, mode }: StoredBatch,
-  row: string,
-): Promise<void> {
-  const { now, transaction, storage } = change;
-  const uidHash = records.lastPart(row);
-  let entry = await change.findEntry(uidHash, mode);
-  if (!entry || (await transaction.get(row)) === undefined) return;
-  await transaction.getAll(ENTRY.indexes(entry)); // some went when it was parked
-  // The one that could not be read may have been replaced by another reference's.
-  if (!entry.references.includes(reference)) {
-    const uid = storage.open(entry);
-    if (uid === undefined) return;
-    entry = storage.seal({ ...entry, references: [...entry.references, reference] }, uid);
-  }
-  for (const batch of await change.batchesOf(entry)) {
-    if (await change.unpark(batch, uidHash)) change.dueBy(batch, now);
-  }
-  // The one that has replaced it may be under way.
-  const again = { parked: false, dueAt: now, since: now, failures: 0 };
-  const forgotten = { lease: undefined, cause: undefined, hint: undefined };
-  await change.put(entry.parked ? { ...entry, ...again, ...forgotten } : entry);
-}
-
-/** A user of whom nothing was sent – what is claimed but not sent among them –, or, with a receipt, who is parked. */
-async function cancelUser(change: ErasureChange, batch: StoredBatch, row: string): Promise<void> {
-  const { transaction } = change;
-  const uidHash = records.lastPart(row);
-  const [entry] = await change.readEntries([uidHash], batch.mode);
-  if (!isReadable(entry) || !entry.references.includes(batch.reference)) {
-    if ((await transaction.get(row)) === undefined) return; // finished meanwhile
-    await change.unpark(batch, uidHash);
-    transaction.set(row, undefined);
-    if (entry instanceof UnreadableRecord) transaction.set(entry.key, undefined);
-    batch.canceled += 1;
-  } else if (!entry.unknown) {
-    await change.unpark(batch, uidHash);
-    batch.canceled += 1;
-    await change.leave(entry, batch.reference);
-  } else if (entry.parked) {
-    await change.settle(entry, batch, { outcome: 'canceled', loggedOut: false });
+  /** A user of whom nothing was sent – what is claimed but not sent among them –, or, with a receipt, who is parked. */
+  async #cancelUser(change: ErasureChange, found: FoundJob<StoredErasure>): Promise<boolean> {
+    const { jobs } = this.storage;
+    const { id, job, state } = found;
+    if (job?.value.unknown && state === 'pending') return false;
+    await jobs.removeIn(change.transaction, id);
+    if (job?.value.unknown)
+      await change.settle(job.key, job.value, { outcome: 'canceled', loggedOut: false });
+    else (await change.edit()).canceled += 1;
+    return true;
   }
 }

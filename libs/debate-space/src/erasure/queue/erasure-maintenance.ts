@@ -1,13 +1,6 @@
 import { rangePages, Transaction, UnreadableRecord } from 'durable-jobs';
 import type { Emit } from '../../events.js';
-import {
-  explainUnreadable,
-  finishedEvent,
-  MAX_WAIT_MS,
-  waitingOf,
-  type ErasureChange,
-} from './erasure-change.js';
-import type { ClaimReports } from './erasure-claims.js';
+import { explainUnreadable, openOf, type ErasureChange } from './erasure-batch.js';
 import * as records from './erasure-records.js';
 import { BATCH, type StoredBatch } from './erasure-records.js';
 import type { ErasureStorage } from './erasure-storage.js';
@@ -16,8 +9,8 @@ const DAY_MS = 86_400_000;
 const PER_COMMIT = 250;
 const MAX_COMMITS = 20;
 
-/** Does what time brings: reports what is overdue, removes old receipts, corrects moments that a wrong clock wrote. */
-export class ErasureMaintenance implements ClaimReports {
+/** Does what time brings: reports what is overdue, and removes old receipts. */
+export class ErasureMaintenance {
   /** The references that were reported. */
   readonly #unreadable = new Set<string>();
 
@@ -35,12 +28,6 @@ export class ErasureMaintenance implements ClaimReports {
   async run(): Promise<void> {
     await this.#reportOverdue();
     await this.#prune();
-    await this.#pullBack();
-  }
-
-  /** Reports a reference that has ended without an attempt. */
-  reportEnd(batch: StoredBatch): void {
-    this.emit(finishedEvent(batch));
   }
 
   /** Reports a reference that cannot be carried out before its record can be read: each process does so once. */
@@ -54,13 +41,13 @@ export class ErasureMaintenance implements ClaimReports {
   async #reportOverdue(): Promise<void> {
     if (!this.storage.isSteady(this.overdueAfterMs[0])) return;
     for await (const row of this.#rowsOf('overdue', this.storage.now())) {
-      const late = await this.#change(row, (change, batch) => {
+      const late = await this.#change(row, async (change, batch) => {
         if (batch.overdueAt !== records.momentOf(row)) return undefined; // another process was faster
-        const { reference, mode, since, failed } = batch;
+        const { reference, mode, since } = batch;
         const next = this.overdueAfterMs.find((ms) => since + ms > change.now); // what was missed is reported once
-        change.edit(batch).overdueAt = next === undefined ? undefined : since + next;
+        (await change.edit()).overdueAt = next === undefined ? undefined : since + next;
         const days = Math.floor((change.now - since) / DAY_MS);
-        return { reference, mode, waiting: waitingOf(batch) + failed, days };
+        return { reference, mode, waiting: openOf(batch), days };
       });
       if (late) this.emit({ type: 'erasure-overdue', ...late });
     }
@@ -86,39 +73,15 @@ export class ErasureMaintenance implements ClaimReports {
       const { finishedAt = Infinity, finishedSince } = batch;
       const isOutdated = finishedAt <= Date.now() - this.receiptRetentionMs;
       if (finishedSince !== records.momentOf(row) || !isOutdated) return false;
-      change.edit(batch); // or the last of its receipts could come meanwhile
+      await change.edit(); // or the last of its receipts could come meanwhile
       for (const [key] of receipts) {
         change.transaction.set(key, undefined);
         change.transaction.set(records.userKey(records.lastPart(key), reference), undefined);
       }
       if (receipts.length === PER_COMMIT) return true;
-      await change.remove(batch);
+      await change.remove();
       return false;
     });
-  }
-
-  /**
-   * Makes due what a clock that was years ahead has put off for years. A steady clock ages what that has dated years ahead;
-   * another may be the one that is wrong.
-   */
-  async #pullBack(): Promise<void> {
-    const isSteady = this.storage.isSteady();
-    const latest = this.storage.now() + MAX_WAIT_MS;
-    const ranges = [records.timesOf('due', latest)];
-    if (isSteady) {
-      const overdueBy = latest + (this.overdueAfterMs.at(-1) ?? 0);
-      ranges.push(
-        records.timesOf('open', latest),
-        records.timesOf('finished', latest),
-        records.timesOf('overdue', overdueBy),
-      );
-    }
-    for (const range of ranges) {
-      for (const [row] of await this.storage.view.range(...range, { limit: PER_COMMIT, reverse: true }))
-        await this.#change(row, (change, batch) => {
-          pullBack(change, batch, isSteady, this.overdueAfterMs[0]);
-        });
-    }
   }
 
   /** The rows until a moment of batches that can be read: the others stay until they can. */
@@ -141,18 +104,8 @@ export class ErasureMaintenance implements ClaimReports {
   ): Promise<T | undefined> {
     const reference = records.lastPart(row);
     return this.storage.change(reference, async (change) => {
-      const batch = await change.findBatch(reference);
+      const batch = await change.find();
       return batch && work(change, batch);
     });
   }
-}
-
-function pullBack(change: ErasureChange, batch: StoredBatch, isSteady: boolean, overdueAfterMs = 0): void {
-  const { now } = change;
-  change.edit(batch);
-  if (batch.dueAt !== undefined) change.dueBy(batch, now);
-  if (!isSteady) return;
-  for (const moment of ['since', 'resumedSince', 'finishedSince'] as const)
-    if ((batch[moment] ?? 0) > now) batch[moment] = now;
-  if (batch.overdueAt !== undefined) batch.overdueAt = Math.min(batch.overdueAt, now + overdueAfterMs);
 }

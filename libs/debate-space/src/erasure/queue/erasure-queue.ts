@@ -1,11 +1,13 @@
-import { type JobQueue, LEASE_MS } from 'durable-jobs';
-import type { ErasureChange, ErasureEnd } from './erasure-change.js';
-import { claimErasures, isToBeDeleted, type ErasureClaim } from './erasure-claims.js';
+import { type Job, type JobQueue, Transaction, UnreadableRecord } from 'durable-jobs';
+import type { ErasureMode } from '../../events.js';
+import { isRunning, type ErasureEnd } from './erasure-batch.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';
 import * as records from './erasure-records.js';
-import type { StoredBatch, StoredEntry } from './erasure-records.js';
-import type { ErasureStorage } from './erasure-storage.js';
-import { GatheredChanges } from './gathered-changes.js';
+import { BATCH, type StoredBatch, type StoredErasure } from './erasure-records.js';
+import { type ErasureStorage, UNREADABLE_HINT } from './erasure-storage.js';
+
+const AFTER_THE_DELETION_MS = 60_000;
+const UNREADABLE_BATCH_MS = 60_000;
 
 /** What became of an attempt that did not bring the end. */
 export interface Setback {
@@ -18,40 +20,69 @@ export interface Setback {
   readonly rejections: number;
 }
 
-export interface FinishedErasure {
-  readonly attempts: number;
-  readonly references: readonly string[];
-  readonly finished: readonly StoredBatch[];
+/** One user's erasure that this process carries out before its lease ends, as it was when it was claimed. */
+export interface ErasureClaim extends Omit<StoredErasure, 'sealed' | 'since' | 'cause'> {
+  readonly job: Job<StoredErasure>;
+  readonly reference: string;
+  readonly mode: ErasureMode;
+  readonly uidHash: string;
+  /** Absent when it cannot be read: then it is to be parked, with the hint. */
+  readonly uid?: string | undefined;
+  readonly hint?: string | undefined;
+  /** Who asked. */
+  readonly requestedBy?: string | undefined;
+  /** Milliseconds since it was requested, retried or resumed, by the clock of the storage; `erasure.giveUpAfterMs` bounds it. */
+  readonly ageMs: number;
 }
 
 /** The erasures to carry out. A claim whose lease was lost changes nothing – except by {@link finish}. */
 export class ErasureQueue implements JobQueue<ErasureClaim> {
-  readonly #changes: GatheredChanges;
-
   constructor(
     private readonly storage: ErasureStorage,
     private readonly maintenance: ErasureMaintenance,
-  ) {
-    this.#changes = new GatheredChanges(storage);
-  }
+  ) {}
 
-  claim(limit: number): Promise<readonly ErasureClaim[]> {
-    return claimErasures(this.storage, limit, this.maintenance);
+  async claim(limit: number): Promise<readonly ErasureClaim[]> {
+    const { jobs, view } = this.storage;
+    const claimed = await jobs.claim(limit);
+    try {
+      const references = [...new Set(claimed.map(({ id }) => records.referenceOf(id)))];
+      const found = await new Transaction(view).readAll(BATCH, references.map(records.batchKey));
+      const batches = new Map(references.map((reference, n) => [reference, found[n]]));
+      const claims: ErasureClaim[] = [];
+      for (const job of claimed) {
+        const reference = records.referenceOf(job.id);
+        const batch = batches.get(reference);
+        const claim = batch && !(batch instanceof UnreadableRecord) ? this.#claimOf(job, batch) : undefined;
+        if (batch instanceof UnreadableRecord) {
+          this.maintenance.reportUnreadable(reference, batch);
+          await jobs.retry(job, UNREADABLE_BATCH_MS);
+        } else if (!batch) await jobs.remove(job.id);
+        else if (batch.canceling && !job.value.unknown) await this.#cancel(job);
+        else if (claim && (await this.#isToBeDeleted(claim))) await jobs.retry(job, AFTER_THE_DELETION_MS);
+        else if (claim) claims.push(claim);
+      }
+      return claims;
+    } catch (error) {
+      await jobs.giveBack(claimed).catch(() => undefined); // they are due when their leases end
+      throw error;
+    }
   }
 
   renew(claims: readonly ErasureClaim[]): Promise<void> {
-    return this.#changeAll(claims, (change, entry) => {
-      entry.dueAt = change.now + LEASE_MS;
-    });
+    return this.storage.jobs.renew(claims.map(({ job }) => job));
   }
 
   giveBack(claims: readonly ErasureClaim[]): Promise<void> {
-    return this.#changeAll(claims, (change, entry) => release(change, entry, 0));
+    return this.storage.jobs.giveBack(claims.map(({ job }) => job));
   }
 
-  async nextDueMs(): Promise<number | undefined> {
-    const [first] = await this.storage.view.range(...records.timesOf('due'), { limit: 1 });
-    return first && records.momentOf(first[0]) - this.storage.now();
+  release({ job }: ErasureClaim): void {
+    this.storage.jobs.release(job);
+  }
+
+  nextDueMs(): Promise<number | undefined> {
+    return this.storage.jobs.nextDueMs();
   }
 
   maintain(): Promise<void> {
@@ -59,9 +90,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   }
 
   onChange(listener: () => void): () => void {
-    return this.storage.onChange(({ isMoreDue }) => {
-      if (isMoreDue) listener();
-    });
+    return this.storage.jobs.onChange(listener);
   }
 
   /** Whether a claim is as old, by a clock that can be trusted. */
@@ -75,100 +104,111 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
    * @returns whether it may be sent; `false` when it was canceled or paused meanwhile, when the same user is to be deleted
    * now, or when the lease was lost
    */
-  markSending(claim: ErasureClaim): Promise<boolean> {
-    return this.#changes.make(referenceOf(claim), keysOf(claim), async (change) => {
-      const entry = await claimedEntry(change, claim);
-      if (!entry || !(await change.isWanted(entry)) || (await isToBeDeleted(change, claim))) return false;
-      await change.put({ ...entry, attempts: entry.attempts + 1, unknown: true });
+  async markSending(claim: ErasureClaim): Promise<boolean> {
+    if (await this.#isToBeDeleted(claim)) return false;
+    const { job, reference, attempts, unknown } = claim;
+    return this.storage.change(reference, async (change) => {
+      const batch = await change.find();
+      if (!batch || !isRunning(batch) || (batch.canceling && !unknown)) return false;
+      const sending = { ...job.value, attempts: attempts + 1, unknown: true };
+      if (!(await this.storage.jobs.updateIn(change.transaction, job, sending))) return false;
+      if (!batch.started) (await change.edit()).started = true;
       return true;
     });
   }
 
   /** Makes it due again after the delay. */
-  retry(claim: ErasureClaim, setback: Setback, delayMs: number): Promise<void> {
-    return this.#changeAll([claim], (change, entry) => {
-      note(entry, claim, setback);
-      return release(change, entry, delayMs);
+  async retry(claim: ErasureClaim, setback: Setback, delayMs: number): Promise<void> {
+    const { job, reference, uidHash } = claim;
+    await this.storage.change(reference, async (change) => {
+      const value = tried(claim, setback);
+      const isMade = await this.storage.jobs.retryIn(change.transaction, job, delayMs, value);
+      const batch = await change.find();
+      if (isMade && batch && batch.retrying !== uidHash) (await change.edit()).retrying = uidHash;
     });
   }
 
   /** Stops trying, until somebody retries or cancels it. */
-  park(claim: ErasureClaim, setback: Setback, hint: string): Promise<void> {
-    return this.#changeAll([claim], async (change, entry) => {
-      note(entry, claim, setback);
-      for (const batch of await change.batchesOf(entry)) await change.park(batch, entry.uidHash);
-      Object.assign(entry, { parked: true, hint, lease: undefined });
-    });
+  async park(claim: ErasureClaim, setback: Setback, hint: string): Promise<void> {
+    await this.storage.jobs.park(claim.job, hint, tried(claim, setback));
+    this.storage.changed();
   }
 
   /**
-   * Ends it, with a receipt for each of its references – also when the lease was lost: what is done is done. A veto holds
-   * for the references of the claim only.
-   * @returns how many requests were sent, the references that have a receipt now, and the batches that are finished by it
+   * Ends it, with a receipt – also when the lease was lost: what is done is done.
+   * @param announce called when it is made, before a reference is reported that is finished by it, with the number of
+   * requests that were sent
    */
-  finish(claim: ErasureClaim, end: ErasureEnd): Promise<FinishedErasure> {
-    return this.#changes.make(referenceOf(claim), keysOf(claim), async (change) => {
-      const entry = await change.findEntry(claim.uidHash, claim.mode);
-      if (entry?.id !== claim.id) return { attempts: 0, references: [], finished: [] };
-      const references: string[] = [];
-      for (const batch of await change.batchesOf(entry)) {
-        if (end.outcome === 'vetoed' && !claim.references.includes(batch.reference)) continue;
-        await change.settle(entry, batch, end);
-        references.push(batch.reference);
-      }
-      // A reference that joined after the veto, or one whose record cannot be read now.
-      if (entry.references.length > 0) {
-        await release(change, entry, 0);
-        await change.put(entry);
-      }
-      return { attempts: entry.attempts, references, finished: await change.save() };
-    });
+  async finish(claim: ErasureClaim, end: ErasureEnd, announce?: (attempts: number) => void): Promise<void> {
+    const { job, reference, uidHash } = claim;
+    const { jobs } = this.storage;
+    const settle = (attempts: number | undefined): void => {
+      if (attempts !== undefined) announce?.(attempts);
+    };
+    await this.storage.change(
+      reference,
+      async (change) => {
+        const [found] = await jobs.findIn(change.transaction, [job.id]);
+        if (found?.stored?.born !== job.born) return undefined;
+        if (!(await change.find())) {
+          await jobs.retryIn(change.transaction, job, UNREADABLE_BATCH_MS, found.job?.value);
+          return undefined;
+        }
+        const erasure = found.job?.value ?? job.value;
+        await jobs.finishIn(change.transaction, job);
+        await change.settle(uidHash, erasure, end);
+        return erasure.attempts;
+      },
+      settle,
+    );
   }
 
-  /** Changes those that are still claimed, in one commit. */
-  async #changeAll(
-    claims: readonly ErasureClaim[],
-    work: (change: ErasureChange, entry: StoredEntry) => void | Promise<void>,
-  ): Promise<void> {
-    const [first] = claims;
-    if (!first) return;
-    await this.storage.change(referenceOf(first), async (change) => {
-      for (const claim of claims) {
-        const entry = await claimedEntry(change, claim);
-        if (!entry) continue;
-        await work(change, entry);
-        await change.put(entry);
-      }
+  #claimOf(job: Job<StoredErasure>, batch: StoredBatch): ErasureClaim {
+    const { value, key: uidHash } = job;
+    const { reference, requestedBy, resumedSince = 0 } = batch;
+    const { mode, attempts, failures, unknown, rejections } = value;
+    const uid = mode === batch.mode ? this.storage.open(job) : undefined;
+    const now = this.storage.now();
+    const begun = [value.since, resumedSince].filter((moment) => moment <= now);
+    return {
+      job,
+      reference,
+      mode,
+      uidHash,
+      uid,
+      hint: uid === undefined ? UNREADABLE_HINT : undefined,
+      requestedBy,
+      ageMs: begun.length === 0 ? 0 : now - Math.max(...begun),
+      ...{ attempts, failures, unknown, rejections },
+    };
+  }
+
+  /**
+   * Whether an anonymization has to wait for the deletion of the same user. Anonymized first, nobody could delete the
+   * contributions any more: the service would not know the uid.
+   */
+  async #isToBeDeleted({ mode, uid }: ErasureClaim): Promise<boolean> {
+    return (
+      mode === 'anonymize' && uid !== undefined && (await this.storage.running(uid, 'delete')).length > 0
+    );
+  }
+
+  /** What a cancellation that a crash interrupted has left. */
+  async #cancel(job: Job<StoredErasure>): Promise<void> {
+    await this.storage.change(records.referenceOf(job.id), async (change) => {
+      if (!(await this.storage.jobs.finishIn(change.transaction, job))) return;
+      (await change.edit()).canceled += 1;
     });
   }
 }
 
-const referenceOf = ({ references: [reference = ''] }: ErasureClaim): string => reference;
-
-/** The entry, the deletion that an anonymization waits for, and the batches. */
-const keysOf = ({ uidHash, mode, references }: ErasureClaim): readonly string[] => [
-  records.entryKey(uidHash, mode),
-  records.entryKey(uidHash, 'delete'),
-  ...references.map(records.batchKey),
-];
-
-/** @returns `undefined` when it is finished, or when the lease was lost */
-async function claimedEntry(change: ErasureChange, claim: ErasureClaim): Promise<StoredEntry | undefined> {
-  const entry = await change.findEntry(claim.uidHash, claim.mode);
-  return entry?.lease === claim.lease ? entry : undefined;
-}
-
-/** Ends the claim; the erasure is due again after the delay. */
-async function release(change: ErasureChange, entry: StoredEntry, delayMs: number): Promise<void> {
-  entry.lease = undefined;
-  entry.dueAt = change.now + delayMs;
-  for (const batch of await change.batchesOf(entry)) change.dueBy(batch, entry.dueAt);
-}
-
-function note(entry: StoredEntry, claim: ErasureClaim, { cause, unknown, sent, rejections }: Setback): void {
-  if (!sent) entry.attempts = claim.attempts;
-  entry.failures = claim.failures + 1;
-  entry.unknown = claim.unknown || unknown;
-  entry.rejections = rejections;
-  entry.cause = cause;
+function tried({ job, attempts, failures, unknown }: ErasureClaim, setback: Setback): StoredErasure {
+  return {
+    ...job.value,
+    attempts: attempts + Number(setback.sent),
+    failures: failures + 1,
+    unknown: unknown || setback.unknown,
+    rejections: setback.rejections,
+    cause: setback.cause,
+  };
 }

@@ -1,14 +1,19 @@
 import * as v from 'valibot';
-import type { RecordType, StorageRow } from 'durable-jobs';
-import type { ErasureMode } from '../../events.js';
+import { type JobCodec, jobFamilies, type RecordType, type StorageRow } from 'durable-jobs';
 
-const RECORDS = ['erasurebatch', 'erasureentry', 'erasurereceipt'] as const;
-const INDEXES = ['erasuredue', 'erasuretime', 'erasureuser'] as const;
-export const ERASURE_FAMILIES = [...RECORDS, ...INDEXES];
+/** The name of the jobs: one for each reference and user. */
+export const ERASURE_JOBS = 'erasure';
+export const ERASURE_FAMILIES: readonly string[] = [
+  ...jobFamilies(ERASURE_JOBS),
+  'erasurebatch',
+  'erasurereceipt',
+  'erasuretime',
+  'erasureuser',
+];
 
 export type KeyRange = readonly [from: string, to: string];
 /** References are listed by these moments. */
-type TimeKind = 'asked' | 'open' | 'due' | 'overdue' | 'finished';
+type TimeKind = 'asked' | 'open' | 'overdue' | 'finished';
 
 const LAST_MOMENT = 999_999_999_999_999;
 
@@ -24,60 +29,48 @@ export function isReference(value: unknown): value is string {
   return isText(value, 128) && !/\p{Bidi_Control}/u.test(value);
 }
 
-/** A reference as part of a key: ASCII, at most 1,152 characters, and no colon. */
-const part = (reference: string): string => encodeURIComponent(reference.toWellFormed());
+/** A reference as the group of its jobs, and as part of a key: ASCII, at most 1,152 characters, no colon and no slash. */
+export const groupOf = (reference: string): string => encodeURIComponent(reference.toWellFormed());
+export const jobIdOf = (reference: string, uidHash: string): string => `${groupOf(reference)}/${uidHash}`;
+export const referenceOf = (jobId: string): string => textOf(jobId.slice(0, jobId.indexOf('/')));
+
 /** The order of the texts is the order of the moments. */
 const digits = (moment: number): string =>
   String(Math.min(Math.max(0, Math.floor(moment)), LAST_MOMENT)).padStart(15, '0');
 /** All keys that begin with the prefix. */
 const startingWith = (prefix: `${string}:`): KeyRange => [prefix, `${prefix.slice(0, -1)};`]; // ';' follows ':'
 
-export const batchKey = (reference: string): string => `erasurebatch:${part(reference)}`;
-export const entryKey = (uidHash: string, mode: ErasureMode): string => `erasureentry:${uidHash}:${mode}`;
-
+export const batchKey = (reference: string): string => `erasurebatch:${groupOf(reference)}`;
 export const receiptKey = (reference: string, uidHash: string): string =>
-  `erasurereceipt:${part(reference)}:${uidHash}`;
-export const receiptsOf = (reference: string): KeyRange => startingWith(`erasurereceipt:${part(reference)}:`);
+  `erasurereceipt:${groupOf(reference)}:${uidHash}`;
+export const receiptsOf = (reference: string): KeyRange =>
+  startingWith(`erasurereceipt:${groupOf(reference)}:`);
 
 /** Leads from a user to the receipts. */
 export const userKey = (uidHash: string, reference: string): string =>
-  `erasureuser:${uidHash}:${part(reference)}`;
+  `erasureuser:${uidHash}:${groupOf(reference)}`;
 export const referencesOf = (uidHash: string): KeyRange => startingWith(`erasureuser:${uidHash}:`);
 
 export const timeKey = (kind: TimeKind, at: number, reference: string): string =>
-  `erasuretime:${kind}:${digits(at)}:${part(reference)}`;
+  `erasuretime:${kind}:${digits(at)}:${groupOf(reference)}`;
 /** From one moment, inclusive, to another, exclusive. */
 export const timesOf = (kind: TimeKind, from = 0, to = Infinity): KeyRange => [
   timeKey(kind, from, ''),
   timeKey(kind, to, ''),
 ];
 
-/** When an entry is due, for one of its references. */
-const dueKey = (reference: string, at: number, uidHash: string): string =>
-  `erasuredue:${part(reference)}:${digits(at)}:${uidHash}`;
-/** From one moment, inclusive, to another, exclusive. */
-export const dueOf = (reference: string, from = 0, to = Infinity): KeyRange => [
-  dueKey(reference, from, ''),
-  dueKey(reference, to, ''),
-];
-/** There as long as the batch of the reference counts the entry as failed. */
-export const parkedKey = (reference: string, uidHash: string): string =>
-  `erasuredue:${part(reference)}:parked:${uidHash}`;
-export const parkedOf = (reference: string): KeyRange =>
-  startingWith(`erasuredue:${part(reference)}:parked:`);
-/** All entries of a reference, due or parked. */
-export const entriesOf = (reference: string): KeyRange => startingWith(`erasuredue:${part(reference)}:`);
-
 /** The moment in the key of an index. */
 export const momentOf = (key: string): number => Number(key.split(':').at(-2));
 
-/** The last part of a key: a hash, or a reference. One that is damaged leads nowhere. */
-export function lastPart(key: string): string {
-  const last = key.slice(key.lastIndexOf(':') + 1);
+/** The last part of a key: a hash, or a reference. */
+export const lastPart = (key: string): string => textOf(key.slice(key.lastIndexOf(':') + 1));
+
+/** One that is damaged leads nowhere. */
+function textOf(part: string): string {
   try {
-    return decodeURIComponent(last);
+    return decodeURIComponent(part);
   } catch {
-    return last;
+    return part;
   }
 }
 
@@ -110,37 +103,26 @@ const STORED_BATCH = v.object({
   resumedSince: v.optional(v.number()),
   finishedAt: v.optional(v.number()),
   finishedSince: v.optional(v.number()),
-  /** When it has something to do, at the earliest; absent when it has not. */
-  dueAt: v.optional(v.number()),
   /** When it is reported as overdue. */
   overdueAt: v.optional(v.number()),
-  /** The sum of the other counts and of the users that wait. */
+  /** The user whose attempt has failed last. */
+  retrying: v.optional(v.string()),
+  /** How many there are, and how many of them ended in which way. */
   total: v.number(),
   done: v.number(),
   notFound: v.number(),
   vetoed: v.number(),
   canceled: v.number(),
-  failed: v.number(),
 });
 
-/** One user's erasure in one mode that is not finished. Moments are those of the storage's clock. */
-export type StoredEntry = v.InferOutput<typeof STORED_ENTRY>;
-const STORED_ENTRY = v.object({
-  uidHash: v.string(),
+/** One user's erasure for one reference that is not finished, in its job; the key of the job is the hash of the uid. */
+export type StoredErasure = v.InferOutput<typeof STORED_ERASURE>;
+const STORED_ERASURE = v.object({
   mode: MODE,
-  /** Random: a later erasure of the same user has another. */
-  id: v.string(),
-  /** The uid, encrypted for this entry and these references. */
+  /** The uid, encrypted for this job and its mode. */
   sealed: v.string(),
-  sealedFor: v.array(v.string()),
-  /** All references that ask for it, the earliest first; it is done once. Some that it is sealed for may have left. */
-  references: v.array(v.string()),
-  /** When it was requested, or retried: `erasure.giveUpAfterMs` counts from then on. */
+  /** When it was requested, or retried, by the clock of the storage: `erasure.giveUpAfterMs` counts from then on. */
   since: v.number(),
-  /** When it is due; while it is claimed, when the lease ends. */
-  dueAt: v.number(),
-  /** The id of the claim: a later claim of the same erasure has another. */
-  lease: v.optional(v.string()),
   /** How many requests were sent. */
   attempts: v.number(),
   /** How often in a row it failed, since it was requested or retried. */
@@ -149,10 +131,7 @@ const STORED_ENTRY = v.object({
   unknown: v.boolean(),
   /** How many of the logouts before it the service has answered with 400. */
   rejections: v.number(),
-  parked: v.boolean(),
   cause: v.optional(v.string()),
-  /** Why it is parked, and what to do about it. */
-  hint: v.optional(v.string()),
 });
 
 /** What is kept of one user's erasure for one reference. Moments are those of the machine's clock. */
@@ -175,25 +154,19 @@ const STORED_RECEIPT = v.object({
 export const BATCH: RecordType<StoredBatch> = {
   version: 1,
   key: ({ reference }) => batchKey(reference),
-  indexes: ({ reference, since, finishedSince, dueAt, overdueAt }) => [
+  indexes: ({ reference, since, finishedSince, overdueAt }) => [
     timeKey('asked', since, reference),
     finishedSince === undefined
       ? timeKey('open', since, reference)
       : timeKey('finished', finishedSince, reference),
-    ...(dueAt === undefined ? [] : [timeKey('due', dueAt, reference)]),
     ...(overdueAt === undefined ? [] : [timeKey('overdue', overdueAt, reference)]),
   ],
   isRecord: (value): value is StoredBatch => v.is(STORED_BATCH, value),
 };
 
-export const ENTRY: RecordType<StoredEntry> = {
-  version: 1,
-  key: ({ uidHash, mode }) => entryKey(uidHash, mode),
-  indexes: ({ references, parked, dueAt, uidHash }) =>
-    references.map((reference) =>
-      parked ? parkedKey(reference, uidHash) : dueKey(reference, dueAt, uidHash),
-    ),
-  isRecord: (value): value is StoredEntry => v.is(STORED_ENTRY, value),
+export const ERASURE: JobCodec<StoredErasure> = {
+  encode: (erasure) => erasure,
+  decode: (stored) => (v.is(STORED_ERASURE, stored) ? stored : undefined),
 };
 
 export const RECEIPT: RecordType<StoredReceipt> = {

@@ -1,11 +1,12 @@
 import * as v from 'valibot';
-import { isReadable, UnreadableRecord } from 'durable-jobs';
+import { randomUUID } from 'node:crypto';
+import type { NewJob } from 'durable-jobs';
 import { ErasureError, invalidArgument } from '../../errors.js';
-import { isRunning, randomId, type ErasureChange } from './erasure-change.js';
-import * as records from './erasure-records.js';
-import type { StoredBatch, StoredEntry } from './erasure-records.js';
-import type { ErasureStorage } from './erasure-storage.js';
 import type { ErasureMode } from '../../events.js';
+import { isHeld, type ErasureChange } from './erasure-batch.js';
+import * as records from './erasure-records.js';
+import type { StoredBatch, StoredErasure } from './erasure-records.js';
+import type { ErasureStorage } from './erasure-storage.js';
 import { chunksOf } from '../uid-source.js';
 
 /** The number of users that are added, canceled or retried in one commit. */
@@ -37,23 +38,17 @@ export function batchRequest(request: BatchRequest): BatchRequest {
   return output;
 }
 
-const UNTRIED = { attempts: 0, failures: 0, rejections: 0, parked: false } as const;
-
-/** What a call has added. */
-interface Added {
-  /** Whether it has added a user, or the end of a list. */
-  readonly isChange: boolean;
-  /** How many of its users were under way for another reference: they are erased once. */
-  readonly underWay: number;
-}
+const UNTRIED = { attempts: 0, failures: 0, rejections: 0 } as const;
+/** A single user goes before the lists. */
+const PRIORITY = { single: 0, list: 1 } as const;
 
 /** Adds the users to be erased. */
 export class ErasureRequests {
   constructor(private readonly storage: ErasureStorage) {}
 
-  /** One user. */
-  async add(request: BatchRequest, uid: string): Promise<Added> {
-    return this.#add(request, [uid], true, (batch) => {
+  /** One user. @returns whether it was added */
+  add(request: BatchRequest, uid: string): Promise<boolean> {
+    return this.#add(request, [uid], 'single', true, (batch) => {
       if (!batch.complete && batch.reader !== undefined)
         throw conflict('the list of this reference is not read to its end; give another reference');
     });
@@ -65,7 +60,7 @@ export class ErasureRequests {
    * @throws {@link InvalidArgumentError} when the list has no user: then nothing is stored
    */
   async addList(request: BatchRequest, uids: AsyncIterable<string>): Promise<boolean> {
-    const reader = randomId();
+    const reader = randomUUID();
     const takeOver = (batch: StoredBatch): void => {
       batch.reader = reader;
     };
@@ -75,110 +70,100 @@ export class ErasureRequests {
     let isBegun = false;
     let isChange = false;
     for await (const some of chunksOf(uids, USERS_PER_COMMIT)) {
-      const added = await this.#add(request, some, false, isBegun ? readByOther : takeOver);
+      const isAdded = await this.#add(request, some, 'list', false, isBegun ? readByOther : takeOver);
       isBegun = true;
-      isChange ||= added.isChange;
+      isChange ||= isAdded;
     }
     if (!isBegun) throw invalidArgument('requestErasure', 'the list has no user');
-    return (await this.#add(request, [], true, readByOther)).isChange || isChange;
+    return (await this.#add(request, [], 'list', true, readByOther)) || isChange;
   }
 
   /** The reference for which this erasure is under way and needs nobody's help. */
   async underWay(uid: string, mode: ErasureMode): Promise<string | undefined> {
-    const change = this.storage.look();
-    for (const entry of await change.readEntries(this.storage.uids.hashes(uid), mode)) {
-      for (const reference of isReadable(entry) && !entry.parked ? entry.references : []) {
-        const batch = await change.findBatch(reference);
-        if (batch && isRunning(batch) && !batch.canceling) return reference;
-      }
-    }
-    return undefined;
+    return (await this.storage.running(uid, mode))[0];
   }
 
-  /** How many of these users' erasures are under way. */
+  /** How many of these users' erasures are not finished. */
   async countUnderWay(uids: readonly string[], modes: readonly ErasureMode[]): Promise<number> {
-    const { uids: cipher, view } = this.storage;
-    const keysOf = uids.map((uid) =>
-      cipher.hashes(uid).flatMap((hash) => modes.map((mode) => records.entryKey(hash, mode))),
+    const found = await Promise.all(
+      uids.map((uid) => this.storage.jobs.find(this.storage.uids.hashes(uid), this.storage.view)),
     );
-    const keys = keysOf.flat();
-    const texts = await view.get(keys);
-    const found = new Set(keys.filter((_, n) => texts[n] !== undefined));
-    return keysOf.filter((some) => some.some((key) => found.has(key))).length;
+    return found.filter((some) => some.some(({ job }) => !job || modes.includes(job.value.mode))).length;
   }
 
   /**
    * Users that the reference has already, done or not, are left as they are.
    * @param isLast whether these are all: from then on they are carried out
+   * @returns whether it has added a user, or the end of a list
    * @throws {@link ErasureError} when the reference stands for something else, or when its record cannot be read
    */
-  async #add(
+  #add(
     request: BatchRequest,
     uids: readonly string[],
+    kind: keyof typeof PRIORITY,
     isLast: boolean,
     check: (batch: StoredBatch) => void,
-  ): Promise<Added> {
+  ): Promise<boolean> {
     const users = [...new Set(uids)].map((uid) => ({ uid, hashes: this.storage.uids.hashes(uid) }));
-    const hashes = users.flatMap((user) => user.hashes);
     const { reference, mode, requestedBy } = request;
     return this.storage.change(reference, async (change) => {
-      const batch = await change.batchFor(request);
+      const batch = await change.editFor(request);
       if (batch.mode !== mode)
         throw conflict(`this reference stands for another mode (${batch.mode}); give another reference`);
       if (batch.canceling) throw conflict('this reference was canceled; give another reference');
       check(batch);
-      await change.readEntries(hashes, mode); // all in one round trip
-      // Not checked by the commit: whatever changes a receipt changes the batch, too.
-      const receipts = await this.storage.view.get(hashes.map((hash) => records.receiptKey(reference, hash)));
-      const finished = new Set(hashes.filter((_, n) => receipts[n] !== undefined));
-      let underWay = 0;
-      let isChange = isLast && !batch.complete;
-      for (const user of users) {
-        if (user.hashes.some((hash) => finished.has(hash))) continue;
-        const added = await this.#addUser(change, batch, user.uid, user.hashes);
-        if (added && batch.complete && !isLast)
-          throw conflict('this reference has another list, which is complete; give another reference');
-        // It was finished: what is requested now is not as old, nor by the same person.
-        if (added && batch.finishedSince !== undefined)
-          Object.assign(batch, { requestedBy, askedAt: Date.now(), since: change.now });
-        if (added === 'joined') underWay += 1;
-        isChange ||= added !== undefined;
-      }
+      const added = await this.#missing(change, users);
+      if (added.length > 0 && batch.complete && !isLast)
+        throw conflict('this reference has another list, which is complete; give another reference');
+      // It was finished: what is requested now is not as old, nor by the same person.
+      if (added.length > 0 && batch.finishedSince !== undefined)
+        Object.assign(batch, {
+          requestedBy,
+          askedAt: Date.now(),
+          since: change.now,
+          finishedSince: undefined,
+        });
+      const isChange = added.length > 0 || (isLast && !batch.complete);
       batch.complete ||= isLast;
-      change.dueBy(batch, change.now);
-      return { isChange, underWay };
+      batch.total += added.filter(({ isReplaced }) => !isReplaced).length;
+      if (added.length > 0) batch.overdueAt ??= change.now + this.storage.overdueAfterMs;
+      const isAside = isHeld(batch);
+      const jobs = added.map(({ uid, uidHash, isReplaced }): NewJob<StoredErasure> => {
+        const sealed = this.storage.seal(uid, reference, uidHash, mode);
+        const value = { ...UNTRIED, mode, sealed, since: change.now, unknown: isReplaced };
+        const id = records.jobIdOf(reference, uidHash);
+        return { id, key: uidHash, priority: PRIORITY[kind], isAside, value };
+      });
+      await this.storage.jobs.addIn(change.transaction, jobs);
+      return isChange;
     });
   }
 
-  async #addUser(
-    change: ErasureChange,
-    batch: StoredBatch,
-    uid: string,
-    hashes: readonly string[],
-  ): Promise<'new' | 'joined' | undefined> {
-    const { reference, mode } = batch;
-    const found = await change.readEntries(hashes, mode);
-    const known = found.find(isReadable<StoredEntry>);
-    if (known?.references.includes(reference)) return undefined;
-    // One that cannot be read is replaced: whatever it says, this user is to be erased.
-    const at = found.findIndex((entry) => entry instanceof UnreadableRecord);
-    const uidHash = known?.uidHash ?? hashes[Math.max(0, at)] ?? '';
-    const wasParked = await change.unpark(batch, uidHash);
-    if (!wasParked) batch.total += 1;
-    batch.overdueAt ??= change.now + this.storage.overdueAfterMs; // it may have been finished
-    if (known?.parked) await change.park(batch, uidHash);
-    const added = known ?? {
-      ...UNTRIED,
-      uidHash,
-      mode,
-      id: randomId(),
-      references: [],
-      since: change.now,
-      dueAt: change.now,
-      unknown: at >= 0,
-    };
-    await change.put(this.storage.seal({ ...added, references: [...added.references, reference] }, uid));
-    return known ? 'joined' : 'new';
+  /** Those that the reference does not have. One that cannot be read is replaced: whatever it says, the user is to be erased. */
+  async #missing(
+    { transaction, reference }: ErasureChange,
+    users: readonly { readonly uid: string; readonly hashes: readonly string[] }[],
+  ): Promise<readonly { readonly uid: string; readonly uidHash: string; readonly isReplaced: boolean }[]> {
+    const { jobs, view } = this.storage;
+    const hashes = users.flatMap((user) => user.hashes);
+    const found = await jobs.findIn(
+      transaction,
+      hashes.map((hash) => records.jobIdOf(reference, hash)),
+    );
+    // Not checked by the commit: whatever changes a receipt changes the batch, too.
+    const receipts = await view.get(hashes.map((hash) => records.receiptKey(reference, hash)));
+    const known = new Map(hashes.map((hash, n) => [hash, { job: found[n], receipt: receipts[n] }]));
+    const missing = users.filter(({ hashes: own }) =>
+      own.every((hash) => known.get(hash)?.receipt === undefined && known.get(hash)?.job?.job === undefined),
+    );
+    const added: { uid: string; uidHash: string; isReplaced: boolean }[] = [];
+    for (const { uid, hashes: own } of missing) {
+      const damaged = own.find((hash) => known.get(hash)?.job);
+      const uidHash = damaged ?? own[0] ?? '';
+      if (damaged !== undefined) await jobs.removeIn(transaction, records.jobIdOf(reference, damaged));
+      added.push({ uid, uidHash, isReplaced: damaged !== undefined });
+    }
+    return added;
   }
 }
 

@@ -1,6 +1,9 @@
 import {
+  type FoundJob,
   type HostTransaction,
   isReadable,
+  type Job,
+  JobStore,
   rangePages,
   readRecord,
   type ReadRecord,
@@ -11,11 +14,19 @@ import {
   UnreadableRecord,
 } from 'durable-jobs';
 import { invalidArgument } from '../../errors.js';
+import type { Emit, ErasureMode } from '../../events.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
-import { ErasureChange, explainUnreadable, isRunning, waitingOf } from './erasure-change.js';
+import { ErasureChange, explainUnreadable, finishedEvent, isRunning, openOf } from './erasure-batch.js';
 import * as records from './erasure-records.js';
-import { BATCH, RECEIPT, type StoredBatch, type StoredEntry, type StoredReceipt } from './erasure-records.js';
+import {
+  BATCH,
+  ERASURE,
+  RECEIPT,
+  type StoredBatch,
+  type StoredErasure,
+  type StoredReceipt,
+} from './erasure-records.js';
 import type {
   ErasureReceipt,
   ErasureState,
@@ -25,6 +36,9 @@ import type {
 } from '../erasure.js';
 import { transact } from '../../storage-errors.js';
 
+export const UNREADABLE_HINT =
+  'the record of this user cannot be read: it is damaged, or was written by a newer version of nestjs-debate-space or ' +
+  'with another storageKey. Run that version or restore that key and retry the reference, or cancel it';
 const NO_QUERY = 'must have a function query(text, values), which runs a statement in the open transaction';
 const NO_TRANSACTIONS =
   "this storage cannot take part in the host's transactions; hint: use postgresStorage on the host's database, or " +
@@ -33,29 +47,51 @@ const NO_TRANSACTIONS =
 /** Some of them may be under way. */
 const LOOKED_AT = 20;
 
-export type ChangeBatch = (batch: StoredBatch, change: ErasureChange) => void | Promise<void>;
+/** What the storages of an application need. */
+export interface ErasureContext {
+  readonly uids: UidCipher;
+  /** The age at which a reference that is not finished is overdue, in milliseconds. */
+  readonly overdueAfterMs: number;
+  readonly emit: Emit;
+}
 
 /** Where the erasures of one application are kept: what they are like, and how they are changed. */
 export class ErasureStorage {
+  readonly uids: UidCipher;
+  /** One job for each reference and user. */
+  readonly jobs: JobStore<StoredErasure>;
   readonly #clock: SteadyClock;
   /**
    * Changes of one reference by this process would only be in each other's way. Each transaction of the host's has a mutex
    * of its own: it may be what the next change waits for.
    */
   readonly #mutex = new KeyedMutex();
-  readonly #listeners = new Set<(change: ErasureChange) => void>();
+  readonly #listeners = new Set<() => void>();
 
-  /**
-   * @param overdueAfterMs the age at which a reference that is not finished is overdue
-   * @param view the same records in a transaction of the host's
-   */
+  /** @param view the same records in a transaction of the host's @param jobs of the storage that it is a view of */
   constructor(
     private readonly storage: Storage,
-    readonly uids: UidCipher,
-    readonly overdueAfterMs: number,
+    private readonly context: ErasureContext,
     readonly view: StorageView = storage,
+    jobs?: JobStore<StoredErasure>,
   ) {
+    this.uids = context.uids;
     this.#clock = new SteadyClock(storage);
+    this.jobs =
+      jobs ??
+      new JobStore(storage, {
+        name: records.ERASURE_JOBS,
+        codec: ERASURE,
+        priorities: 2,
+        unreadableHint: UNREADABLE_HINT,
+        onUnreadable: (found) => {
+          this.#reportUnreadable(found).catch(() => undefined); // the status counts it
+        },
+      });
+  }
+
+  get overdueAfterMs(): number {
+    return this.context.overdueAfterMs;
   }
 
   /** By the storage's clock: milliseconds. */
@@ -68,24 +104,20 @@ export class ErasureStorage {
     return this.#clock.isSteady(ageMs);
   }
 
-  /** Seals the uid for the entry, its mode and the references that it has now. */
-  seal(entry: Omit<StoredEntry, 'sealed' | 'sealedFor'>, uid: string): StoredEntry {
-    const { references } = entry;
-    const sealed = this.uids.seal(uid, { ...entry, kind: 'erasure', references });
-    return { ...entry, sealed, sealedFor: references };
+  /** Encrypts the uid for its job and mode: it opens in no other. */
+  seal(uid: string, reference: string, uidHash: string, mode: ErasureMode): string {
+    return this.uids.seal(uid, sealedFor(records.jobIdOf(reference, uidHash), uidHash, mode));
   }
 
-  /** The uid of an entry. @returns `undefined` when no key opens it, or when somebody without a key has changed the entry */
-  open({ sealed, sealedFor, ...entry }: StoredEntry): string | undefined {
-    const isSealed = entry.references.every((reference) => sealedFor.includes(reference));
-    return isSealed
-      ? this.uids.open(sealed, { ...entry, kind: 'erasure', references: sealedFor })
-      : undefined;
+  /** @returns `undefined` when no key opens it, or when somebody without a key has changed the job */
+  open({ id, key, value: { sealed, mode } }: Job<StoredErasure>): string | undefined {
+    return this.uids.open(sealed, sealedFor(id, key, mode));
   }
 
-  /** How many users' erasures are not finished. */
+  /** How many erasures are not finished. */
   async count(): Promise<number> {
-    return this.storage.count('erasureentry');
+    const { pending, parked } = await this.jobs.counts();
+    return pending + parked;
   }
 
   /**
@@ -98,68 +130,81 @@ export class ErasureStorage {
       throw invalidArgument('requestErasure', `transaction ${NO_QUERY}`);
     const view = this.storage.within?.(transaction);
     if (!view) throw invalidArgument('requestErasure', `transaction: ${NO_TRANSACTIONS}`);
-    return new ErasureStorage(this.storage, this.uids, this.overdueAfterMs, view);
+    return new ErasureStorage(this.storage, this.context, view, this.jobs);
   }
 
   /**
-   * Changes erasures atomically. The work is repeated while others change what it reads: it must have no other effect.
-   * @param reference the changes of a reference by this process are made in order
+   * Changes the erasures of a reference atomically. The work is repeated while others change what it reads: it must have no
+   * other effect. The one place that reports that a reference is finished.
+   * @param announce called when the change is made, with its result and the batch if that is finished by it
    */
-  async change<T>(reference: string, work: (change: ErasureChange) => T | Promise<T>): Promise<T> {
-    const [result, change] = await this.#mutex.run(reference, () =>
+  async change<T>(
+    reference: string,
+    work: (change: ErasureChange) => T | Promise<T>,
+    announce?: (result: T, finished: StoredBatch | undefined) => void,
+  ): Promise<T> {
+    const [result, { finished }] = await this.#mutex.run(reference, () =>
       transact(this.view, async (transaction) => {
-        const change = new ErasureChange(this, transaction);
+        const change = new ErasureChange(this, transaction, reference);
         const result = await work(change);
         await change.save();
         return [result, change] as const;
       }),
     );
-    for (const listener of this.#listeners) listener(change);
+    announce?.(result, finished);
+    if (finished) this.context.emit(finishedEvent(finished));
+    this.changed();
     return result;
   }
 
-  /** Changes a batch, like {@link change}. @returns its status afterwards */
-  async changeBatch(reference: string, work: ChangeBatch): Promise<ErasureStatus> {
-    const batch = await this.change(reference, async (change) => {
-      const batch = await change.batch(reference);
-      await work(batch, change);
-      return batch;
-    });
-    return this.#statusOf(batch);
-  }
-
   /** Calls `listener` after each change by this process. @returns how to stop */
-  onChange(listener: (change: ErasureChange) => void): () => void {
+  onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** To read erasures: a change that is not made. */
-  look(): ErasureChange {
-    return new ErasureChange(this, new Transaction(this.view));
+  changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** To read the erasures of a reference: a change that is not made. */
+  look(reference: string): ErasureChange {
+    return new ErasureChange(this, new Transaction(this.view), reference);
+  }
+
+  /** The jobs of a user in one mode that nobody has to help: pending ones, of references that run. */
+  async running(uid: string, mode: ErasureMode): Promise<readonly string[]> {
+    const found = await this.jobs.find(this.uids.hashes(uid), this.view);
+    const references: string[] = [];
+    for (const { id, state, job } of found) {
+      if (state !== 'pending' || job?.value.mode !== mode) continue;
+      const reference = records.referenceOf(id);
+      const batch = await this.look(reference).find();
+      if (batch && isRunning(batch) && (job.value.unknown || !batch.canceling)) references.push(reference);
+    }
+    return references;
   }
 
   /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
   async status(reference: string): Promise<ErasureStatus> {
-    const change = this.look();
-    const batch = await change.batch(reference);
-    const retrying = isRunning(batch) ? await this.#retrying(change, batch) : undefined;
-    return { ...this.#statusOf(batch), ...(retrying && { retrying }) };
+    const batch = await this.look(reference).edit();
+    const retrying = isRunning(batch) ? await this.#retrying(batch) : undefined;
+    return { ...(await this.#statusOf(batch)), ...(retrying && { retrying }) };
   }
 
-  /** Of those who are due last: whoever was not tried yet is due earlier than after a failed attempt. */
-  async #retrying(
-    change: ErasureChange,
-    { reference, mode }: StoredBatch,
-  ): Promise<RetryingErasure | undefined> {
-    const rows = await this.view.range(...records.dueOf(reference), { limit: LOOKED_AT, reverse: true });
-    const hashes = rows.map(([row]) => records.lastPart(row));
-    const entries = (await change.readEntries(hashes, mode)).filter(isReadable<StoredEntry>);
-    const entry = entries.find(({ cause }) => cause !== undefined);
-    if (entry?.cause === undefined) return undefined;
-    const { cause, lease, dueAt } = entry;
-    const nextAttemptAt = new Date(Date.now() + dueAt - this.now());
-    return lease === undefined ? { cause, nextAttemptAt } : { cause };
+  async #retrying({ reference, retrying }: StoredBatch): Promise<RetryingErasure | undefined> {
+    const group = records.groupOf(reference);
+    const ids = retrying === undefined ? [] : [records.jobIdOf(reference, retrying)];
+    const [last] = await this.jobs.findIn(new Transaction(this.view), ids);
+    const others =
+      retrying === undefined ? [] : await this.jobs.list('pending', { group, limit: LOOKED_AT }, this.view);
+    const found = [last, ...others].find(
+      (one) => one?.state === 'pending' && one.job?.value.cause !== undefined,
+    );
+    if (found?.job?.value.cause === undefined) return undefined;
+    const { cause } = found.job.value;
+    const dueMs = this.jobs.claimOf(found.id) ? 0 : this.jobs.dueAtOf(found.job) - this.now();
+    return dueMs > 0 ? { cause, nextAttemptAt: new Date(Date.now() + dueMs) } : { cause };
   }
 
   async *list(): AsyncGenerator<ErasureStatus | UnreadableErasure> {
@@ -168,7 +213,7 @@ export class ErasureStorage {
       for (const [n, [row]] of rows.entries()) {
         const batch = batches[n];
         if (batch instanceof UnreadableRecord) yield this.#unreadable(row, batch);
-        else if (batch) yield this.#statusOf(batch);
+        else if (batch) yield await this.#statusOf(batch);
       }
     }
   }
@@ -205,10 +250,27 @@ export class ErasureStorage {
     return { reference, state: 'unreadable', askedAt, ...explainUnreadable(record) };
   }
 
-  #statusOf(batch: StoredBatch): ErasureStatus {
-    return statusOf(batch, this.now() - batch.since > this.overdueAfterMs);
+  /** The parked ones are counted, not noted: whoever parks one changes its job only. */
+  async #statusOf(batch: StoredBatch): Promise<ErasureStatus> {
+    const isOpen = openOf(batch) > 0;
+    const failed = isOpen
+      ? await this.jobs.countIn(records.groupOf(batch.reference), 'parked', this.view)
+      : 0;
+    return statusOf(batch, Math.min(failed, openOf(batch)), this.now() - batch.since > this.overdueAfterMs);
+  }
+
+  async #reportUnreadable({ id }: FoundJob<StoredErasure>): Promise<void> {
+    const reference = records.referenceOf(id);
+    const batch = await this.look(reference).find();
+    const uidHash = id.slice(id.indexOf('/') + 1);
+    const about = { attempts: 0, cause: 'unreadable', hint: UNREADABLE_HINT };
+    if (batch) this.context.emit({ type: 'erasure-parked', reference, mode: batch.mode, uidHash, ...about });
+    this.changed();
   }
 }
+
+const sealedFor = (id: string, uidHash: string, mode: ErasureMode) =>
+  ({ kind: 'erasure', id, uidHash, mode }) as const;
 
 function readable(found: readonly ReadRecord<StoredReceipt>[]): readonly ErasureReceipt[] {
   return found
@@ -217,18 +279,19 @@ function readable(found: readonly ReadRecord<StoredReceipt>[]): readonly Erasure
 }
 
 /** @param isLate whether it is older than the first of `erasure.overdueAfterMs` */
-function statusOf(batch: StoredBatch, isLate: boolean): ErasureStatus {
-  const { reference, mode, requestedBy, complete, total, done, notFound, vetoed, canceled, failed } = batch;
+function statusOf(batch: StoredBatch, failed: number, isLate: boolean): ErasureStatus {
+  const { reference, mode, requestedBy, complete, total, done, notFound, vetoed, canceled } = batch;
   const asked = requestedBy === undefined ? {} : { requestedBy };
-  const state = { state: stateOf(batch, isLate), complete, askedAt: new Date(batch.askedAt) };
+  const state = { state: stateOf(batch, isLate || failed > 0), complete, askedAt: new Date(batch.askedAt) };
   const finished = batch.finishedAt === undefined ? {} : { finishedAt: new Date(batch.finishedAt) };
-  const counts = { total, done, notFound, vetoed, canceled, failed, waiting: waitingOf(batch) };
+  const waiting = openOf(batch) - failed;
+  const counts = { total, done, notFound, vetoed, canceled, failed, waiting };
   return { reference, mode, ...asked, ...state, ...finished, ...counts };
 }
 
-function stateOf(batch: StoredBatch, isLate: boolean): ErasureState {
+function stateOf(batch: StoredBatch, isOverdue: boolean): ErasureState {
   if (batch.finishedSince !== undefined) return batch.canceling && batch.canceled > 0 ? 'canceled' : 'done';
   if (batch.paused) return 'paused';
-  if (isLate || batch.failed > 0) return 'overdue';
+  if (isOverdue) return 'overdue';
   return batch.started ? 'running' : 'waiting';
 }
