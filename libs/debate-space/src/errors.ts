@@ -9,6 +9,7 @@ export type DebateSpaceOperation =
   | 'requestErasure'
   | 'logoutUser'
   | 'history'
+  | 'drain'
   | 'parked';
 
 /**

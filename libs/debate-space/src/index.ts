@@ -57,6 +57,8 @@ export {
 export {
   DebateSpaceOutbox,
   type LogoutHistoryEntry,
+  type DrainedStats,
+  type DrainOptions,
   type OutboxStats,
   type ParkedLogout,
 } from './api/debate-space-outbox.js';

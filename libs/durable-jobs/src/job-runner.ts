@@ -79,6 +79,31 @@ export class JobRunner {
     this.stop();
   }
 
+  /**
+   * Carries out what is due, in a process whose runner was not started: until nothing is due, the time has passed or the signal
+   * is aborted. A runner that runs goes on afterwards.
+   * @returns whether nothing was due any more
+   */
+  async workOff(ms: number, signal?: AbortSignal): Promise<boolean> {
+    const deadline = performance.now() + ms;
+    const leftMs = (): number => (signal?.aborted === true ? 0 : Math.max(0, deadline - performance.now()));
+    const isOurs = !this.#lanes.some(({ loop }) => loop.running);
+    if (isOurs) this.start();
+    let isDone = false;
+    while (!isDone && leftMs() > 0) {
+      await withTimeout(Promise.all(this.#lanes.map(({ loop }) => loop.idle())), leftMs(), undefined);
+      const dueMs = await Promise.all(this.#lanes.map((lane) => lane.nextDueMs(leftMs())));
+      if (this.#lanes.some(({ loop }) => loop.isWorking)) continue;
+      isDone = this.#lanes.every(({ size }, n) => size === 0 && (dueMs[n] ?? 0) > 0);
+      if (!isDone) await this.#progress(Math.min(LOOK_AGAIN_MS, leftMs()));
+    }
+    if (isOurs) {
+      this.stop();
+      await this.idle(leftMs());
+    }
+    return isDone;
+  }
+
   /** Begins nothing any more. Jobs under way go on. */
   stop(): void {
     for (const { loop } of this.#lanes) loop.stop();

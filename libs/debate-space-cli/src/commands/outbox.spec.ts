@@ -45,6 +45,19 @@ for (const storage of sharedStorages) {
         expect(service.received.all).toEqual([]);
       });
 
+      it('is sent by a drain, which ends with 0 when nothing due is left', async () => {
+        const { code, out, err } = await run('outbox drain', { env });
+        expect([code, err]).toEqual([0, expect.stringContaining('without `erasure.beforeErase`')]);
+        expect(out).toMatch(/^pending +0$/m);
+        expect(service.received.logouts).toEqual(['ada']);
+      });
+
+      it('is still due when the time of a drain is over', async () => {
+        service.faults.add({ kind: 'latency', ms: 60_000, operation: 'logout' });
+        const { code, err } = await run('outbox drain --timeout 1', { env });
+        expect([code, err]).toEqual([5, expect.stringContaining('Some of it is still due.')]);
+      });
+
       it('is explained for a uid, which is not repeated', async () => {
         expect(await answer('outbox history ada')).toMatchObject([{ state: 'pending', reason: 'requested' }]);
         const { out } = await run('outbox history ada', { env });

@@ -21,7 +21,7 @@ interface Chosen {
   readonly yes?: boolean;
 }
 
-/** Logouts that wait, and those that are parked. Sends nothing itself. */
+/** Logouts that wait, and those that are parked. Sends nothing itself, but for `drain`. */
 export function addOutbox(program: Command, cli: CliContext): void {
   const group = program
     .command('outbox')
@@ -29,6 +29,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
   addExamples(
     group,
     'outbox stats',
+    'outbox drain --timeout 60',
     'outbox parked --limit 10',
     'outbox history 4711',
     'outbox retry --all',
@@ -46,6 +47,23 @@ export function addOutbox(program: Command, cli: CliContext): void {
         if (stats.unreadableMs !== undefined)
           throw new Failure('configuration', 'The storage cannot be read.');
         context.output.answer(stats, statsText(stats));
+      });
+    });
+
+  group
+    .command('drain')
+    .description('deliver what is due in the storage: logouts first, then erasures')
+    .option('--timeout <seconds>', 'how long it may take, from 1 to 3600', whole(1, 3_600), 60)
+    .action(async ({ timeout }: { timeout: number }, command: Command) => {
+      const context = await commandContext(command, cli);
+      const { io, output } = context;
+      await withApp(context, needs, async (app) => {
+        output.note('Erasures that are due run here, without `erasure.beforeErase` of your app.');
+        const drain = { timeoutMs: timeout * 1000, signal: io.interrupted };
+        const stats = await app.get(DebateSpaceOutbox).drain(drain);
+        output.answer(stats, statsText(stats));
+        if (!stats.drained)
+          throw new Failure('unfinished', 'Some of it is still due. Run the command again.');
       });
     });
 

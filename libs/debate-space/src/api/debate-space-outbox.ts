@@ -1,4 +1,4 @@
-import type { CircuitBreaker, StorageEngine, StorageWarning } from 'durable-jobs';
+import type { CircuitBreaker, JobRunner, StorageEngine, StorageWarning } from 'durable-jobs';
 import { invalidArgument } from '../errors.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { LogoutQueue } from '../logout/queue/logout-queue.js';
@@ -60,14 +60,31 @@ export interface OutboxParts {
   readonly engine: Pick<StorageEngine, 'name' | 'durable'>;
   readonly warnings: readonly StorageWarning[];
   readonly breaker: CircuitBreaker;
+  readonly runner: Pick<JobRunner, 'workOff'>;
+}
+
+export interface DrainOptions {
+  /** How long it may take, in milliseconds: 1 to 2,147,483,647. @defaultValue `10_000` */
+  readonly timeoutMs?: number | undefined;
+  /** Ends it early. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How the logouts stand when a drain has ended. */
+export interface DrainedStats extends OutboxStats {
+  /** Whether nothing is due any more, neither a logout nor an erasure. What waits for its next attempt is not due. */
+  readonly drained: boolean;
 }
 
 const MAX_LISTED = 1000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** What operators ask the outbox, and tell it. Injectable. */
 export class DebateSpaceOutbox {
   readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
+  /** Calls at the same time are one drain. */
+  #draining: Promise<boolean> | undefined;
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
@@ -138,6 +155,30 @@ export class DebateSpaceOutbox {
   /** Sends a parked logout again, as if it had never been tried. @returns whether there was one of this id */
   async retry(id: string): Promise<boolean> {
     return this.#parts.queue.retryParked(id);
+  }
+
+  /**
+   * Delivers what is due in the storage, although `worker` is `false`: logouts first, then erasures within the rate limit. For
+   * serverless functions and cron (docs/serverless.md). Requests that are under way when the time is over may still arrive; they
+   * are due again 30 s after their lease began.
+   * @returns when nothing is due any more, or when the time is over
+   * @throws {InvalidArgumentError} for a `timeoutMs` out of range, and with `memoryStorage()`, which other processes cannot fill
+   */
+  async drain({ timeoutMs = 10_000, signal }: DrainOptions = {}): Promise<DrainedStats> {
+    const { engine, runner } = this.#parts;
+    if (!engine.durable)
+      throw invalidArgument(
+        'drain',
+        'a durable storage is required: lmdbStorage, redisStorage or postgresStorage',
+      );
+    if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMER_MS)
+      throw invalidArgument('drain', `timeoutMs must be a whole number from 1 to ${MAX_TIMER_MS}`);
+    this.#draining ??= runner.workOff(timeoutMs, signal).finally(() => {
+      this.#draining = undefined;
+    });
+    const isDone = await this.#draining;
+    const stats = await this.stats();
+    return { ...stats, drained: isDone && stats.unreadableMs === undefined };
   }
 
   /** Gives up a parked logout. @returns whether there was one of this id */

@@ -163,11 +163,14 @@ const api = [
       new DebateSpaceErasures(storage, calls, limiter, shutdown.signal, emit),
   ),
   provide(DebateSpaceEvents, [], ({ events }) => new DebateSpaceEvents(events)),
-  provide(DebateSpaceOutbox, [LogoutQueue, LogoutDelivery], ({ options, storage }, queue, delivery) => {
-    const { breaker, queue: logouts } = delivery;
-    const { warnings = [] } = storage;
-    return new DebateSpaceOutbox({ queue, logouts, engine: options.storage, warnings, breaker });
-  }),
+  provide(
+    DebateSpaceOutbox,
+    [LogoutQueue, LogoutDelivery, JobRunner],
+    ({ options, storage }, queue, { breaker, queue: logouts }, runner) => {
+      const { warnings = [] } = storage;
+      return new DebateSpaceOutbox({ queue, logouts, engine: options.storage, warnings, breaker, runner });
+    },
+  ),
   provide(
     DebateSpaceHealth,
     [DebateSpaceOutbox, ErasureStorage, ServicePause, JobRunner],
