@@ -3,7 +3,7 @@ import { StorageError } from '../storage-error.js';
 import type { Families } from '../families.js';
 import { MonotonicClock, monotonicMs } from '../steady-clock.js';
 import type { Storage, RangeOptions, StorageRow, StorageValues, StorageWarning } from '../storage.js';
-import type { PreparedFolder, ReservedSpace } from './lmdb-storage.js';
+import type { PreparedFolder, ReservedSpace } from './lmdb-folder.js';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { hash } from 'node:crypto';
