@@ -516,6 +516,20 @@ describe('a group', () => {
     expect(storage.left()).toEqual([]);
   });
 
+  it('that is paused takes jobs aside from the beginning', async () => {
+    const store = newStore();
+    await transact(storage, async (transaction) => {
+      await store.pauseGroupIn(transaction, 'g');
+      await store.addIn(transaction, [{ ...jobOf('g/1', 'user'), isAside: true }]);
+    });
+    expect(storage.rows('maildue')).toEqual([]);
+    expect(await store.claim(9)).toEqual([]);
+    expect(await store.countIn('g', 'pending')).toBe(1);
+    await resume(store, 'g');
+    await store.finish(await claimOne(store));
+    expect(storage.left()).toEqual([]);
+  });
+
   it('is listed alone', async () => {
     const store = newStore();
     await add(store, 2, 'a');
