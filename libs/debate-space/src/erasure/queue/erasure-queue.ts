@@ -108,6 +108,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
     if (await this.#isToBeDeleted(claim)) return false;
     const { job, reference, attempts, unknown } = claim;
     return this.storage.change(reference, async (change) => {
+      await change.prefetch([job.id]);
       const batch = await change.find();
       if (!batch || !isRunning(batch) || (batch.canceling && !unknown)) return false;
       const sending = { ...job.value, attempts: attempts + 1, unknown: true };
@@ -121,6 +122,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
   async retry(claim: ErasureClaim, setback: Setback, delayMs: number): Promise<void> {
     const { job, reference, uidHash } = claim;
     await this.storage.change(reference, async (change) => {
+      await change.prefetch([job.id]);
       const value = tried(claim, setback);
       const isMade = await this.storage.jobs.retryIn(change.transaction, job, delayMs, value);
       const batch = await change.find();
@@ -148,6 +150,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
     await this.storage.change(
       reference,
       async (change) => {
+        await change.prefetch([job.id]);
         const [found] = await jobs.findIn(change.transaction, [job.id]);
         if (found?.stored?.born !== job.born) return undefined;
         if (!(await change.find())) {
