@@ -324,6 +324,18 @@ describe('a claim', () => {
     expect(storage.left()).toEqual([]);
   });
 
+  it('that is renewed while its job is finished in a transaction leaves nothing', async () => {
+    storage.isAsynchronous = true;
+    const store = newStore();
+    await store.add([jobOf('1', 'user')]);
+    const claim = await claimOne(store);
+    storage.time += 10_000;
+    const finished = store.exclusively('1', () => transact(storage, (t) => store.finishIn(t, claim)));
+    await Promise.all([finished, store.renew([claim])]);
+    expect(await finished).toBe(true);
+    expect(storage.left()).toEqual([]);
+  });
+
   it('removes what due rows lead nowhere', async () => {
     const store = newStore();
     storage.put('maildue:0000000000000000001:1', 'of an earlier life');
