@@ -198,7 +198,7 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
       committed.length + uids.filter((_, n) => n % 6 === 0).length,
     );
     const { rows } = await pool.query(
-      `SELECT key FROM ${table} WHERE key ~ ':erasure(entry|due|wait|schedule|parked|open):'`,
+      `SELECT key FROM ${table} WHERE key ~ ':erasure(pending|parked|due|key|since|aside|paused):'`,
     );
     expect(rows).toEqual([]);
   }, 60_000);

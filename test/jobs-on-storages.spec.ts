@@ -20,6 +20,11 @@ for (const kind of storageKinds) {
       const first = await open(engine);
       const processes = [first, ...(kind.isShared ? [await open(engine), await open(engine)] : [])];
       const payloads = Array.from({ length: JOBS }, (_, n) => String(n));
+      // Before they are worked: one that is done would be added again.
+      await Promise.all([
+        first.add(payloads.map((payload) => ({ kind: 'mail', payload, id: payload }))),
+        processes.at(-1)?.add(payloads.map((payload) => ({ kind: 'mail', payload, id: payload }))),
+      ]);
       const worked: string[] = [];
       let isDone = (): void => undefined;
       const done = new Promise<void>((resolve) => (isDone = resolve));
@@ -30,10 +35,6 @@ for (const kind of storageKinds) {
           worked.push(payload);
           if (worked.length === JOBS) isDone();
         });
-      await Promise.all([
-        first.add(payloads.map((payload) => ({ kind: 'mail', payload, id: payload }))),
-        processes.at(-1)?.add(payloads.map((payload) => ({ kind: 'mail', payload, id: payload }))),
-      ]);
       await done;
       await Promise.all(processes.slice(1).map((jobs) => jobs.close()));
       expect(worked.toSorted()).toEqual(payloads.toSorted());

@@ -27,7 +27,7 @@ export const ERASURE_FAULTS: Readonly<Record<string, StorageFault>> = {
     });
     const parts = written(changes, 'erasurebatch').map(([key, batch]): Written => [
       key,
-      { ...batch, complete: batch.complete || (batch.total ?? 0) > 0 },
+      { ...batch, complete: batch.complete === true || (batch.total ?? 0) > 0 },
     ]);
     return storage.commit(checks, withAll(new Map(rows), parts));
   },

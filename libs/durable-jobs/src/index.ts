@@ -1,7 +1,6 @@
 export type { NewJob } from './added-jobs.js';
 export { fullJitter } from './circuit-breaker.js';
 export { CircuitBreaker } from './circuit-breaker.js';
-export { CommitBatches, type Rows } from './commit-batches.js';
 export { FORMAT_FAMILY, FormatRow } from './format-row.js';
 export type { JobKind } from './job-kind.js';
 export { LEASE_MS, type ChangeListener, type JobQueue } from './job-queue.js';

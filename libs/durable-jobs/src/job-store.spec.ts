@@ -324,6 +324,18 @@ describe('a claim', () => {
     expect(storage.left()).toEqual([]);
   });
 
+  it('that is renewed while its job is finished in a transaction leaves nothing', async () => {
+    storage.isAsynchronous = true;
+    const store = newStore();
+    await store.add([jobOf('1', 'user')]);
+    const claim = await claimOne(store);
+    storage.time += 10_000;
+    const finished = store.exclusively('1', () => transact(storage, (t) => store.finishIn(t, claim)));
+    await Promise.all([finished, store.renew([claim])]);
+    expect(await finished).toBe(true);
+    expect(storage.left()).toEqual([]);
+  });
+
   it('removes what due rows lead nowhere', async () => {
     const store = newStore();
     storage.put('maildue:0000000000000000001:1', 'of an earlier life');
@@ -513,6 +525,20 @@ describe('a group', () => {
     for (const { id } of await store.list('pending', { limit: 9, group: 'g' })) await store.remove(id);
     await resume(store, 'g');
     expect(await store.claim(9)).toEqual([]);
+    expect(storage.left()).toEqual([]);
+  });
+
+  it('that is paused takes jobs aside from the beginning', async () => {
+    const store = newStore();
+    await transact(storage, async (transaction) => {
+      await store.pauseGroupIn(transaction, 'g');
+      await store.addIn(transaction, [{ ...jobOf('g/1', 'user'), isAside: true }]);
+    });
+    expect(storage.rows('maildue')).toEqual([]);
+    expect(await store.claim(9)).toEqual([]);
+    expect(await store.countIn('g', 'pending')).toBe(1);
+    await resume(store, 'g');
+    await store.finish(await claimOne(store));
     expect(storage.left()).toEqual([]);
   });
 

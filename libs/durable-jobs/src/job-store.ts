@@ -259,11 +259,19 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
   }
 
   /**
+   * Runs `work` when no other call about this job is under way, nor its renewal; those that come later wait for it.
+   * @param work must call no other method of this store about the job but those whose names end in `In`
+   */
+  async exclusively<R>(id: string, work: () => Promise<R>): Promise<R> {
+    return this.mutex.run(id, work);
+  }
+
+  /**
    * Like {@link transact}, in the order of the calls about one job, with a time limit for each call to the storage.
    * @param work must call no other method of this store but those whose names end in `In`
    */
   async transact<R>(id: string, work: (transaction: Transaction) => R | Promise<R>): Promise<R> {
-    return this.mutex.run(id, () => transact(this.storage, work));
+    return this.exclusively(id, () => transact(this.storage, work));
   }
 
   /** Resolves when no call is under way. */

@@ -45,6 +45,12 @@ export class ErasureChange {
     this.now = storage.now();
   }
 
+  /** Reads the batch and these jobs in one round trip. */
+  async prefetch(jobIds: readonly string[]): Promise<void> {
+    const keys = this.storage.jobs.recordKeys(jobIds);
+    await this.transaction.getAll([batchKey(this.reference), ...keys]);
+  }
+
   async read(): Promise<ReadRecord<StoredBatch>> {
     if (this.#isRead || !isReference(this.reference)) return this.#batch;
     this.#batch = await this.transaction.read(BATCH, batchKey(this.reference));

@@ -96,8 +96,7 @@ export class ErasureControl {
         reference,
         async (change) => {
           let count = 0;
-          // All in one round trip; the check of the batch keeps two calls from changing the users of a reference at once.
-          await change.transaction.getAll([records.batchKey(reference), ...jobs.recordKeys(ids)]);
+          await change.prefetch(ids); // the batch, too: two calls must not change the users of a reference at once
           for (const one of await jobs.findIn(change.transaction, ids))
             if (one?.state === state && !(await work(change, one))) count += 1;
           return count;

@@ -279,6 +279,7 @@ describe('the queue of erasures', () => {
     await one.requests.add({ reference: 'r', mode: 'delete', requestedBy: 'somebody else' }, 'bob');
     const asked = { requestedBy: 'somebody else', askedAt: new Date(Date.now()) };
     expect(await status('r')).toMatchObject({ state: 'running', ...asked });
+    expect(await status('r')).not.toHaveProperty('finishedAt');
     for await (const receipt of one.storage.receipts('r')) expect(receipt.requestedBy).toBe('for r');
     expect(await one.storage.overdueMs()).toBeUndefined();
     clocks.advance(7 * DAY_MS + 1);

@@ -1,6 +1,6 @@
 import { type Job, type JobQueue, Transaction, UnreadableRecord } from 'durable-jobs';
 import type { ErasureMode } from '../../events.js';
-import { isRunning, type ErasureEnd } from './erasure-batch.js';
+import { isRunning, type ErasureChange, type ErasureEnd } from './erasure-batch.js';
 import type { ErasureMaintenance } from './erasure-maintenance.js';
 import * as records from './erasure-records.js';
 import { BATCH, type StoredBatch, type StoredErasure } from './erasure-records.js';
@@ -106,8 +106,8 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
    */
   async markSending(claim: ErasureClaim): Promise<boolean> {
     if (await this.#isToBeDeleted(claim)) return false;
-    const { job, reference, attempts, unknown } = claim;
-    return this.storage.change(reference, async (change) => {
+    const { job, attempts, unknown } = claim;
+    return this.#change(job, async (change) => {
       const batch = await change.find();
       if (!batch || !isRunning(batch) || (batch.canceling && !unknown)) return false;
       const sending = { ...job.value, attempts: attempts + 1, unknown: true };
@@ -119,8 +119,8 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
 
   /** Makes it due again after the delay. */
   async retry(claim: ErasureClaim, setback: Setback, delayMs: number): Promise<void> {
-    const { job, reference, uidHash } = claim;
-    await this.storage.change(reference, async (change) => {
+    const { job, uidHash } = claim;
+    await this.#change(job, async (change) => {
       const value = tried(claim, setback);
       const isMade = await this.storage.jobs.retryIn(change.transaction, job, delayMs, value);
       const batch = await change.find();
@@ -140,13 +140,13 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
    * requests that were sent
    */
   async finish(claim: ErasureClaim, end: ErasureEnd, announce?: (attempts: number) => void): Promise<void> {
-    const { job, reference, uidHash } = claim;
+    const { job, uidHash } = claim;
     const { jobs } = this.storage;
     const settle = (attempts: number | undefined): void => {
       if (attempts !== undefined) announce?.(attempts);
     };
-    await this.storage.change(
-      reference,
+    await this.#change(
+      job,
       async (change) => {
         const [found] = await jobs.findIn(change.transaction, [job.id]);
         if (found?.stored?.born !== job.born) return undefined;
@@ -161,6 +161,20 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
       },
       settle,
     );
+  }
+
+  /** A change of one job, in the order of those about it: its lease is not renewed meanwhile. */
+  #change<T>(
+    { id }: Job<StoredErasure>,
+    work: (change: ErasureChange) => Promise<T>,
+    announce?: (result: T) => void,
+  ): Promise<T> {
+    const prefetched = async (change: ErasureChange): Promise<T> => {
+      await change.prefetch([id]);
+      return work(change);
+    };
+    const { storage } = this;
+    return storage.jobs.exclusively(id, () => storage.change(records.referenceOf(id), prefetched, announce));
   }
 
   #claimOf(job: Job<StoredErasure>, batch: StoredBatch): ErasureClaim {
@@ -195,7 +209,7 @@ export class ErasureQueue implements JobQueue<ErasureClaim> {
 
   /** What a cancellation that a crash interrupted has left. */
   async #cancel(job: Job<StoredErasure>): Promise<void> {
-    await this.storage.change(records.referenceOf(job.id), async (change) => {
+    await this.#change(job, async (change) => {
       if (!(await this.storage.jobs.finishIn(change.transaction, job))) return;
       (await change.edit()).canceled += 1;
     });

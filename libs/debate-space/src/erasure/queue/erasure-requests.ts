@@ -107,6 +107,8 @@ export class ErasureRequests {
     const users = [...new Set(uids)].map((uid) => ({ uid, hashes: this.storage.uids.hashes(uid) }));
     const { reference, mode, requestedBy } = request;
     return this.storage.change(reference, async (change) => {
+      const hashes = users.flatMap((user) => user.hashes);
+      await change.prefetch(hashes.map((hash) => records.jobIdOf(reference, hash)));
       const batch = await change.editFor(request);
       if (batch.mode !== mode)
         throw conflict(`this reference stands for another mode (${batch.mode}); give another reference`);
@@ -121,6 +123,7 @@ export class ErasureRequests {
           requestedBy,
           askedAt: Date.now(),
           since: change.now,
+          finishedAt: undefined,
           finishedSince: undefined,
         });
       const isChange = added.length > 0 || (isLast && !batch.complete);
