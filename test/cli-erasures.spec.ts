@@ -265,7 +265,7 @@ for (const storage of sharedStorages) {
 
       it('are those of a uid', async () => {
         const { out } = await run('erasures receipts --uid ada', { env });
-        expect(out).toMatch(/^\S+ {2}delete +erased +200 {2}1× {2}\S+ {2}case-1\n$/);
+        expect(out).toMatch(/^DONE .*\n\S+ {2}delete +erased +200 +1× +\S+ {2}case-1\n$/);
         const none = await run('erasures receipts --uid cleo', { env });
         expect(none).toMatchObject({ code: 0, out: '' });
         // The Postgres of the tests does not synchronize its files.
