@@ -3,7 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../packed.js';
 
-const pages = ['README.md', 'docs/getting-started.md', 'docs/direct-calls.md', 'docs/testing-your-app.md'];
+const pages = [
+  'README.md',
+  'docs/getting-started.md',
+  'docs/direct-calls.md',
+  'docs/erasure-for-engineers.md',
+  'docs/testing-your-app.md',
+];
 
 /** The snippets whose first line names a file. `nest add` writes the one that edits the app's own module. */
 export function readmeFiles(): Map<string, string> {
