@@ -90,7 +90,8 @@ export class JobRunner {
     const isOurs = !this.#lanes.some(({ loop }) => loop.running);
     if (isOurs) this.start();
     let isDone = false;
-    while (!isDone && leftMs() > 0) {
+    // A shutdown in the meantime stops the lanes: then nobody works off what is left.
+    while (!isDone && leftMs() > 0 && this.#lanes.some(({ loop }) => loop.running)) {
       await withTimeout(Promise.all(this.#lanes.map(({ loop }) => loop.idle())), leftMs(), undefined);
       const dueMs = await Promise.all(this.#lanes.map((lane) => lane.nextDueMs(leftMs())));
       if (this.#lanes.some(({ loop }) => loop.isWorking)) continue;
