@@ -4,7 +4,7 @@
  * @internal
  */
 export { ErasureAttempt } from './erasure/execution/erasure-attempt.js';
-export { ErasureCalls } from './erasure/execution/erasure-calls.js';
+export { ErasureCalls } from './erasure/execution/erasure-execution.js';
 export { ErasureExecution } from './erasure/execution/erasure-execution.js';
 export { ErasureMaintenance } from './erasure/queue/erasure-maintenance.js';
 export { ErasureQueue } from './erasure/queue/erasure-queue.js';
@@ -12,7 +12,7 @@ export { ErasureStorage } from './erasure/queue/erasure-storage.js';
 export { FallbackQueue } from './logout/queue/fallback-queue.js';
 export { LogoutDelivery } from './logout/delivery/logout-delivery.js';
 export { LogoutQueue } from './logout/queue/logout-queue.js';
-export { LogoutSender } from './logout/delivery/logout-sender.js';
+export { LogoutSender } from './logout/delivery/logout-delivery.js';
 export { LogoutTokenSigner } from './logout/delivery/logout-token-signer.js';
 export { Application } from './module/application.js';
 export { DebateSpaceLifecycle } from './module/debate-space.lifecycle.js';

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { StorageError } from './storage-error.js';
-import type { Storage } from './storage.js';
+import { StorageError, type Storage } from './storage.js';
 import { timeoutOrThrow } from './with-timeout.js';
 
 export const FORMAT_FAMILY = 'format';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
-import type { ErasureCalls } from '../erasure/execution/erasure-calls.js';
+import type { ErasureCalls } from '../erasure/execution/erasure-execution.js';
 import { ErasureControl } from '../erasure/queue/erasure-control.js';
 import { watchProgress, type JobPace } from '../erasure/queue/erasure-progress.js';
 import { batchRequest, ErasureRequests } from '../erasure/queue/erasure-requests.js';

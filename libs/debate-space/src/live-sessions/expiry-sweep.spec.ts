@@ -3,7 +3,7 @@ import { Containment } from '../async/containment.js';
 import type { SessionEnd, SessionRecord } from 'nestjs-session-end';
 import { memoryStorage, type Storage } from 'durable-jobs';
 import { Secret } from '../secrets/secret.js';
-import { keyedHash } from '../secrets/keyed-hash.js';
+import { keyedHash } from '../secrets/uid-cipher.js';
 import { sweepExpired } from './session-expiry.js';
 import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 

@@ -6,8 +6,7 @@ import { timeoutOrThrow, withTimeout } from '../async/with-timeout.js';
 import type { EndReason } from '../events.js';
 import { validateUid } from '../uid.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
-import { REPORT_WITHIN_MS, reportEnd } from './report-end.js';
-import { expiryOf, loadedExpiry, renewalInterval } from './session-expiry.js';
+import { REPORT_WITHIN_MS, reportEnd, expiryOf, loadedExpiry, renewalInterval } from './session-expiry.js';
 import type { EndOptions, Known, SessionRegistry, UserSession } from './session-registry.js';
 
 /** What it takes to know every live session, over all instances. */

@@ -1,11 +1,10 @@
-import type { SessionRecord } from 'nestjs-session-end';
+import type { SessionRecord, EndReason } from 'nestjs-session-end';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Containment } from '../async/containment.js';
 import { timeoutOrThrow } from '../async/with-timeout.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { ANSWER_WITHIN_MS, type FindSession, type SessionIndexing } from './registry-writer.js';
-import { reportEnd } from './report-end.js';
-import type { ClaimedSession } from './session-registry.js';
+import type { ClaimedSession, SessionRegistry, UserSession } from './session-registry.js';
 
 /** What stores give a session whose cookie has no end: connect-redis, connect-pg-simple and memorystore a day. */
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -131,4 +130,27 @@ async function lookAt(session: ClaimedSession, context: SweepContext): Promise<v
 
 function inTime<T>(answer: Promise<T>): Promise<T> {
   return timeoutOrThrow(answer, ANSWER_WITHIN_MS);
+}
+
+/** A process that has not reported an end by then has died, or its storage has not answered. */
+export const REPORT_WITHIN_MS = 30_000;
+
+interface ReportContext {
+  readonly registry: SessionRegistry;
+  readonly recorder: Pick<LogoutRecorder, 'record'>;
+  readonly lastOnly: boolean;
+}
+
+/** Reports the end of a session that no request ends, if it counts and no other instance reports it. */
+export async function reportEnd(
+  session: UserSession & Partial<Pick<ClaimedSession, 'claim'>>,
+  reason: EndReason,
+  { registry, recorder, lastOnly }: ReportContext,
+): Promise<void> {
+  const { uid, claim } = session;
+  const options = { leaseMs: REPORT_WITHIN_MS, lastOnly, ...(claim === undefined ? {} : { claim }) };
+  const { isFirst, others } = await registry.end(session, options);
+  if (!isFirst || others) return;
+  await recorder.record({ uid, reason, endedAt: new Date() });
+  await registry.reported(session);
 }

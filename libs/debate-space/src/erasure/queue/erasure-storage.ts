@@ -13,7 +13,7 @@ import {
   Transaction,
   UnreadableRecord,
 } from 'durable-jobs';
-import { invalidArgument } from '../../errors.js';
+import { invalidArgument, transact } from '../../errors.js';
 import type { Emit, ErasureMode } from '../../events.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
@@ -34,7 +34,6 @@ import type {
   RetryingErasure,
   UnreadableErasure,
 } from '../erasure.js';
-import { transact } from '../../storage-errors.js';
 
 export const UNREADABLE_HINT =
   'the record of this user cannot be read: it is damaged, or was written by a newer version of nestjs-debate-space or ' +
