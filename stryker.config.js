@@ -3,7 +3,7 @@
  * npm run mutation -- --mutate libs/session-end/src/decide-end.ts
  */
 const verdict = [
-  ...['active-requests', 'answer-gate', 'browser-cookies', 'browser-moves', 'call-queue', 'cookie-changes'],
+  ...['active-requests', 'answer-gate', 'browser-cookies', 'call-queue', 'cookie-changes'],
   ...['decide-end', 'end-reporter', 'end-tracker', 'learned-cookies', 'suspected-ends', 'watched-store'],
 ];
 
