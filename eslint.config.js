@@ -42,7 +42,7 @@ function downwardImports(files, roomsAbove) {
 
 export default tseslint.config(
   // The last one is copied by prepack.
-  { ignores: ['**/dist/', '**/coverage/', 'libs/debate-space/docs/'] },
+  { ignores: ['**/dist/', '**/build/', '**/coverage/', 'libs/debate-space/docs/'] },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],

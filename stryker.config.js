@@ -16,7 +16,7 @@ export default {
   coverageAnalysis: 'perTest',
   concurrency: 2,
   timeoutMS: 20_000,
-  ignorePatterns: ['dist', 'docs', 'sample-app', 'test', 'libs/*/dist', 'libs/debate-space-cli', '.git'],
+  ignorePatterns: ['dist', 'docs', 'sample-app', 'test', 'libs/*/{build,dist}', 'libs/debate-space-cli', '.git'],
   reporters: ['clear-text'],
   clearTextReporter: { allowColor: false, reportTests: false },
 };

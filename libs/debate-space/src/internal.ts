@@ -4,7 +4,7 @@
  * @internal
  */
 export { ErasureAttempt } from './erasure/execution/erasure-attempt.js';
-export { ErasureCalls } from './erasure/execution/erasure-execution.js';
+export { ErasureCalls } from './erasure/execution/erasure-calls.js';
 export { ErasureExecution } from './erasure/execution/erasure-execution.js';
 export { ErasureMaintenance } from './erasure/queue/erasure-maintenance.js';
 export { ErasureQueue } from './erasure/queue/erasure-queue.js';

@@ -1,7 +1,7 @@
 import type { FormatRow, JobRunner } from 'durable-jobs';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import { CALL_TIMEOUT_MS } from '../logout/queue/logout-recorder.js';
+import { CALL_TIMEOUT_MS } from '../logout/queue/pending-writes.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 

@@ -2,7 +2,7 @@ import type { CircuitBreaker, JobRunner, StorageEngine, StorageWarning } from 'd
 import { invalidArgument } from '../errors.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { LogoutQueue } from '../logout/queue/logout-queue.js';
-import { inTime } from '../logout/queue/logout-recorder.js';
+import { inTime } from '../logout/queue/pending-writes.js';
 import type { FinishedEntry, LogoutCounts, WaitingJob } from '../logout/logout.js';
 import type { EndReason } from '../events.js';
 import { assertUid } from '../uid.js';

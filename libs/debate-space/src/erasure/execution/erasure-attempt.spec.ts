@@ -3,7 +3,7 @@ import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '
 import type { ErasureClaim } from '../queue/erasure-queue.js';
 import type { LogoutSender } from '../../logout/delivery/logout-delivery.js';
 import { ErasureAttempt } from './erasure-attempt.js';
-import type { ErasureCalls } from './erasure-execution.js';
+import type { ErasureCalls } from './erasure-calls.js';
 import type { BeforeErase } from '../erasure.js';
 
 const HOOK_TIMEOUT_MS = 30_000;

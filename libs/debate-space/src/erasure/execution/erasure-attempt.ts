@@ -7,7 +7,7 @@ import type { LogoutSender } from '../../logout/delivery/logout-delivery.js';
 import { MAX_RETRY_AFTER_MS } from '../../service/http/service-pause.js';
 import type { NoSlot, Slot } from '../../service/rate-limiter.js';
 import { timeoutOrThrow } from '../../async/with-timeout.js';
-import type { ErasureCalls } from './erasure-execution.js';
+import type { ErasureCalls } from './erasure-calls.js';
 import type { ErasureEnd } from '../queue/erasure-batch.js';
 import type { ErasureClaim, Setback } from '../queue/erasure-queue.js';
 import type { BeforeErase } from '../erasure.js';

@@ -144,7 +144,7 @@ export class ErasureStorage {
   ): Promise<T> {
     const [result, { finished }] = await this.#mutex.run(reference, () =>
       transact(this.view, async (transaction) => {
-        const change = new ErasureChange(this, transaction, reference);
+        const change = new ErasureChange(this.jobs, this.now(), transaction, reference);
         const result = await work(change);
         await change.save();
         return [result, change] as const;
@@ -168,7 +168,7 @@ export class ErasureStorage {
 
   /** To read the erasures of a reference: a change that is not made. */
   look(reference: string): ErasureChange {
-    return new ErasureChange(this, new Transaction(this.view), reference);
+    return new ErasureChange(this.jobs, this.now(), new Transaction(this.view), reference);
   }
 
   /** The jobs of a user in one mode that nobody has to help: pending ones, of references that run. */

@@ -6,7 +6,7 @@ import type { Emit } from '../../events.js';
 import { withTimeout } from '../../async/with-timeout.js';
 import type { LogoutQueue } from './logout-queue.js';
 import type { DeliveryProgress, LogoutEntry, LogoutJob, WaitingJob } from '../logout.js';
-import { inTime, PendingWrites } from './logout-recorder.js';
+import { inTime, PendingWrites } from './pending-writes.js';
 
 const LATE = 'it did not answer in time';
 

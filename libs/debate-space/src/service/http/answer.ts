@@ -11,7 +11,6 @@ import {
   type DebateSpaceRequestError,
   type RequestErrorDetails,
 } from '../../errors.js';
-import type { HttpReply } from './transport.js';
 
 const MAX_DEPTH = 100;
 
@@ -155,4 +154,15 @@ function isTooDeep(value: unknown): boolean {
   for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth += 1)
     level = level.flatMap((each): unknown[] => (typeof each === 'object' ? Object.values(each ?? {}) : []));
   return level.length > 0;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly body: string;
+  /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
+  header(name: string): string | undefined;
+  /** What `Retry-After` says. */
+  readonly retryAfterMs?: number;
+  /** The service's clock minus this one's, in milliseconds, by the `Date` of the answer. */
+  readonly clockSkewMs?: number;
 }
