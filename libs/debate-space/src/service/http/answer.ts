@@ -137,6 +137,7 @@ export function contradictionOf(reply: HttpReply): Contradiction | undefined {
 }
 
 function saysNo(body: string): boolean {
+  if (!body.includes('success')) return false; // a body that is no JSON is the usual one, and costs an exception
   try {
     return (Object(JSON.parse(body)) as { success?: unknown }).success === false;
   } catch {
