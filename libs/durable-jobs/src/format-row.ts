@@ -3,6 +3,7 @@ import { StorageError } from './storage-error.js';
 import type { Storage } from './storage.js';
 import { timeoutOrThrow } from './with-timeout.js';
 
+/** The family of the row that says in which format a namespace is stored. */
 export const FORMAT_FAMILY = 'format';
 
 const FORMAT = 1;

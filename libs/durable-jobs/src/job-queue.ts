@@ -6,6 +6,7 @@ import type { MaybePromise } from './maybe-promise.js';
  */
 export const LEASE_MS = 30_000;
 
+/** Called when jobs were added, or may be due earlier. */
 export type ChangeListener = () => void;
 
 /** The jobs of one kind that wait in the storage. Several processes may take jobs from the same queue. */

@@ -63,6 +63,7 @@ export interface OutboxParts {
   readonly runner: Pick<JobRunner, 'workOff'>;
 }
 
+/** For how long `drain` may deliver. */
 export interface DrainOptions {
   /** How long it may take, in milliseconds: 1 to 2,147,483,647. @defaultValue `10_000` */
   readonly timeoutMs?: number | undefined;

@@ -92,7 +92,9 @@ function oidcProblems(options: Readonly<Record<string, unknown>>): OptionProblem
     const given = Object(options[name]) as Readonly<Record<string, unknown>>;
     return Object.entries(idle)
       .filter(([option, value]) => given[option] !== undefined && given[option] !== value)
-      .map(([option]) => optionProblem(`${name}.${option}`, problem, 'leave it out, or leave out logout.mode'));
+      .map(([option]) =>
+        optionProblem(`${name}.${option}`, problem, 'leave it out, or leave out logout.mode'),
+      );
   });
 }
 
