@@ -27,9 +27,9 @@ function groupAndName(path: string): readonly [group: string, name: string] {
 /** Levenshtein's: how many letters to insert, delete or replace. */
 function distance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, n) => n);
-  for (const [i, letter] of [...one].entries()) {
+  for (const [i, letter] of Array.from(one).entries()) {
     const next = [i + 1];
-    for (const [j, against] of [...other].entries()) {
+    for (const [j, against] of Array.from(other).entries()) {
       const replaced = (row[j] ?? 0) + (letter === against ? 0 : 1);
       next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
     }
