@@ -48,6 +48,14 @@ for (const kind of storageKinds.filter(({ isShared }) => isShared)) {
       expect(scene.service.received.logouts.filter((uid) => uid === 'bob')).toHaveLength(2);
     });
 
+    it('counts what is left when it ends, although a count was asked for just before', async () => {
+      const app = await withoutWorker();
+      const outbox = app.get(DebateSpaceOutbox);
+      await app.get(DebateSpaceService).logoutUser('bob');
+      expect(await outbox.stats()).toMatchObject({ pending: 1 });
+      expect(await outbox.drain({ timeoutMs: 60_000 })).toMatchObject({ drained: true, pending: 0 });
+    });
+
     it('leaves what failed to its next attempt', async () => {
       const app = await withoutWorker();
       scene.service.faults.add({ kind: 'status', status: 503, operation: 'logout', times: 1 });

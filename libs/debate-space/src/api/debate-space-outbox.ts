@@ -79,11 +79,14 @@ export interface DrainedStats extends OutboxStats {
 
 const MAX_LISTED = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** How old the count of a storage may be. */
+const COUNT_AGE_MS = 1_000;
 
 /** What operators ask the outbox, and tell it. Injectable. */
 export class DebateSpaceOutbox {
   readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
+  #countedAt = -Infinity;
   /** Calls at the same time are one drain. */
   #draining: Promise<boolean> | undefined;
 
@@ -103,6 +106,7 @@ export class DebateSpaceOutbox {
     const { memory, isDegraded: degraded } = logouts;
     const known = { engine: name, durable, degraded, serviceDown: breaker.isOpen };
     try {
+      this.#countedAt = performance.now();
       const stats = await inTime(statsOf([queue, memory]));
       this.#unreadableSince = undefined;
       return { ...known, ...stats };
@@ -177,7 +181,9 @@ export class DebateSpaceOutbox {
     this.#draining ??= runner.workOff(timeoutMs, signal).finally(() => {
       this.#draining = undefined;
     });
+    const deadline = performance.now() + timeoutMs;
     const isDone = await this.#draining;
+    if (isDone) await pause(Math.min(this.#countedAt + COUNT_AGE_MS, deadline) - performance.now());
     const stats = await this.stats();
     return { ...stats, drained: isDone && stats.unreadableMs === undefined };
   }
@@ -186,6 +192,10 @@ export class DebateSpaceOutbox {
   async discard(id: string): Promise<boolean> {
     return this.#parts.queue.discard(id);
   }
+}
+
+async function pause(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Of these queues together. */
