@@ -64,6 +64,25 @@ for (const kind of storageKinds.filter(({ isShared }) => isShared)) {
       expect(stats).toMatchObject({ drained: true, pending: 1 });
     });
 
+    it('ends when the app is closed, and another process delivers what is left, each logout once', async () => {
+      const storage = places.place();
+      const app = await withoutWorker(storage);
+      scene.service.faults.add({ kind: 'latency', ms: 300, operation: 'logout' });
+      await logOutAll(app);
+      const draining = app.get(DebateSpaceOutbox).drain({ timeoutMs: 60_000 });
+      await scene.service.received.waitFor('logout', { count: 10, timeoutMs: 30_000 });
+      const begun = performance.now();
+      const [stats] = await Promise.all([draining, app.close()]);
+      expect(performance.now() - begun).toBeLessThan(3_000);
+      expect(stats).toMatchObject({ drained: false });
+      expect(scene.service.received.logouts.length).toBeLessThan(COUNT);
+
+      const next = await withoutWorker(storage);
+      const left = await next.get(DebateSpaceOutbox).drain({ timeoutMs: 60_000 });
+      expect(left).toMatchObject({ drained: true, pending: 0, parked: 0 });
+      expect(scene.service.received.logouts.toSorted()).toEqual(uids.toSorted());
+    });
+
     it('ends when its time is over, although the service keeps silent', async () => {
       const app = await withoutWorker();
       scene.service.faults.add({ kind: 'latency', ms: 60_000, operation: 'logout' });

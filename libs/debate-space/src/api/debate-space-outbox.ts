@@ -79,7 +79,7 @@ export interface DrainedStats extends OutboxStats {
 
 const MAX_LISTED = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** How old the count of a storage may be. */
+/** A storage may answer with a count that is so old, such as the count of the last `stats()`. */
 const COUNT_AGE_MS = 1_000;
 
 /** What operators ask the outbox, and tell it. Injectable. */
@@ -106,8 +106,8 @@ export class DebateSpaceOutbox {
     const { memory, isDegraded: degraded } = logouts;
     const known = { engine: name, durable, degraded, serviceDown: breaker.isOpen };
     try {
-      this.#countedAt = performance.now();
       const stats = await inTime(statsOf([queue, memory]));
+      this.#countedAt = performance.now();
       this.#unreadableSince = undefined;
       return { ...known, ...stats };
     } catch {
@@ -165,7 +165,7 @@ export class DebateSpaceOutbox {
   /**
    * Delivers what is due in the storage, although `worker` is `false`: logouts first, then erasures within the rate limit. For
    * serverless functions and cron (docs/serverless.md). Requests that are under way when the time is over may still arrive; they
-   * are due again 30 s after their lease began.
+   * are due again 30 s after their lease began. The shutdown of the app ends it, too: what is sent by then gets its answer.
    * @returns when nothing is due any more, or when the time is over
    * @throws {InvalidArgumentError} for a `timeoutMs` out of range, and with `memoryStorage()`, which other processes cannot fill
    */
