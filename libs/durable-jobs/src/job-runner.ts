@@ -106,6 +106,13 @@ export class JobRunner {
     return isDone;
   }
 
+  /** Ends {@link workOff}: begins nothing any more, and waits for the jobs under way, at most `ms`. */
+  async endWorkOff(ms: number): Promise<void> {
+    if (!this.#lanes.some(({ loop }) => loop.running)) return;
+    this.stop();
+    await this.idle(ms);
+  }
+
   /** Begins nothing any more. Jobs under way go on. */
   stop(): void {
     for (const { loop } of this.#lanes) loop.stop();

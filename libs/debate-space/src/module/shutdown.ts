@@ -56,10 +56,9 @@ export class Shutdown {
     });
     await this.#step(() => this.sessions.close());
     const drainMs = Math.max(MIN_DRAIN_MS, begun + DRAIN_MS - performance.now());
-    await this.#step(
-      () => (options.worker ? this.runner.drain(drainMs) : this.#endDrain(drainMs)),
-      drainMs + MIN_DRAIN_MS,
-    );
+    const drain = (): Promise<void> =>
+      options.worker ? this.runner.drain(drainMs) : this.runner.endWorkOff(drainMs); // a drain of the host's
+    await this.#step(drain, drainMs + MIN_DRAIN_MS);
     shutdown.abort();
     await this.#step(() => this.runner.idle(DRAIN_MS));
     await this.#step(() => this.logouts.flush());
@@ -70,12 +69,6 @@ export class Shutdown {
     await this.#step(() => this.registry.idle(), MIN_DRAIN_MS);
     await this.#step(() => this.logouts.close()); // and the storage
     events.complete();
-  }
-
-  /** Of `DebateSpaceOutbox.drain`, when it is under way: requests that are sent get their answer, no others are sent. */
-  async #endDrain(ms: number): Promise<void> {
-    this.runner.stop();
-    await this.runner.idle(ms);
   }
 
   /** A step that fails or does not answer must not keep the next ones from running. */
