@@ -7,7 +7,7 @@ import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { Request } from 'express';
 import type * as ExpressOpenIdConnect from 'express-openid-connect';
 import session from 'express-session';
-import { DebateSpaceModule, DebateSpaceService, type SessionRecord } from 'nestjs-debate-space';
+import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import type { RequestListener } from 'node:http';
 import { Browser } from 'debate-space-fixtures/browser.js';
 import { identityProvider, Place } from 'debate-space-fixtures/identity-provider.js';
@@ -44,10 +44,8 @@ afterEach(async () => {
 });
 
 async function start(options: Partial<ExpressOpenIdConnect.ConfigParams>): Promise<Browser> {
-  // In a store, where the plugin would see them end if it looked.
   const store = new session.MemoryStore();
-  const watched = { store, uid: ({ data }: SessionRecord) => (data === undefined ? undefined : 'alice') };
-  const debateSpace = using(service, { logout: { mode: 'oidc' }, session: watched });
+  const debateSpace = using(service, { logout: { mode: 'oidc' } });
   @Module({ imports: [DebateSpaceModule.forRoot(debateSpace)], controllers: [HomeController] })
   class App {}
   app = await NestFactory.create<NestExpressApplication>(App, { logger: false });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { StorageError, type Storage } from './storage.js';
 import { timeoutOrThrow } from './with-timeout.js';
 
+/** The family of the row that says in which format a namespace is stored. */
 export const FORMAT_FAMILY = 'format';
 
 const FORMAT = 1;

@@ -29,6 +29,7 @@ export interface JobKind<Claim> {
  */
 export const LEASE_MS = 30_000;
 
+/** Called when jobs were added, or may be due earlier. */
 export type ChangeListener = () => void;
 
 /** The jobs of one kind that wait in the storage. Several processes may take jobs from the same queue. */

@@ -315,6 +315,23 @@ describe('the job runner', () => {
     expect(drained).toHaveBeenCalled();
   });
 
+  it('drains no longer than its jobs take, although somebody else works them off at the same time', async () => {
+    const queue = add('a', 1, 1);
+    queue.add(1);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    const [drained, workedOff] = [jest.fn(), jest.fn()];
+    void runner.drain(60_000).then(drained);
+    void runner.workOff(60_000).then(workedOff);
+    for (let n = 0; n < 5; n += 1) {
+      await nextTurn(); // in which the loop runs
+      await jest.advanceTimersByTimeAsync(50);
+    }
+    for (let n = 0; n < 5; n += 1) await finishNext();
+    await jest.advanceTimersByTimeAsync(200);
+    expect([drained.mock.calls.length, workedOff.mock.calls.length]).toEqual([1, 1]);
+  });
+
   it('drains the first kind only', async () => {
     const [first, second] = [add('first', 1, 1), add('second', 1, 1)];
     runner.start();

@@ -16,6 +16,7 @@ import {
   type StoredClock,
 } from './lmdb-space.js';
 
+/** Where the storage keeps its files. */
 export interface LmdbStorageOptions {
   /**
    * A folder on a disk of this machine, made when it is missing; not a network file system. Each application has a folder

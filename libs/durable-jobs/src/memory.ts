@@ -29,6 +29,7 @@ export function memoryStorage(): StorageEngine {
   };
 }
 
+/** Rows in the memory of this process, which end with it. */
 export class MemoryStorage implements Storage {
   readonly #trees: Families<InstanceType<typeof BTree<string, string>>>;
   readonly #clock = new MonotonicClock();

@@ -18,6 +18,7 @@ import {
   postgresTable,
 } from './postgres-rows.js';
 
+/** How the storage reaches Postgres, and in which table it keeps its rows. */
 export interface PostgresStorageOptions {
   /** The host's own connection or pool, which stays the host's: the storage does not close it. */
   readonly query: PostgresQuery;

@@ -10,6 +10,7 @@ import type {
   StorageWarning,
 } from './storage.js';
 
+/** How the storage reaches Redis, and under which names it keeps its rows. */
 export interface RedisStorageOptions {
   /** The host's own client, which stays the host's: the storage neither configures nor closes it. */
   readonly sendCommand: SendCommand;

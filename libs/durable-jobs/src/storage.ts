@@ -3,8 +3,10 @@ import type { MaybePromise } from './maybe-promise.js';
 /** Texts by key; `undefined`: no such record. A key occurs once. */
 export type StorageValues = ReadonlyMap<string, string | undefined>;
 
+/** A row: its key and its value. */
 export type StorageRow = readonly [key: string, value: string];
 
+/** How many rows of a range to return, and from which end. */
 export interface RangeOptions {
   /** The highest number of rows to return. */
   readonly limit: number;

@@ -31,6 +31,7 @@ export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'refere
 export interface DryRunOptions {
   /** Counts what is under way in this mode only. Default: in both. */
   readonly mode?: ErasureMode | undefined;
+  /** Ends the reading early. */
   readonly signal?: AbortSignal | undefined;
 }
 

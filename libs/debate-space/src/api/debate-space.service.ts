@@ -16,6 +16,7 @@ const USERS_PER_PAGE = 100;
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
+  /** Ends the call when it is aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 
