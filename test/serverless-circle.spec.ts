@@ -94,6 +94,6 @@ postgresServer.describe(
       const stats = await outbox.drain({ timeoutMs: 60_000 });
       expect(stats).toMatchObject({ drained: true, pending: 0, parked: 0 });
       expect(scene.service.received.logouts.toSorted()).toEqual(uids.toSorted());
-    }, 600_000);
+    }, 120_000 + FRESH * 20_000);
   },
 );
