@@ -4,7 +4,7 @@ import {
   postgresStorage as storageInPostgres,
   type PostgresQuery,
 } from 'durable-jobs/postgres';
-import { ownError } from './storage-errors.js';
+import { ownError } from './errors.js';
 
 export type { PostgresQuery } from 'durable-jobs/postgres';
 

@@ -11,8 +11,7 @@ import {
   type JobState,
 } from './job-records.js';
 import { KeyedMutex } from './keyed-mutex.js';
-import { rangePages } from './range-pages.js';
-import type { Storage, StorageView } from './storage.js';
+import { rangePages, type Storage, type StorageView } from './storage.js';
 import { TimedStorage } from './timed-storage.js';
 import type { Transaction } from './transaction.js';
 

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CircuitBreaker } from './circuit-breaker.js';
-import type { JobKind } from './job-kind.js';
-import { LEASE_MS, type JobQueue } from './job-queue.js';
+import { type JobKind, LEASE_MS, type JobQueue } from './job-kind.js';
 import { JobRunner } from './job-runner.js';
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

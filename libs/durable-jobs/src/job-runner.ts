@@ -1,8 +1,7 @@
 import { Containment } from './containment.js';
 import { withTimeout } from './with-timeout.js';
-import type { JobKind } from './job-kind.js';
+import { type JobKind, LEASE_MS } from './job-kind.js';
 import { JobLane, type AnyJobLane } from './job-lane.js';
-import { LEASE_MS } from './job-queue.js';
 
 const HEARTBEAT_MS = LEASE_MS / 3;
 /** How often the runner looks for what other processes have added, and removes what is outdated. */

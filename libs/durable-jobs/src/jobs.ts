@@ -7,8 +7,7 @@ import type { JobKind } from './job-kind.js';
 import { groupOf, jobFamilies, type FoundJob, type Job } from './job-records.js';
 import { JobRunner } from './job-runner.js';
 import { JobStore } from './job-store.js';
-import { StorageError } from './storage-error.js';
-import type { Storage, StorageEngine } from './storage.js';
+import { StorageError, type Storage, type StorageEngine } from './storage.js';
 import { transact } from './transaction.js';
 
 /** What `openJobs` takes besides the storage. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chain, type MaybePromise } from './maybe-promise.js';
-import type { StorageView, StorageValues } from './storage.js';
-import { StorageError } from './storage-error.js';
+import { type StorageView, type StorageValues, StorageError } from './storage.js';
 
 const MAX_ATTEMPTS = 50;
 const FIRST_WAIT_MS = 2;

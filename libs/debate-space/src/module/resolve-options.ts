@@ -1,5 +1,5 @@
 import { safeParse } from 'valibot';
-import { SecretKeyProvider } from '../secrets/secret-key-provider.js';
+import { SecretKeyProvider, Secret, type SecretSource, validateSecretKey } from '../secrets/secret.js';
 import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
 import {
   AUTH_URL_VARIABLE,
@@ -14,7 +14,6 @@ import {
   serviceUrl,
   validateServiceUrl,
 } from '../options/option-problem.js';
-import { Secret, type SecretSource, validateSecretKey } from '../secrets/secret.js';
 
 /** The options of `logout.mode: 'direct'` alone, and the value of each, if any, that asks for nothing in another mode. */
 const DIRECT_ONLY = {

@@ -1,5 +1,4 @@
-import { StorageError } from '../storage-error.js';
-import type { RangeOptions, StorageRow, StorageValues } from '../storage.js';
+import { StorageError, type RangeOptions, type StorageRow, type StorageValues } from './storage.js';
 
 /**
  * Runs one statement on the host's own connection, and returns its rows – as a list, or as `rows` of an object.

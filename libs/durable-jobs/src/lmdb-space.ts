@@ -1,8 +1,14 @@
 import type { RootDatabase, Database } from 'lmdb';
-import { StorageError } from '../storage-error.js';
-import type { Families } from '../families.js';
-import { MonotonicClock, monotonicMs } from '../steady-clock.js';
-import type { Storage, RangeOptions, StorageRow, StorageValues, StorageWarning } from '../storage.js';
+import {
+  StorageError,
+  type Families,
+  type Storage,
+  type RangeOptions,
+  type StorageRow,
+  type StorageValues,
+  type StorageWarning,
+} from './storage.js';
+import { MonotonicClock, monotonicMs } from './steady-clock.js';
 import type { PreparedFolder, ReservedSpace } from './lmdb-folder.js';
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';

@@ -13,8 +13,7 @@ import {
 } from 'node:fs';
 import { mkdir, open, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StorageError } from '../storage-error.js';
-import type { StorageValues, StorageWarning } from '../storage.js';
+import { StorageError, type StorageValues, type StorageWarning } from './storage.js';
 
 /** More than a new file takes. */
 const PROBE_BYTES = 256 * 1024;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { memoryStorage } from './memory-storage.js';
+import { memoryStorage } from './memory.js';
 
 const context = {
   namespace: 'app',
