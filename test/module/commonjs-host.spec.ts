@@ -8,7 +8,7 @@ import ts from 'typescript';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { keys } from 'debate-space-fixtures/service.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const sources = join(root, 'libs/debate-space/src');
 
 /** As ts-jest translates the plugin in a host with the tsconfig of `nest new` 10. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
-const root = fileURLToPath(new URL('../libs/', import.meta.url));
+const root = fileURLToPath(new URL('../../libs/', import.meta.url));
 const library = 'session-end/src';
 const plugin = 'debate-space/src';
 

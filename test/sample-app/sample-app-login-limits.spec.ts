@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DEMO_PASSWORD } from '../sample-app/src/login/demo-users.js';
+import { DEMO_PASSWORD } from '../../sample-app/src/login/demo-users.js';
 import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 describe('after failed logins', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ErasureProgress } from 'nestjs-debate-space';
 import type { Page } from 'playwright-core';
-import { erasureView } from '../sample-app/src/erasure/erasure-view.js';
+import { erasureView } from '../../sample-app/src/erasure/erasure-view.js';
 import { chromium } from 'debate-space-fixtures/chromium.js';
 import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
-import { sharedStorages, type StorageServer } from '../libs/debate-space-cli/src/testing/storages.js';
+import { configuredFor, run } from '../../libs/debate-space-cli/src/testing/command-line.js';
+import { sharedStorages, type StorageServer } from '../../libs/debate-space-cli/src/testing/storages.js';
 import { freePort } from 'debate-space-fixtures/free-port.js';
 import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
@@ -22,8 +22,8 @@ async function runProcess(args: string, env: NodeJS.ProcessEnv, ...more: string[
   const program = [
     ...more,
     '--import',
-    fileOf('../libs/debate-space-fixtures/src/typescript.mjs'),
-    fileOf('../libs/debate-space-cli/src/cli.ts'),
+    fileOf('../../libs/debate-space-fixtures/src/typescript.mjs'),
+    fileOf('../../libs/debate-space-cli/src/cli.ts'),
   ];
   const child = spawn(process.execPath, [...program, ...args.split(' ')], {
     cwd: '/',

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../libs/debate-space-fixtures/src/${name}`, import.meta.url));
+  fileURLToPath(new URL(`../../libs/debate-space-fixtures/src/${name}`, import.meta.url));
 const LIMIT_MS = 2_000;
 const AT_ONCE = 4;
 

@@ -4,9 +4,9 @@ import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
-import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
-import type { Browser } from '../sample-app/src/demo/browser.js';
-import { Sessions } from '../sample-app/src/session/sessions.js';
+import { erasurePath } from '../../sample-app/src/admin/erasure-path.js';
+import type { Browser } from '../../sample-app/src/demo/browser.js';
+import { Sessions } from '../../sample-app/src/session/sessions.js';
 import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 let host: RunningSampleApp;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { StorageError, type Storage, type StorageContext } from 'durable-jobs';
 import { lmdbStorage } from 'durable-jobs/lmdb';
-import { versionOf, NOTE_MS, type StoredClock } from '../libs/durable-jobs/src/lmdb-space.js';
+import { versionOf, NOTE_MS, type StoredClock } from '../../libs/durable-jobs/src/lmdb-space.js';
 
 const DAY = 24 * 60 * 60_000;
 const YEAR = 365 * DAY;
@@ -25,7 +25,7 @@ const numbered = (count: number): Map<string, string> =>
 
 function programOf(name: string, ...more: readonly string[]): [string, string[]] {
   const file = (part: string): string =>
-    fileURLToPath(new URL(`../libs/debate-space-fixtures/src/${part}`, import.meta.url));
+    fileURLToPath(new URL(`../../libs/debate-space-fixtures/src/${part}`, import.meta.url));
   return [process.execPath, ['--import', file('typescript.mjs'), file(name), ...more]];
 }
 

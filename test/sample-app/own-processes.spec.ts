@@ -10,13 +10,13 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Browser } from '../sample-app/src/demo/browser.js';
+import { Browser } from '../../sample-app/src/demo/browser.js';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { freePort } from 'debate-space-fixtures/free-port.js';
 import { keys } from 'debate-space-fixtures/service.js';
-import { sharedStorages, type StorageServer } from '../libs/debate-space-cli/src/testing/storages.js';
+import { sharedStorages, type StorageServer } from '../../libs/debate-space-cli/src/testing/storages.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const dist = join(root, 'sample-app/dist');
 const run = promisify(execFile);
 const ADDRESS = /^The sample app: +(http:\/\/\S+)\/$/;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { StartReport } from 'debate-space-fixtures/start-process.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const hooks = ['missing-packages', 'typescript'].flatMap((name) => [
   '--import',
   `./libs/debate-space-fixtures/src/${name}.mjs`,

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { Client, type Pool, type PoolClient } from 'pg';
 import { StorageError, type Storage, type StorageContext } from 'durable-jobs';
 import { postgresMigration, type PostgresQuery } from 'durable-jobs/postgres';
-import { PostgresStorage } from '../libs/durable-jobs/src/postgres.js';
+import { PostgresStorage } from '../../libs/durable-jobs/src/postgres.js';
 import {
   postgresPool,
   postgresServer,

@@ -2,8 +2,8 @@ import { describe, expect, it, jest } from '@jest/globals';
 import type { DebateSpaceEvent } from 'nestjs-debate-space';
 import type { Operation } from 'debate-space-simulator';
 import { filter, firstValueFrom } from 'rxjs';
-import { EventLog } from '../libs/debate-space/src/module/event-log.js';
-import { ServicePause } from '../libs/debate-space/src/service/http/service-pause.js';
+import { EventLog } from '../../libs/debate-space/src/module/event-log.js';
+import { ServicePause } from '../../libs/debate-space/src/service/http/service-pause.js';
 import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
 
 const { simulator, runtime } = serviceClients();

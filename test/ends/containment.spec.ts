@@ -7,7 +7,7 @@ import type { ContainmentReport } from 'debate-space-fixtures/containment-host.j
 import { containmentStacks } from 'debate-space-fixtures/containment-stacks.js';
 import { faultsOn } from 'debate-space-fixtures/host-faults.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Run {
   readonly code: unknown;

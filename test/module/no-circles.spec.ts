@@ -6,7 +6,7 @@ import ts from 'typescript';
 
 /** The files that each source file of a folder imports, types included. */
 function importsIn(folder: string): Map<string, readonly string[]> {
-  const root = fileURLToPath(new URL(`../${folder}/`, import.meta.url));
+  const root = fileURLToPath(new URL(`../../${folder}/`, import.meta.url));
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'));

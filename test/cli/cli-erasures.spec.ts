@@ -3,12 +3,12 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { configuredFor, keys, run, start } from '../libs/debate-space-cli/src/testing/command-line.js';
+import { configuredFor, keys, run, start } from '../../libs/debate-space-cli/src/testing/command-line.js';
 import {
   connectAsApp,
   sharedStorages,
   type StorageServer,
-} from '../libs/debate-space-cli/src/testing/storages.js';
+} from '../../libs/debate-space-cli/src/testing/storages.js';
 
 for (const storage of sharedStorages) {
   storage.describe(`the erasures in the storage ${storage.name}`, () => {

@@ -13,7 +13,7 @@ import {
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { watchSessionEnds } from 'nestjs-session-end';
-import { SetupWarnings } from '../libs/session-end/src/setup-warnings.js';
+import { SetupWarnings } from '../../libs/session-end/src/setup-warnings.js';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
 import { eventsOf } from 'debate-space-fixtures/events.js';

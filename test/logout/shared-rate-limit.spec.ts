@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DebateSpaceStorage } from 'nestjs-debate-space';
-import { tryAcquireSlot } from '../libs/debate-space/src/service/rate-limiter.js';
+import { tryAcquireSlot } from '../../libs/debate-space/src/service/rate-limiter.js';
 import { storageContext } from 'debate-space-fixtures/outbox-engines.js';
 import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 

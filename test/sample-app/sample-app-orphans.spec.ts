@@ -6,7 +6,7 @@ import { lastValueFrom } from 'rxjs';
 import { chromium } from 'debate-space-fixtures/chromium.js';
 import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
-import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
+import { erasurePath } from '../../sample-app/src/admin/erasure-path.js';
 
 const MEMBERS = 150;
 const ACCOUNTS = ['ada', 'ben', 'cleo', 'admin'];

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogoutEntry, LogoutJob } from '../libs/debate-space/src/logout/logout.js';
-import type { LogoutQueue } from '../libs/debate-space/src/logout/queue/logout-queue.js';
-import { StorageError } from '../libs/debate-space/src/errors.js';
+import type { LogoutEntry, LogoutJob } from '../../libs/debate-space/src/logout/logout.js';
+import type { LogoutQueue } from '../../libs/debate-space/src/logout/queue/logout-queue.js';
+import { StorageError } from '../../libs/debate-space/src/errors.js';
 import { outboxContext } from 'debate-space-fixtures/outbox-context.js';
 import { outboxKinds, type OutboxKind, type OutboxPlaces } from 'debate-space-fixtures/outbox-engines.js';
 

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { configuredFor, keys } from '../libs/debate-space-cli/src/testing/command-line.js';
+import { configuredFor, keys } from '../../libs/debate-space-cli/src/testing/command-line.js';
 import { programOf } from 'debate-space-fixtures/program.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { selfSigned } from 'debate-space-fixtures/self-signed.js';
@@ -17,8 +17,8 @@ import { selfSigned } from 'debate-space-fixtures/self-signed.js';
 const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const program = [
   '--import',
-  fileOf('../libs/debate-space-fixtures/src/typescript.mjs'),
-  fileOf('../libs/debate-space-cli/src/cli.ts'),
+  fileOf('../../libs/debate-space-fixtures/src/typescript.mjs'),
+  fileOf('../../libs/debate-space-cli/src/cli.ts'),
 ];
 const openssl = programOf('openssl', 'OpenSSL');
 const script = programOf('script', 'util-linux');
@@ -199,7 +199,7 @@ describe('a command that is interrupted', () => {
   );
 
   it('leaves no file of an export behind when a second signal ends the process immediately', async () => {
-    const newFile = new URL('../libs/debate-space-cli/src/new-file.ts', import.meta.url).href;
+    const newFile = new URL('../../libs/debate-space-cli/src/new-file.ts', import.meta.url).href;
     const text = `import { writeNewFile } from '${newFile}';
       await writeNewFile('${folder}/users.csv', (stream) => new Promise(() => {
         stream.write('uid', () => process.exit(130));

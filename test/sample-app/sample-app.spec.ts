@@ -23,13 +23,13 @@ import {
   type ErasureProgress,
 } from 'nestjs-debate-space';
 import { filter, firstValueFrom, lastValueFrom, switchMap, timer } from 'rxjs';
-import { erasurePath } from '../sample-app/src/admin/erasure-path.js';
-import { erasureView } from '../sample-app/src/erasure/erasure-view.js';
-import { UploadedLists } from '../sample-app/src/admin/uploaded-lists.js';
-import type { Browser } from '../sample-app/src/demo/browser.js';
-import { Sessions } from '../sample-app/src/session/sessions.js';
-import { DEMO_PASSWORD } from '../sample-app/src/login/demo-users.js';
-import { debateSpaceProblem } from '../sample-app/src/problems/debate-space-problem.js';
+import { erasurePath } from '../../sample-app/src/admin/erasure-path.js';
+import { erasureView } from '../../sample-app/src/erasure/erasure-view.js';
+import { UploadedLists } from '../../sample-app/src/admin/uploaded-lists.js';
+import type { Browser } from '../../sample-app/src/demo/browser.js';
+import { Sessions } from '../../sample-app/src/session/sessions.js';
+import { DEMO_PASSWORD } from '../../sample-app/src/login/demo-users.js';
+import { debateSpaceProblem } from '../../sample-app/src/problems/debate-space-problem.js';
 import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 let sim: DebateSpaceSimulator;

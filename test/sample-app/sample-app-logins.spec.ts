@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ConfigService } from '@nestjs/config';
-import { Accounts } from '../sample-app/src/login/accounts.js';
-import { DEMO_PASSWORD, DEMO_USERS } from '../sample-app/src/login/demo-users.js';
-import { hashPassword } from '../sample-app/src/login/password-hash.js';
+import { Accounts } from '../../sample-app/src/login/accounts.js';
+import { DEMO_PASSWORD, DEMO_USERS } from '../../sample-app/src/login/demo-users.js';
+import { hashPassword } from '../../sample-app/src/login/password-hash.js';
 import { RunningSampleApp } from 'debate-space-fixtures/running-sample-app.js';
 
 const PASSWORD = 'correct horse battery staple';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { postgresMigration } from 'nestjs-debate-space/postgres';
 import pg from 'pg';
-import { configuredFor, run } from '../libs/debate-space-cli/src/testing/command-line.js';
+import { configuredFor, run } from '../../libs/debate-space-cli/src/testing/command-line.js';
 import { freePort } from 'debate-space-fixtures/free-port.js';
 import { programOf } from 'debate-space-fixtures/program.js';
 import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
