@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const packages = ['debate-space', 'session-end', 'durable-jobs', 'debate-space-simulator'];
 
 /** The sources of the entry points of a package, of which `internal` is not for hosts. */
