@@ -54,46 +54,50 @@ postgresServer.describe(
       await postgres.stop();
     });
 
-    it('log 200 users in and out, and a scheduled drain in another process delivers each logout once', async () => {
-      const debateSpace = using(scene.service, { storageKey, worker: false });
-      const settings = { debateSpace, databaseUrl: postgres.connectionString };
-      const [fresh, reused] = [new Functions(settings, 1), new Functions(settings, Infinity)];
-      const browsers = uids.map((uid, n) => {
-        const functions = n < FRESH ? fresh : reused;
-        return {
-          uid,
-          browser: new Browser(
-            'http://lambda',
-            lambdaFetch((event) => functions.invoke(event)),
-          ),
-        };
-      });
-      const first = browsers[0]?.browser;
-      const statuses = new Set<number>();
+    it(
+      'log 200 users in and out, and a scheduled drain in another process delivers each logout once',
+      async () => {
+        const debateSpace = using(scene.service, { storageKey, worker: false });
+        const settings = { debateSpace, databaseUrl: postgres.connectionString };
+        const [fresh, reused] = [new Functions(settings, 1), new Functions(settings, Infinity)];
+        const browsers = uids.map((uid, n) => {
+          const functions = n < FRESH ? fresh : reused;
+          return {
+            uid,
+            browser: new Browser(
+              'http://lambda',
+              lambdaFetch((event) => functions.invoke(event)),
+            ),
+          };
+        });
+        const first = browsers[0]?.browser;
+        const statuses = new Set<number>();
 
-      await each(browsers, async ({ uid, browser }) => {
-        const body = new URLSearchParams({ uid });
-        statuses.add((await browser.fetch('/login', { method: 'POST', body })).status);
-      });
-      expect(await first?.get('/whoami')).toBe('user-0');
-      await each(browsers, async ({ browser }) => {
-        statuses.add((await browser.fetch('/logout', { method: 'POST' })).status);
-      });
-      expect(await first?.get('/whoami')).toBe('nobody');
-      await reused.stop();
-      expect([...statuses]).toEqual([200]);
-      expect(fresh.ends).toEqual(Array(2 * FRESH + 2).fill('SIGKILL'));
-      expect(new Set(reused.ends)).toEqual(new Set(FRESH < USERS ? ['SIGKILL'] : []));
-      expect(scene.service.received.of('logout')).toEqual([]);
+        await each(browsers, async ({ uid, browser }) => {
+          const body = new URLSearchParams({ uid });
+          statuses.add((await browser.fetch('/login', { method: 'POST', body })).status);
+        });
+        expect(await first?.get('/whoami')).toBe('user-0');
+        await each(browsers, async ({ browser }) => {
+          statuses.add((await browser.fetch('/logout', { method: 'POST' })).status);
+        });
+        expect(await first?.get('/whoami')).toBe('nobody');
+        await reused.stop();
+        expect([...statuses]).toEqual([200]);
+        expect(fresh.ends).toEqual(Array(2 * FRESH + 2).fill('SIGKILL'));
+        expect(new Set(reused.ends)).toEqual(new Set(FRESH < USERS ? ['SIGKILL'] : []));
+        expect(scene.service.received.of('logout')).toEqual([]);
 
-      const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
-      const scheduled = await scene.app({ storage, storageKey, worker: false });
-      await scheduled.init();
-      const outbox = scheduled.get(DebateSpaceOutbox);
-      expect(await outbox.stats()).toMatchObject({ pending: USERS });
-      const stats = await outbox.drain({ timeoutMs: 60_000 });
-      expect(stats).toMatchObject({ drained: true, pending: 0, parked: 0 });
-      expect(scene.service.received.logouts.toSorted()).toEqual(uids.toSorted());
-    }, 600_000);
+        const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
+        const scheduled = await scene.app({ storage, storageKey, worker: false });
+        await scheduled.init();
+        const outbox = scheduled.get(DebateSpaceOutbox);
+        expect(await outbox.stats()).toMatchObject({ pending: USERS });
+        const stats = await outbox.drain({ timeoutMs: 60_000 });
+        expect(stats).toMatchObject({ drained: true, pending: 0, parked: 0 });
+        expect(scene.service.received.logouts.toSorted()).toEqual(uids.toSorted());
+      },
+      120_000 + FRESH * 20_000,
+    );
   },
 );
