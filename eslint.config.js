@@ -41,8 +41,7 @@ function downwardImports(files, roomsAbove) {
 }
 
 export default tseslint.config(
-  // The last one is copied by prepack.
-  { ignores: ['**/dist/', '**/coverage/', 'libs/debate-space/docs/'] },
+  { ignores: ['**/dist/', '**/coverage/'] },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],
