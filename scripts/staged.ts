@@ -41,7 +41,8 @@ export function stage(name: string, folder: string, url = repositoryUrl()): stri
   const { files = [] } = manifest;
   const isPlugin = name === PLUGIN;
   const pages = files.filter((file) => file.endsWith('.md'));
-  if (isPlugin) for (const file of [...pages, 'LICENSE']) cpSync(join(root, file), join(place, file));
+  const shared = files.filter((file) => file.startsWith('docs/') || /^[A-Z]+/.test(file));
+  if (isPlugin) for (const file of shared) cpSync(join(root, file), join(place, file), { recursive: true });
   const filled = {
     ...manifest,
     scripts: undefined,

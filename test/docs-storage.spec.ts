@@ -11,7 +11,7 @@ import { redisStorage, type SendCommand } from 'nestjs-debate-space/redis';
 import * as contract from 'nestjs-debate-space/storage-contract';
 import type { Pool } from 'pg';
 import { createCluster } from 'redis';
-import { pageOf, runCode, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
+import { pageOf, runCode, runRecipe, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
 import {
   postgresPool,
   postgresServer,
@@ -215,7 +215,7 @@ describe('the page about storages', () => {
   });
 });
 
-const example = runSnippet(customPage, 'src/my-storage.ts', { 'nestjs-debate-space': plugin });
+const example = runRecipe('my-storage.ts', { 'nestjs-debate-space': plugin });
 runSnippet(customPage, 'test/my-storage.spec.ts', {
   '../src/my-storage.js': example,
   'nestjs-debate-space/storage-contract': contract,
