@@ -19,7 +19,7 @@ export default {
   testTimeout: 120_000, // ends a test that hangs; no test is meant to fail by it, however busy the machine is
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: sources,
-  modulePathIgnorePatterns: ['/dist/'],
+  modulePathIgnorePatterns: ['/dist/', '/build/'],
   transform: { '^.+\\.ts$': ['ts-jest', { useESM: true, tsconfig: '<rootDir>/tsconfig.json' }] },
   collectCoverageFrom: ['libs/*/src/**/*.ts', '!libs/debate-space-fixtures/**'],
 };

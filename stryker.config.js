@@ -3,7 +3,7 @@
  * npm run mutation -- --mutate libs/session-end/src/decide-end.ts
  */
 const verdict = [
-  ...['active-requests', 'answer-gate', 'browser-cookies', 'browser-moves', 'call-queue', 'cookie-changes'],
+  ...['active-requests', 'answer-gate', 'browser-cookies', 'call-queue', 'cookie-changes'],
   ...['decide-end', 'end-reporter', 'end-tracker', 'learned-cookies', 'suspected-ends', 'watched-store'],
 ];
 
@@ -16,7 +16,7 @@ export default {
   coverageAnalysis: 'perTest',
   concurrency: 2,
   timeoutMS: 20_000,
-  ignorePatterns: ['dist', 'docs', 'sample-app', 'test', 'libs/*/dist', 'libs/debate-space-cli', '.git'],
+  ignorePatterns: ['dist', 'docs', 'sample-app', 'test', 'libs/*/{build,dist}', 'libs/debate-space-cli', '.git'],
   reporters: ['clear-text'],
   clearTextReporter: { allowColor: false, reportTests: false },
 };

@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { messageOf } from './caught.js';
 import { adopt, buildersOf } from './check-package/adoption.js';
 import { tryCommandLine } from './check-package/command-line.js';
+import { tryDurableJobsAlone } from './check-package/durable-jobs-alone.js';
 import { checkContents } from './check-package/package-contents.js';
 import { npm, otherPackageManagers, type PackageManager } from './check-package/package-managers.js';
 import { scaffold } from './check-package/scaffold.js';
@@ -60,6 +61,7 @@ try {
   const others = [
     ...nests.map((nest) => () => tryStrictHost(folder, nest, tarballs.slice(0, packages.length))),
     () => trySessionEndAlone(folder, packed),
+    () => tryDurableJobsAlone(folder, packed),
     async () => {
       await tryCommandLine(folder, tarballs);
       const bin = join(folder, 'command-line/node_modules/.bin/debate-space-simulator');

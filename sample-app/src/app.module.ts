@@ -4,7 +4,7 @@ import { ConfigModule, ConfigService } from '@nestjs/config';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
 import { MulterModule } from '@nestjs/platform-express';
 import { PassportModule } from '@nestjs/passport';
-import { DebateSpaceModule } from 'nestjs-debate-space';
+import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { AdminController } from './admin/admin.controller.js';
 import { BulkErasureController } from './admin/bulk-erasure.controller.js';
 import { OrphansController } from './admin/orphans.controller.js';
@@ -43,7 +43,11 @@ import { UserListController } from './users/user-list.controller.js';
     DebateSpaceModule.forRootAsync({
       imports: [AccountsModule],
       inject: [ConfigService, Accounts, Storage],
-      useFactory: (config: ConfigService, accounts: Accounts, storage: Storage) => ({
+      useFactory: (
+        config: ConfigService,
+        accounts: Accounts,
+        storage: Storage,
+      ): DebateSpaceModuleOptions => ({
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
         secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),

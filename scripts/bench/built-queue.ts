@@ -1,6 +1,6 @@
 // The logout queue as it is built: what is measured is what is published. The types come from its sources, as there may be
 // no build when they are checked.
-const built = new URL('../../libs/debate-space/dist/', import.meta.url);
+const built = new URL('../../libs/debate-space/build/', import.meta.url);
 const fileOf = (path: string): string => new URL(path, built).href;
 
 export const { LogoutQueue, QUEUE_FAMILIES } = (await import(

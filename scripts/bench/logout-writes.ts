@@ -22,7 +22,7 @@ type Write = (key: string) => Promise<unknown>;
 const writers: Readonly<Record<string, () => Promise<Write>>> = {
   lmdb: async () => {
     const { open } = await import('lmdb');
-    // As libs/durable-jobs/src/lmdb/lmdb-storage.ts opens it: a commit is synced before its promise resolves.
+    // As libs/durable-jobs/src/lmdb.ts opens it: a commit is synced before its promise resolves.
     const root = open({ path: `${place}/bare`, overlappingSync: false });
     const rows = root.openDB<string, string>('rows', { encoding: 'string' });
     return (key) => rows.put(key, VALUE);

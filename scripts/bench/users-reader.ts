@@ -6,7 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule, DebateSpaceService } from 'nestjs-debate-space';
 import { keys } from './bench-keys.js';
 
-const uidSource = new URL('../../libs/debate-space/dist/erasure/uid-source.js', import.meta.url);
+const uidSource = new URL('../../libs/debate-space/build/erasure/uid-source.js', import.meta.url);
 const { dryRun, uidItems } = (await import(
   uidSource.href
 )) as typeof import('../../libs/debate-space/src/erasure/uid-source.js');

@@ -1,5 +1,5 @@
 import { Injectable, Module } from '@nestjs/common';
-import { DebateSpaceModule } from 'nestjs-debate-space';
+import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 
 @Injectable()
@@ -18,7 +18,7 @@ export class LegalModule {}
     DebateSpaceModule.forRootAsync({
       imports: [LegalModule],
       inject: [LegalHolds],
-      useFactory: (holds: LegalHolds) => ({
+      useFactory: (holds: LegalHolds): DebateSpaceModuleOptions => ({
         apiKey: process.env.DEBATE_SPACE_API_KEY ?? '',
         secretKey: process.env.DEBATE_SPACE_SECRET_KEY ?? '',
         storageKey: process.env.DEBATE_SPACE_STORAGE_KEY,

@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { BrowserMoves } from '../../session-end/src/browser-moves.js';
+import { BrowserMoves } from '../../session-end/src/browser-cookies.js';
 import { Containment, type MaybePromise } from '../../session-end/src/containment.js';
 import { hasEnded, ObservedCall } from '../../session-end/src/decide-end.js';
 import type { EndCandidate, StoreOutcome } from '../../session-end/src/decide-end.js';

@@ -1,5 +1,5 @@
 import { OpenRequests } from '../../session-end/src/active-requests.js';
-import { BrowserMoves } from '../../session-end/src/browser-moves.js';
+import { BrowserMoves } from '../../session-end/src/browser-cookies.js';
 import { Containment } from '../../session-end/src/containment.js';
 import type { WatchContext } from '../../session-end/src/context.js';
 import { ObservedCall } from '../../session-end/src/decide-end.js';

@@ -73,7 +73,7 @@ export type {
 } from 'durable-jobs';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/find-orphans.js';
-export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/users-api.js';
+export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/listed-users.js';
 export type { HttpAdapter } from './service/http/transport.js';
 export {
   AbortedError,

@@ -12,7 +12,7 @@ export { ErasureStorage } from './erasure/queue/erasure-storage.js';
 export { FallbackQueue } from './logout/queue/fallback-queue.js';
 export { LogoutDelivery } from './logout/delivery/logout-delivery.js';
 export { LogoutQueue } from './logout/queue/logout-queue.js';
-export { LogoutSender } from './logout/delivery/logout-sender.js';
+export { LogoutSender } from './logout/delivery/logout-delivery.js';
 export { LogoutTokenSigner } from './logout/delivery/logout-token-signer.js';
 export { Application } from './module/application.js';
 export { DebateSpaceLifecycle } from './module/debate-space.lifecycle.js';

@@ -3,8 +3,11 @@ import type { DebateSpaceEvent } from './events.js';
 import type { DebateSpaceEvents } from './api/debate-space-events.js';
 import type { DebateSpaceOutbox } from './api/debate-space-outbox.js';
 
+/** What `observeDebateSpace` observes, and where it reports to. */
 export interface DebateSpaceTelemetryOptions {
+  /** Of the application: `app.get(DebateSpaceEvents)`. */
   readonly events: DebateSpaceEvents;
+  /** Of the same application: `app.get(DebateSpaceOutbox)`. */
   readonly outbox: DebateSpaceOutbox;
   /** Becomes the attribute `debate_space.application`; for several applications in one host. Default: `default`. */
   readonly application?: string;

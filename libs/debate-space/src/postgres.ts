@@ -4,10 +4,11 @@ import {
   postgresStorage as storageInPostgres,
   type PostgresQuery,
 } from 'durable-jobs/postgres';
-import { ownError } from './storage-errors.js';
+import { ownError } from './errors.js';
 
 export type { PostgresQuery } from 'durable-jobs/postgres';
 
+/** How the storage reaches Postgres, and in which table it keeps its rows. */
 export interface PostgresStorageOptions {
   /** The host's own connection or pool, which stays the host's: the storage does not close it. */
   readonly query: PostgresQuery;

@@ -3,6 +3,7 @@ import { redisStorage as storageInRedis, type SendCommand } from 'durable-jobs/r
 
 export type { SendCommand } from 'durable-jobs/redis';
 
+/** How the storage reaches Redis, and under which names it keeps its rows. */
 export interface RedisStorageOptions {
   /** The host's own client, which stays the host's: the storage neither configures nor closes it. */
   readonly sendCommand: SendCommand;

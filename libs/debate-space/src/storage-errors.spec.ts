@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { memoryStorage, StorageError as JobsStorageError, type Storage } from 'durable-jobs';
-import { StorageError } from './errors.js';
-import { ownError, transact } from './storage-errors.js';
+import { StorageError, ownError, transact } from './errors.js';
 
 const context = {
   namespace: 'app',

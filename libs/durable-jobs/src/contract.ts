@@ -1,9 +1,6 @@
-import { commitCases } from './contract/commit-cases.js';
-import { competitionCases } from './contract/competition-cases.js';
+import { commitCases, readingCases } from './contract/reading-cases.js';
+import { competitionCases, lifeCases, sharedCases } from './contract/life-cases.js';
 import type { StorageContractCase, StorageContractSubject } from './contract/contract-case.js';
-import { lifeCases } from './contract/life-cases.js';
-import { readingCases } from './contract/reading-cases.js';
-import { sharedCases } from './contract/shared-cases.js';
 
 export type { StorageContractCase, StorageContractSubject } from './contract/contract-case.js';
 

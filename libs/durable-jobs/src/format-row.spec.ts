@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { FORMAT_FAMILY, FormatRow } from './format-row.js';
-import { MemoryStorage } from './memory-storage.js';
-import { StorageError } from './storage-error.js';
-import type { Storage } from './storage.js';
+import { MemoryStorage } from './memory.js';
+import { StorageError, type Storage } from './storage.js';
 
 const KEY = 'format:';
 const none = new Map<string, string | undefined>();

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { StorageError } from './storage-error.js';
-import type { Storage } from './storage.js';
+import { StorageError, type Storage } from './storage.js';
 import { timeoutOrThrow } from './with-timeout.js';
 
+/** The family of the row that says in which format a namespace is stored. */
 export const FORMAT_FAMILY = 'format';
 
 const FORMAT = 1;

@@ -3,7 +3,7 @@ export { fullJitter } from './circuit-breaker.js';
 export { CircuitBreaker } from './circuit-breaker.js';
 export { FORMAT_FAMILY, FormatRow } from './format-row.js';
 export type { JobKind } from './job-kind.js';
-export { LEASE_MS, type ChangeListener, type JobQueue } from './job-queue.js';
+export { LEASE_MS, type ChangeListener, type JobQueue } from './job-kind.js';
 export type { JobStoreOptions, ListOptions } from './job-reader.js';
 export {
   jobFamilies,
@@ -27,8 +27,8 @@ export {
   type JobToAdd,
   type WaitingJob,
 } from './jobs.js';
-export { memoryStorage, MemoryStorage } from './memory-storage.js';
-export { rangePages } from './range-pages.js';
+export { memoryStorage, MemoryStorage } from './memory.js';
+export { rangePages } from './storage.js';
 export {
   isReadable,
   readRecord,
@@ -39,7 +39,7 @@ export {
 } from './transaction.js';
 export { Sealer } from './sealer.js';
 export { SteadyClock } from './steady-clock.js';
-export { StorageError } from './storage-error.js';
+export { StorageError } from './storage.js';
 export type {
   HostTransaction,
   RangeOptions,

@@ -2,7 +2,7 @@ import { type DueJobs, positionIn } from './due-jobs.js';
 import type { Rows } from './commit-batches.js';
 import type { HeldJob } from './held-jobs.js';
 import { groupOf, idOf, priorityOf, type FoundJob, type JobRecords } from './job-records.js';
-import { LEASE_MS } from './job-queue.js';
+import { LEASE_MS } from './job-kind.js';
 import { isPromise, type MaybePromise } from './maybe-promise.js';
 import type { StorageRow } from './storage.js';
 import type { TimedStorage } from './timed-storage.js';

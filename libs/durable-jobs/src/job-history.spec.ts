@@ -2,13 +2,12 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LEASE_MS } from './job-queue.js';
+import { LEASE_MS } from './job-kind.js';
 import { jobFamilies, type Job } from './job-records.js';
 import { JobStore } from './job-store.js';
 import { lmdbStorage } from './lmdb.js';
 import { memoryStorage } from './memory.js';
-import { StorageError } from './storage-error.js';
-import type { Storage, StorageEngine } from './storage.js';
+import { StorageError, type Storage, type StorageEngine } from './storage.js';
 import { transact } from './transaction.js';
 
 const FAMILIES = jobFamilies('mail');

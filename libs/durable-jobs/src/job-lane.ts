@@ -1,7 +1,6 @@
 import type { Containment } from './containment.js';
 import { withTimeout } from './with-timeout.js';
-import type { JobKind } from './job-kind.js';
-import { LEASE_MS, type ChangeListener } from './job-queue.js';
+import { type JobKind, LEASE_MS, type ChangeListener } from './job-kind.js';
 import { WorkLoop } from './work-loop.js';
 
 const CLAIM_AGAIN_MS = 100;

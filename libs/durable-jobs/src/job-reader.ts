@@ -11,14 +11,15 @@ import {
   type JobState,
 } from './job-records.js';
 import { KeyedMutex } from './keyed-mutex.js';
-import { rangePages } from './range-pages.js';
-import type { Storage, StorageView } from './storage.js';
+import { rangePages, type Storage, type StorageView } from './storage.js';
 import { TimedStorage } from './timed-storage.js';
 import type { Transaction } from './transaction.js';
 
+/** What distinguishes one store of jobs from another in the same storage. */
 export interface JobStoreOptions<T> {
   /** `[a-z]` only. {@link jobFamilies} has the families of keys that the storage must be opened with. */
   readonly name: string;
+  /** How the value of a job becomes data, and back. */
   readonly codec: JobCodec<T>;
   /** Begins all keys: with it stores of the same name share their families. @defaultValue none */
   readonly prefix?: string;
@@ -30,10 +31,13 @@ export interface JobStoreOptions<T> {
   readonly onUnreadable?: (found: FoundJob<T>) => void;
 }
 
+/** Which of the jobs to list. */
 export interface ListOptions {
+  /** How many jobs to return at most. */
   readonly limit: number;
   /** How many to leave out first. */
   readonly skip?: number;
+  /** Only the jobs of this group. */
   readonly group?: string;
 }
 

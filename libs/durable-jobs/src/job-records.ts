@@ -1,6 +1,7 @@
 import { isReadable, readRecord, recordText, type RecordType, type Transaction } from './transaction.js';
 
 export const STATES = ['pending', 'parked'] as const;
+/** Where a job stands: it waits to be worked, or it is parked until somebody retries it. */
 export type JobState = (typeof STATES)[number];
 
 /** A job that waits in a storage, or that this process has claimed. */
@@ -37,6 +38,7 @@ export interface JobCodec<T> {
   decode(stored: object, id: string, key: string): T | undefined;
 }
 
+/** A job as the storage has it, with its value as data that can be written as JSON. */
 export interface StoredJob extends Omit<Job<never>, 'value'> {
   readonly data: object;
 }

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CircuitBreaker } from './circuit-breaker.js';
-import type { JobKind } from './job-kind.js';
-import { LEASE_MS, type JobQueue } from './job-queue.js';
+import { type JobKind, LEASE_MS, type JobQueue } from './job-kind.js';
 import { JobRunner } from './job-runner.js';
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -314,6 +313,23 @@ describe('the job runner', () => {
     void runner.drain(5_000).then(drained);
     await jest.advanceTimersByTimeAsync(5_100);
     expect(drained).toHaveBeenCalled();
+  });
+
+  it('drains no longer than its jobs take, although somebody else works them off at the same time', async () => {
+    const queue = add('a', 1, 1);
+    queue.add(1);
+    runner.start();
+    await jest.advanceTimersByTimeAsync(0);
+    const [drained, workedOff] = [jest.fn(), jest.fn()];
+    void runner.drain(60_000).then(drained);
+    void runner.workOff(60_000).then(workedOff);
+    for (let n = 0; n < 5; n += 1) {
+      await nextTurn(); // in which the loop runs
+      await jest.advanceTimersByTimeAsync(50);
+    }
+    for (let n = 0; n < 5; n += 1) await finishNext();
+    await jest.advanceTimersByTimeAsync(200);
+    expect([drained.mock.calls.length, workedOff.mock.calls.length]).toEqual([1, 1]);
   });
 
   it('drains the first kind only', async () => {

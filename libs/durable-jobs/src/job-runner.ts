@@ -1,8 +1,7 @@
 import { Containment } from './containment.js';
 import { withTimeout } from './with-timeout.js';
-import type { JobKind } from './job-kind.js';
+import { type JobKind, LEASE_MS } from './job-kind.js';
 import { JobLane, type AnyJobLane } from './job-lane.js';
-import { LEASE_MS } from './job-queue.js';
 
 const HEARTBEAT_MS = LEASE_MS / 3;
 /** How often the runner looks for what other processes have added, and removes what is outdated. */
@@ -20,7 +19,8 @@ export class JobRunner {
   readonly #stopping: (() => void)[] = [];
   /** Heartbeats and maintenance that are under way: the storage stays open until they are done. */
   readonly #upkeep = new Set<Promise<void>>();
-  #onProgress: () => void = () => undefined;
+  /** Who waits for a job to come to its end: a drain of the host's and a shutdown may do so at the same time. */
+  readonly #waiting = new Set<() => void>();
 
   /** @param onFault takes what failed and was contained: something of a kind, of its queue, or of the storage */
   constructor(onFault: (where: string, error: unknown) => void) {
@@ -105,6 +105,13 @@ export class JobRunner {
     return isDone;
   }
 
+  /** Ends {@link workOff}: begins nothing any more, and waits for the jobs under way, at most `ms`. */
+  async endWorkOff(ms: number): Promise<void> {
+    if (!this.#lanes.some(({ loop }) => loop.running)) return;
+    this.stop();
+    await this.idle(ms);
+  }
+
   /** Begins nothing any more. Jobs under way go on. */
   stop(): void {
     for (const { loop } of this.#lanes) loop.stop();
@@ -128,14 +135,20 @@ export class JobRunner {
     });
   }
 
+  #onProgress(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
   /** Resolves when a job has come to its end or another was added, or after `ms`. */
   async #progress(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms); // keeps the process alive until the queue is drained
-      this.#onProgress = () => {
+      const done = (): void => {
         clearTimeout(timer);
+        this.#waiting.delete(done);
         resolve();
       };
+      const timer = setTimeout(done, ms); // keeps the process alive until the queue is drained
+      this.#waiting.add(done);
       for (const { loop } of this.#lanes) loop.wake();
     });
   }

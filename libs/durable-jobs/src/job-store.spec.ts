@@ -1,11 +1,16 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LEASE_MS } from './job-queue.js';
+import { LEASE_MS } from './job-kind.js';
 import { jobFamilies, type FoundJob, type Job } from './job-records.js';
 import { JobStore } from './job-store.js';
-import { MemoryStorage } from './memory-storage.js';
-import { StorageError } from './storage-error.js';
-import type { RangeOptions, Storage, StorageRow, StorageValues } from './storage.js';
+import { MemoryStorage } from './memory.js';
+import {
+  StorageError,
+  type RangeOptions,
+  type Storage,
+  type StorageRow,
+  type StorageValues,
+} from './storage.js';
 import { transact, Transaction } from './transaction.js';
 
 const FAMILIES = jobFamilies('mail');

@@ -3,7 +3,7 @@ import { AddedJobs, type NewJob } from './added-jobs.js';
 import type { HeldJob } from './held-jobs.js';
 import { JobReader, type JobStoreOptions } from './job-reader.js';
 import { JobClaims } from './job-claims.js';
-import { LEASE_MS, type ChangeListener, type JobQueue } from './job-queue.js';
+import { LEASE_MS, type ChangeListener, type JobQueue } from './job-kind.js';
 import { priorityOf, STATES, type FoundJob, type Job, type JobState } from './job-records.js';
 import { chain, type MaybePromise } from './maybe-promise.js';
 import type { Storage } from './storage.js';

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { openJobs, ParkJob, type JobHandler, type Jobs, type JobsOptions } from './jobs.js';
 import { lmdbStorage } from './lmdb.js';
-import { memoryStorage } from './memory.js';
-import { MemoryStorage } from './memory-storage.js';
-import { StorageError } from './storage-error.js';
-import type { Storage, StorageEngine } from './storage.js';
+import { memoryStorage, MemoryStorage } from './memory.js';
+import { StorageError, type Storage, type StorageEngine } from './storage.js';
 
 /** An engine whose storage stays when it is closed, and can be looked into. */
 function keptEngine(): StorageEngine & { readonly storage: () => MemoryStorage; closed: number } {

@@ -7,10 +7,10 @@ import type { JobKind } from './job-kind.js';
 import { groupOf, jobFamilies, type FoundJob, type Job } from './job-records.js';
 import { JobRunner } from './job-runner.js';
 import { JobStore } from './job-store.js';
-import { StorageError } from './storage-error.js';
-import type { Storage, StorageEngine } from './storage.js';
+import { StorageError, type Storage, type StorageEngine } from './storage.js';
 import { transact } from './transaction.js';
 
+/** What `openJobs` takes besides the storage. */
 export interface JobsOptions {
   /** Separates apps that share a place: `[A-Za-z0-9_-]` only. */
   readonly namespace: string;
@@ -34,6 +34,7 @@ export interface JobName {
   readonly id: string;
 }
 
+/** A job that {@link Jobs.add} stores. */
 export interface JobToAdd {
   /** Which handler works it. */
   readonly kind: string;
@@ -47,6 +48,7 @@ export interface JobToAdd {
   readonly id?: string;
 }
 
+/** A job as its handler gets it, and as {@link Jobs.parked} and {@link Jobs.find} return it. */
 export interface WaitingJob extends JobName {
   readonly payload: string;
   readonly key?: string;
@@ -62,7 +64,10 @@ export type JobOutcome =
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a handler that returns nothing
   void | undefined | { readonly retryAt: Date | number } | { readonly park: string };
 
-/** @param signal aborted when the jobs are closed before the handler has returned */
+/**
+ * Works one job: when it returns, the job is done; when it throws, the job is retried, and with {@link ParkJob} parked.
+ * @param signal aborted when the jobs are closed before the handler has returned
+ */
 export type JobHandler = (job: WaitingJob, signal: AbortSignal) => JobOutcome | Promise<JobOutcome>;
 
 /** Thrown by a handler: the job is parked until somebody retries it. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { memoryStorage } from './memory-storage.js';
-import { rangePages, type PageOptions } from './range-pages.js';
-import type { Storage, RangeOptions, StorageRow } from './storage.js';
+import { memoryStorage } from './memory.js';
+import { rangePages, type PageOptions, type Storage, type RangeOptions, type StorageRow } from './storage.js';
 
 const context = {
   namespace: 'app',

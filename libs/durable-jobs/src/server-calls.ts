@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { StorageError } from './storage-error.js';
+import { StorageError } from './storage.js';
 import { timeoutOrThrow } from './with-timeout.js';
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { StorageError } from './storage-error.js';
+import { StorageError } from './storage.js';
 
 it('the error of a storage has the hint in its message and as a property', () => {
   const error = new StorageError('It fails', 'repair it');

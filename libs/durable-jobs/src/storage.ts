@@ -3,8 +3,10 @@ import type { MaybePromise } from './maybe-promise.js';
 /** Texts by key; `undefined`: no such record. A key occurs once. */
 export type StorageValues = ReadonlyMap<string, string | undefined>;
 
+/** A row: its key and its value. */
 export type StorageRow = readonly [key: string, value: string];
 
+/** How many rows of a range to return, and from which end. */
 export interface RangeOptions {
   /** The highest number of rows to return. */
   readonly limit: number;
@@ -101,4 +103,68 @@ export interface StorageEngine {
   readonly durable: boolean;
   /** @throws {@link StorageError} with a hint when the place cannot be used */
   open(context: StorageContext): MaybePromise<Storage>;
+}
+
+/**
+ * The storage cannot be used. While it is opened it has a hint. Later the outcome of a change is unknown: it may have been
+ * made.
+ */
+export class StorageError extends Error {
+  readonly code = 'ERR_DURABLE_JOBS_STORAGE';
+  declare readonly problem: string;
+  /** How to fix it. */
+  declare readonly hint?: string;
+
+  constructor(problem: string, hint?: string) {
+    super(hint === undefined ? problem : `${problem}; hint: ${hint}`);
+    this.name = 'StorageError';
+    Object.defineProperties(this, { problem: { value: problem }, hint: { value: hint } }); // not enumerable
+  }
+}
+
+export interface PageOptions {
+  /** The highest number of rows in memory. @defaultValue 250 */
+  readonly size?: number;
+  readonly reverse?: boolean;
+}
+
+/**
+ * All rows of a range, a page at a time. Rows may be changed meanwhile: a row that was there all the time comes once, one
+ * that is added may come.
+ */
+export async function* rangePages(
+  storage: StorageView,
+  from: string,
+  to: string,
+  { size = 250, reverse = false }: PageOptions = {},
+): AsyncGenerator<readonly StorageRow[]> {
+  for (let [first, end] = [from, to]; ;) {
+    const rows = await storage.range(first, end, { limit: size, reverse });
+    if (rows.length > 0) yield rows;
+    const last = rows.at(-1)?.[0];
+    if (last === undefined || rows.length < size) return;
+    if (reverse) end = last;
+    else first = `${last} `; // a blank is the first printable character: no key lies between
+  }
+}
+
+/** What an engine has for each family of keys. */
+export class Families<T> {
+  readonly #byName: ReadonlyMap<string, T>;
+
+  constructor(names: readonly string[], make: (name: string) => T) {
+    this.#byName = new Map(names.map((name) => [name, make(name)]));
+  }
+
+  /** @throws TypeError when the storage was opened without this family */
+  get(name: string): T {
+    const found = this.#byName.get(name);
+    if (found === undefined) throw new TypeError('The storage was opened without the family of this key');
+    return found;
+  }
+
+  /** Of a key, or of the bounds of a range. */
+  of(key: string): T {
+    return this.get(key.slice(0, Math.max(0, key.indexOf(':'))));
+  }
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { memoryStorage } from './memory-storage.js';
+import { memoryStorage } from './memory.js';
 import { recordText, UnreadableRecord, type RecordType, transact, Transaction } from './transaction.js';
 import type { Storage, StorageValues } from './storage.js';
 

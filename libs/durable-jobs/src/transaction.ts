@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chain, type MaybePromise } from './maybe-promise.js';
-import type { StorageView, StorageValues } from './storage.js';
-import { StorageError } from './storage-error.js';
+import { type StorageView, type StorageValues, StorageError } from './storage.js';
 
 const MAX_ATTEMPTS = 50;
 const FIRST_WAIT_MS = 2;
@@ -163,12 +162,15 @@ export class UnreadableRecord {
   ) {}
 }
 
+/** A record that was read, one that cannot be read, or `undefined` where there is none. */
 export type ReadRecord<T> = T | UnreadableRecord | undefined;
 
+/** Whether a record is there and can be read. */
 export function isReadable<T extends object>(found: ReadRecord<T>): found is T {
   return found !== undefined && !(found instanceof UnreadableRecord);
 }
 
+/** Reads a record from the text of its row; a damaged one, or one of a newer version, becomes an {@link UnreadableRecord}. */
 export function readRecord<T extends object>(
   type: RecordType<T>,
   key: string,
@@ -183,6 +185,7 @@ export function readRecord<T extends object>(
 }
 
 /** @returns the text that a storage keeps */
+/** The text of a row for a record, which {@link readRecord} reads. */
 export function recordText<T extends object>(type: RecordType<T>, record: T): string {
   // Not of a copy with the version: every job is written several times.
   return `{"v":${type.version},${JSON.stringify(record).slice(1)}`;

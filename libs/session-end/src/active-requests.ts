@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Containment } from './containment.js';
-import { BrowserMoves } from './browser-moves.js';
+import { BrowserMoves } from './browser-cookies.js';
 import type { CloseListener, SessionRequest } from './session-request.js';
 
 interface ActiveSession {

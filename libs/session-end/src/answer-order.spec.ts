@@ -1,10 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { OpenRequests } from './active-requests.js';
-import { BrowserMoves } from './browser-moves.js';
-import { Containment } from './containment.js';
-import type { MaybePromise } from './containment.js';
-import { OpenWaits } from './waits.js';
-import { PendingTasks } from './waits.js';
+import { BrowserMoves } from './browser-cookies.js';
+import { Containment, type MaybePromise } from './containment.js';
+import { OpenWaits, PendingTasks } from './waits.js';
 import { ObservedCall } from './decide-end.js';
 import type { WatchContext } from './context.js';
 import { EndReporter } from './end-reporter.js';

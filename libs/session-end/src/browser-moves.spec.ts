@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { BrowserMoves } from './browser-moves.js';
+import { BrowserMoves } from './browser-cookies.js';
 import type { SessionRequest } from './session-request.js';
 
 /** A request that a browser has sent with the session s1, and that is answered. */

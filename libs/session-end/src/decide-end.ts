@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
-import { sessionLeftBy } from './browser-cookies.js';
-import type { BrowserMoves } from './browser-moves.js';
+import { sessionLeftBy, type BrowserMoves } from './browser-cookies.js';
 import type { SessionRecord } from './session-end.js';
 import type { SessionRequest } from './session-request.js';
 

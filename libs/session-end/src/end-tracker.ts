@@ -2,9 +2,17 @@ import { LRUCache } from 'lru-cache';
 import { chain, isPromise, type MaybePromise } from './containment.js';
 import type { EndReason, SessionRecord } from './session-end.js';
 import { beforeAnswer } from './answer-gate.js';
-import type { BrowserMoves } from './browser-moves.js';
-import { CALL_TIMEOUT_MS, hasEnded, isCertain, isDone, isRenewed, ObservedCall } from './decide-end.js';
-import type { DecisionContext, EndCandidate } from './decide-end.js';
+import type { BrowserMoves } from './browser-cookies.js';
+import {
+  CALL_TIMEOUT_MS,
+  hasEnded,
+  isCertain,
+  isDone,
+  isRenewed,
+  ObservedCall,
+  type DecisionContext,
+  type EndCandidate,
+} from './decide-end.js';
 import type { WatchContext } from './context.js';
 import { SessionRequest } from './session-request.js';
 import { SuspectedEnds, type SuspectedGroup, type Suspects } from './suspected-ends.js';

@@ -120,6 +120,7 @@ export interface SetupWarning {
   readonly hint: string;
 }
 
+/** Which sessions are watched, and who hears of their ends. */
 export interface SessionEndOptions extends SessionEndListener {
   /**
    * Finds the user in a session. If it throws, the session counts as anonymous, and the error is a fault.
@@ -137,10 +138,11 @@ export interface SessionEndOptions extends SessionEndListener {
    * user, in milliseconds. @defaultValue `250`
    */
   readonly answerTimeoutMs?: number | undefined;
-  /** @defaultValue none: each end counts */
+  /** The live sessions of all instances, which decide whether an end counts. @defaultValue none: each end counts */
   readonly liveSessions?: LiveSessions | undefined;
   /** A failure of the app's or of ours, which is contained. @param where such as `store.destroy` */
   readonly onFault?: ((where: string, error: unknown) => void) | undefined;
+  /** Something in how the app sets up its sessions keeps ends from being seen. */
   readonly onWarning?: ((warning: SetupWarning) => void) | undefined;
   /** A store is watched from now on. @param name of its class */
   readonly onStore?: ((name: string) => void) | undefined;

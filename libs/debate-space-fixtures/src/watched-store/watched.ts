@@ -1,13 +1,12 @@
-import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type { DebateSpaceSimulator } from 'debate-space-simulator';
 import type { Request } from 'express';
 import { Store } from 'express-session';
-import { DebateSpaceModule, type SessionStore } from 'nestjs-debate-space';
+import type { SessionStore } from 'nestjs-debate-space';
 import { inspect } from 'node:util';
 import { Browser } from '../browser.js';
 import { using } from '../service.js';
 import { SessionHost } from '../session-host.js';
+import { watching } from '../watching.js';
 import type { ContractKind } from './kinds.js';
 
 /** A store in a running app. */
@@ -36,7 +35,7 @@ export interface Check<Prepared = unknown> {
   readonly observe: (scene: Scene, prepared: Prepared) => unknown;
 }
 
-/** Runs a check on a new store, watched or not. @returns all that it saw, as text */
+/** Runs a check on a new store, watched or not; by the whole plugin where requests are needed. @returns all that it saw, as text */
 export async function observed<T>(
   kind: ContractKind,
   { prepare, observe, requests = false }: Check<T>,
@@ -68,16 +67,19 @@ async function startApp(
   watched: boolean,
   requests: boolean,
 ): Promise<Pick<Scene, 'request' | 'close'>> {
-  const debateSpace = watched ? [using(service, { session: { store: store as SessionStore } })] : [];
   if (!requests || !(store instanceof Store)) {
-    @Module({ imports: debateSpace.map((options) => DebateSpaceModule.forRoot(options)) })
-    class WithoutRequests {}
-    const app = await NestFactory.createApplicationContext(WithoutRequests, { logger: false });
+    const watch = watched ? watching(store, false) : undefined;
     const request = (): never => {
       throw new TypeError('express-session does not take this store');
     };
-    return { request, close: () => app.close() };
+    return {
+      request,
+      close: async () => {
+        await watch?.ended();
+      },
+    };
   }
+  const debateSpace = watched ? [using(service, { session: { store: store as SessionStore } })] : [];
   let act: (request: Request) => unknown = () => undefined;
   const host = await SessionHost.start({ store, debateSpace, act: (request) => act(request) });
   let closed: Promise<void> | undefined;

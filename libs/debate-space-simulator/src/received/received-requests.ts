@@ -5,6 +5,7 @@ import type { ReceivedRequest } from './received-request.js';
 /** Which requests are meant: those of one operation, or those a predicate picks. */
 export type RequestMatch = Operation | ((request: ReceivedRequest) => boolean);
 
+/** How many requests `waitFor` waits for, and for how long. */
 export interface WaitOptions {
   /** How many requests must match. Default 1. */
   count?: number;

@@ -5,7 +5,8 @@ import { StorageError } from '../errors.js';
 import type { ErasureCalls } from '../erasure/execution/erasure-calls.js';
 import { ErasureControl } from '../erasure/queue/erasure-control.js';
 import { watchProgress, type JobPace } from '../erasure/queue/erasure-progress.js';
-import { batchRequest, ErasureRequests } from '../erasure/queue/erasure-requests.js';
+import { ErasureRequests } from '../erasure/queue/erasure-requests.js';
+import { batchRequest } from '../erasure/queue/erasure-records.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
 import type {
   ErasureProgress,
@@ -30,6 +31,7 @@ export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'refere
 export interface DryRunOptions {
   /** Counts what is under way in this mode only. Default: in both. */
   readonly mode?: ErasureMode | undefined;
+  /** Ends the reading early. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -63,6 +63,7 @@ export interface OutboxParts {
   readonly runner: Pick<JobRunner, 'workOff'>;
 }
 
+/** For how long `drain` may deliver. */
 export interface DrainOptions {
   /** How long it may take, in milliseconds: 1 to 2,147,483,647. @defaultValue `10_000` */
   readonly timeoutMs?: number | undefined;
@@ -78,11 +79,14 @@ export interface DrainedStats extends OutboxStats {
 
 const MAX_LISTED = 1000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
+/** A storage may answer with a count that is so old, such as the count of the last `stats()`. */
+const COUNT_AGE_MS = 1_000;
 
 /** The logouts that wait, for operators. Injectable. */
 export class DebateSpaceOutbox {
   readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
+  #countedAt = -Infinity;
   /** Calls at the same time are one drain. */
   #draining: Promise<boolean> | undefined;
 
@@ -103,6 +107,7 @@ export class DebateSpaceOutbox {
     const known = { engine: name, durable, degraded, serviceDown: breaker.isOpen };
     try {
       const stats = await inTime(statsOf([queue, memory]));
+      this.#countedAt = performance.now();
       this.#unreadableSince = undefined;
       return { ...known, ...stats };
     } catch {
@@ -160,7 +165,7 @@ export class DebateSpaceOutbox {
   /**
    * Delivers what is due in the storage, although `worker` is `false`: logouts first, then erasures within the rate limit. For
    * serverless functions and cron (docs/serverless.md). Requests that are under way when the time is over may still arrive; they
-   * are due again 30 s after their lease began.
+   * are due again 30 s after their lease began. The shutdown of the app ends it, too: what is sent by then gets its answer.
    * @returns when nothing is due any more, or when the time is over
    * @throws {InvalidArgumentError} for a `timeoutMs` out of range, and with `memoryStorage()`, which other processes cannot fill
    */
@@ -176,7 +181,9 @@ export class DebateSpaceOutbox {
     this.#draining ??= runner.workOff(timeoutMs, signal).finally(() => {
       this.#draining = undefined;
     });
+    const deadline = performance.now() + timeoutMs;
     const isDone = await this.#draining;
+    if (isDone) await pause(Math.min(this.#countedAt + COUNT_AGE_MS, deadline) - performance.now());
     const stats = await this.stats();
     return { ...stats, drained: isDone && stats.unreadableMs === undefined };
   }
@@ -185,6 +192,10 @@ export class DebateSpaceOutbox {
   async discard(id: string): Promise<boolean> {
     return this.#parts.queue.discard(id);
   }
+}
+
+async function pause(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Of these queues together. */

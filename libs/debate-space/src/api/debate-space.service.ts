@@ -9,12 +9,14 @@ import {
 } from '../service/calls/find-orphans.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
 import { iterateUsers, MAX_FIND_PAGES } from '../service/calls/paginate-users.js';
-import type { DebateSpaceUser, ListUsersQuery, UserPage, UsersApi } from '../service/calls/users-api.js';
+import type { UsersApi } from '../service/calls/users-api.js';
+import type { DebateSpaceUser, ListUsersQuery, UserPage } from '../service/calls/listed-users.js';
 
 const USERS_PER_PAGE = 100;
 
 /** Ends a call early; it then rejects with an `AbortedError` that says what is known of its effect. */
 export interface CallOptions {
+  /** Ends the call when it is aborted. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { DebateSpaceUser } from '../service/calls/users-api.js';
+import type { DebateSpaceUser } from '../service/calls/listed-users.js';
 import { dryRun, uidItems, type UidSource } from './uid-source.js';
 
 /** Users that count how many of them were requested. */

@@ -1,5 +1,6 @@
 import type { BeforeErase } from './erasure.js';
 
+/** How users are erased, and how long receipts are kept. */
 export interface DebateSpaceErasureOptions {
   /**
    * Called before each attempt to erase; may veto it: `({ uid, mode, reference, requestedBy }) => { veto: reason }`.

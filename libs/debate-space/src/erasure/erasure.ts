@@ -119,5 +119,6 @@ export interface PendingErasure {
  * seconds, nothing is erased and it is asked again later.
  */
 export type BeforeErase = (erasure: PendingErasure) => BeforeEraseAnswer | Promise<BeforeEraseAnswer>;
+/** What `erasure.beforeErase` answers: nothing to agree, `{ veto: reason }` to forbid the erasure for good. */
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a hook that returns nothing agrees
 export type BeforeEraseAnswer = void | undefined | { readonly veto: string };

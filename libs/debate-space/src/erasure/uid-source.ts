@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { invalidArgument } from '../errors.js';
 import { raceAbort } from '../async/combined-signal.js';
 import { validateUid } from '../uid.js';
-import type { DebateSpaceUser } from '../service/calls/users-api.js';
+import type { DebateSpaceUser } from '../service/calls/listed-users.js';
 
 /** Uids: an array, another iterable, or an async iterable such as a database cursor. */
 export type UidSource = Iterable<string> | AsyncIterable<string>;

@@ -1,14 +1,13 @@
+import { expiryOf, loadedExpiry, renewalInterval } from './expiry-dates.js';
 import { LRUCache } from 'lru-cache';
-import type { EndVerdict, FoundSession, LiveSessions, SessionRecord } from 'nestjs-session-end';
+import type { EndVerdict, FoundSession, LiveSessions, SessionRecord, EndReason } from 'nestjs-session-end';
 import type { Containment } from '../async/containment.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import { timeoutOrThrow, withTimeout } from '../async/with-timeout.js';
-import type { EndReason } from '../events.js';
+
 import { validateUid } from '../uid.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
-import { REPORT_WITHIN_MS, reportEnd } from './report-end.js';
-import { expiryOf, loadedExpiry, renewalInterval } from './session-expiry.js';
-import type { EndOptions, Known, SessionRegistry, UserSession } from './session-registry.js';
+import type { EndOptions, Known, SessionRegistry, UserSession, ClaimedSession } from './session-registry.js';
 
 /** What it takes to know every live session, over all instances. */
 export interface SessionIndexing {
@@ -264,4 +263,27 @@ export class RegistryWriter implements LiveSessions {
     const answer = (): Promise<T> => timeoutOrThrow(work(), ANSWER_WITHIN_MS);
     return this.#context.containment.run<Promise<T | undefined>>('session registry', answer, undefined);
   }
+}
+
+/** A process that has not reported an end by then has died, or its storage has not answered. */
+export const REPORT_WITHIN_MS = 30_000;
+
+interface ReportContext {
+  readonly registry: SessionRegistry;
+  readonly recorder: Pick<LogoutRecorder, 'record'>;
+  readonly lastOnly: boolean;
+}
+
+/** Reports the end of a session that no request ends, if it counts and no other instance reports it. */
+export async function reportEnd(
+  session: UserSession & Partial<Pick<ClaimedSession, 'claim'>>,
+  reason: EndReason,
+  { registry, recorder, lastOnly }: ReportContext,
+): Promise<void> {
+  const { uid, claim } = session;
+  const options = { leaseMs: REPORT_WITHIN_MS, lastOnly, ...(claim === undefined ? {} : { claim }) };
+  const { isFirst, others } = await registry.end(session, options);
+  if (!isFirst || others) return;
+  await recorder.record({ uid, reason, endedAt: new Date() });
+  await registry.reported(session);
 }

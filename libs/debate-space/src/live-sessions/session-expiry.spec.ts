@@ -1,79 +1,121 @@
-import { describe, expect, it } from '@jest/globals';
-import { expiryOf, loadedExpiry, nextLook, renewalInterval } from './session-expiry.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Containment } from '../async/containment.js';
+import type { SessionEnd, SessionRecord } from 'nestjs-session-end';
+import { memoryStorage, type Storage } from 'durable-jobs';
+import { Secret } from '../secrets/secret.js';
+import { keyedHash } from '../secrets/uid-cipher.js';
+import { sweepExpired } from './session-expiry.js';
+import { REPORTED_MS, SessionRegistry } from './session-registry.js';
 
-const now = Date.parse('2026-01-01T12:00:00Z');
+const HOUR = 3_600_000;
 const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const session = (expires: unknown): { cookie: unknown } => ({ cookie: { expires } });
-const at = (time: number): string => new Date(time).toISOString();
+const [A, B] = [new Secret('storage key A of a test'), new Secret('storage key B of a test')];
+const session = { sid: 'sid', uid: 'alice' };
+const hashUnder = (key: Secret): string => keyedHash(key, 'session', session.sid);
 
-describe('a session runs out', () => {
-  it.each([
-    { name: 'when its cookie does', given: session(new Date(now + HOUR)), expiry: now + HOUR },
-    { name: 'as the store has written it', given: session(at(now + HOUR)), expiry: now + HOUR },
-    { name: 'a day later when its cookie has no end', given: session(null), expiry: now + 24 * HOUR },
-    { name: 'a day later when nobody can read when', given: session('soon'), expiry: now + 24 * HOUR },
-    { name: 'a day later without a cookie', given: {}, expiry: now + 24 * HOUR },
-  ])('$name', ({ given, expiry }) => {
-    expect(expiryOf(given, now)).toBe(expiry);
-  });
-});
-
-describe('a session that is in the store although its time has come', () => {
-  const stale = session(at(now - 200 * HOUR));
-  it.each([
-    { name: 'soon, if that was just now', given: stale, passed: 0, look: MINUTE },
-    { name: 'less often as time goes by', given: stale, passed: HOUR, look: HOUR / 2 },
-    { name: 'every hour at least', given: stale, passed: 100 * HOUR, look: HOUR },
-    {
-      name: 'soon, although its cookie has no end: a touch may have given it one',
-      given: session(null),
-      passed: 0,
-      look: MINUTE,
-    },
-    {
-      name: 'soon, although it says that it runs out later: it may have been shortened since',
-      given: session(at(now + HOUR)),
-      passed: 0,
-      look: MINUTE,
-    },
-    {
-      name: 'when it says that it runs out, if that is soon',
-      given: session(at(now + 1_000)),
-      passed: 0,
-      look: 1_000,
-    },
-  ])('is looked at again $name', ({ given, passed, look }) => {
-    expect(nextLook(given, now - passed, now, MINUTE)).toBe(now + look);
+describe('a session that expires after the storage key was rotated', () => {
+  let storage: Storage;
+  let underA: SessionRegistry;
+  let underB: SessionRegistry;
+  let rotated: SessionRegistry;
+  let reported: string[];
+  let alive: SessionRecord | undefined;
+  beforeEach(async () => {
+    storage = await memoryStorage().open({
+      namespace: 'app',
+      families: ['session'],
+      contained: () => undefined,
+    });
+    underA = new SessionRegistry(storage, [A]);
+    underB = new SessionRegistry(storage, [B]);
+    rotated = new SessionRegistry(storage, [B, A]);
+    [reported, alive] = [[], undefined];
+    await underA.put(session, Date.now() - HOUR);
   });
 
-  it.each([
-    { name: 'at that time', date: now },
-    { name: 'a moment before, as a store that keeps seconds says', date: now - 999 },
-  ])('has expired if it was saved last with the date that the registry knows: $name', ({ date }) => {
-    expect(nextLook(session(at(date)), now, now, MINUTE)).toBeUndefined();
-  });
-});
+  async function sweep(registry: SessionRegistry): Promise<void> {
+    const record = ({ uid }: SessionEnd): void => void reported.push(uid);
+    const containment = new Containment((event) => {
+      throw new Error(event.type);
+    });
+    const { signal } = new AbortController();
+    const find = () => Promise.resolve(alive ? [{ uid: 'alice', session: alive }] : []);
+    const indexing = { registry, lastOnly: true, sweepMs: 60_000 };
+    await sweepExpired({ ...indexing, recorder: { record }, containment, signal, find });
+  }
+  const rows = async (): Promise<string> =>
+    JSON.stringify(await storage.range('session:', 'session;', { limit: 99 }));
 
-describe('a session that a request has loaded expires', () => {
-  const cookie = { expires: at(now - HOUR), originalMaxAge: 2 * HOUR };
-  const loaded = { ...cookie, expires: new Date(now + 2 * HOUR), originalExpires: new Date(now + HOUR) };
-  it.each([
-    { name: 'as express-session will touch it', given: { cookie }, touched: true, in: 2 * HOUR },
-    { name: 'as it was stored, if the store has no touch', given: { cookie }, touched: false, in: -HOUR },
-    { name: 'as it was stored before @fastify/session', given: { cookie: loaded }, touched: true, in: HOUR },
-    { name: 'a day later when its cookie has no end', given: {}, touched: true, in: 24 * HOUR },
-  ])('$name', ({ given, touched, in: inMs }) => {
-    expect(loadedExpiry(given, now, touched)).toBe(now + inMs);
+  it('is reported once, and nothing of it stays for longer than a minute', async () => {
+    await sweep(rotated);
+    await sweep(underA);
+    expect(reported).toEqual(['alice']);
+    const now = storage.now.bind(storage);
+    storage.now = () => now() + REPORTED_MS;
+    await sweep(rotated);
+    expect(reported).toEqual(['alice']);
+    expect(await rows()).toBe('[]');
   });
-});
 
-describe('a session that is used is registered', () => {
+  it('is not reported while the user has a session under the new key', async () => {
+    await rotated.put({ sid: 'another', uid: 'alice' }, Date.now() + HOUR);
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+  });
+
+  it('moves to the new key when the store still has it', async () => {
+    alive = { cookie: { expires: new Date(Date.now() + HOUR) } };
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+    expect(await rows()).toContain(hashUnder(B));
+    expect(await rows()).not.toContain(hashUnder(A));
+  });
+
+  it('is not renewed when the store still has it, with the date that the registry knows', async () => {
+    alive = { cookie: { expires: new Date(Date.now() - HOUR) } };
+    await sweep(rotated);
+    expect(reported).toEqual(['alice']);
+  });
+
+  it('is looked at again when the store has it with an earlier date: it was touched', async () => {
+    alive = { cookie: { expires: new Date(Date.now() - 2 * HOUR) } };
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+    alive = undefined;
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+    const now = storage.now.bind(storage);
+    storage.now = () => now() + HOUR;
+    await sweep(rotated);
+    expect(reported).toEqual(['alice']);
+  });
+
+  it('is reported once when its user logs out at the same time', async () => {
+    const logOut = async (): Promise<void> => {
+      const { isFirst } = await rotated.end(session, { leaseMs: MINUTE });
+      if (isFirst) reported.push('alice');
+    };
+    await Promise.all([sweep(rotated), logOut(), sweep(new SessionRegistry(storage, [B, A]))]);
+    expect(reported).toEqual(['alice']);
+  });
+
   it.each([
-    { name: 'once a minute', left: HOUR, every: MINUTE },
-    { name: 'three times before it expires, if that is soon', left: 3_000, every: 1_000 },
-    { name: 'at once when it has expired', left: -HOUR, every: 0 },
-  ])('$name', ({ left, every }) => {
-    expect(renewalInterval(now + left, now)).toBe(every);
+    { name: 'is reported by one sweep when a process has ended it and died', isReported: false },
+    { name: 'is reported by no sweep when a process has ended it and reported the end', isReported: true },
+  ])('$name', async ({ isReported }) => {
+    await rotated.end(session, { leaseMs: MINUTE });
+    if (isReported) await rotated.reported(session);
+    await sweep(rotated);
+    expect(reported).toEqual([]);
+    const now = storage.now.bind(storage);
+    storage.now = () => now() + MINUTE;
+    await Promise.all([sweep(rotated), sweep(new SessionRegistry(storage, [B, A]))]);
+    expect(reported).toEqual(isReported ? [] : ['alice']);
+  });
+
+  it('is forgotten unreported when its key has been removed', async () => {
+    await sweep(underB);
+    expect(reported).toEqual([]);
+    expect(await rows()).toBe('[]');
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 import { inspect } from 'node:util';
 import { memoryStorage, type Storage, type StorageEngine } from 'durable-jobs';
-import { keyedHash } from '../secrets/keyed-hash.js';
+import { keyedHash } from '../secrets/uid-cipher.js';
 import { Secret } from '../secrets/secret.js';
 import { FORGOTTEN_AFTER_MS, REPORTED_MS, SessionRegistry, type UserSession } from './session-registry.js';
 

@@ -6,10 +6,10 @@ import {
   type Storage,
   type Transaction,
 } from 'durable-jobs';
-import { keyedHash } from '../secrets/keyed-hash.js';
+import { keyedHash } from '../secrets/uid-cipher.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import type { Secret } from '../secrets/secret.js';
-import { transact } from '../storage-errors.js';
+import { transact } from '../errors.js';
 
 /** An expired session that nobody has claimed for this long is forgotten, unreported. */
 export const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60 * 1000;

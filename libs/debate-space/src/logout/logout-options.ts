@@ -1,5 +1,6 @@
 /** The argument of a function for additional claims. */
 export interface LogoutClaimsContext {
+  /** The user who is logged out. */
   readonly uid: string;
 }
 
@@ -8,10 +9,13 @@ export type LogoutClaims = (
   context: LogoutClaimsContext,
 ) => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>;
 
+/** How logouts are signed and delivered. */
 export interface DebateSpaceLogoutOptions {
   /**
    * `'direct'`: each end of a session is sent to the service. `'oidc'`: no session is watched and nothing is sent
-   * automatically, because the identity provider notifies the service (section 4.5). @defaultValue `'direct'`
+   * automatically, because the identity provider notifies the service (section 4.5; docs/identity-providers.md). The options
+   * of `session` and `logout.onRelogin: 'drop'` are then refused at boot, because they would have no effect.
+   * @defaultValue `'direct'`
    */
   mode?: 'direct' | 'oidc' | undefined;
   /** JWT algorithm. @defaultValue `'HS256'` */

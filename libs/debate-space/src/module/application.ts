@@ -6,10 +6,9 @@ import { Containment } from '../async/containment.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
 import { IS_SECRET_KEY, isStorageKey, optionProblem } from '../options/option-problem.js';
-import { SecretKeyError } from '../secrets/secret-key-provider.js';
-import type { SecretSource, Secret } from '../secrets/secret.js';
+import { SecretKeyError, type SecretSource, type Secret } from '../secrets/secret.js';
 import { uidCipher, type UidCipher } from '../secrets/uid-cipher.js';
-import { namespaceOf, openStorage } from './open-storage.js';
+import { namespaceOf, openStorage } from './own-storage.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
 /** What the providers of one application share. */

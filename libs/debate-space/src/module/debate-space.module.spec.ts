@@ -56,6 +56,22 @@ describe('session.uid', () => {
 });
 
 describe('forRootAsync', () => {
+  it('says which option a misspelled one stands for, of which only a return type tells TypeScript', async () => {
+    const misspelled = { ...required, logout: { audiance: 'the service', concurrency: 2 } };
+    const typed = (): DebateSpaceModuleOptions => ({
+      ...required,
+      // @ts-expect-error -- no such option
+      logout: { audiance: 'the service', concurrency: 2 },
+    });
+    for (const useFactory of [() => misspelled, typed]) {
+      const module = DebateSpaceModule.forRootAsync({ useFactory });
+      const start = NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+      await expect(start).rejects.toThrow(
+        'logout.audiance is no such option; hint: did you mean logout.audience?',
+      );
+    }
+  });
+
   it.each([{}, { inject: ['config'] }, undefined])('names the missing factory: %j', async (options) => {
     @Module({ imports: [DebateSpaceModule.forRootAsync(options as object)] })
     class App {}

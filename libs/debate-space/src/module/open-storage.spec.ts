@@ -9,7 +9,7 @@ import { memoryStorage, type Storage, type StorageContext, type StorageEngine } 
 import { lmdbStorage } from 'durable-jobs/lmdb';
 import { uidCipher } from '../secrets/uid-cipher.js';
 import { LogoutQueue } from '../logout/queue/logout-queue.js';
-import { openStorage, type OpenStorage } from './open-storage.js';
+import { openStorage, type OpenStorage } from './own-storage.js';
 
 import { resolveOptions } from './resolve-options.js';
 

@@ -27,6 +27,7 @@ import {
 import { hasDotSegment } from '../uid.js';
 import type { OptionProblem } from '../errors.js';
 import { optionProblem } from '../options/option-problem.js';
+import { similarOptions } from '../options/similar-options.js';
 
 /** The environment variable that stands in for `authUrl`. */
 export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
@@ -182,6 +183,14 @@ export const optionsSchema = group(optionEntries);
 
 export type CheckedOptions = v.InferOutput<typeof optionsSchema>;
 
+/** Every option, such as `apiKey` and `http.timeoutMs`. */
+const OPTION_PATHS = [
+  ...Object.keys(optionEntries),
+  ...Object.entries(optionGroups).flatMap(([name, entries]) =>
+    Object.keys(entries).map((option) => `${name}.${option}`),
+  ),
+];
+
 function isStore(value: unknown): boolean {
   const methods = value as Record<string, unknown> | null | undefined;
   return ['get', 'set', 'destroy'].every((method) => typeof methods?.[method] === 'function');
@@ -205,7 +214,11 @@ export function schemaProblems(
 function unknownOption(path: string, keys: readonly unknown[]): OptionProblem {
   const isKey = keys.some((key) => typeof key === 'string' && key !== '' && path.includes(key));
   const option = isKey ? '(a key as a name)' : path;
-  if (option !== 'name' && option !== 'isGlobal') return optionProblem(option, 'is no such option');
+  if (option !== 'name' && option !== 'isGlobal') {
+    const meant = isKey ? [] : similarOptions(option, OPTION_PATHS);
+    const cure = meant.length > 0 ? `did you mean ${meant.join(' or ')}?` : undefined;
+    return optionProblem(option, 'is no such option', cure);
+  }
   const hint = 'put it beside useFactory, useClass or useExisting';
   return optionProblem(option, 'is not for the factory to give', hint);
 }

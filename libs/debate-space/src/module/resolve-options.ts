@@ -1,5 +1,5 @@
 import { safeParse } from 'valibot';
-import { SecretKeyProvider } from '../secrets/secret-key-provider.js';
+import { SecretKeyProvider, Secret, type SecretSource, validateSecretKey } from '../secrets/secret.js';
 import { DebateSpaceOptionsError, type OptionProblem } from '../errors.js';
 import {
   AUTH_URL_VARIABLE,
@@ -14,14 +14,18 @@ import {
   serviceUrl,
   validateServiceUrl,
 } from '../options/option-problem.js';
-import { Secret, type SecretSource, validateSecretKey } from '../secrets/secret.js';
 
-/** How sessions are judged, and the value that asks for nothing. `store` and `uid` only say what the app is like. */
-const JUDGED: Readonly<Record<string, unknown>> = {
-  policy: 'any',
-  expiry: false,
-  cookies: undefined,
-  graceMs: undefined,
+/** The options of `logout.mode: 'direct'` alone, and the value of each, if any, that asks for nothing in another mode. */
+const DIRECT_ONLY = {
+  session: {
+    uid: undefined,
+    store: undefined,
+    cookies: undefined,
+    policy: 'any',
+    expiry: false,
+    graceMs: undefined,
+  } satisfies Record<keyof CheckedOptions['session'], unknown>,
+  logout: { onRelogin: 'deliver' },
 };
 
 const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
@@ -79,19 +83,18 @@ function expiryProblems({ session }: Readonly<Record<string, unknown>>): OptionP
   return [optionProblem('session.expiry', problem, 'give the store of the app as session.store')];
 }
 
-/** Options that would do nothing in this mode, though the host counts on them. */
-function oidcProblems({ session, logout }: Readonly<Record<string, unknown>>): OptionProblem[] {
-  const { mode, onRelogin } = Object(logout) as { mode?: unknown; onRelogin?: unknown };
-  if (mode !== 'oidc') return [];
-  const given = Object(session) as Readonly<Record<string, unknown>>;
-  const ignored = Object.keys(JUDGED).filter(
-    (name) => given[name] !== undefined && given[name] !== JUDGED[name],
-  );
+/** Options that would do nothing in this mode, though the host counts on them. The other `logout` options are for `logoutUser`. */
+function oidcProblems(options: Readonly<Record<string, unknown>>): OptionProblem[] {
+  if ((Object(options.logout) as { mode?: unknown }).mode !== 'oidc') return [];
   const problem = "has no effect with logout.mode 'oidc', which watches no session";
-  return [
-    ...ignored.map((name) => `session.${name}`),
-    ...(onRelogin === 'drop' ? ['logout.onRelogin'] : []),
-  ].map((option) => optionProblem(option, problem, 'leave it out, or leave out logout.mode'));
+  return Object.entries(DIRECT_ONLY).flatMap(([name, idle]) => {
+    const given = Object(options[name]) as Readonly<Record<string, unknown>>;
+    return Object.entries(idle)
+      .filter(([option, value]) => given[option] !== undefined && given[option] !== value)
+      .map(([option]) =>
+        optionProblem(`${name}.${option}`, problem, 'leave it out, or leave out logout.mode'),
+      );
+  });
 }
 
 function secretKeyProblems(options: Readonly<Record<string, unknown>>): OptionProblem[] {

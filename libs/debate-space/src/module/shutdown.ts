@@ -56,7 +56,9 @@ export class Shutdown {
     });
     await this.#step(() => this.sessions.close());
     const drainMs = Math.max(MIN_DRAIN_MS, begun + DRAIN_MS - performance.now());
-    if (options.worker) await this.#step(() => this.runner.drain(drainMs), drainMs + MIN_DRAIN_MS);
+    const drain = (): Promise<void> =>
+      options.worker ? this.runner.drain(drainMs) : this.runner.endWorkOff(drainMs); // a drain of the host's
+    await this.#step(drain, drainMs + MIN_DRAIN_MS);
     shutdown.abort();
     await this.#step(() => this.runner.idle(DRAIN_MS));
     await this.#step(() => this.logouts.flush());

@@ -65,7 +65,7 @@ describe('nest add nestjs-debate-space', () => {
       `import { Module } from '@nestjs/common';
 import { AppController } from './app.controller';
 import { ConfigModule, ConfigService } from '@nestjs/config';
-import { DebateSpaceModule } from 'nestjs-debate-space';
+import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 
 @Module({
 ${imports}  controllers: [AppController],
@@ -148,7 +148,9 @@ export class AppModule {}
     const tree = project({ 'src/app.module.ts': scaffoldModule.replace('@Module', `${comment}@Module`) });
     await add(tree);
     const edited = tree.readText('src/app.module.ts');
-    expect(edited).toContain("import { DebateSpaceModule } from 'nestjs-debate-space';");
+    expect(edited).toContain(
+      "import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';",
+    );
     expect(edited).toContain("import { ConfigModule, ConfigService } from '@nestjs/config';");
     expect(edited).toContain('    ConfigModule.forRoot(),\n    DebateSpaceModule.forRootAsync({');
   });

@@ -37,11 +37,13 @@ export function nestAdd({ sourceRoot = 'src' }: NestAddOptions): Rule {
 const HIDDEN_IMPORTS = /@Module\(\s*\{(?![^)]*\bimports['"]?\s*:)[^)]*(\.\.\.|\bimports\b)/;
 const CONFIG_IMPORT = 'ConfigModule.forRoot(),\n    ';
 
+/** With the type of the options, TypeScript finds a misspelled one. */
+const DECLARED = 'DebateSpaceModule, type DebateSpaceModuleOptions';
 /** The import of docs/getting-started.md. */
 const DEBATE_SPACE_IMPORT = `DebateSpaceModule.forRootAsync({
       imports: [ConfigModule],
       inject: [ConfigService],
-      useFactory: (config: ConfigService) => ({
+      useFactory: (config: ConfigService): DebateSpaceModuleOptions => ({
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
         secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
@@ -65,7 +67,7 @@ export function importDebateSpaceModule(tree: Tree, file: string): string[] {
   const missing = ['ConfigModule', 'ConfigService'].filter((name) => !importsSymbol(content, name));
   const withConfig =
     missing.length > 0 ? declare(multiline, missing.join(', '), '@nestjs/config') : multiline;
-  overwrite(tree, file, declare(withConfig, 'DebateSpaceModule', 'nestjs-debate-space'));
+  overwrite(tree, file, declare(withConfig, DECLARED, 'nestjs-debate-space'));
   return [];
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { keyedHash } from './keyed-hash.js';
+import { keyedHash } from './uid-cipher.js';
 import { Secret } from './secret.js';
 
 const key = new Secret('a secret key of a test');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { SecretKeyProvider } from './secret-key-provider.js';
+import { SecretKeyProvider } from './secret.js';
 
 describe('a secret key that a function knows', () => {
   it('is asked each time', async () => {

@@ -1,6 +1,6 @@
 import { Sealer } from 'durable-jobs';
-import { keyedHash } from './keyed-hash.js';
 import type { Secret } from './secret.js';
+import { createHmac } from 'node:crypto';
 
 /** The record that a uid is sealed for: its ciphertext opens in no other, and not in this one when it is changed. */
 export interface SealedFor {
@@ -52,4 +52,12 @@ export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher
 /** For a storage in the memory of the process, where a uid needs no encryption. */
 export function plainUidCipher(cipher: UidCipher): UidCipher {
   return { ...cipher, seal: (uid) => uid, open: (uid) => uid };
+}
+
+/** Keeps the hashes of one thing from being compared with those of another. */
+export type Hashed = 'session' | 'uid';
+
+/** Tells values apart without showing them; anyone who lacks the key can neither guess nor test one against it. */
+export function keyedHash(key: Secret, of: Hashed, value: string): string {
+  return createHmac('sha256', key.reveal()).update(`${of}\0${value}`).digest('base64url').slice(0, 22);
 }

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert';
 import type { Storage, StorageContext, StorageEngine, StorageRow, StorageValues } from '../storage.js';
 import type { MaybePromise } from '../maybe-promise.js';
 
+/** The storage to test: how to make an empty place of it, and who sees what is stored there. */
 export interface StorageContractSubject {
   /** A new empty place for each call; every `open` of the engine that it returns is of that place. */
   place(): MaybePromise<StorageEngine>;
@@ -9,6 +10,7 @@ export interface StorageContractSubject {
   readonly isShared: boolean;
 }
 
+/** One test of the contract, for `it(name, run)`. */
 export interface StorageContractCase {
   /** A sentence, for `it`. */
   readonly name: string;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../../errors.js';
 import type { ErasureClaim } from '../queue/erasure-queue.js';
-import type { LogoutSender } from '../../logout/delivery/logout-sender.js';
+import type { LogoutSender } from '../../logout/delivery/logout-delivery.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import type { ErasureCalls } from './erasure-calls.js';
 import type { BeforeErase } from '../erasure.js';

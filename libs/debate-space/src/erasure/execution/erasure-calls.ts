@@ -1,7 +1,8 @@
 import { DebateSpaceError, type DebateSpaceErrorCode } from '../../errors.js';
 import { iterateUsers } from '../../service/calls/paginate-users.js';
 import type { NoSlot, Slot } from '../../service/rate-limiter.js';
-import type { DebateSpaceUser, UsersApi } from '../../service/calls/users-api.js';
+import type { UsersApi } from '../../service/calls/users-api.js';
+import type { DebateSpaceUser } from '../../service/calls/listed-users.js';
 import type { ErasureMode } from '../../events.js';
 
 const PER_PAGE = 100;

@@ -1,4 +1,4 @@
-import { type ReadRecord, type Transaction, UnreadableRecord } from 'durable-jobs';
+import { type JobStore, type ReadRecord, type Transaction, UnreadableRecord } from 'durable-jobs';
 import { ErasureError } from '../../errors.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import {
@@ -11,8 +11,7 @@ import {
   type StoredErasure,
   type StoredReceipt,
 } from './erasure-records.js';
-import type { BatchRequest } from './erasure-requests.js';
-import type { ErasureStorage } from './erasure-storage.js';
+import type { BatchRequest } from './erasure-records.js';
 
 type FinishedEvent = Extract<DebateSpaceEvent, { readonly type: 'erasure-finished' }>;
 
@@ -38,16 +37,17 @@ export class ErasureChange {
   #wasHeld = false;
 
   constructor(
-    private readonly storage: ErasureStorage,
+    private readonly jobs: JobStore<StoredErasure>,
+    now: number,
     readonly transaction: Transaction,
     readonly reference: string,
   ) {
-    this.now = storage.now();
+    this.now = now;
   }
 
   /** Reads the batch and these jobs in one round trip. */
   async prefetch(jobIds: readonly string[]): Promise<void> {
-    const keys = this.storage.jobs.recordKeys(jobIds);
+    const keys = this.jobs.recordKeys(jobIds);
     await this.transaction.getAll([batchKey(this.reference), ...keys]);
   }
 
@@ -105,7 +105,7 @@ export class ErasureChange {
     if (settleEnd(batch, this.now)) this.finished = batch;
     batch.revision += 1;
     await this.transaction.put(BATCH, batch);
-    const { jobs } = this.storage;
+    const { jobs } = this;
     const group = groupOf(this.reference);
     if (isHeld(batch) && !this.#wasHeld) await jobs.pauseGroupIn(this.transaction, group);
     if (!isHeld(batch) && this.#wasHeld) await jobs.resumeGroupIn(this.transaction, group);

@@ -1,3 +1,4 @@
+import { invalidArgument } from '../../errors.js';
 import * as v from 'valibot';
 import { type JobCodec, jobFamilies, type RecordType, type StorageRow } from 'durable-jobs';
 
@@ -175,3 +176,29 @@ export const RECEIPT: RecordType<StoredReceipt> = {
   indexes: ({ reference, uidHash }) => [userKey(uidHash, reference)],
   isRecord: (value): value is StoredReceipt => v.is(STORED_RECEIPT, value),
 };
+
+const BATCH_REQUEST = v.object({
+  mode: v.picklist(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
+  reference: v.custom<string>(
+    isReference,
+    'reference must be a text of 1 to 128 characters, without control characters, controls of the text direction or ' +
+      'lone surrogates',
+  ),
+  requestedBy: v.optional(
+    v.custom<string>(
+      (value) => isText(value, 256),
+      'requestedBy must be a text of 1 to 256 characters, without control characters or lone surrogates',
+    ),
+  ),
+});
+
+/** What a request says beside the uids. */
+export type BatchRequest = v.InferOutput<typeof BATCH_REQUEST>;
+
+/** Checks what a request says beside the uids. @throws {@link InvalidArgumentError} */
+export function batchRequest(request: BatchRequest): BatchRequest {
+  const { mode, reference, requestedBy } = Object(request) as Partial<BatchRequest>;
+  const { success, output, issues } = v.safeParse(BATCH_REQUEST, { mode, reference, requestedBy });
+  if (!success) throw invalidArgument('requestErasure', issues[0].message);
+  return output;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidArgumentError } from '../../errors.js';
-import { batchRequest, type BatchRequest } from './erasure-requests.js';
+import { batchRequest, type BatchRequest } from './erasure-records.js';
 
 describe('what a request for erasures says beside the uids', () => {
   it.each([[undefined], [null], ['all'], [{}]])('is refused as %j, with what is missing', (given) => {

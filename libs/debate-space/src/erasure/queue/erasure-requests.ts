@@ -1,4 +1,4 @@
-import * as v from 'valibot';
+import { BatchRequest } from './erasure-records.js';
 import { randomUUID } from 'node:crypto';
 import type { NewJob } from 'durable-jobs';
 import { ErasureError, invalidArgument } from '../../errors.js';
@@ -11,32 +11,6 @@ import { chunksOf } from '../uid-source.js';
 
 /** The number of users that are added, canceled or retried in one commit. */
 export const USERS_PER_COMMIT = 250;
-
-const BATCH_REQUEST = v.object({
-  mode: v.picklist(['anonymize', 'delete'], "mode must be 'anonymize' or 'delete'"),
-  reference: v.custom<string>(
-    records.isReference,
-    'reference must be a text of 1 to 128 characters, without control characters, controls of the text direction or ' +
-      'lone surrogates',
-  ),
-  requestedBy: v.optional(
-    v.custom<string>(
-      (value) => records.isText(value, 256),
-      'requestedBy must be a text of 1 to 256 characters, without control characters or lone surrogates',
-    ),
-  ),
-});
-
-/** What a request says beside the uids. */
-export type BatchRequest = v.InferOutput<typeof BATCH_REQUEST>;
-
-/** Checks what a request says beside the uids. @throws {@link InvalidArgumentError} */
-export function batchRequest(request: BatchRequest): BatchRequest {
-  const { mode, reference, requestedBy } = Object(request) as Partial<BatchRequest>;
-  const { success, output, issues } = v.safeParse(BATCH_REQUEST, { mode, reference, requestedBy });
-  if (!success) throw invalidArgument('requestErasure', issues[0].message);
-  return output;
-}
 
 const UNTRIED = { attempts: 0, failures: 0, rejections: 0 } as const;
 /** A single user goes before the lists. */

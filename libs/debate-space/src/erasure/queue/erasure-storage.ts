@@ -13,7 +13,7 @@ import {
   Transaction,
   UnreadableRecord,
 } from 'durable-jobs';
-import { invalidArgument } from '../../errors.js';
+import { invalidArgument, transact } from '../../errors.js';
 import type { Emit, ErasureMode } from '../../events.js';
 import { KeyedMutex } from '../../async/keyed-mutex.js';
 import type { UidCipher } from '../../secrets/uid-cipher.js';
@@ -34,7 +34,6 @@ import type {
   RetryingErasure,
   UnreadableErasure,
 } from '../erasure.js';
-import { transact } from '../../storage-errors.js';
 
 export const UNREADABLE_HINT =
   'the record of this user cannot be read: it is damaged, or was written by a newer version of nestjs-debate-space or ' +
@@ -145,7 +144,7 @@ export class ErasureStorage {
   ): Promise<T> {
     const [result, { finished }] = await this.#mutex.run(reference, () =>
       transact(this.view, async (transaction) => {
-        const change = new ErasureChange(this, transaction, reference);
+        const change = new ErasureChange(this.jobs, this.now(), transaction, reference);
         const result = await work(change);
         await change.save();
         return [result, change] as const;
@@ -169,7 +168,7 @@ export class ErasureStorage {
 
   /** To read the erasures of a reference: a change that is not made. */
   look(reference: string): ErasureChange {
-    return new ErasureChange(this, new Transaction(this.view), reference);
+    return new ErasureChange(this.jobs, this.now(), new Transaction(this.view), reference);
   }
 
   /** The jobs of a user in one mode that nobody has to help: pending ones, of references that run. */

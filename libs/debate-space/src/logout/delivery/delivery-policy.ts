@@ -1,6 +1,6 @@
 import { fullJitter } from 'durable-jobs';
 import type { Contradiction } from '../../service/http/answer.js';
-import { MAX_RETRY_AFTER_MS } from '../../service/http/retry-after.js';
+import { MAX_RETRY_AFTER_MS } from '../../service/http/service-pause.js';
 import type { LogoutJob } from '../logout.js';
 
 /** What came of one attempt at delivery. */

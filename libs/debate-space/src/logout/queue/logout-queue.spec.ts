@@ -11,7 +11,7 @@ import type { DebateSpaceEvent } from '../../events.js';
 import { EventLog } from '../../module/event-log.js';
 import type { LogoutContext, LogoutEntry } from '../logout.js';
 
-import { LogoutHistory } from './logout-history.js';
+import { LogoutHistory } from './stored-logout.js';
 import { LogoutQueue } from './logout-queue.js';
 
 const LEASE = 30_000;

@@ -27,8 +27,9 @@ import type {
   UserHistory,
   WaitingJob,
 } from '../logout.js';
-import { HISTORY_FAMILY, LogoutHistory } from './logout-history.js';
 import {
+  HISTORY_FAMILY,
+  LogoutHistory,
   endedAtOf,
   jobIdOf,
   logoutCodec,

@@ -1,11 +1,11 @@
 import * as v from 'valibot';
-import { SecretKeyError } from '../../secrets/secret-key-provider.js';
+import { SecretKeyError, type SecretSource, type Secret } from '../../secrets/secret.js';
 import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
-import type { SecretSource, Secret } from '../../secrets/secret.js';
 import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from '../http/answer.js';
 import { retry, type RetryPolicy } from '../http/retry.js';
-import type { HttpReply, Transport } from '../http/transport.js';
+import type { Transport } from '../http/transport.js';
+import type { HttpReply } from '../http/answer.js';
 
 /** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
 export type Scope = 'authentication' | 'public';

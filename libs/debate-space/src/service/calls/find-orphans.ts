@@ -1,6 +1,6 @@
 import { raceAbort } from '../../async/combined-signal.js';
 import { invalidArgument, NoAccountsError } from '../../errors.js';
-import type { DebateSpaceUser } from './users-api.js';
+import type { DebateSpaceUser } from './listed-users.js';
 
 /**
  * Tells which of these uids have an account in the host.

@@ -1,6 +1,7 @@
 import { AbortedError } from '../../errors.js';
 import { contradictionOf, Failure, type Contradiction } from '../http/answer.js';
-import type { HttpReply, Transport } from '../http/transport.js';
+import type { Transport } from '../http/transport.js';
+import type { HttpReply } from '../http/answer.js';
 
 /** What came of one logout notification. */
 export interface LogoutAnswer extends Pick<Partial<HttpReply>, 'status' | 'retryAfterMs' | 'clockSkewMs'> {

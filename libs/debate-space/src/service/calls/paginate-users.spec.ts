@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { serviceClients } from 'debate-space-fixtures/service-clients.js';
-import type { DebateSpaceUser, ListedPage, UserPage } from './users-api.js';
+import type { DebateSpaceUser, ListedPage, UserPage } from './listed-users.js';
 import { iterateUsers } from './paginate-users.js';
 
 const { simulator, client } = serviceClients();

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { PageLimitError, RefusedError } from '../../errors.js';
-import { positiveInteger, type DebateSpaceUser, type ListedPage, type ListUsersQuery } from './users-api.js';
+import {
+  positiveInteger,
+  type DebateSpaceUser,
+  type ListedPage,
+  type ListUsersQuery,
+} from './listed-users.js';
 
 /** So many pages in a row may bring no new uid: those of anonymized users look alike. */
 const MAX_PAGES_WITHOUT_NEW = 100;

@@ -4,7 +4,9 @@ import type { AccessTokens, Scope } from './access-tokens.js';
 import { Failure } from '../http/answer.js';
 import type { NoSlot, RateLimiter, Slot } from '../rate-limiter.js';
 import { retry, type AttemptContext, type Caller, type RetryPolicy } from '../http/retry.js';
-import type { HttpReply, HttpRequest, Transport } from '../http/transport.js';
+import type { Transport } from '../http/transport.js';
+import type { HttpRequest } from '../http/undici-sender.js';
+import type { HttpReply } from '../http/answer.js';
 
 /** One call under {base_url} (service-interface.md, section 4). */
 export interface ServiceCall<T> extends Pick<HttpRequest, 'method' | 'url'> {

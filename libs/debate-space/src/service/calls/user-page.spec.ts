@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Failure } from '../http/answer.js';
-import { listedPage, type ListedPage } from './users-api.js';
+import { listedPage, type ListedPage } from './listed-users.js';
 
 function read(
   body: unknown,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidArgumentError } from '../../errors.js';
-import { userQuery, type ListUsersQuery } from './users-api.js';
+import { userQuery, type ListUsersQuery } from './listed-users.js';
 
 describe('the query of the user list', () => {
   it.each<[ListUsersQuery, string]>([

@@ -11,7 +11,6 @@ import {
   type DebateSpaceRequestError,
   type RequestErrorDetails,
 } from '../../errors.js';
-import type { HttpReply } from './transport.js';
 
 const MAX_DEPTH = 100;
 
@@ -138,6 +137,7 @@ export function contradictionOf(reply: HttpReply): Contradiction | undefined {
 }
 
 function saysNo(body: string): boolean {
+  if (!body.includes('success')) return false; // a body that is no JSON is the usual one, and costs an exception
   try {
     return (Object(JSON.parse(body)) as { success?: unknown }).success === false;
   } catch {
@@ -155,4 +155,15 @@ function isTooDeep(value: unknown): boolean {
   for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth += 1)
     level = level.flatMap((each): unknown[] => (typeof each === 'object' ? Object.values(each ?? {}) : []));
   return level.length > 0;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  readonly body: string;
+  /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
+  header(name: string): string | undefined;
+  /** What `Retry-After` says. */
+  readonly retryAfterMs?: number;
+  /** The service's clock minus this one's, in milliseconds, by the `Date` of the answer. */
+  readonly clockSkewMs?: number;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { retryAfterMs } from './retry-after.js';
+import { retryAfterMs } from './service-pause.js';
 
 describe('retryAfterMs', () => {
   const now = Date.parse('Tue, 01 Jul 2025 12:00:00 GMT');

@@ -1,41 +1,18 @@
+import { HttpRequest, RawReply } from './undici-sender.js';
+import { HttpReply } from './answer.js';
 import type { Axios, AxiosAdapter, AxiosHeaders, AxiosResponse } from 'axios';
 import { AbortedError } from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
 import { lazy } from '../../async/lazy.js';
 import { isLoopback } from '../../options/option-problem.js';
 import { Failure } from './answer.js';
-import { retryAfterMs } from './retry-after.js';
+import { retryAfterMs } from './service-pause.js';
 import { proxyFor, UndiciSender } from './undici-sender.js';
 import type { ServicePause } from './service-pause.js';
 import { MAX_RESPONSE_BYTES, tooLarge, transportFailure } from './transport-failure.js';
 
 /** What the option `http.adapter` takes: one of axios's own adapters for Node.js, or a function. */
 export type HttpAdapter = 'http' | 'fetch' | AxiosAdapter;
-
-export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-/** An answer as it came. */
-export interface RawReply {
-  readonly status: number;
-  readonly data: unknown;
-  header(name: string): string | string[] | undefined;
-}
-
-export interface HttpReply {
-  readonly status: number;
-  readonly body: string;
-  /** Repeated headers are joined with commas (RFC 9110, section 5.3). @param name in lower case */
-  header(name: string): string | undefined;
-  /** What `Retry-After` says. */
-  readonly retryAfterMs?: number;
-  /** The service's clock minus this one's, in milliseconds, by the `Date` of the answer. */
-  readonly clockSkewMs?: number;
-}
 
 const USER_AGENT = 'nestjs-debate-space';
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Dispatcher, Pool, buildConnector } from 'undici';
 import { lazy } from '../../async/lazy.js';
-import type { HttpRequest, RawReply } from './transport.js';
+
 import { MAX_RESPONSE_BYTES, Unanswered } from './transport-failure.js';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
@@ -252,4 +252,18 @@ async function connect(proxy: URL, target: buildConnector.Options, signal: Abort
   if (statusCode >= 200 && statusCode < 300) return socket;
   socket.destroy();
   throw Object.assign(new Error('the proxy refused a tunnel'), { code: `PROXY_${statusCode}` });
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** An answer as it came. */
+export interface RawReply {
+  readonly status: number;
+  readonly data: unknown;
+  header(name: string): string | string[] | undefined;
 }
