@@ -1,10 +1,10 @@
 // What several processes that share a queue get done together, and how often they are in each other's way.
 import type { EngineName } from '../test-crash/engines.js';
 import { inTurn, median, spread } from './measuring.js';
-import type { Cycles, cycle } from './outbox-cycles.js';
-import { ask, kill, start, type Started } from './outbox-places.js';
+import type { Cycles, cycle } from './jobs-cycles.js';
+import { ask, kill, start, type Started } from './jobs-places.js';
 
-export const COUNTS = [1, 2, 4];
+const COUNTS = [1, 2, 4];
 const ROUND_MS = 1_000;
 
 /** Of so many processes: what they did together in each round. */
@@ -16,7 +16,6 @@ interface Result {
 /**
  * Prints cycles/s and conflicts with 1, 2 and 4 processes.
  * @param pending how many logouts wait all the time
- * @returns cycles/s of each count
  * @throws when a logout was given out twice
  */
 export async function reportCompetition(
@@ -24,10 +23,10 @@ export async function reportCompetition(
   place: string,
   rounds: number,
   pending: number,
-): Promise<readonly number[]> {
+): Promise<void> {
   const args = [engine, place, `cycles-${pending}`];
   const processes: Started<object>[] = [];
-  for (let n = 0; n < Math.max(...COUNTS); n += 1) processes.push(await start('./outbox-process.ts', args));
+  for (let n = 0; n < Math.max(...COUNTS); n += 1) processes.push(await start('./jobs-process.ts', args));
   for (const { child } of processes.slice(0, 1)) await ask(child, { task: 'fill', count: pending });
   const given = new Set<string>();
   const results = COUNTS.map((count): Result => ({ count, cycles: [] }));
@@ -53,7 +52,6 @@ export async function reportCompetition(
   const measured = results.map(({ count, cycles }) => ({ count, cycles: cycles.slice(1) })); // the first round is for warming up
   report(measured);
   console.log(`    none of ${given.size} logouts was given out twice`);
-  return measured.map(rateOf);
 }
 
 function rateOf({ cycles }: Pick<Result, 'cycles'>): number {

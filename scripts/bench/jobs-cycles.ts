@@ -5,7 +5,7 @@ import type { DebateSpaceStorage } from 'nestjs-debate-space';
 import { claimedIn } from '../test-crash/logout-commits.js';
 import { wrapStorage, type Commit } from '../test-crash/wrapped-storage.js';
 import type { LogoutQueue } from './built-queue.js';
-import { append, inParallel, newEntry } from './outbox-entries.js';
+import { append, inParallel, newEntry } from './jobs-entries.js';
 
 /** Commits that claim, and those of them that another process preceded. */
 export interface Claims {

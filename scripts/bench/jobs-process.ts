@@ -2,17 +2,16 @@
 import { performance } from 'node:perf_hooks';
 import { storageOptions, type EngineName } from '../test-crash/engines.js';
 import { LogoutQueue, QUEUE_FAMILIES, Secret, uidCipher } from './built-queue.js';
-import { copyEntries } from './outbox-copies.js';
-import { countClaims, cycle } from './outbox-cycles.js';
-import { append, inParallel, newEntry } from './outbox-entries.js';
+import { copyEntries } from './jobs-copies.js';
+import { countClaims, cycle } from './jobs-cycles.js';
+import { append, inParallel, newEntry } from './jobs-entries.js';
 
-const FILLED_AT_A_TIME = 500;
 const BATCH = 256;
 const [engine, place = '', namespace = ''] = process.argv.slice(2);
 
 /** What the benchmark asks, by `task`. */
 type Question =
-  | { readonly task: 'fill' | 'copy'; readonly count: number }
+  | { readonly task: 'fill'; readonly count: number }
   | { readonly task: 'append'; readonly count: number; readonly atOnce: number }
   | { readonly task: 'claim' }
   | { readonly task: 'cycle'; readonly ms: number };
@@ -50,9 +49,7 @@ process.send?.({});
 function answerTo(question: Question): Promise<object> {
   switch (question.task) {
     case 'fill':
-      return fill(question.count);
-    case 'copy':
-      // As `fill`, but past the queue: a million appends would take a quarter of an hour on some.
+      // Past the queue: a million appends would take a quarter of an hour on some.
       return copyEntries(opened, storage, uids, question.count);
     case 'append':
       return appended(question.count, question.atOnce);
@@ -61,14 +58,6 @@ function answerTo(question: Question): Promise<object> {
     case 'cycle':
       return cycle(queue, counted, question.ms);
   }
-}
-
-async function fill(count: number): Promise<{ readonly pending: number }> {
-  for (let missing = count; missing > 0; missing -= 10_000) {
-    const entries = Array.from({ length: Math.min(10_000, missing) }, newEntry);
-    await append(queue, entries, FILLED_AT_A_TIME);
-  }
-  return { pending: (await queue.counts()).pending };
 }
 
 /** Appends so many, measured, and takes as many out again, not measured. */

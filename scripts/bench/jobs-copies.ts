@@ -1,7 +1,7 @@
 // Many waiting logouts, written to a storage as the queue would have left them.
 import type { DebateSpaceStorage, StorageEngine } from 'nestjs-debate-space';
 import { LogoutQueue, MemoryStorage, QUEUE_FAMILIES, type UidCipher } from './built-queue.js';
-import { append, newEntry } from './outbox-entries.js';
+import { append, newEntry } from './jobs-entries.js';
 
 const AT_A_TIME = 1_000;
 

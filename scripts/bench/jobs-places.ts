@@ -26,7 +26,7 @@ interface Programs {
   './logout-writes.ts': object;
   './logout-host.ts': Serving;
   './logout-service.ts': Serving;
-  './outbox-process.ts': object;
+  './jobs-process.ts': object;
   './scale-service.ts': Serving;
 }
 
