@@ -7,11 +7,14 @@ import { pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const others = [
   'CHANGELOG.md',
+  'CODE_OF_CONDUCT.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
   'sample-app/README.md',
   'libs/debate-space-cli/README.md',
   'libs/debate-space-simulator/README.md',
+  'libs/durable-jobs/README.md',
+  'libs/session-end/README.md',
 ];
 
 const withoutFences = (text: string): string => text.replaceAll(/^( *)```.*?^\1```$/gms, '');
@@ -36,7 +39,10 @@ function linksOf(page: string): string[] {
     ...text.matchAll(/\]\(([^()\s]+)\)/g),
     ...text.matchAll(/<(?:img|a)[^>]* (?:src|href)="([^"]+)"/g),
   ];
-  return links.map(([, target = '']) => target).filter((target) => !/^[a-z]+:/.test(target));
+  // `../../` of the README is the repository on GitHub.
+  return links
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:|^\.\.\/\.\.\/(?:actions|$)/.test(target));
 }
 
 describe.each([...pages, ...others])('%s', (page) => {

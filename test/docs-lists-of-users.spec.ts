@@ -11,18 +11,17 @@ import * as nodeStream from 'node:stream';
 import { Readable } from 'node:stream';
 import * as nodeStreamPromises from 'node:stream/promises';
 import * as rxjs from 'rxjs';
-import { pageOf, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
+import { runRecipe } from 'debate-space-fixtures/docs-snippets.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { errorOf } from 'debate-space-fixtures/service-clients.js';
 
 type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
 
-const page = pageOf('docs/lists-of-users.md');
 /** Lets everybody in. */
 class NoGuard {
   canActivate = (): boolean => true;
 }
-const uidsOfFile = runSnippet(page, 'src/uids-of-file.ts', {
+const uidsOfFile = runRecipe('uids-of-file.ts', {
   '@nestjs/common': nestCommon,
   'csv-parse': csvParse,
   'node:stream': nodeStream,
@@ -37,7 +36,7 @@ const modules = {
   rxjs,
 };
 const { uidsOfCsv, uidsOfNdjson, linesOf } = uidsOfFile as Record<string, UidsOf>;
-if (!uidsOfCsv || !uidsOfNdjson || !linesOf) throw new Error('docs/lists-of-users.md has other names');
+if (!uidsOfCsv || !uidsOfNdjson || !linesOf) throw new Error('uids-of-file.ts has other names');
 
 /** Bytes in pieces of this size. */
 function fileOf(content: string | Buffer, size = 3): Readable {
@@ -108,8 +107,8 @@ describe('a host with the recipes', () => {
   let erasures: DebateSpaceErasures;
   let url: string;
   beforeEach(async () => {
-    const controllers = ['src/bulk-erasure.controller.ts', 'src/users-export.controller.ts'].flatMap(
-      (path) => Object.values(runSnippet(page, path, modules)) as Type[],
+    const controllers = ['bulk-erasure.controller.ts', 'users-export.controller.ts'].flatMap(
+      (name) => Object.values(runRecipe(name, modules)) as Type[],
     );
     const app = await scene.app({ http: { rateLimit: false } }, { controllers });
     await app.listen(0, '127.0.0.1');

@@ -11,7 +11,7 @@ import { redisStorage, type SendCommand } from 'nestjs-debate-space/redis';
 import * as contract from 'nestjs-debate-space/storage-contract';
 import type { Pool } from 'pg';
 import { createCluster } from 'redis';
-import { pageOf, runCode, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
+import { pageOf, runCode, runRecipe, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
 import {
   postgresPool,
   postgresServer,
@@ -141,7 +141,7 @@ describe('the page about storages', () => {
     }
     const transactions: Record<string, unknown> = {
       'src/accounts/delete-account.ts': () => pool,
-      'src/accounts/delete-account-with-prisma.ts': () => ({
+      'delete-account-with-prisma.ts': () => ({
         $transaction: (work: (tx: object) => Promise<void>) =>
           inTransaction((query) =>
             work({
@@ -155,7 +155,9 @@ describe('the page about storages', () => {
       }),
     };
     it.each(Object.keys(transactions))('takes an erasure in the transaction of %s', async (path) => {
-      const { deleteAccount } = runSnippet(transactionPage, path, {}) as {
+      const { deleteAccount } = (
+        path.endsWith('prisma.ts') ? runRecipe(path, {}) : runSnippet(transactionPage, path, {})
+      ) as {
         deleteAccount: (uid: string, connection: unknown, erasures: unknown) => Promise<void>;
       };
       const connection = (transactions[path] as () => unknown)();
@@ -194,12 +196,10 @@ describe('the page about storages', () => {
     });
 
     it('is open, after the migration and the grants, to a role that may not create tables', async () => {
-      const { DebateSpace1760000000000: Migration } = runSnippet(
-        page,
-        'src/migrations/1760000000000-debate-space.ts',
-        { 'nestjs-debate-space/postgres': postgres },
-      ) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
-      if (!Migration) throw new Error('docs/choosing-a-storage.md has no migration');
+      const { DebateSpace1760000000000: Migration } = runRecipe('debate-space-migration.ts', {
+        'nestjs-debate-space/postgres': postgres,
+      }) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
+      if (!Migration) throw new Error('the recipe has no migration');
       const [, grants = ''] = /^```sql\n(.*?)^```/ms.exec(page) ?? [];
       await new Migration().up(pool);
       await pool.query('ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC');
@@ -215,7 +215,7 @@ describe('the page about storages', () => {
   });
 });
 
-const example = runSnippet(customPage, 'src/my-storage.ts', { 'nestjs-debate-space': plugin });
+const example = runRecipe('my-storage.ts', { 'nestjs-debate-space': plugin });
 runSnippet(customPage, 'test/my-storage.spec.ts', {
   '../src/my-storage.js': example,
   'nestjs-debate-space/storage-contract': contract,
@@ -227,7 +227,7 @@ describe('the way to another storage', () => {
     scene.afterwards(() => {
       rmSync(path, { recursive: true });
     });
-    const { former } = runSnippet(page, 'src/former-storage.ts', {
+    const { former } = runRecipe('former-storage.ts', {
       'nestjs-debate-space/lmdb': { lmdbStorage: () => lmdbStorage({ path }) },
     }) as { former: (options: plugin.DebateSpaceModuleOptions) => plugin.DebateSpaceModuleOptions };
     const { service } = scene;

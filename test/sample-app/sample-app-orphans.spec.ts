@@ -54,7 +54,7 @@ describe('the page of users without an account', () => {
     expect(await app.get(DebateSpaceErasures).status('orphans-2026')).toMatchObject({
       total: MEMBERS,
       mode: 'delete',
-      requestedBy: 'administrator admin',
+      requestedBy: 'administration',
     });
   });
 
