@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { optionEntries, optionGroups } from '../libs/debate-space/src/module/options-schema.js';
-import { resolveOptions } from '../libs/debate-space/src/module/resolve-options.js';
-import { generatedFiles } from '../scripts/docs-options/generated-files.js';
+import { optionEntries, optionGroups } from '../../libs/debate-space/src/module/options-schema.js';
+import { resolveOptions } from '../../libs/debate-space/src/module/resolve-options.js';
+import { generatedFiles } from '../../scripts/docs-options/generated-files.js';
 import { pageOf } from 'debate-space-fixtures/docs-snippets.js';
 
-const library = fileURLToPath(new URL('../libs/debate-space/', import.meta.url));
+const library = fileURLToPath(new URL('../../libs/debate-space/', import.meta.url));
 
 const [table = ''] = pageOf('docs/options.md').split('\n## ');
 

@@ -4,11 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { manifestOf } from '../scripts/manifest.js';
-import { deadLinks } from '../scripts/packed-links.js';
-import { refusePlaceholder, repositoryUrl, stage } from '../scripts/staged.js';
+import { manifestOf } from '../../scripts/manifest.js';
+import { deadLinks } from '../../scripts/packed-links.js';
+import { refusePlaceholder, repositoryUrl, stage } from '../../scripts/staged.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const url = 'https://github.com/somebody/nestjs-debate-space';
 const directories = {
   'nestjs-debate-space': 'libs/debate-space',
@@ -60,7 +60,7 @@ describe('the owner of the repository', () => {
       cwd: root,
       encoding: 'utf8',
     });
-    expect(found.trim().split('\n')).toEqual(['package.json', 'test/packed.spec.ts']);
+    expect(found.trim().split('\n')).toEqual(['package.json', 'test/module/packed.spec.ts']);
     expect(repositoryUrl()).toMatch(/^https:\/\/github\.com\/[\w-]+\/nestjs-debate-space$/);
   });
 

@@ -4,9 +4,9 @@ import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { parseEnv } from 'node:util';
-import { DEMO_CREDENTIALS } from '../libs/debate-space-simulator/src/simulator-options.js';
-import { Output } from '../libs/debate-space-cli/src/output.js';
-import { buildProgram } from '../libs/debate-space-cli/src/program.js';
+import { DEMO_CREDENTIALS } from '../../libs/debate-space-simulator/src/simulator-options.js';
+import { Output } from '../../libs/debate-space-cli/src/output.js';
+import { buildProgram } from '../../libs/debate-space-cli/src/program.js';
 import { fencesOf, pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
 
 const stream = new PassThrough();
@@ -14,7 +14,7 @@ const io = { env: {}, folder: '/', stdin: stream, stdout: stream, stderr: stream
 const quiet = { ...io, interrupted: new AbortController().signal };
 const program = buildProgram({ io: quiet, output: new Output(quiet) });
 
-const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   scripts: Record<string, string>;
 };
 

@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const others = [
   'CHANGELOG.md',
   'CODE_OF_CONDUCT.md',
@@ -91,7 +91,7 @@ describe('the sources', () => {
       ),
     );
     const cited = sources
-      .filter(([path]) => !path.startsWith('test/docs-'))
+      .filter(([path]) => !path.startsWith('test/docs/'))
       .flatMap(([path, text]) =>
         [...text.replaceAll(/\n \* /g, ' ').matchAll(citation)].flatMap(([, list = '']) =>
           [...list.matchAll(/\d+(?:\.\d+)?/g)].map(([number]) => [path, number] as const),

@@ -6,14 +6,14 @@ import type { DebateSpaceErrorCode, DebateSpaceEvent, DebateSpaceModuleOptions }
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
-import { EventLog } from '../libs/debate-space/src/module/event-log.js';
+import { EventLog } from '../../libs/debate-space/src/module/event-log.js';
 import { fencesOf, pageOf } from 'debate-space-fixtures/docs-snippets.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 
 const path = 'docs/troubleshooting.md';
 const page = pageOf(path);
 const sources = ['debate-space', 'session-end', 'durable-jobs'].map((library) =>
-  fileURLToPath(new URL(`../libs/${library}/src/`, import.meta.url)),
+  fileURLToPath(new URL(`../../libs/${library}/src/`, import.meta.url)),
 );
 
 /** What the first or the second cell of a row, and the `text` blocks of the page quote. */

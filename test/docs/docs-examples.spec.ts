@@ -5,8 +5,8 @@ import { neverCloseIdle } from 'debate-space-fixtures/never-close-idle.js';
 import { pageOf } from 'debate-space-fixtures/docs-snippets.js';
 
 const examples = {
-  'minimal-express': () => import('../docs/examples/minimal-express/main.js'),
-  'minimal-fastify': () => import('../docs/examples/minimal-fastify/main.js'),
+  'minimal-express': () => import('../../docs/examples/minimal-express/main.js'),
+  'minimal-fastify': () => import('../../docs/examples/minimal-fastify/main.js'),
 };
 
 let service: DebateSpaceSimulator;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { fencesOf, pageOf, pages } from 'debate-space-fixtures/docs-snippets.js';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_README_LINES = 130;
 const MAX_PAGE_LINES = 230;
 
@@ -99,7 +99,7 @@ describe('the README', () => {
 
 describe('the pages of docs/', () => {
   it('show erasures behind a guard only', () => {
-    const recipes = fileURLToPath(new URL('../docs/examples/recipes/', import.meta.url));
+    const recipes = fileURLToPath(new URL('../../docs/examples/recipes/', import.meta.url));
     const codes = [
       ...pages.flatMap((page) => fencesOf(page).map(({ code }) => code)),
       ...readdirSync(recipes).map((name) => readFileSync(recipes + name, 'utf8')),
