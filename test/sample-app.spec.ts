@@ -284,6 +284,7 @@ describe('erasure', () => {
     await over(receipt);
     const page = await visitor().open(receipt);
     expect(page).toContain('Receipt of an erasure');
+    expect(page).toMatch(/Your data was deleted on \d+ \w+ \d{4}, /);
     expect(page).toContain('erased (answer 200)');
     expect(page).not.toMatch(/\bada\b/i);
   });
@@ -292,14 +293,14 @@ describe('erasure', () => {
     sim.users.delete('ada');
     const [ada, receipt] = await erased('ada', 'anonymize');
     await over(receipt);
-    expect(await ada.open(receipt)).toContain('did not know this user');
+    expect(await ada.open(receipt)).toContain('The debate space had no data about you on ');
   });
 
   it('is vetoed for administrators, and the receipt says why', async () => {
     const [admin, receipt] = await erased('admin', 'delete');
     await over(receipt);
     const page = await admin.open(receipt);
-    expect(page).toContain('Finished, and not erased.');
+    expect(page).toContain('Your data was not deleted: administrators are not erased.');
     expect(page).toContain('not erased (administrators are not erased)');
     expect(sim.users.has('admin')).toBe(true);
   });
@@ -352,8 +353,8 @@ describe('the erasure of many', () => {
     const fields = { ...leavers, column: 'id' };
     const list = file('name,id\nA,ada\n\nB,..\nC,nobody\n');
     const page = await (await admin.upload('/admin/erasures/dry-run', fields, list)).text();
-    expect(page).toContain('Entries that cannot be a user: 2, counted without');
-    expect(page).toContain('Entries not registered there: 3, counted without');
+    expect(page).toContain('Entries that cannot be a user: 2 (counted without');
+    expect(page).toContain('Entries not found: 3 (counted without');
   });
 
   it('takes the confirmation in British spelling', async () => {
@@ -387,7 +388,7 @@ describe('the erasure of many', () => {
     await admin.submit(erasurePath('leavers', 'pause'));
     await admin.submit(erasurePath('leavers', 'cancel'));
     const page = await admin.open(erasurePath('leavers'));
-    expect(page).toContain('Canceled. 2 users are not erased.');
+    expect(page).toContain('Canceled: 0 done, 2 not erased.');
     expect(page).toContain('<progress id="bar" max="2" value="0"');
   });
 
@@ -504,7 +505,7 @@ describe('the sentence about an erasure', () => {
 
   it('does not ask for the list of an erasure that was canceled before the list was read to its end', () => {
     const canceled = { complete: false, canceled: 2, finishedAt: new Date(1), state: 'canceled' } as const;
-    expect(erasureView({ ...status, ...canceled }).sentence).toBe('Canceled. 2 users are not erased.');
+    expect(erasureView({ ...status, ...canceled }).sentence).toBe('Canceled: 0 done, 2 not erased.');
   });
 
   it('does not say that those who failed are still being tried', () => {
@@ -542,7 +543,7 @@ describe('the outbox', () => {
     expect((await press(admin, 'retry')).status).toBe(303);
     await sim.received.waitFor(({ accepted }) => accepted);
     expect(sim.received.logouts).toEqual(['ada']);
-    expect(await admin.open('/admin/outbox')).toContain('It is sent again.');
+    expect(await admin.open('/admin/outbox')).toContain('Retrying the logout.');
   });
 
   it('names no state or reason of the library', async () => {
@@ -551,23 +552,23 @@ describe('the outbox', () => {
     expect(page).not.toContain('user-removed');
   });
 
-  it('sends all that is parked again', async () => {
+  it('retries all that is parked', async () => {
     await parked();
     const admin = await parked();
     expect((await admin.submit('/admin/outbox/retry')).status).toBe(303);
-    expect(await admin.open('/admin/outbox')).toContain('2 are sent again.');
+    expect(await admin.open('/admin/outbox')).toContain('Retrying 2 logouts.');
     await sim.received.waitFor('logout', { count: 4 });
     expect(sim.received.logouts).toEqual(['ada', 'ada']);
   });
 
-  it('gives up nothing that is not confirmed', async () => {
+  it('discards nothing that is not confirmed', async () => {
     const admin = await parked();
     await press(admin, 'discard');
     expect(await admin.open('/admin/outbox')).toContain('Nothing was discarded: confirm it first.');
     expect(await app.get(DebateSpaceOutbox).stats()).toMatchObject({ parked: 1 });
   });
 
-  it('gives up what is parked', async () => {
+  it('discards what is parked', async () => {
     const admin = await parked();
     await press(admin, 'discard', { confirmed: 'yes' });
     expect(await admin.open('/admin/outbox')).toContain('Discarded. It will not be sent.');
