@@ -28,7 +28,7 @@ chromium.describe('the simulated failures', () => {
     await page.getByLabel('Delete: the users go').check();
     await page.getByLabel('Reference').fill(reference);
     await page.getByLabel('To confirm').fill('delete');
-    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('button', { name: 'Delete all of them' }).click();
     await page.getByRole('progressbar').waitFor();
   }
 
@@ -49,7 +49,7 @@ chromium.describe('the simulated failures', () => {
     await sentence(ben).filter({ hasText: 'the debate space cannot be reached' }).waitFor();
 
     await choose('Answers as usual');
-    await ben.getByText('Done.', { exact: true }).waitFor();
+    await ben.getByText('Your data was deleted on').waitFor();
     await host.sim.received.waitFor(({ uid, accepted }) => uid === 'ada' && accepted, {
       timeoutMs: 35_000, // the pause between two attempts has grown
     });
@@ -57,7 +57,7 @@ chromium.describe('the simulated failures', () => {
     await admin.getByText('Nothing. What the debate space refuses').waitFor();
   }, 60_000);
 
-  it('show a parked logout, which is sent again', async () => {
+  it('show a parked logout, which is retried', async () => {
     await choose('Refuses logouts');
     const page = await host.loggedIn('ada');
     await page.getByRole('button', { name: 'Log out' }).click();
@@ -68,7 +68,7 @@ chromium.describe('the simulated failures', () => {
     expect(host.sim.debate.isSignedIn('ada')).toBe(true);
     await choose('Answers as usual');
     await admin.getByRole('button', { name: 'Retry all' }).click();
-    await admin.getByText('One is sent again.').waitFor();
+    await admin.getByText('Retrying 1 logout.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });
     expect(host.sim.debate.isSignedIn('ada')).toBe(false);
   });
@@ -88,7 +88,7 @@ chromium.describe('the simulated failures', () => {
     await admin.getByRole('button', { name: 'Pause' }).click();
     await sentence(admin).filter({ hasText: 'Paused.' }).waitFor();
     await admin.getByRole('button', { name: 'Cancel what has not begun' }).click();
-    await sentence(admin).filter({ hasText: 'Canceled. 3 users are not erased.' }).waitFor();
+    await sentence(admin).filter({ hasText: 'Canceled: 0 done, 3 not erased.' }).waitFor();
     expect(await admin.locator('[data-show="counts.finished"]').innerText()).toBe('0');
     expect(await admin.getByRole('progressbar').getAttribute('value')).toBe('0');
   });
@@ -101,10 +101,10 @@ chromium.describe('the simulated failures', () => {
     await admin.getByLabel('Delete: the users go').check();
     await admin.getByLabel('Reference').fill('leavers');
     await admin.getByLabel('To confirm').fill('wrong');
-    await admin.getByRole('button', { name: 'Erase them all for good' }).click();
+    await admin.getByRole('button', { name: 'Delete all of them' }).click();
     await admin.getByText('To confirm, type: delete').waitFor();
     await admin.getByLabel('To confirm').fill('delete');
-    await admin.getByRole('button', { name: 'Erase them all for good' }).click();
+    await admin.getByRole('button', { name: 'Delete all of them' }).click();
     await admin.getByText('Done.', { exact: true }).waitFor();
     expect(host.sim.users.has('member-001')).toBe(false);
   });
