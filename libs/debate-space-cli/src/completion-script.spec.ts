@@ -37,7 +37,6 @@ describe('the completion for bash', () => {
       '--page',
       '--per-page',
       '--filter',
-      '--version',
       '--json',
       '--config',
       '--help',

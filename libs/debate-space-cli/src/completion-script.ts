@@ -13,18 +13,22 @@ interface Place {
 
 /** A script by which a shell completes the commands and options of a program. The program is not run for it. */
 export function completionScript(program: Command, shell: Shell): string {
-  const places = placesOf(program, '', program.options);
+  const places = placesOf(program, '');
   if (shell === 'bash') return bash(program.name(), places);
   return shell === 'zsh' ? zsh(program.name(), places) : fish(program.name(), places);
 }
 
-function placesOf(command: Command, at: string, inherited: readonly Option[]): Place[] {
-  const options = at === '' ? inherited : [...command.options, ...inherited];
-  const inner = command.commands.flatMap((each) => placesOf(each, `${at}/${each.name()}`, inherited));
-  return [{ at, subcommands: command.commands, options }, ...inner];
+function placesOf(command: Command, at: string): Place[] {
+  const inner = command.commands.flatMap((each) => placesOf(each, `${at}/${each.name()}`));
+  const global = command
+    .createHelp()
+    .visibleGlobalOptions(command)
+    .filter(({ long }) => long !== '--version');
+  return [{ at, subcommands: command.commands, options: [...command.options, ...global] }, ...inner];
 }
 
-const FIND = (places: readonly Place[], or: string): string =>
+/** All places but the program itself. */
+const knownPlaces = (places: readonly Place[], or: string): string =>
   places.flatMap(({ at }) => (at === '' ? [] : [at])).join(or);
 
 const wordsOf = ({ subcommands, options }: Place): string =>
@@ -40,7 +44,7 @@ function bash(name: string, places: readonly Place[]): string {
 _${identifier(name)}() {
   local at= word words=
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$at/$word" in ${FIND(places, '|')}) at="$at/$word" ;; esac
+    case "$at/$word" in ${knownPlaces(places, '|')}) at="$at/$word" ;; esac
   done
   case "$at" in
 ${cases.join('\n')}
@@ -56,7 +60,7 @@ function zsh(name: string, places: readonly Place[]): string {
 _${identifier(name)}() {
   local at= word
   for word in "\${(@)words[2,CURRENT-1]}"; do
-    case "$at/$word" in ${FIND(places, '|')}) at="$at/$word" ;; esac
+    case "$at/$word" in ${knownPlaces(places, '|')}) at="$at/$word" ;; esac
   done
   case "$at" in
 ${cases.join('\n')}
@@ -81,7 +85,7 @@ function fish(name: string, places: readonly Place[]): string {
 function ${place}
   set -l at ''
   for word in (commandline -opc)[2..-1]
-    if contains -- "$at/$word" ${FIND(places, ' ')}
+    if contains -- "$at/$word" ${knownPlaces(places, ' ')}
       set at "$at/$word"
     end
   end
