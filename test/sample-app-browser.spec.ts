@@ -59,7 +59,7 @@ chromium.describe('the sample app in a browser', () => {
     await mark(page);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('Nobody is signed in.').waitFor();
-    await page.getByText('Ada has left.').waitFor();
+    await page.getByRole('log').getByText('Ada has left.').waitFor();
     await page.getByRole('heading', { name: 'Log in' }).waitFor();
     expect(await page.evaluate(MARKED)).toBe(true);
     expect(host.sim.received.logouts).toEqual(['ada']);
@@ -175,6 +175,36 @@ chromium.describe('the sample app in a browser', () => {
     await page.getByText('To confirm, type: delete').waitFor();
     expect(await page.getByLabel('Reference').inputValue()).toBe('leavers');
     expect(host.sim.received.count).toBe(0);
+  });
+
+  it('keeps what was counted when the form comes back, and drops it when the file changes', async () => {
+    const page = await host.loggedIn('admin');
+    await fillIn(page, 'leavers');
+    await page.getByRole('button', { name: 'Count first' }).click();
+    await page.getByText('Nothing is erased yet.').waitFor();
+    await page.getByLabel('To confirm').fill('wrong');
+    await page.getByRole('button', { name: 'Delete 60 users' }).click();
+    await page.getByText('To confirm, type: delete').waitFor();
+    expect(await page.getByText('Nothing is erased yet.').isVisible()).toBe(true);
+    await page.getByLabel('Anonymize: names').check();
+    await page.getByRole('button', { name: 'Anonymize 60 users' }).waitFor();
+    await page.getByLabel('File with the users').setInputFiles(fileOf(['ada']));
+    await page.getByRole('button', { name: 'Anonymize all of them' }).waitFor();
+    expect(await page.getByText('Nothing is erased yet.').isVisible()).toBe(false);
+  });
+
+  it('leads to the wanted page after the login, and shows its times in the zone of the browser', async () => {
+    const page = await host.visitor({ timezoneId: 'Asia/Tokyo' });
+    await page.goto('/admin/users?page=2&per_page=10');
+    await page.getByText('Log in to continue.').waitFor();
+    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Password').fill('wrong');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('Wrong user name or password.').waitFor();
+    await page.getByLabel('Password').fill('demo');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('Page 2 of 7.').waitFor();
+    expect(await page.locator('tbody td').last().innerText()).toMatch(/^\d+ \w+ \d{4}, [\d:]+ GMT\+9$/);
   });
 
   it('sends a parked logout again', async () => {

@@ -123,18 +123,30 @@ chromium.describe('the simulated failures', () => {
       ]);
       host.sim.users.anonymize('ada');
       host.sim.users.delete('ben');
-      await admin.getByText('Ada was anonymized.').waitFor();
-      await admin.getByText('Ben was deleted.').waitFor();
+      await admin.getByRole('log').getByText('Ada was anonymized.').waitFor();
+      await admin.getByRole('log').getByText('Ben was deleted.').waitFor();
     });
 
-    it('is in sight on a phone after a logout', async () => {
+    it('is in sight on a phone for a moment after a logout, and stays in the list', async () => {
       const page = await host.loggedIn('ada', { viewport: { width: 360, height: 640 } });
       await page.getByText('● Signed in').waitFor({ state: 'attached' });
       await page.getByRole('button', { name: 'Log out' }).click();
-      const latest = page.locator('#debate-log li', { hasText: 'Ada has left.' });
+      const latest = page.locator('#debate-latest', { hasText: 'Ada has left.' });
       await latest.waitFor();
       const { y = Infinity, height = 0 } = (await latest.boundingBox()) ?? {};
       expect(y + height).toBeLessThanOrEqual(640);
+      await latest.waitFor({ state: 'hidden' });
+      await page.getByRole('log').getByText('Ada has left.').waitFor();
+    });
+
+    it('says in the app, too, that a failure is simulated', async () => {
+      const page = await host.loggedIn('ada');
+      const failure = page.locator('#debate-failure');
+      expect(await failure.isVisible()).toBe(false);
+      await choose('Slow');
+      await failure.filter({ hasText: 'A failure is simulated.' }).waitFor();
+      await choose('Answers as usual');
+      await failure.waitFor({ state: 'hidden' });
     });
   });
 });
@@ -174,6 +186,6 @@ describe('the progress of an erasure', () => {
 
   it('is not full when users are canceled', () => {
     const view = erasureView({ ...progress, state: 'canceled', done: 44, canceled: 48, waiting: 0 });
-    expect([view.finished, view.sentence]).toEqual([44, 'Canceled. 48 users are not erased.']);
+    expect([view.finished, view.sentence]).toEqual([44, 'Canceled: 44 done, 48 not erased.']);
   });
 });

@@ -142,6 +142,50 @@ describe('the sample app', () => {
     expect([response.status, response.headers.get('location')]).toEqual([303, '/login']);
   });
 
+  it('leads a visitor who logs in to the page that was wanted', async () => {
+    const admin = visitor();
+    const response = await admin.request('/admin/users?page=2');
+    expect(response.headers.get('location')).toBe('/login?to=%2Fadmin%2Fusers%3Fpage%3D2');
+    const form = await admin.open('/admin/users?page=2');
+    expect(form).toContain('Log in to continue.');
+    const fields = { username: 'admin', password: DEMO_PASSWORD, to: '/admin/users?page=2' };
+    expect((await admin.submit('/login', fields)).headers.get('location')).toBe('/admin/users?page=2');
+    expect((await admin.request('/login?to=%2Fme')).headers.get('location')).toBe('/me');
+  });
+
+  it.each([
+    'https://example.org/',
+    '//example.org/',
+    '/\\example.org/',
+    '/.//example.org/',
+    'javascript:alert(1)',
+    '/login',
+    '',
+  ])('leads to the start page after a login that should lead to %p', async (to) => {
+    const fields = { username: 'ada', password: DEMO_PASSWORD, to };
+    expect((await visitor().submit('/login', fields)).headers.get('location')).toBe('/');
+  });
+
+  it('says on a failed page what is wrong, and leads on', async () => {
+    const ada = await loggedIn('ada');
+    expect(await ada.open('/nowhere')).toContain('>Page not found</h1>');
+    expect(await ada.open('/admin')).toContain('>Administrators only</h1>');
+    const receipt = await ada.open('/receipts/123');
+    expect(receipt).toContain('This receipt does not exist, or its address is incomplete.');
+    await sim.goDown();
+    const page = await ada.open('/me/data');
+    expect(page).toContain('>The debate space is unavailable</h1>');
+    expect(page).toContain('<a href="/me/data">Try again</a>');
+  });
+
+  it('leads from a refused form back to its page, unless another site has sent it', async () => {
+    const ada = await loggedIn('ada');
+    const refused = async (referer: string): Promise<string> =>
+      (await ada.request('/me/delete', { method: 'POST', headers: { referer } })).text();
+    expect(await refused(`${host.url}/me`)).toContain('<a href="/me">Back to the form</a>');
+    expect(await refused('https://example.org/me')).not.toContain('Back to the form');
+  });
+
   it('refuses an erasure to anyone who is not logged in', async () => {
     expect((await visitor().submit('/me/delete')).status).toBe(401);
     expect(sim.received.count).toBe(0);
@@ -204,6 +248,23 @@ describe('the user list', () => {
     expect(page).toContain('ben@example.org');
     expect(page).toContain('rel="prev" href="/admin/users?page=1&amp;per_page=1"');
     expect(page).toContain('rel="next" href="/admin/users?page=3&amp;per_page=1"');
+  });
+
+  it('leads from a page behind the last one to the last one', async () => {
+    const page = await (await loggedIn('admin')).open('/admin/users?page=99&per_page=3');
+    expect(page).toContain('No users on page 99.');
+    expect(page).toContain('<a href="/admin/users?page=2&amp;per_page=3">Page 2, the last one</a>');
+    expect(page).not.toContain('<table>');
+  });
+
+  it('finds a user by the user name', async () => {
+    const admin = await loggedIn('admin');
+    const found = async (uid: string): Promise<string> =>
+      (await admin.submit('/admin/users/find', { uid })).text();
+    expect(await found(' ben ')).toContain('ben@example.org');
+    expect(await found('nobody')).toContain('Not found: the debate space has no user &quot;nobody&quot;.');
+    for (const uid of ['..', '']) expect(await found(uid)).toContain('Not found: ');
+    expect((await (await loggedIn('ada')).submit('/admin/users/find', { uid: 'ben' })).status).toBe(403);
   });
 
   it.each(['page=0', 'page=x', 'page=1.5', 'per_page=', 'per_page=101'])('refuses ?%s', async (query) => {
@@ -357,6 +418,15 @@ describe('the erasure of many', () => {
     expect(page).toContain('Entries not found: 3 (counted without');
   });
 
+  it('numbers ten entries at most, counts the others, and says on the button how many users it erases', async () => {
+    const admin = await loggedIn('admin');
+    const nobodies = Array.from({ length: 120 }, (_, index) => `nobody-${index}`);
+    const text = ['uid', 'ada', 'ben', ...nobodies].join('\n');
+    const page = await (await admin.upload('/admin/erasures/dry-run', leavers, file(text))).text();
+    expect(page).toContain('Entries not found: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, and 110 more (');
+    expect(page).toContain('<span data-verb>Delete</span> <span id="erase-number">122 users</span>');
+  });
+
   it('takes the confirmation in British spelling', async () => {
     const admin = await loggedIn('admin');
     const fields = { ...leavers, mode: 'anonymize', confirmation: ['anonymi', 'se'].join('') };
@@ -508,6 +578,12 @@ describe('the sentence about an erasure', () => {
     expect(erasureView({ ...status, ...canceled }).sentence).toBe('Canceled: 0 done, 2 not erased.');
   });
 
+  it('asks for the rest of a list that was not read to its end', () => {
+    const view = erasureView({ ...status, complete: false, waiting: 2, state: 'waiting' });
+    expect([view.state, view.stateText]).toEqual(['unread', 'list not read to its end']);
+    expect(view.sentence).toContain('Upload it again');
+  });
+
   it('does not say that those who failed are still being tried', () => {
     const { sentence } = erasureView({ ...status, failed: 2, state: 'overdue' });
     expect(sentence).toBe('2 users are not erased: every attempt failed. Fix the cause, then try again.');
@@ -540,6 +616,8 @@ describe('the outbox', () => {
     const page = await admin.open('/admin/outbox');
     expect(page).toContain('Logout of <code>ada</code>');
     expect(page).toContain('Hint:');
+    expect(page.match(/<button class="main"/g)).toHaveLength(1);
+    expect(page).toContain('Debate space: no outage detected');
     expect((await press(admin, 'retry')).status).toBe(303);
     await sim.received.waitFor(({ accepted }) => accepted);
     expect(sim.received.logouts).toEqual(['ada']);
