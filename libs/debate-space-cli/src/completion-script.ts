@@ -23,7 +23,7 @@ function placesOf(command: Command, at: string): Place[] {
   const global = command
     .createHelp()
     .visibleGlobalOptions(command)
-    .filter(() => true);
+    .filter(({ long }) => long !== '--version');
   return [{ at, subcommands: command.commands, options: [...command.options, ...global] }, ...inner];
 }
 
