@@ -71,7 +71,7 @@ async function bulkErasure(page: Page): Promise<void> {
   await page.getByLabel('Delete: the users go').check();
   await page.getByLabel('Reference').fill('leavers-2026');
   await page.getByLabel('To confirm').fill('delete');
-  await page.getByRole('button', { name: 'Erase them all for good' }).click();
+  await page.getByRole('button', { name: 'Delete all of them' }).click();
   await page.getByText('Waiting for the rate limit').waitFor({ timeout: 120_000 });
   await page.screenshot({ path: join(pictures, 'bulk-erasure.png'), fullPage: true });
 }

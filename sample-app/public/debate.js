@@ -1,10 +1,13 @@
-/* global document, EventSource */
+/* global clearTimeout, document, EventSource, setTimeout */
 // The live view of the debate space, on the right.
+import { localTime } from './local-time.js';
 
 const LOG_LENGTH = 6;
 const MAX_USERS = 8;
+const LATEST_MS = 6000;
 let events;
 let state;
+let hiding;
 
 /** Shows who is there, from now on. @param debate the section; none on pages without it */
 export function watchDebate(debate) {
@@ -28,11 +31,14 @@ export function watchDebate(debate) {
 
 export function showUsers() {
   if (!state) return;
-  const { users, signedIn } = state;
+  const { users, signedIn, mode } = state;
   const you = document.getElementById('here').dataset.uid;
   // You first, then those who are signed in, then the others as they have registered.
   const rank = ({ uid }) => (uid === null ? 2 : uid === you ? 0 : signedIn.includes(uid) ? 1 : 2);
   const ranked = users.toSorted((one, other) => rank(one) - rank(other));
+  const failure = document.getElementById('debate-failure');
+  const words = mode === 'normal' ? '' : 'A failure is simulated.';
+  if (failure.textContent !== words) failure.textContent = words;
   const items = ranked.slice(0, MAX_USERS).map((user) => userItem(user, you));
   if (users.length > MAX_USERS) items.push(element('li', 'quiet', `and ${users.length - MAX_USERS} more`));
   document.getElementById('debate-users').replaceChildren(...items);
@@ -66,8 +72,14 @@ function logChanges(before, after) {
 function logged(text) {
   const log = document.getElementById('debate-log');
   log.querySelector('.quiet')?.remove();
-  log.append(element('li', '', `${new Date().toLocaleTimeString()} ${text}`));
+  log.append(element('li', '', `${localTime(new Date())}: ${text}`));
   while (log.children.length > LOG_LENGTH) log.firstChild.remove();
+  // On a phone the list is below the page: for a moment, the latest line shows at the edge of the screen, too.
+  const latest = document.getElementById('debate-latest');
+  latest.textContent = text;
+  latest.hidden = false;
+  clearTimeout(hiding);
+  hiding = setTimeout(() => (latest.hidden = true), LATEST_MS);
 }
 
 function nameOf(user) {

@@ -1,6 +1,8 @@
 /* global EventSource */
 // Keeps what a page says of an erasure up to date, by server-sent events.
 
+import { inLocalTime } from './local-time.js';
+
 let events;
 
 /**
@@ -18,15 +20,17 @@ export function followErasure(page) {
 }
 
 function show(live, erasure) {
+  live.dataset.state = erasure.state;
   for (const node of live.querySelectorAll('[data-show]')) {
     const value = node.dataset.show.split('.').reduce((part, name) => part?.[name], erasure) ?? '';
     if (node.localName === 'progress') {
       node.max = erasure.total;
       node.value = value;
-      // What is the same is not written again: it would be read aloud again.
-    } else if (node.textContent !== value) {
-      node.textContent = value;
+      continue;
     }
+    // What is the same is not written again: it would be read aloud again.
+    const text = inLocalTime(value);
+    if (node.textContent !== text) node.textContent = text;
   }
   for (const node of live.querySelectorAll('[data-when]')) {
     node.hidden = !node.dataset.when.split(' ').includes(erasure.state);

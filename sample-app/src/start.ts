@@ -1,9 +1,12 @@
 import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
+import { CommandLineSettings } from './command-line-settings.js';
 import { createApp } from './create-app.js';
 import { DEMO_PASSWORD, DEMO_USERS } from './login/demo-users.js';
 import { listening, portFrom } from './port.js';
 import { runProgram } from './run-program.js';
 import { startSimulatedService } from './simulated-service.js';
+import { Storage } from './storage/storage.js';
 
 // Logins that everybody knows are for this machine alone.
 const HOST = '127.0.0.1';
@@ -23,13 +26,21 @@ async function start(): Promise<void> {
   );
   simulator.faults.add({ kind: 'latency', ms: LATENCY_MS });
   console.log('Starting the sample app …');
+  process.env.SESSION_SECRET ??= randomBytes(32).toString('hex'); // the demo forgets its sessions anyway
   const app = await createApp({ forceCloseConnections: true });
   try {
     await listening('PORT', port, () => app.listen(port, HOST));
+    const { setting } = app.get(Storage);
+    await using settings = await CommandLineSettings.write(setting);
     console.log(`
 The sample app:    ${await app.getUrl()}/
 The debate space:  ${simulator.url}/  (a simulator; nothing is kept; simulated failures)
 Log in as:         ${DEMO_USERS.map(({ uid }) => uid).join(', ')}; the password of all is "${DEMO_PASSWORD}".
+Command line:      ${
+      setting === 'memory'
+        ? 'only with another DEBATE_SPACE_STORAGE: no other process sees this memory.'
+        : `npx debate-space outbox stats --config ${settings.path}`
+    }
 Stop with Ctrl+C.
 `);
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);

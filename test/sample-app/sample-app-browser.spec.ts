@@ -59,7 +59,7 @@ chromium.describe('the sample app in a browser', () => {
     await mark(page);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('Nobody is signed in.').waitFor();
-    await page.getByText('Ada has left.').waitFor();
+    await page.getByRole('log').getByText('Ada has left.').waitFor();
     await page.getByRole('heading', { name: 'Log in' }).waitFor();
     expect(await page.evaluate(MARKED)).toBe(true);
     expect(host.sim.received.logouts).toEqual(['ada']);
@@ -88,11 +88,12 @@ chromium.describe('the sample app in a browser', () => {
     await confirm(page, 'Delete me', 'ada');
     await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
     await mark(page);
-    expect(await textOf(page, 'sentence')).not.toBe('Done.');
+    expect(await textOf(page, 'sentence')).not.toContain('deleted');
+    await page.locator('summary', { hasText: 'Details' }).click();
     expect(await page.getByText('Done at').isVisible()).toBe(false);
 
     await host.sim.comeBack();
-    await page.getByText('Done.', { exact: true }).waitFor();
+    await page.getByText('Your data was deleted on').waitFor();
     await page.getByText('Done at').waitFor();
     expect(await textOf(page, 'receipt.outcome')).toBe('erased (answer 200)');
     expect(await page.evaluate(MARKED)).toBe(true);
@@ -100,6 +101,7 @@ chromium.describe('the sample app in a browser', () => {
 
     const stranger = await host.visitor();
     await stranger.goto(page.url());
+    await stranger.locator('summary', { hasText: 'Details' }).click();
     expect(await textOf(stranger, 'receipt.outcome')).toBe('erased (answer 200)');
     for await (const { uidHash } of host.app.get(DebateSpaceErasures).receiptsOf('ada'))
       expect(await stranger.content()).not.toContain(uidHash);
@@ -114,7 +116,7 @@ chromium.describe('the sample app in a browser', () => {
     await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
     await host.sim.received.waitFor('anonymize');
     const again = page.getByRole('link', { name: 'Load the page again' });
-    while ((await textOf(page, 'sentence')) !== 'Done.') await again.click();
+    while (!(await textOf(page, 'sentence')).startsWith('Your data was anonymized')) await again.click();
     expect(host.sim.users.has('ben')).toBe(false);
   });
 
@@ -129,7 +131,7 @@ chromium.describe('the sample app in a browser', () => {
 
     // The file is still there: only the figures were put into the page.
     await page.getByLabel('To confirm').fill('delete');
-    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('button', { name: 'Delete 60 users' }).click();
     await page.getByRole('progressbar').waitFor();
     await mark(page);
     const finished = page.locator('[data-show="counts.finished"]');
@@ -159,9 +161,9 @@ chromium.describe('the sample app in a browser', () => {
     await host.sim.goDown();
     await fillIn(page, 'leavers');
     await page.getByLabel('To confirm').fill('delete');
-    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('button', { name: 'Delete all of them' }).click();
     await page.getByRole('button', { name: 'Cancel what has not begun' }).click();
-    await page.getByText('Canceled.', { exact: false }).first().waitFor();
+    await page.getByText('Canceled: ').first().waitFor();
     expect((await host.app.get(DebateSpaceErasures).status('leavers')).canceled).toBeGreaterThan(0);
   });
 
@@ -169,10 +171,40 @@ chromium.describe('the sample app in a browser', () => {
     const page = await host.loggedIn('admin');
     await fillIn(page, 'leavers');
     await page.getByLabel('To confirm').fill('anonymize');
-    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('button', { name: 'Delete all of them' }).click();
     await page.getByText('To confirm, type: delete').waitFor();
     expect(await page.getByLabel('Reference').inputValue()).toBe('leavers');
     expect(host.sim.received.count).toBe(0);
+  });
+
+  it('keeps what was counted when the form comes back, and drops it when the file changes', async () => {
+    const page = await host.loggedIn('admin');
+    await fillIn(page, 'leavers');
+    await page.getByRole('button', { name: 'Count first' }).click();
+    await page.getByText('Nothing is erased yet.').waitFor();
+    await page.getByLabel('To confirm').fill('wrong');
+    await page.getByRole('button', { name: 'Delete 60 users' }).click();
+    await page.getByText('To confirm, type: delete').waitFor();
+    expect(await page.getByText('Nothing is erased yet.').isVisible()).toBe(true);
+    await page.getByLabel('Anonymize: names').check();
+    await page.getByRole('button', { name: 'Anonymize 60 users' }).waitFor();
+    await page.getByLabel('File with the users').setInputFiles(fileOf(['ada']));
+    await page.getByRole('button', { name: 'Anonymize all of them' }).waitFor();
+    expect(await page.getByText('Nothing is erased yet.').isVisible()).toBe(false);
+  });
+
+  it('leads to the wanted page after the login, and shows its times in the zone of the browser', async () => {
+    const page = await host.visitor({ timezoneId: 'Asia/Tokyo' });
+    await page.goto('/admin/users?page=2&per_page=10');
+    await page.getByText('Log in to continue.').waitFor();
+    await page.getByLabel('User name').fill('admin');
+    await page.getByLabel('Password').fill('wrong');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('Wrong user name or password.').waitFor();
+    await page.getByLabel('Password').fill('demo');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('Page 2 of 7.').waitFor();
+    expect(await page.locator('tbody td').last().innerText()).toMatch(/^\d+ \w+ \d{4}, [\d:]+ GMT\+9$/);
   });
 
   it('sends a parked logout again', async () => {
@@ -181,7 +213,7 @@ chromium.describe('the sample app in a browser', () => {
     await page.goto('/admin/outbox');
     await page.getByText('Hint:').waitFor();
     await page.getByRole('button', { name: 'Retry: ada' }).click();
-    await page.getByText('It is sent again.').waitFor();
+    await page.getByText('Retrying the logout.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });
     expect(host.sim.received.logouts).toEqual(['ada']);
   });
@@ -201,13 +233,13 @@ for (const storage of otherStorages)
         const page = await host.loggedIn('admin');
         await page.goto('/admin/outbox');
         await page.getByRole('button', { name: 'Retry: ada' }).click();
-        await page.getByText('It is sent again.').waitFor();
+        await page.getByText('Retrying the logout.').waitFor();
         await host.sim.received.waitFor('logout', { count: 2 });
         expect(host.sim.received.logouts).toEqual(['ada']);
 
         await fillIn(page, 'leavers', fileOf(leavers.slice(0, FEW)));
         await page.getByLabel('To confirm').fill('delete');
-        await page.getByRole('button', { name: 'Erase them all for good' }).click();
+        await page.getByRole('button', { name: 'Delete all of them' }).click();
         await page.getByText('Done.', { exact: true }).waitFor();
         expect(host.sim.users.count).toBe(4);
         const receipts = (await download(page, 'Download the receipts')).trimEnd().split('\n');

@@ -28,7 +28,7 @@ chromium.describe('the simulated failures', () => {
     await page.getByLabel('Delete: the users go').check();
     await page.getByLabel('Reference').fill(reference);
     await page.getByLabel('To confirm').fill('delete');
-    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('button', { name: 'Delete all of them' }).click();
     await page.getByRole('progressbar').waitFor();
   }
 
@@ -49,7 +49,7 @@ chromium.describe('the simulated failures', () => {
     await sentence(ben).filter({ hasText: 'the debate space cannot be reached' }).waitFor();
 
     await choose('Answers as usual');
-    await ben.getByText('Done.', { exact: true }).waitFor();
+    await ben.getByText('Your data was deleted on').waitFor();
     await host.sim.received.waitFor(({ uid, accepted }) => uid === 'ada' && accepted, {
       timeoutMs: 35_000, // the pause between two attempts has grown
     });
@@ -57,7 +57,7 @@ chromium.describe('the simulated failures', () => {
     await admin.getByText('Nothing. What the debate space refuses').waitFor();
   }, 60_000);
 
-  it('show a parked logout, which is sent again', async () => {
+  it('show a parked logout, which is retried', async () => {
     await choose('Refuses logouts');
     const page = await host.loggedIn('ada');
     await page.getByRole('button', { name: 'Log out' }).click();
@@ -68,7 +68,7 @@ chromium.describe('the simulated failures', () => {
     expect(host.sim.debate.isSignedIn('ada')).toBe(true);
     await choose('Answers as usual');
     await admin.getByRole('button', { name: 'Retry all' }).click();
-    await admin.getByText('One is sent again.').waitFor();
+    await admin.getByText('Retrying 1 logout.').waitFor();
     await host.sim.received.waitFor('logout', { count: 2 });
     expect(host.sim.debate.isSignedIn('ada')).toBe(false);
   });
@@ -88,7 +88,7 @@ chromium.describe('the simulated failures', () => {
     await admin.getByRole('button', { name: 'Pause' }).click();
     await sentence(admin).filter({ hasText: 'Paused.' }).waitFor();
     await admin.getByRole('button', { name: 'Cancel what has not begun' }).click();
-    await sentence(admin).filter({ hasText: 'Canceled. 3 users are not erased.' }).waitFor();
+    await sentence(admin).filter({ hasText: 'Canceled: 0 done, 3 not erased.' }).waitFor();
     expect(await admin.locator('[data-show="counts.finished"]').innerText()).toBe('0');
     expect(await admin.getByRole('progressbar').getAttribute('value')).toBe('0');
   });
@@ -101,10 +101,10 @@ chromium.describe('the simulated failures', () => {
     await admin.getByLabel('Delete: the users go').check();
     await admin.getByLabel('Reference').fill('leavers');
     await admin.getByLabel('To confirm').fill('wrong');
-    await admin.getByRole('button', { name: 'Erase them all for good' }).click();
+    await admin.getByRole('button', { name: 'Delete all of them' }).click();
     await admin.getByText('To confirm, type: delete').waitFor();
     await admin.getByLabel('To confirm').fill('delete');
-    await admin.getByRole('button', { name: 'Erase them all for good' }).click();
+    await admin.getByRole('button', { name: 'Delete all of them' }).click();
     await admin.getByText('Done.', { exact: true }).waitFor();
     expect(host.sim.users.has('member-001')).toBe(false);
   });
@@ -123,18 +123,30 @@ chromium.describe('the simulated failures', () => {
       ]);
       host.sim.users.anonymize('ada');
       host.sim.users.delete('ben');
-      await admin.getByText('Ada was anonymized.').waitFor();
-      await admin.getByText('Ben was deleted.').waitFor();
+      await admin.getByRole('log').getByText('Ada was anonymized.').waitFor();
+      await admin.getByRole('log').getByText('Ben was deleted.').waitFor();
     });
 
-    it('is in sight on a phone after a logout', async () => {
+    it('is in sight on a phone for a moment after a logout, and stays in the list', async () => {
       const page = await host.loggedIn('ada', { viewport: { width: 360, height: 640 } });
       await page.getByText('● Signed in').waitFor({ state: 'attached' });
       await page.getByRole('button', { name: 'Log out' }).click();
-      const latest = page.locator('#debate-log li', { hasText: 'Ada has left.' });
+      const latest = page.locator('#debate-latest', { hasText: 'Ada has left.' });
       await latest.waitFor();
       const { y = Infinity, height = 0 } = (await latest.boundingBox()) ?? {};
       expect(y + height).toBeLessThanOrEqual(640);
+      await latest.waitFor({ state: 'hidden' });
+      await page.getByRole('log').getByText('Ada has left.').waitFor();
+    });
+
+    it('says in the app, too, that a failure is simulated', async () => {
+      const page = await host.loggedIn('ada');
+      const failure = page.locator('#debate-failure');
+      expect(await failure.isVisible()).toBe(false);
+      await choose('Slow');
+      await failure.filter({ hasText: 'A failure is simulated.' }).waitFor();
+      await choose('Answers as usual');
+      await failure.waitFor({ state: 'hidden' });
     });
   });
 });
@@ -174,6 +186,6 @@ describe('the progress of an erasure', () => {
 
   it('is not full when users are canceled', () => {
     const view = erasureView({ ...progress, state: 'canceled', done: 44, canceled: 48, waiting: 0 });
-    expect([view.finished, view.sentence]).toEqual([44, 'Canceled. 48 users are not erased.']);
+    expect([view.finished, view.sentence]).toEqual([44, 'Canceled: 44 done, 48 not erased.']);
   });
 });

@@ -32,7 +32,7 @@ describe('the page of users without an account', () => {
 
   it('shows the first of them, and how many there are', async () => {
     const page = await (await host.loggedIn('admin')).open('/admin/orphans');
-    expect(page).toContain('150 users have no account');
+    expect(page).toContain('150 users without an account');
     expect(page).toContain('member-001');
     expect(page).toContain('member-100');
     expect(page).not.toContain('member-101');
@@ -66,7 +66,7 @@ describe('the page of users without an account', () => {
     expect(response.status).toBe(422);
     const page = await response.text();
     expect(page).toContain('Nothing was requested. The list has changed since you opened it.');
-    expect(page).toContain('151 users have no account');
+    expect(page).toContain('151 users without an account');
     expect(page).toContain('value="orphans-2026"');
     expect(seenIn(page)).not.toBe(seen);
     await expectNothingRequested();
@@ -122,14 +122,14 @@ chromium.describe('the page of users without an account, in a browser', () => {
     const page = await host.loggedIn('admin');
     await page.goto('/admin');
     await page.getByRole('link', { name: 'Users without an account' }).click();
-    await page.getByRole('heading', { name: '20 users have no account' }).waitFor();
+    await page.getByRole('heading', { name: '20 users without an account' }).waitFor();
     await page.getByLabel('Anonymize: names').check();
     await page.getByLabel('Reference').fill('orphans-2026');
     await page.getByRole('button', { name: 'Count first' }).click();
     await page.getByText('Nothing is erased yet.').waitFor();
     expect(host.sim.received.of('anonymize')).toEqual([]);
     await page.getByLabel('To confirm').fill('anonymize');
-    await page.getByRole('button', { name: 'Erase them all for good' }).click();
+    await page.getByRole('button', { name: 'Anonymize 20 users' }).click();
     await page.getByText('Done.').first().waitFor();
     await lastValueFrom(host.app.get(DebateSpaceErasures).progress('orphans-2026'));
     expect(host.sim.received.of('anonymize')).toHaveLength(20);

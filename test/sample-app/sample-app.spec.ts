@@ -142,6 +142,50 @@ describe('the sample app', () => {
     expect([response.status, response.headers.get('location')]).toEqual([303, '/login']);
   });
 
+  it('leads a visitor who logs in to the page that was wanted', async () => {
+    const admin = visitor();
+    const response = await admin.request('/admin/users?page=2');
+    expect(response.headers.get('location')).toBe('/login?to=%2Fadmin%2Fusers%3Fpage%3D2');
+    const form = await admin.open('/admin/users?page=2');
+    expect(form).toContain('Log in to continue.');
+    const fields = { username: 'admin', password: DEMO_PASSWORD, to: '/admin/users?page=2' };
+    expect((await admin.submit('/login', fields)).headers.get('location')).toBe('/admin/users?page=2');
+    expect((await admin.request('/login?to=%2Fme')).headers.get('location')).toBe('/me');
+  });
+
+  it.each([
+    'https://example.org/',
+    '//example.org/',
+    '/\\example.org/',
+    '/.//example.org/',
+    'javascript:alert(1)',
+    '/login',
+    '',
+  ])('leads to the start page after a login that should lead to %p', async (to) => {
+    const fields = { username: 'ada', password: DEMO_PASSWORD, to };
+    expect((await visitor().submit('/login', fields)).headers.get('location')).toBe('/');
+  });
+
+  it('says on a failed page what is wrong, and leads on', async () => {
+    const ada = await loggedIn('ada');
+    expect(await ada.open('/nowhere')).toContain('>Page not found</h1>');
+    expect(await ada.open('/admin')).toContain('>Administrators only</h1>');
+    const receipt = await ada.open('/receipts/123');
+    expect(receipt).toContain('This receipt does not exist, or its address is incomplete.');
+    await sim.goDown();
+    const page = await ada.open('/me/data');
+    expect(page).toContain('>The debate space is unavailable</h1>');
+    expect(page).toContain('<a href="/me/data">Try again</a>');
+  });
+
+  it('leads from a refused form back to its page, unless another site has sent it', async () => {
+    const ada = await loggedIn('ada');
+    const refused = async (referer: string): Promise<string> =>
+      (await ada.request('/me/delete', { method: 'POST', headers: { referer } })).text();
+    expect(await refused(`${host.url}/me`)).toContain('<a href="/me">Back to the form</a>');
+    expect(await refused('https://example.org/me')).not.toContain('Back to the form');
+  });
+
   it('refuses an erasure to anyone who is not logged in', async () => {
     expect((await visitor().submit('/me/delete')).status).toBe(401);
     expect(sim.received.count).toBe(0);
@@ -204,6 +248,23 @@ describe('the user list', () => {
     expect(page).toContain('ben@example.org');
     expect(page).toContain('rel="prev" href="/admin/users?page=1&amp;per_page=1"');
     expect(page).toContain('rel="next" href="/admin/users?page=3&amp;per_page=1"');
+  });
+
+  it('leads from a page behind the last one to the last one', async () => {
+    const page = await (await loggedIn('admin')).open('/admin/users?page=99&per_page=3');
+    expect(page).toContain('No users on page 99.');
+    expect(page).toContain('<a href="/admin/users?page=2&amp;per_page=3">Page 2, the last one</a>');
+    expect(page).not.toContain('<table>');
+  });
+
+  it('finds a user by the user name', async () => {
+    const admin = await loggedIn('admin');
+    const found = async (uid: string): Promise<string> =>
+      (await admin.submit('/admin/users/find', { uid })).text();
+    expect(await found(' ben ')).toContain('ben@example.org');
+    expect(await found('nobody')).toContain('Not found: the debate space has no user &quot;nobody&quot;.');
+    for (const uid of ['..', '']) expect(await found(uid)).toContain('Not found: ');
+    expect((await (await loggedIn('ada')).submit('/admin/users/find', { uid: 'ben' })).status).toBe(403);
   });
 
   it.each(['page=0', 'page=x', 'page=1.5', 'per_page=', 'per_page=101'])('refuses ?%s', async (query) => {
@@ -284,6 +345,7 @@ describe('erasure', () => {
     await over(receipt);
     const page = await visitor().open(receipt);
     expect(page).toContain('Receipt of an erasure');
+    expect(page).toMatch(/Your data was deleted on \d+ \w+ \d{4}, /);
     expect(page).toContain('erased (answer 200)');
     expect(page).not.toMatch(/\bada\b/i);
   });
@@ -292,14 +354,14 @@ describe('erasure', () => {
     sim.users.delete('ada');
     const [ada, receipt] = await erased('ada', 'anonymize');
     await over(receipt);
-    expect(await ada.open(receipt)).toContain('did not know this user');
+    expect(await ada.open(receipt)).toContain('The debate space had no data about you on ');
   });
 
   it('is vetoed for administrators, and the receipt says why', async () => {
     const [admin, receipt] = await erased('admin', 'delete');
     await over(receipt);
     const page = await admin.open(receipt);
-    expect(page).toContain('Finished, and not erased.');
+    expect(page).toContain('Your data was not deleted: administrators are not erased.');
     expect(page).toContain('not erased (administrators are not erased)');
     expect(sim.users.has('admin')).toBe(true);
   });
@@ -352,8 +414,17 @@ describe('the erasure of many', () => {
     const fields = { ...leavers, column: 'id' };
     const list = file('name,id\nA,ada\n\nB,..\nC,nobody\n');
     const page = await (await admin.upload('/admin/erasures/dry-run', fields, list)).text();
-    expect(page).toContain('Entries that cannot be a user: 2, counted without');
-    expect(page).toContain('Entries not registered there: 3, counted without');
+    expect(page).toContain('Entries that cannot be a user: 2 (counted without');
+    expect(page).toContain('Entries not found: 3 (counted without');
+  });
+
+  it('numbers ten entries at most, counts the others, and says on the button how many users it erases', async () => {
+    const admin = await loggedIn('admin');
+    const nobodies = Array.from({ length: 120 }, (_, index) => `nobody-${index}`);
+    const text = ['uid', 'ada', 'ben', ...nobodies].join('\n');
+    const page = await (await admin.upload('/admin/erasures/dry-run', leavers, file(text))).text();
+    expect(page).toContain('Entries not found: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, and 110 more (');
+    expect(page).toContain('<span data-verb>Delete</span> <span id="erase-number">122 users</span>');
   });
 
   it('takes the confirmation in British spelling', async () => {
@@ -387,7 +458,7 @@ describe('the erasure of many', () => {
     await admin.submit(erasurePath('leavers', 'pause'));
     await admin.submit(erasurePath('leavers', 'cancel'));
     const page = await admin.open(erasurePath('leavers'));
-    expect(page).toContain('Canceled. 2 users are not erased.');
+    expect(page).toContain('Canceled: 0 done, 2 not erased.');
     expect(page).toContain('<progress id="bar" max="2" value="0"');
   });
 
@@ -504,7 +575,13 @@ describe('the sentence about an erasure', () => {
 
   it('does not ask for the list of an erasure that was canceled before the list was read to its end', () => {
     const canceled = { complete: false, canceled: 2, finishedAt: new Date(1), state: 'canceled' } as const;
-    expect(erasureView({ ...status, ...canceled }).sentence).toBe('Canceled. 2 users are not erased.');
+    expect(erasureView({ ...status, ...canceled }).sentence).toBe('Canceled: 0 done, 2 not erased.');
+  });
+
+  it('asks for the rest of a list that was not read to its end', () => {
+    const view = erasureView({ ...status, complete: false, waiting: 2, state: 'waiting' });
+    expect([view.state, view.stateText]).toEqual(['unread', 'list not read to its end']);
+    expect(view.sentence).toContain('Upload it again');
   });
 
   it('does not say that those who failed are still being tried', () => {
@@ -539,10 +616,12 @@ describe('the outbox', () => {
     const page = await admin.open('/admin/outbox');
     expect(page).toContain('Logout of <code>ada</code>');
     expect(page).toContain('Hint:');
+    expect(page.match(/<button class="main"/g)).toHaveLength(1);
+    expect(page).toContain('Debate space: no outage detected');
     expect((await press(admin, 'retry')).status).toBe(303);
     await sim.received.waitFor(({ accepted }) => accepted);
     expect(sim.received.logouts).toEqual(['ada']);
-    expect(await admin.open('/admin/outbox')).toContain('It is sent again.');
+    expect(await admin.open('/admin/outbox')).toContain('Retrying the logout.');
   });
 
   it('names no state or reason of the library', async () => {
@@ -551,23 +630,23 @@ describe('the outbox', () => {
     expect(page).not.toContain('user-removed');
   });
 
-  it('sends all that is parked again', async () => {
+  it('retries all that is parked', async () => {
     await parked();
     const admin = await parked();
     expect((await admin.submit('/admin/outbox/retry')).status).toBe(303);
-    expect(await admin.open('/admin/outbox')).toContain('2 are sent again.');
+    expect(await admin.open('/admin/outbox')).toContain('Retrying 2 logouts.');
     await sim.received.waitFor('logout', { count: 4 });
     expect(sim.received.logouts).toEqual(['ada', 'ada']);
   });
 
-  it('gives up nothing that is not confirmed', async () => {
+  it('discards nothing that is not confirmed', async () => {
     const admin = await parked();
     await press(admin, 'discard');
     expect(await admin.open('/admin/outbox')).toContain('Nothing was discarded: confirm it first.');
     expect(await app.get(DebateSpaceOutbox).stats()).toMatchObject({ parked: 1 });
   });
 
-  it('gives up what is parked', async () => {
+  it('discards what is parked', async () => {
     const admin = await parked();
     await press(admin, 'discard', { confirmed: 'yes' });
     expect(await admin.open('/admin/outbox')).toContain('Discarded. It will not be sent.');

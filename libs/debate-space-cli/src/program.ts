@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { addCompletion } from './commands/completion.js';
 import { addDoctor } from './commands/doctor.js';
 import { addErase } from './commands/erase.js';
 import { addErasures } from './commands/erasures.js';
@@ -10,6 +10,7 @@ import { addUsers } from './commands/users.js';
 import { exitCodeMeanings } from './exit-codes.js';
 import type { CliContext } from './cli-context.js';
 import { table } from './text.js';
+import { version } from './version.js';
 
 const AFTER_HELP = `
 Configured by DEBATE_SPACE_* variables of the environment, or of a file .env in the working folder.
@@ -51,10 +52,6 @@ export function buildProgram(cli: CliContext): Command {
   addLogout(program, cli);
   addOidc(program, cli);
   addDoctor(program, cli);
+  addCompletion(program, cli);
   return program;
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,8 +1,12 @@
 import type { ErasureDryRun } from 'nestjs-debate-space';
-import { count } from '../pages/in-words.js';
+import { count, userCount } from '../pages/in-words.js';
+
+const SHOWN = 10;
 
 /** What `views/admin/erase-many.eta` shows of a dry run. */
 export interface DryRunView {
+  /** How many the form would erase. */
+  readonly users: string;
   readonly figures: readonly (readonly [name: string, number: string])[];
   /** Which entries of the list need a look. */
   readonly remarks: readonly (readonly [name: string, entries: string])[];
@@ -11,9 +15,13 @@ export interface DryRunView {
 export function dryRunView(dryRun: ErasureDryRun): DryRunView {
   const remarks: DryRunView['remarks'] = [
     ['Entries that cannot be a user', entries(dryRun.invalidItems, dryRun.invalid)],
-    ['Entries not registered there', entries(dryRun.unknownItems, dryRun.unknown)],
+    ['Entries not found', entries(dryRun.unknownItems, dryRun.unknown)],
   ];
-  return { figures: figures(dryRun), remarks: remarks.filter(([, entries]) => entries !== '') };
+  return {
+    users: userCount(dryRun.distinct),
+    figures: figures(dryRun),
+    remarks: remarks.filter(([, entries]) => entries !== ''),
+  };
 }
 
 function figures({ total, distinct, duplicates, invalid, known, unknown, underWay }: ErasureDryRun) {
@@ -28,6 +36,7 @@ function figures({ total, distinct, duplicates, invalid, known, unknown, underWa
   ] as const;
 }
 
-function entries(items: readonly number[], count: number): string {
-  return items.join(', ') + (count > items.length ? ' …' : '');
+function entries(items: readonly number[], total: number): string {
+  const shown = items.slice(0, SHOWN).join(', ');
+  return total > SHOWN ? `${shown}, and ${count(total - SHOWN)} more` : shown;
 }

@@ -1,5 +1,5 @@
 import { NoAccountsError, type ErasureDryRun } from 'nestjs-debate-space';
-import { count } from '../pages/in-words.js';
+import { count, userCount } from '../pages/in-words.js';
 import { userRow, type UserRow } from '../users/user-list-page.js';
 import { EMPTY_FORM, type BulkErasureForm, type BulkErasureMistakes } from './bulk-erasure-form.js';
 import { dryRunView, type DryRunView } from './dry-run-view.js';
@@ -13,6 +13,7 @@ export interface OrphansPage {
   /** Whether the look was refused, because nobody has an account. */
   readonly noAccounts: boolean;
   readonly total: number;
+  /** Such as "2 users". */
   readonly found: string;
   readonly users: readonly UserRow[];
   /** How many are not shown; absent when all are. */
@@ -50,7 +51,7 @@ export function orphansPage(
     dryRun: dryRun && dryRunView(dryRun),
     noAccounts: false,
     total,
-    found: total === 1 ? 'One user has no account' : `${count(total)} users have no account`,
+    found: userCount(total),
     users: first.map(userRow),
     more:
       rest > 0 ? `These are the first ${count(first.length)}; ${count(rest)} more are not shown.` : undefined,

@@ -17,6 +17,10 @@ const REASONS: Readonly<Record<EndReason, string>> = {
 export interface OutboxPage {
   readonly notice: string | undefined;
   readonly figures: readonly (readonly [name: string, value: string])[];
+  /** What is in the way of new logouts. */
+  readonly warning: string | undefined;
+  readonly storage: string;
+  readonly service: string;
   readonly parked: readonly {
     readonly path: string;
     readonly uid: string;
@@ -38,10 +42,10 @@ export function outboxPage(
       ['Waiting', String(pending)],
       ['Parked', String(stats.parked)],
       ['The oldest waits for', oldestPendingMs === undefined ? '–' : inWords(oldestPendingMs)],
-      ['Debate space', serviceDown ? 'does not answer' : 'answers'],
-      ['Kept in', `${engine}, ${durable ? 'survives a crash' : 'lost in a crash'}`],
-      ['New entries', degraded ? 'in memory only!' : 'taken'],
     ],
+    warning: degraded ? 'The storage takes no new logouts: they are kept in memory only.' : undefined,
+    storage: `${engine}, ${durable ? 'survives a crash' : 'lost in a crash'}`,
+    service: serviceDown ? 'does not answer' : 'no outage detected',
     parked: parked.map(({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint }) => ({
       path: `/admin/outbox/${encodeURIComponent(id)}`,
       uid: uid === '' ? 'unreadable' : uid,

@@ -29,13 +29,13 @@ export class OutboxController {
       ids.push(...page.map(({ id }) => id));
     } while (page.length === PAGE);
     for (const id of ids) await this.outbox.retry(id);
-    session.notice = ids.length === 1 ? 'One is sent again.' : `${ids.length} are sent again.`;
+    session.notice = `Retrying ${ids.length === 1 ? '1 logout' : `${ids.length} logouts`}.`;
   }
 
   @Post(':id/retry')
   @Redirect('/admin/outbox', 303)
   async retry(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
-    session.notice = (await this.outbox.retry(id)) ? 'It is sent again.' : GONE;
+    session.notice = (await this.outbox.retry(id)) ? 'Retrying the logout.' : GONE;
   }
 
   @Post(':id/discard')
@@ -51,4 +51,4 @@ export class OutboxController {
 }
 
 const PAGE = 1_000;
-const GONE = 'It is no longer parked: somebody else was here before you.';
+const GONE = 'Someone else has already handled it.';

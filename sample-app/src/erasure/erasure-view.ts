@@ -1,10 +1,11 @@
 import type { ErasureProgress, ErasureStatus } from 'nestjs-debate-space';
-import { count, inWords, moment } from '../pages/in-words.js';
+import { count, inWords, moment, userCount } from '../pages/in-words.js';
 
 /** What pages show of an erasure, and what keeps them up to date while it goes on. All text, but for the bar. */
 export interface ErasureView {
   readonly reference: string;
-  readonly state: ErasureStatus['state'];
+  /** `unread`: the list was not read to its end. */
+  readonly state: ErasureStatus['state'] | 'unread';
   /** The same for people. */
   readonly stateText: string;
   readonly what: string;
@@ -16,23 +17,24 @@ export interface ErasureView {
   readonly finished: number;
   /** Changes with each quarter, for those who hear the page. */
   readonly announcement: string;
+  /** What the bar counts, behind its numbers. */
+  readonly counted: string;
   readonly counts: Readonly<Record<(typeof COUNTED)[number] | 'finished' | 'total', string>>;
   readonly pace: string;
 }
 
 const COUNTED = ['done', 'notFound', 'vetoed', 'canceled', 'failed', 'waiting'] as const;
 
-const SENTENCES: Readonly<Record<ErasureStatus['state'], string>> = {
+const SENTENCES: Readonly<Record<Exclude<ErasureStatus['state'], 'canceled'>, string>> = {
   waiting: 'Noted. The debate space is told as soon as it can be.',
   running: 'In progress. You can close this page.',
   paused: 'Paused. Nothing is sent until somebody resumes it.',
   overdue: 'This takes longer than it should. It is still being tried.',
   done: 'Done.',
-  canceled: 'Canceled.',
 };
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
-  waiting: 'not begun',
+  waiting: 'waiting',
   running: 'running',
   paused: 'paused',
   overdue: 'overdue',
@@ -42,8 +44,8 @@ const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
 /** States in which the app tries to go on. */
 const TRYING: readonly ErasureStatus['state'][] = ['waiting', 'running', 'overdue'];
 
-const CUT_OFF =
-  'The list was not read to its end, and nothing is erased yet. Upload it again under the same reference.';
+const UNREAD =
+  'The list was not read to its end, and nobody is erased yet. Upload it again under the same reference.';
 
 /** @param trouble why the last attempts failed, in words */
 export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: string): ErasureView {
@@ -51,16 +53,18 @@ export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: s
   const finished = status.done + status.notFound + status.vetoed; // what is canceled or failed is not
   const counts = COUNTED.map((name) => [name, count(status[name])] as const);
   const quarters = total === 0 ? 0 : Math.floor((4 * finished) / total);
+  const isUnread = !status.complete && !status.finishedAt;
   return {
     reference,
-    state,
+    state: isUnread ? 'unread' : state,
     what: mode === 'anonymize' ? 'Anonymize' : 'Delete',
     requestedBy,
     askedAt: moment(askedAt),
-    stateText: STATES[state],
+    stateText: isUnread ? 'list not read to its end' : STATES[state],
     sentence: sentence(status, trouble),
     total,
     finished,
+    counted: state === 'canceled' ? 'done before the cancellation' : 'finished',
     announcement: `${quarters * 25} percent`,
     counts: {
       ...(Object.fromEntries(counts) as Record<(typeof COUNTED)[number], string>),
@@ -72,23 +76,22 @@ export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: s
 }
 
 function sentence(
-  { complete, state, canceled, vetoed, failed, waiting, finishedAt }: ErasureStatus,
+  { complete, state, done, notFound, canceled, vetoed, failed, waiting, finishedAt }: ErasureStatus,
   trouble: string | undefined,
 ): string {
-  if (!complete && !finishedAt) return CUT_OFF;
+  if (!complete && !finishedAt) return UNREAD;
+  if (state === 'canceled')
+    return `Canceled: ${count(done + notFound)} done, ${count(canceled + vetoed + failed)} not erased.`;
   if (state === 'overdue' && waiting === 0)
     return `${users(failed)} not erased: every attempt failed. Fix the cause, then try again.`;
   if (trouble !== undefined && TRYING.includes(state))
     return `Not possible at the moment: ${trouble}. The app tries again automatically.`;
-  const notErased = [
-    ...(canceled > 0 ? [`${users(canceled)} not erased.`] : []),
-    ...(vetoed > 0 && finishedAt ? [`${users(vetoed)} not erased: the app vetoed it.`] : []),
-  ];
-  return [SENTENCES[state], ...notErased].join(' ');
+  const veto = vetoed > 0 && finishedAt ? ` ${users(vetoed)} not erased: the app vetoed it.` : '';
+  return `${SENTENCES[state]}${veto}`;
 }
 
 function users(number: number): string {
-  return number === 1 ? '1 user is' : `${count(number)} users are`;
+  return `${userCount(number)} ${number === 1 ? 'is' : 'are'}`;
 }
 
 function pace({ perMinute, msLeft, waitMs }: ErasureProgress): string {

@@ -1,4 +1,4 @@
-import type { ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
+import type { ErasureMode, ErasureReceipt, ErasureStatus } from 'nestjs-debate-space';
 import { moment } from '../pages/in-words.js';
 import { erasureView, type ErasureView } from './erasure-view.js';
 
@@ -17,9 +17,9 @@ export interface ReceiptView extends ErasureView {
 
 const OUTCOMES: Readonly<Record<ErasureReceipt['outcome'], string>> = {
   erased: 'erased',
-  'not-found': 'the debate space did not know this user (any more)',
+  'not-found': 'not found',
   vetoed: 'not erased',
-  canceled: 'given up; it may have been erased all the same',
+  canceled: 'canceled',
 };
 
 export function receiptView(
@@ -33,7 +33,7 @@ export function receiptView(
   const details = [reason, answer === undefined ? undefined : `answer ${answer}`].filter(Boolean).join('; ');
   return {
     ...view,
-    sentence: outcome === 'vetoed' ? 'Finished, and not erased.' : view.sentence,
+    sentence: sentence(status.mode, receipt),
     receipt: {
       doneAt: moment(doneAt),
       outcome: details === '' ? OUTCOMES[outcome] : `${OUTCOMES[outcome]} (${details})`,
@@ -41,4 +41,13 @@ export function receiptView(
       loggedOut: loggedOut ? 'yes' : 'no',
     },
   };
+}
+
+/** The outcome, for the person who requested the erasure. */
+function sentence(mode: ErasureMode, { outcome, doneAt, reason }: ErasureReceipt): string {
+  const erased = mode === 'anonymize' ? 'anonymized' : 'deleted';
+  if (outcome === 'erased') return `Your data was ${erased} on ${moment(doneAt)}.`;
+  if (outcome === 'not-found') return `The debate space had no data about you on ${moment(doneAt)}.`;
+  if (outcome === 'vetoed') return `Your data was not ${erased}${reason === undefined ? '' : `: ${reason}`}.`;
+  return 'Your request was canceled. Your data may have been erased before the cancellation.';
 }

@@ -16,6 +16,11 @@ export function count(number: number): string {
   return NUMBER.format(number);
 }
 
+/** Such as "92 users". */
+export function userCount(number: number): string {
+  return number === 1 ? '1 user' : `${count(number)} users`;
+}
+
 /** A span of time in its largest unit, such as "3 minutes". @param ms milliseconds */
 export function inWords(ms: number): string {
   const [unit, size] = UNITS.find(([, length]) => ms >= length) ?? ['second', 1000];

@@ -34,6 +34,9 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]
   ERR_DEBATE_SPACE_ERASURE_CONFLICT: [409, 'This reference stands for something else already.'],
 };
 
+const DOWN = 'The debate space is unavailable';
+const HEADINGS: Readonly<Record<number, string>> = { 502: DOWN, 503: DOWN, 504: DOWN };
+
 /** The documented limit counts by the minute. */
 const RATE_LIMIT_SECONDS = 60;
 /** A reference of a user; those of administrators have no public receipt. */
@@ -49,6 +52,7 @@ export function debateSpaceProblem(error: DebateSpaceError): Problem {
     status,
     detail,
     code,
+    heading: error instanceof DebateSpaceRequestError ? HEADINGS[status] : undefined,
     retryAfterSeconds: waitMs === undefined ? busy : Math.ceil(waitMs / 1000),
   };
 }

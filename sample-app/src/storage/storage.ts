@@ -12,6 +12,8 @@ import { StartError } from '../start-error.js';
 export class Storage implements OnApplicationShutdown {
   private constructor(
     readonly engine: StorageEngine,
+    /** The setting, with an absolute folder. */
+    readonly setting: string,
     private readonly close: () => Promise<void> = () => Promise.resolve(),
   ) {}
 
@@ -21,9 +23,10 @@ export class Storage implements OnApplicationShutdown {
    * @throws {StartError} when the setting cannot be understood, or the server cannot be reached
    */
   static async open(setting: string, folder: string): Promise<Storage> {
-    if (setting === 'memory') return new Storage(memoryStorage());
+    if (setting === 'memory') return new Storage(memoryStorage(), setting);
     if (/^lmdb:./.test(setting)) {
-      return new Storage(lmdbStorage({ path: resolve(folder, setting.slice('lmdb:'.length)) }));
+      const path = resolve(folder, setting.slice('lmdb:'.length));
+      return new Storage(lmdbStorage({ path }), `lmdb:${path}`);
     }
     if (/^rediss?:/.test(setting)) return reached(() => Storage.#inRedis(setting));
     if (/^postgres(ql)?:/.test(setting)) return reached(() => Storage.#inPostgres(setting));
@@ -40,18 +43,24 @@ export class Storage implements OnApplicationShutdown {
     client.on('error', () => undefined); // the library says what it cannot store
     await client.connect();
     isConnected = true;
-    return new Storage(redisStorage({ sendCommand: (...args) => client.sendCommand(args) }), async () => {
-      if (client.isOpen) client.destroy();
-      return Promise.resolve();
-    });
+    return new Storage(
+      redisStorage({ sendCommand: (...args) => client.sendCommand(args) }),
+      url,
+      async () => {
+        if (client.isOpen) client.destroy();
+        return Promise.resolve();
+      },
+    );
   }
 
   static async #inPostgres(connectionString: string): Promise<Storage> {
     const pool = new pg.Pool({ connectionString });
     pool.on('error', () => undefined); // the next query takes another connection
     await pool.query('SELECT 1');
-    return new Storage(postgresStorage({ query: (text, values) => pool.query(text, values) }), () =>
-      pool.end(),
+    return new Storage(
+      postgresStorage({ query: (text, values) => pool.query(text, values) }),
+      connectionString,
+      () => pool.end(),
     );
   }
 

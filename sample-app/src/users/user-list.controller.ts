@@ -1,10 +1,22 @@
-import { BadRequestException, Controller, Get, Query, Req, Res, UseGuards } from '@nestjs/common';
+import {
+  BadRequestException,
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Post,
+  Query,
+  Render,
+  Req,
+  Res,
+  UseGuards,
+} from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { DebateSpaceService } from 'nestjs-debate-space';
+import { DebateSpaceService, InvalidUidError } from 'nestjs-debate-space';
 import { AdminGuard } from '../login/admin.guard.js';
 import { AuthenticatedGuard } from '../login/authenticated.guard.js';
 import { prefersPages } from '../problems/prefers-pages.js';
-import { userListPage } from './user-list-page.js';
+import { foundUserPage, userListPage, type UserListPage } from './user-list-page.js';
 
 const MAX_PER_PAGE = 100;
 
@@ -28,5 +40,20 @@ export class UserListController {
     response.vary('Accept');
     if (prefersPages(request)) response.render('admin/users', userListPage(list));
     else response.json(list);
+  }
+
+  /** By POST: a user name in the address would be in the history of the browser and in the logs of proxies. */
+  @Post('find')
+  @HttpCode(200)
+  @Render('admin/users')
+  async find(@Body() body: unknown): Promise<UserListPage> {
+    const { uid } = Object(body) as { uid?: unknown };
+    const wanted = typeof uid === 'string' ? uid.trim() : '';
+    try {
+      return foundUserPage(wanted, await this.debateSpace.findUser(wanted));
+    } catch (error) {
+      if (error instanceof InvalidUidError) return foundUserPage(wanted, undefined);
+      throw error;
+    }
   }
 }

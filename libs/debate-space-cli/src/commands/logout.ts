@@ -10,6 +10,7 @@ import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { withApp } from '../plugin-app.js';
+import { textInVariables } from '../variables.js';
 
 interface LogoutOptions {
   readonly wait: boolean;
@@ -78,7 +79,7 @@ async function settled(
     if (logout?.state === 'parked') {
       throw new Failure(
         'service',
-        `The service refused the logout (${logout.cause ?? ''}): ${logout.hint ?? ''}`,
+        `The service refused the logout (${logout.cause ?? ''}): ${textInVariables(logout.hint ?? '')}`,
       );
     }
     if (logout?.state === 'delivered') return logout;

@@ -13,6 +13,7 @@ import { whole } from '../numbers.js';
 import { withApp } from '../plugin-app.js';
 import { reasonText } from '../reason-text.js';
 import { counted, date, duration, shown, table } from '../text.js';
+import { textInVariables } from '../variables.js';
 
 const PAGE = 1000;
 
@@ -179,7 +180,7 @@ function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): s
 
 function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint }: ParkedLogout): string {
   const what = `${id}  uid ${shown(uid)}, ${reasonText[reason]}, ended ${date(endedAt)}, parked ${date(parkedAt)}`;
-  return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${hint}`;
+  return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${textInVariables(hint)}`;
 }
 
 function logoutText(logout: LogoutHistoryEntry): string {
@@ -190,7 +191,7 @@ function logoutText(logout: LogoutHistoryEntry): string {
     cause,
     dueAt && `due ${date(dueAt)}`,
     finishedAt && `finished ${date(finishedAt)}`,
-    hint,
+    hint && textInVariables(hint),
   ];
   return `${id}  ${state}: ${more.filter(Boolean).join(', ')}`;
 }

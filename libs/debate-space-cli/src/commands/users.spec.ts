@@ -59,6 +59,13 @@ describe('users list', () => {
     expect(code).toBe(2);
     expect(err).toContain('It must be');
   });
+
+  it('refuses more users per page than the service gives, before it sends anything', async () => {
+    const { code, err } = await run('users list --per-page 101', { env });
+    expect(code).toBe(2);
+    expect(err).toContain('It must be a whole number from 1 to 100.');
+    expect(service.received.count).toBe(0);
+  });
 });
 
 describe('users find', () => {

@@ -37,7 +37,7 @@ export function addUsers(program: Command, cli: CliContext): void {
     .command('list')
     .description('one page of the users')
     .option('--page <n>', 'which page, from 1', whole(1))
-    .option('--per-page <n>', "users per page; default: the service's", whole(1))
+    .option('--per-page <n>', "users per page, from 1 to 100; default: the service's", whole(1, 100))
     .option(
       '--filter <name=value>',
       'a filter of the service, such as created_at.gte=2026-01-01; may be repeated',

@@ -42,13 +42,20 @@ function runPage() {
       form[name] = listener;
     },
   };
-  const [users, summary, failure, refusal] = Array.from({ length: 4 }, () => new FakeElement()) as [
-    FakeElement,
-    FakeElement,
-    FakeElement,
-    FakeElement,
-  ];
-  const elements = { users, summary, failure, refusal, modes, 'sign-in': signIn };
+  const [users, others, othersTitle, summary, failure, refusal] = Array.from(
+    { length: 6 },
+    () => new FakeElement(),
+  ) as [FakeElement, FakeElement, FakeElement, FakeElement, FakeElement, FakeElement];
+  const elements = {
+    users,
+    others,
+    'others-title': othersTitle,
+    summary,
+    failure,
+    refusal,
+    modes,
+    'sign-in': signIn,
+  };
   const sent: unknown[] = [];
   const service = { status: 200 };
   const fetch = async (...request: unknown[]) => {
@@ -73,7 +80,19 @@ function runPage() {
     await form.submit?.({ preventDefault: () => undefined });
     return { refusal: refusal.textContent, resets: form.resets };
   };
-  return { users, summary, failure, radios, sent, choose, show, enter, fail: () => connection.onerror?.() };
+  return {
+    users,
+    others,
+    othersTitle,
+    summary,
+    failure,
+    radios,
+    sent,
+    choose,
+    show,
+    enter,
+    fail: () => connection.onerror?.(),
+  };
 }
 
 describe('the script of the page', () => {
@@ -90,6 +109,9 @@ describe('the script of the page', () => {
     });
     expect(page.users.children.map(({ texts }) => texts)).toEqual([
       ['<b>F</b>', 'u-1', '1 contribution', '● Signed in'],
+    ]);
+    expect(page.othersTitle.textContent).toBe('Not signed in: 2');
+    expect(page.others.children.map(({ texts }) => texts)).toEqual([
       ['u-2', '0 contributions', '○ Not signed in'],
       ['Anonymized user', '3 contributions', '○ Not signed in'],
     ]);

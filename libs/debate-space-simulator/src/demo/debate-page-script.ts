@@ -1,6 +1,8 @@
 /** Runs in the browser. Sets text only through `textContent`, so nothing a user is called becomes markup. */
 export const PAGE_SCRIPT = `
 const list = document.getElementById('users');
+const others = document.getElementById('others');
+const othersTitle = document.getElementById('others-title');
 const summary = document.getElementById('summary');
 const modes = document.getElementById('modes');
 const signIn = document.getElementById('sign-in');
@@ -27,7 +29,12 @@ function item(user, present) {
 function show(state) {
   for (const radio of modes.querySelectorAll('input')) radio.checked = radio.value === state.mode;
   const present = new Set(state.signedIn);
-  list.replaceChildren(...state.users.map((user) => item(user, present.has(user.uid))));
+  const inside = state.users.filter((user) => present.has(user.uid));
+  const outside = state.users.filter((user) => !present.has(user.uid));
+  list.replaceChildren(...inside.map((user) => item(user, true)));
+  if (inside.length === 0) list.append(element('li', 'note', 'Nobody.'));
+  others.replaceChildren(...outside.map((user) => item(user, false)));
+  othersTitle.textContent = 'Not signed in: ' + outside.length;
   summary.textContent = present.size + ' of ' + state.users.length + ' signed in to the debate';
   failure.textContent = state.mode === 'normal' ? '' : 'A failure is simulated.';
 }

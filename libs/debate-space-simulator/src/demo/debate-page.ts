@@ -34,8 +34,12 @@ ${MODES}
 <button>Sign in</button>
 <p id="refusal" role="alert"></p>
 </form>
-<h2 id="users-title">Users</h2>
+<h2 id="users-title">Signed in</h2>
 <ul id="users" aria-labelledby="users-title"></ul>
+<details>
+<summary id="others-title">Not signed in</summary>
+<ul id="others" aria-labelledby="others-title"></ul>
+</details>
 <noscript><p>This page needs JavaScript. <a href="/simulator/state">The state as JSON</a></p></noscript>
 </main>
 <script nonce="${nonce}">${PAGE_SCRIPT}</script>
