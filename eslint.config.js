@@ -41,8 +41,7 @@ function downwardImports(files, roomsAbove) {
 }
 
 export default tseslint.config(
-  // The last one is copied by prepack.
-  { ignores: ['**/dist/', '**/build/', '**/coverage/', 'libs/debate-space/docs/'] },
+  { ignores: ['**/dist/', '**/build/', '**/coverage/'] },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],

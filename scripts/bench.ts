@@ -13,7 +13,7 @@ const suites: Readonly<Record<string, () => Promise<Suite>>> = {
   session: () => import('./bench/session.js'),
   delivery: () => import('./bench/delivery.js'),
   logout: () => import('./bench/logout.js'),
-  outbox: () => import('./bench/outbox.js'),
+  jobs: () => import('./bench/jobs.js'),
   users: () => import('./bench/users.js'),
   start: () => import('./bench/start.js'),
   ends: () => import('./bench/ends.js'),
@@ -28,10 +28,8 @@ const { values, positionals } = parseArgs({
     backlog: { type: 'string', default: '20000' },
     guard: { type: 'boolean', default: false },
     size: { type: 'string', default: '1000000' },
-    parts: { type: 'string', default: 'waiting,users,processes' },
     engines: { type: 'string', default: 'memory,lmdb,redis,postgres' },
     simulate: { type: 'boolean', default: false },
-    figures: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -50,8 +48,6 @@ await run({
   backlog: Number(values.backlog),
   guard: values.guard,
   size: Number(values.size),
-  parts: values.parts.split(','),
   engines: values.engines.split(',') as EngineName[],
   isSimulated: values.simulate,
-  writesFigures: values.figures,
 });

@@ -36,7 +36,9 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'nestjs-debate-space': [
     ...['dist/index.js', 'dist/index.d.ts', 'schematics/collection.json'],
     // Messages name these pages; all others are in the repository.
-    ...['getting-started', 'lists-of-users', 'options', 'troubleshooting'].map((page) => `docs/${page}.md`),
+    ...['getting-started', 'lists-of-users', 'options', 'serverless', 'troubleshooting'].map(
+      (page) => `docs/${page}.md`,
+    ),
   ],
   'nestjs-session-end': ['dist/index.js', 'dist/index.d.ts'],
   'durable-jobs': ['dist/index.js', 'dist/index.d.ts', 'dist/lmdb.js', 'dist/lmdb.d.ts'],

@@ -55,7 +55,7 @@ async function checkTypeorm(): Promise<void> {
   }
 }
 
-/** The only snippet with this module in `typescript`, as against `ts`: see test/readme.spec.ts. */
+/** The only snippet with this module in `typescript`, as against `ts`: see test/docs/readme.spec.ts. */
 function snippet(file: string, module: string): string {
   const fences = readFileSync(join(root, file), 'utf8').matchAll(/^```typescript\n(.*?)^```/gms);
   const codes = [...fences].map(([, code = '']) => code).filter((code) => code.includes(`'${module}'`));

@@ -1,7 +1,7 @@
 /**
  * `npm run docs:options`. An option is written in two places, and nothing in both: its type, with its description, in the
  * TSDoc interfaces of the rooms; its form and its default in `optionsSchema`. From them this script writes the table of
- * docs/options.md, and into the interfaces each `@defaultValue` that the schema has. test/docs-options.spec.ts fails as long
+ * docs/options.md, and into the interfaces each `@defaultValue` that the schema has. test/docs/docs-options.spec.ts fails as long
  * as a file is not what this script would write.
  *
  * The descriptions are not `.describe()` of the schema, because a host's editor shows the comments of the `.d.ts` only, and

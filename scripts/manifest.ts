@@ -14,7 +14,9 @@ export interface Manifest {
   readonly overrides?: Texts;
   readonly exports?: Readonly<Record<string, { readonly types?: string }>>;
   readonly typesVersions?: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
-  readonly repository?: { readonly type: string; readonly url: string; readonly directory?: string };
+  readonly files?: readonly string[];
+  readonly scripts?: Texts;
+  readonly repository?: string | { readonly type: string; readonly url: string; readonly directory?: string };
   readonly homepage?: string;
   readonly bugs?: unknown;
 }

@@ -3,6 +3,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { stage } from './staged.js';
 
 /** Of the workspace. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
@@ -28,14 +29,20 @@ interface NpmPacked {
 export interface Packed extends NpmPacked {
   /** Where it is. */
   readonly tarball: string;
+  /** The folder that was packed. */
+  readonly place: string;
 }
 
 /** Packs packages into a folder. */
 export function packInto(folder: string, names: readonly string[] = packages): Packed[] {
-  const workspaces = names.flatMap((name) => ['-w', name]);
-  const printed = run('npm', ['pack', '--json', '--pack-destination', folder, ...workspaces], root);
+  const places = new Map(names.map((name) => [name, stage(name, join(folder, 'staged'))]));
+  const printed = run('npm', ['pack', '--json', '--pack-destination', folder, ...places.values()], folder);
   const packed = JSON.parse(printed) as Readonly<Record<string, NpmPacked>>;
-  return Object.values(packed).map((each) => ({ ...each, tarball: join(folder, each.filename) }));
+  return Object.values(packed).map((each) => ({
+    ...each,
+    tarball: join(folder, each.filename),
+    place: places.get(each.name) ?? '',
+  }));
 }
 
 /** Where one of these packages is. */

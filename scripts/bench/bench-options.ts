@@ -9,9 +9,6 @@ export interface BenchOptions {
   readonly backlog: number;
   readonly guard: boolean;
   readonly size: number;
-  readonly parts: readonly string[];
   readonly engines: readonly EngineName[];
   readonly isSimulated: boolean;
-  /** Whether the figures of docs/performance.md are written again. */
-  readonly writesFigures: boolean;
 }

@@ -5,7 +5,7 @@ import type { EngineName } from '../test-crash/engines.js';
 import type { BenchOptions } from './bench-options.js';
 import type { Arrival } from './delivery-service.js';
 import { median, spread } from './measuring.js';
-import { ask, kill, start, storagePlaces } from './outbox-places.js';
+import { ask, kill, start, storagePlaces } from './jobs-places.js';
 
 const GOAL = 0.6;
 const KINDS = ['healthy', 'flaky'] as const;

@@ -6,7 +6,7 @@ import { DebateSpaceModule, type StorageEngine } from 'nestjs-debate-space';
 import { storageOptions, type EngineName } from '../test-crash/engines.js';
 import { keys } from './bench-keys.js';
 import { LogoutQueue, Secret, uidCipher } from './built-queue.js';
-import { append, newEntry } from './outbox-entries.js';
+import { append, newEntry } from './jobs-entries.js';
 
 const FILLED_AT_A_TIME = 500;
 const [engine, place = '', applicationName = '', authUrl = '', backlog] = process.argv.slice(2);

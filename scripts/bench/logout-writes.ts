@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { storageOptions, type EngineName } from '../test-crash/engines.js';
 import { LogoutQueue, QUEUE_FAMILIES, Secret, uidCipher } from './built-queue.js';
-import { newEntry } from './outbox-entries.js';
+import { newEntry } from './jobs-entries.js';
 
 /** How many writes to begin, one every so often; the answer is how long each took, in milliseconds. */
 export interface WritesQuestion {

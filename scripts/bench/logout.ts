@@ -5,7 +5,7 @@ import type { BenchOptions } from './bench-options.js';
 import type { WritesQuestion } from './logout-writes.js';
 import { logoutTimes, rateBesideLogouts, warmUp } from './logout-browsers.js';
 import { inTurn, median, quantile, spread } from './measuring.js';
-import { ask, kill, start, storagePlaces, type Started } from './outbox-places.js';
+import { ask, kill, start, storagePlaces, type Started } from './jobs-places.js';
 
 /** In milliseconds, and in requests a second of the other route: of a bare write there is none. */
 interface Measured {

@@ -1,16 +1,19 @@
 // What stands in a tarball, and whether its manifest fits it.
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { manifestOf, type Manifest } from '../manifest.js';
+import { deadLinks } from '../packed-links.js';
 import { root, runAsync, type Packed } from '../packed.js';
+import { repositoryUrl } from '../staged.js';
 
 const NOT_FOR_USERS = /\.spec\.|\/src\/|tsconfig|\.env|\.png/;
 const MAX_KB = 250;
 
 export async function checkContents(
-  { name, files, version, size, tarball }: Packed,
+  { name, files, version, size, tarball, place }: Packed,
   needed: readonly string[],
 ): Promise<void> {
   const paths = files.map(({ path }) => path);
@@ -19,11 +22,9 @@ export async function checkContents(
   }
   const stray = paths.filter((path) => NOT_FOR_USERS.test(path));
   if (stray.length > 0) throw new Error(`${name}: the package has ${stray.join(', ')}`);
-  const pkgDir = join(root, 'node_modules', name);
-  const manifest = manifestOf(pkgDir);
-  checkSubpaths(manifest);
-  checkRepository(manifest);
-  await lint(name, pkgDir);
+  checkSubpaths(manifestOf(place));
+  checkLinks(place, paths);
+  await lint(name, place);
   const hasTypes = paths.some((path) => path.endsWith('.d.ts'));
   if (hasTypes) await runAsync('npx', ['attw', tarball, '--profile', 'esm-only'], root);
   const kb = Math.round(size / 1000);
@@ -38,20 +39,17 @@ function checkSubpaths({ name, exports = {}, typesVersions = {} }: Manifest): vo
   assert.deepEqual(typesVersions['*'] ?? {}, types, `${name}: exports and typesVersions differ`);
 }
 
-/** The owner of the repository stands in the root's manifest; the others repeat it. A homepage may be a package's own README. */
-function checkRepository({ name, repository, homepage, bugs }: Manifest): void {
-  const { repository: expected, homepage: home = '', bugs: issues } = manifestOf(root);
-  const own = home.replace('#', `/tree/main/${String(repository?.directory)}#`);
-  const found = {
-    repository: { type: repository?.type, url: repository?.url },
-    homepage: homepage === own ? home : homepage,
-    bugs,
-  };
-  assert.deepEqual(
-    found,
-    { repository: expected, homepage: home, bugs: issues },
-    `${name}: another repository`,
-  );
+function checkLinks(place: string, paths: readonly string[]): void {
+  const url = repositoryUrl();
+  for (const page of paths.filter((path) => path.endsWith('.md'))) {
+    const text = readFileSync(join(place, page), 'utf8');
+    const dead = deadLinks(
+      { page, text, url },
+      (file) => paths.includes(file),
+      (file) => existsSync(join(root, file)),
+    );
+    assert.deepEqual(dead, [], `${place}: dead links in ${page}`);
+  }
 }
 
 async function lint(name: string, pkgDir: string): Promise<void> {

@@ -6,7 +6,6 @@ import { root } from '../packed.js';
 const pages = [
   'README.md',
   'docs/getting-started.md',
-  'docs/direct-calls.md',
   'docs/erasure-for-engineers.md',
   'docs/testing-your-app.md',
 ];

@@ -50,6 +50,15 @@ export function runSnippet(
 ): Record<string, unknown> {
   const [, code] = new RegExp(`^\`\`\`ts\n// ${path}\n(.*?)^\`\`\``, 'ms').exec(page) ?? [];
   if (code === undefined) throw new Error(`the page has no snippet ${path}`);
+  return runModule(code, modules);
+}
+
+/** Runs a file of `docs/examples/recipes`. See {@link runSnippet}. */
+export function runRecipe(name: string, modules: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return runModule(pageOf(`docs/examples/recipes/${name}`), modules);
+}
+
+function runModule(code: string, modules: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const compilerOptions: ts.CompilerOptions = {
     module: ts.ModuleKind.CommonJS,
     target: ts.ScriptTarget.ES2023,

@@ -50,7 +50,7 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
     );
   }
 
-  /** See {@link add}. @returns the ids of those that were not there */
+  /** See {@link add}. @returns the ids of the jobs that did not exist yet */
   addIn(transaction: Transaction, jobs: readonly NewJob<T>[]): Promise<readonly string[]> {
     this.#changedBy(transaction);
     return this.#added.addIn(transaction, once(jobs));
@@ -67,7 +67,7 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
     return claimed.filter((held) => this.held.take(held)).map(({ claim }) => claim);
   }
 
-  /** Forgets a claim that is not carried out any more. */
+  /** Forgets a claim that is not executed any more. */
   release(claim: Job<T>): void {
     const held = this.held.of(claim);
     if (held) this.held.drop(held);
@@ -173,7 +173,7 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
   }
 
   /**
-   * Removes a job in any state. One that another process is carrying out now is not stopped.
+   * Removes a job in any state. If another process is executing the job, it is not stopped.
    * @returns whether it was there
    */
   async remove(id: string, options: RemoveOptions<T> = {}): Promise<boolean> {
@@ -230,7 +230,7 @@ export class JobStore<T> extends JobReader<T> implements JobQueue<Job<T>> {
     return true;
   }
 
-  /** What was put aside during the pause is due again. @returns `false` when it is not paused */
+  /** Makes the jobs due again that the pause has put aside. @returns `false` when it is not paused */
   async resumeGroupIn(transaction: Transaction, group: string): Promise<boolean> {
     if (!(await this.isPausedIn(transaction, group))) return false;
     const id = randomUUID();

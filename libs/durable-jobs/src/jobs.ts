@@ -28,7 +28,7 @@ export interface JobsOptions {
   readonly onFault?: (where: string, error: unknown) => void;
 }
 
-/** Which job is meant. What {@link Jobs.parked} and {@link Jobs.find} return can be given as it is. */
+/** Identifies a job. The jobs that {@link Jobs.parked} and {@link Jobs.find} return fit. */
 export interface JobName {
   readonly kind: string;
   readonly id: string;
@@ -38,9 +38,9 @@ export interface JobName {
 export interface JobToAdd {
   /** Which handler works it. */
   readonly kind: string;
-  /** What the handler gets. */
+  /** Passed to the handler. */
   readonly payload: string;
-  /** What {@link Jobs.find} finds it by, such as a user id. Stored as a hash. */
+  /** {@link Jobs.find} finds the job by it: a user id, for example. Stored as a hash. */
   readonly key?: string;
   /** Jobs of a group can be paused together. */
   readonly group?: string;
@@ -59,7 +59,7 @@ export interface WaitingJob extends JobName {
   readonly hint?: string;
 }
 
-/** What a handler returns: nothing when the job is done, or what else is to happen with it. */
+/** The result of a handler: nothing when the job is done, or the next step. */
 export type JobOutcome =
   // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- a handler that returns nothing
   void | undefined | { readonly retryAt: Date | number } | { readonly park: string };
@@ -233,7 +233,7 @@ export class Jobs {
   }
 
   /**
-   * Begins no job any more, waits for those that run, and closes the storage. After `timeoutMs` their signal is aborted, and
+   * Starts no more jobs, waits for the running ones, and closes the storage. After `timeoutMs` their signal is aborted, and
    * a second later they are left to themselves: they are due again when their leases end.
    */
   close({ timeoutMs = CLOSE_MS } = {}): Promise<void> {

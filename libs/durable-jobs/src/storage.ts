@@ -14,7 +14,7 @@ export interface RangeOptions {
   readonly reverse?: boolean;
 }
 
-/** What an operator should change at the place, such as a Redis that may evict keys. */
+/** A setting that an operator should change, for example in a Redis that may evict keys. */
 export interface StorageWarning {
   readonly problem: string;
   readonly hint: string;
@@ -23,7 +23,7 @@ export interface StorageWarning {
 /**
  * An ordered key–value space with atomic compare-and-set: the one place for what must outlive a moment. Several processes may have the same space open.
  *
- * A key is `family:rest` – printable ASCII, in byte order, at most 1,500 characters –, a value is text without NUL.
+ * A key is `family:rest`: printable ASCII, in byte order, at most 1,500 characters. A value is text without NUL.
  * `''` is a value. Every method may reject with a {@link StorageError} when the storage cannot be reached.
  */
 export interface Storage {
@@ -36,7 +36,7 @@ export interface Storage {
   /** Whether the storage itself has noticed that its data were removed, such as a table that was there before. */
   readonly wasEmptied?: boolean;
 
-  /** A key that the storage keeps beside its data, to encrypt with what is in it: used after those of the option `storageKey`. */
+  /** An encryption key that the storage keeps next to its data: used after the keys of the option `storageKey`. */
   readonly key?: string;
 
   /** The values, in the order of the keys. Not a snapshot: check what is decided from them in {@link commit}. */
@@ -75,7 +75,7 @@ export interface Storage {
   close(): MaybePromise<void>;
 }
 
-/** What can be read and changed in one transaction of the host's. */
+/** Reads and changes within a transaction of the host. */
 export type StorageView = Pick<Storage, 'get' | 'range' | 'commit'>;
 
 /** A transaction that the host has open: it runs a statement of SQL there. */
@@ -83,7 +83,7 @@ export interface HostTransaction {
   query(text: string, values: string[]): Promise<unknown>;
 }
 
-/** What a storage is told about the application that it is opened for. */
+/** The application for which a storage is opened. */
 export interface StorageContext {
   /** Separates applications that share a place: `[A-Za-z0-9_-]` only. */
   readonly namespace: string;
@@ -93,11 +93,11 @@ export interface StorageContext {
   readonly contained: (work: () => void) => void;
 }
 
-/** What opens a storage. */
+/** Opens a storage. */
 export interface StorageEngine {
   /** `memory`, `lmdb`, `redis`, `postgres`, or the name of a storage of your own, for log lines. */
   readonly name: string;
-  /** What the storage promises, in one sentence, for the boot line. */
+  /** The promise of the storage in one sentence, for the boot line. */
   readonly guarantee: string;
   /** Whether commits outlive the process. */
   readonly durable: boolean;

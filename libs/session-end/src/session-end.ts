@@ -14,7 +14,7 @@ export interface SessionEnd {
   readonly endedAt: Date;
 }
 
-/** Hears of the ends. What it throws or rejects with becomes a fault, and never reaches the app. */
+/** The listener for ends. Its errors become faults, and never reach the app. */
 export interface SessionEndListener {
   /**
    * Called once per user and request, and once per session and user. A promise holds the answer of the request that ended
@@ -22,13 +22,13 @@ export interface SessionEndListener {
    */
   onSessionEnd(end: SessionEnd): void | PromiseLike<void>;
   /**
-   * A user has logged in: in a session that was another's or nobody's.
+   * A user has logged in, in a session that was anonymous or another user's.
    * @param at in milliseconds since 1970; it may be known late, after the next end
    */
   loggedIn?(uid: string, at: number): void;
 }
 
-/** What a store keeps for one session. */
+/** The content of one session in a store. */
 export type SessionRecord = Readonly<Record<string, unknown>>;
 
 /** Finds the user in a session; `undefined` for nobody. */
@@ -44,7 +44,7 @@ export interface SessionStore {
 /** A request as the browser sent it, or as it would send the next one. */
 export interface CookieRequest {
   readonly headers: IncomingHttpHeaders;
-  /** By name, decoded: those that came with the request, or what `Set-Cookie` has made of them. */
+  /** By name, decoded: the cookies of the request, or their state after `Set-Cookie`. */
   readonly cookies: Readonly<Record<string, string | undefined>>;
 }
 
@@ -54,7 +54,7 @@ export interface SessionCookie {
   name: string;
   /**
    * Finds the user in the cookie's value. Must check its signature, or decrypt it: browsers send what they like. A value
-   * that is refused – `undefined`, or an error – is nobody's.
+   * that is refused (`undefined`, or an error) counts as anonymous.
    */
   uid: (
     value: string,
@@ -123,7 +123,7 @@ export interface SetupWarning {
 /** Which sessions are watched, and who hears of their ends. */
 export interface SessionEndOptions extends SessionEndListener {
   /**
-   * Finds the user in a session. One that throws names nobody, and is a fault.
+   * Finds the user in a session. If it throws, the session counts as anonymous, and the error is a fault.
    * @defaultValue {@link defaultSessionUid}
    */
   readonly uid?: SessionUid | undefined;

@@ -23,11 +23,11 @@ import { assertUid } from '../uid.js';
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
   /** The name of this erasure, by which it is requested again; see `ErasureRequest`. */
   readonly reference: string;
-  /** Ends the reading early; what was read is kept, and nothing of it carried out. */
+  /** Ends the reading early. The users that were read stay stored, and none of them is erased. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a dry run counts, and what ends it early. */
+/** The options of a dry run. */
 export interface DryRunOptions {
   /** Counts what is under way in this mode only. Default: in both. */
   readonly mode?: ErasureMode | undefined;
@@ -36,7 +36,7 @@ export interface DryRunOptions {
 }
 
 /**
- * Durable, idempotent erasures with receipts. An accepted request is stored and carried out in the background: log out,
+ * Durable, idempotent erasures with receipts. An accepted request is stored and executed in the background: log out,
  * then anonymize or delete (service-interface.md, sections 4.2 and 4.3). Injectable.
  *
  * Every method rejects with a {@link StorageError} when the storage cannot be reached. After a rejected `request` or
@@ -136,7 +136,7 @@ export class DebateSpaceErasures {
   }
 
   /**
-   * What `requestMany` would meet: how many uids the source has, and how many of them the service knows. Nothing is
+   * Counts without a change what `requestMany` would find: how many uids the source has, and how many of them the service knows. Nothing is
    * stored, and nothing sent but the questions for the user list, page by page. The distinct uids are kept in memory until
    * it resolves: about 85 MB for a million UUIDs.
    * @throws {@link InvalidArgumentError} when the source gives no uids but text or bytes

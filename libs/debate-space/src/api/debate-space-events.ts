@@ -2,7 +2,7 @@ import { Observable, type Subject, type Observer, type Subscription, type Unsubs
 import { Containment } from '../async/containment.js';
 import type { DebateSpaceEvent } from '../events.js';
 
-/** What happens in this application, as it happens. Injectable. */
+/** The events of this application. Injectable. */
 export class DebateSpaceEvents {
   /**
    * Hot: a subscriber sees what comes after it has subscribed. Completes when the app has shut down. A direct subscriber

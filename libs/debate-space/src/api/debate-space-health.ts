@@ -8,7 +8,7 @@ import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 /** `degraded`: somebody should look; a service that is away is no more than that. `down`: this app does not do its part. */
 export type HealthState = 'up' | 'degraded' | 'down';
 
-/** What `check()` found. */
+/** The result of `check()`. */
 export interface DebateSpaceHealthReport {
   readonly state: HealthState;
   /** Plain sentences for the person on call; empty when all is well. No personal data. */
@@ -32,7 +32,7 @@ export type HealthIndicatorResult = Record<string, { status: 'up' | 'down' } & R
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Whether this app stores logouts and erasures and carries them out. Asks neither the service nor any user. Injectable.
+ * Whether this app stores and executes logouts and erasures. Sends no request to the service. Injectable.
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;

@@ -18,7 +18,7 @@ export interface OutboxStats extends LogoutCounts {
   readonly serviceDown: boolean;
   /** How long ago the session of the oldest pending logout ended, in milliseconds; absent when none is pending. */
   readonly oldestPendingMs?: number;
-  /** For how long the engine could not be read, in milliseconds, as far as this was asked; absent when it can. */
+  /** For how long reads of the storage have failed, in milliseconds; absent when they succeed. */
   readonly unreadableMs?: number;
 }
 
@@ -48,7 +48,7 @@ export interface LogoutHistoryEntry {
   readonly cause?: string;
   /** Of a parked one: the most likely fix. */
   readonly hint?: string;
-  /** Of one that waits: when it is sent, at the earliest. */
+  /** When a waiting logout is sent, at the earliest. */
   readonly dueAt?: Date;
   /** Of a finished one. */
   readonly finishedAt?: Date;
@@ -73,7 +73,7 @@ export interface DrainOptions {
 
 /** How the logouts stand when a drain has ended. */
 export interface DrainedStats extends OutboxStats {
-  /** Whether nothing is due any more, neither a logout nor an erasure. What waits for its next attempt is not due. */
+  /** Whether nothing is due any more, neither a logout nor an erasure. A job that waits for its next attempt is not due. */
   readonly drained: boolean;
 }
 
@@ -82,7 +82,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** A storage may answer with a count that is so old, such as the count of the last `stats()`. */
 const COUNT_AGE_MS = 1_000;
 
-/** What operators ask the outbox, and tell it. Injectable. */
+/** The logouts that wait, for operators. Injectable. */
 export class DebateSpaceOutbox {
   readonly #parts: OutboxParts;
   #unreadableSince: number | undefined;
@@ -94,7 +94,7 @@ export class DebateSpaceOutbox {
     this.#parts = parts;
   }
 
-  /** What to change in the place of the storage, as it was at boot. */
+  /** Settings of the storage that an operator should change, as they were at boot. */
   get warnings(): readonly StorageWarning[] {
     return this.#parts.warnings;
   }

@@ -29,7 +29,7 @@ export interface FindUserOptions extends CallOptions {
   readonly maxPages?: number | undefined;
 }
 
-/** What a host injects: the user operations of the service, and logouts that no session shows. */
+/** The user operations of the service, and logouts without a session. Injectable. */
 export class DebateSpaceService {
   /**
    * {auth_url}/auth/logout/{application_name} (service-interface.md, section 4.5): what a host with OpenID Connect
@@ -92,7 +92,7 @@ export class DebateSpaceService {
    * restored backup. Walks all users once, as {@link DebateSpaceService.users} does, and holds 100 of them at a time.
    * Anonymized users have no uid, and are left out. Changes nothing: give the uids to `DebateSpaceErasures.requestMany`
    * when the walk is over, because erasures during the walk move users to pages that were read already.
-   * @param findAccounts is given at most 100 uids at a time, and returns those that have an account
+   * @param findAccounts gets at most 100 uids at a time, and returns the uids that have an account
    * @throws {@link NoAccountsError} from the loop, before the first user, when none of the first 100 users has an account,
    * unless `allowNoMatch` is `true`
    * @throws {@link InvalidArgumentError} when `findAccounts` is no function; from the loop, when it returns something else
@@ -115,7 +115,7 @@ export class DebateSpaceService {
    * that refuses the filter (422), for the list without it. All pages together take `http.totalTimeoutMs` at most.
    * @returns `undefined` when no user of exactly this uid is listed
    * @throws {@link InvalidUidError} or {@link InvalidArgumentError} before anything is sent
-   * @throws {@link PageLimitError} when the user is not on the first `maxPages` pages, and the list goes on
+   * @throws {@link PageLimitError} when the user is not on the first `maxPages` pages, and there are more
    * @throws {@link TimeoutError} or {@link RateLimitedError} when `http.totalTimeoutMs` is too short for these pages
    * @throws what `listUsers` throws
    */

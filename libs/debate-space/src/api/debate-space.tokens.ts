@@ -7,7 +7,7 @@ import { DebateSpaceOutbox } from './debate-space-outbox.js';
 import { DebateSpaceService } from './debate-space.service.js';
 
 /**
- * What a DebateSpaceModule exports. The keys stay the same where a bundler renames the classes.
+ * The exports of a DebateSpaceModule. The keys stay the same when a bundler renames the classes.
  * @internal
  */
 export const EXPORTED = {

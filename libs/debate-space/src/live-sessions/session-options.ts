@@ -4,7 +4,7 @@ import type { SessionCookie, SessionRecord, SessionStore } from 'nestjs-session-
 export interface DebateSpaceSessionOptions<Session extends object = SessionRecord> {
   /**
    * Finds the user in a session (docs/getting-started.md#which-user): the uid under which the user was registered in the
-   * service. One that throws names nobody, and a `fault` event reports it.
+   * service. If the function throws, the session counts as anonymous, and a `fault` event reports it.
    * @defaultValue the first of `session.passport.user`, `session.passport` (`@fastify/passport`), `session.user`,
    * `session.userId`, `session.uid` that is a string, a number, an ObjectId, or an object with one of them in `uid`, `id`,
    * `sub`, `userId` or `_id`

@@ -1,4 +1,4 @@
-/** What a function for additional claims is told. */
+/** The argument of a function for additional claims. */
 export interface LogoutClaimsContext {
   /** The user who is logged out. */
   readonly uid: string;

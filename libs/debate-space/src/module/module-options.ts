@@ -9,14 +9,14 @@ import type { DebateSpaceSessionOptions } from '../live-sessions/session-options
 // `@defaultValue` that the schema has.
 
 /**
- * What `DebateSpaceModule.forRoot` takes. Checked once at boot, all problems in one error.
- * @typeParam Session - what `session.uid` is given, such as `SessionData` of express-session with what you have added to it
+ * The options of `DebateSpaceModule.forRoot`. Checked once at boot, all problems in one error.
+ * @typeParam Session - the argument of `session.uid`, such as `SessionData` of express-session with what you have added to it
  */
 export interface DebateSpaceModuleOptions<Session extends object = SessionRecord> {
   /** The API key of the administration panel, Configuration > General: the `client_id` of section 4.1. */
   apiKey: string;
   /**
-   * The secret key beside the API key: the `client_secret` of section 4.1, which also signs the logout token (section 5).
+   * The secret key that belongs to the API key: the `client_secret` of section 4.1, which also signs the logout token (section 5).
    * A function is called at boot and for each attempt, so that a key can be rotated while the app runs; it should cache.
    */
   secretKey: string | (() => string | Promise<string>);
@@ -33,9 +33,9 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
   secretKeyEncoding?: 'utf8' | 'base64' | undefined;
   /**
    * Encrypts the uids in the storage (AES-256-GCM) and hashes them (HMAC-SHA-256): at least 16 characters without a comma,
-   * such as of `openssl rand -base64 32`; neither the API key nor the secret key. Of several keys the first one encrypts and
+   * from `openssl rand -base64 32`, for example; neither the API key nor the secret key. Of several keys the first one encrypts and
    * hashes; all of them decrypt and find (docs/storage-keys.md#rotating-the-storage-key). `redisStorage` and
-   * `postgresStorage` require a key. `lmdbStorage` makes one beside its data, which stays the last one.
+   * `postgresStorage` require a key. `lmdbStorage` makes one next to its data, which stays the last one.
    * @defaultValue none
    */
   storageKey?: string | readonly string[] | undefined;
@@ -49,8 +49,8 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
    */
   storage?: StorageEngine | undefined;
   /**
-   * Whether this process delivers and erases what waits in the storage. `false` for one that only stores – a script, the
-   * web part of an app whose worker does the rest –, with a storage that both share. @defaultValue `true`
+   * Whether this process delivers and erases what waits in the storage. `false` for a process that only stores (a script, the
+   * web part of an app whose worker does the rest), with a storage that both share. @defaultValue `true`
    */
   worker?: boolean | undefined;
   /** How users are erased, and how long receipts are kept. */
@@ -61,7 +61,7 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
   users?: DebateSpaceUsersOptions | undefined;
 }
 
-/** What `forRootAsync({ useClass })` and `useExisting` expect. */
+/** The class for `forRootAsync({ useClass })` and `useExisting`. */
 export interface DebateSpaceOptionsFactory<Session extends object = SessionRecord> {
   /** Called once, when the module is made. What it returns is checked as the options of `forRoot` are. */
   createDebateSpaceOptions(): DebateSpaceModuleOptions<Session> | Promise<DebateSpaceModuleOptions<Session>>;

@@ -1,0 +1,264 @@
+import { describe, expect, it } from '@jest/globals';
+import express, { type Request } from 'express';
+import session, { type Store } from 'express-session';
+import type { LoggerService } from '@nestjs/common';
+import { NestFactory, type AbstractHttpAdapter } from '@nestjs/core';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
+import {
+  DebateSpaceModule,
+  type DebateSpaceEvent,
+  type DebateSpaceModuleOptions,
+  type SessionUid,
+} from 'nestjs-debate-space';
+import { EventEmitter, once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { watchSessionEnds } from 'nestjs-session-end';
+import { SetupWarnings } from '../../libs/session-end/src/setup-warnings.js';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
+import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
+import { eventsOf } from 'debate-space-fixtures/events.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { using } from 'debate-space-fixtures/service.js';
+import { type ExpressLogin, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
+import { destroySession, jobs } from 'debate-space-fixtures/session-jobs.js';
+
+type Warning = Extract<DebateSpaceEvent, { type: 'setup-warning' }>;
+
+const scene = scenario();
+
+/** @param events of an app that has stopped */
+function warningsIn(events: readonly DebateSpaceEvent[]): readonly Warning[] {
+  return events.filter((event) => event.type === 'setup-warning');
+}
+
+/** An app whose login puts something into the session. */
+function keeping(put: (request: Request, uid: string) => void): ExpressLogin {
+  return {
+    mount: (app) => {
+      app.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
+    },
+    logIn: (request, _, uid) => {
+      put(request, uid);
+    },
+    uidIn: () => undefined,
+  };
+}
+
+async function warningsAfterLogins(
+  options: SessionHostOptions,
+  plugin?: Partial<DebateSpaceModuleOptions>,
+): Promise<readonly Warning[]> {
+  const host = await scene.start(options, plugin);
+  const events = eventsOf(host.app);
+  const browser = new Browser(host.url);
+  for (const uid of ['alice', 'bob', 'alice']) await browser.post('/login', { uid });
+  await browser.post('/act');
+  await scene.stop();
+  return warningsIn(events);
+}
+
+describe('a session with a user in which no uid is found', () => {
+  const users: {
+    readonly name: string;
+    readonly put: (request: Request, uid: string) => void;
+    readonly keys: string;
+  }[] = [
+    {
+      name: 'passport keeps { username }',
+      put: ({ session }, username) => Object.assign(session, { passport: { user: { username } } }),
+      keys: 'cookie, passport, passport.user.username',
+    },
+    {
+      name: 'the session keeps { email }',
+      put: ({ session }, email) => Object.assign(session, { user: { email } }),
+      keys: 'cookie, user, user.email',
+    },
+    {
+      name: 'the session keeps an account',
+      put: ({ session }, name) => Object.assign(session, { account: { name } }),
+      keys: 'cookie, account, account.name',
+    },
+  ];
+
+  it.each(users)(
+    'is one warning with the keys of the session and no value when $name',
+    async ({ put, keys }) => {
+      const warnings = await warningsAfterLogins({ login: keeping(put) });
+      expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
+      expect(warnings[0]?.message).toContain(`(session keys: ${keys})`);
+      expect(warnings[0]?.hint).toContain('the option uid');
+      expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
+    },
+  );
+
+  it('is one line in the log', async () => {
+    const lines: unknown[] = [];
+    const nothing = (): void => undefined;
+    const logger: LoggerService = { log: nothing, error: nothing, warn: (line: unknown) => lines.push(line) };
+    const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
+    await warningsAfterLogins({ login, logger });
+    expect(lines.map(String).filter((line) => line.includes('no uid was found'))).toHaveLength(1);
+  });
+
+  const others: { readonly name: string; readonly put: (request: Request, uid: string) => void }[] = [
+    {
+      name: 'a user of { _id }',
+      put: ({ session }, _id) => Object.assign(session, { user: { _id, email: 'a@example.org' } }),
+    },
+    { name: 'passport after a logout', put: ({ session }) => Object.assign(session, { passport: {} }) },
+    { name: 'no user', put: ({ session }) => Object.assign(session, { basket: 1, user: null, userId: '' }) },
+    {
+      name: 'the state of a login under way',
+      put: ({ session }) => Object.assign(session, { 'oauth2:example': { state: 'x' } }),
+    },
+  ];
+  it.each(others)('is no warning when the session has $name', async ({ put }) => {
+    expect(await warningsAfterLogins({ login: keeping(put) })).toEqual([]);
+  });
+
+  it('is one warning that names session.uid when the host’s own function finds no uid', async () => {
+    const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
+    const warnings = await warningsAfterLogins({ login }, { session: { uid: () => undefined } });
+    expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
+    expect(warnings[0]?.message).toContain('the option uid returned no uid for it');
+    expect(warnings[0]?.hint).toContain('make the option uid return the uid');
+  });
+
+  it('is no warning when the host’s own session.uid finds each user', async () => {
+    const uid: SessionUid = ({ user }) => (user as { username: string } | undefined)?.username;
+    const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
+    expect(await warningsAfterLogins({ login }, { session: { uid } })).toEqual([]);
+  });
+
+  it('is a warning although many sessions without a user came before', () => {
+    const codes: string[] = [];
+    const warnings = new SetupWarnings(({ code }) => codes.push(code), false);
+    for (let n = 0; n < 10_000; n += 1) warnings.warnOfUserIn({ cookie: {}, basket: [n] }, 'uid-not-found');
+    warnings.warnOfUserIn({ cookie: {}, passport: { user: { username: 'alice' } } }, 'uid-not-found');
+    expect(codes).toEqual(['uid-not-found']);
+  });
+});
+
+it('a user of { _id, email } is reported at each end', async () => {
+  const login = keeping(({ session: own }, _id) =>
+    Object.assign(own, { user: { _id, email: 'a@example.org' } }),
+  );
+  await warningsAfterLogins({ login, act: destroySession });
+  // alice's login is replaced by bob's, his by hers, and hers by the logout.
+  expect(scene.service.received.logouts.toSorted()).toEqual(['alice', 'alice', 'bob']);
+});
+
+describe('a request with a session but no session store', () => {
+  const onExpress = expressCookieLogins.filter(({ name }) => name.includes('cookie-session'));
+  const onFastify = fastifyCookieLogins.filter(({ name }) => name.includes('secure-session'));
+
+  it.each(onExpress)('is one warning: $name', async ({ mount, logIn, uidIn }) => {
+    const login: ExpressLogin = {
+      mount: (app) => void mount?.(app),
+      logIn: (request, response, uid) => logIn({ request, response }, uid),
+      uidIn: (request, response) => uidIn({ request, response }),
+    };
+    const warnings = await warningsAfterLogins({ login });
+    expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
+    expect(warnings[0]?.hint).toContain('the option cookies');
+    expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
+  });
+
+  it('is a warning although thousands of requests without a session came before', () => {
+    const codes: string[] = [];
+    let requested: (request: object, reply: object, done: () => void) => void = () => undefined;
+    const instance = { addHook: (_: string, hook: typeof requested) => (requested = hook) };
+    const adapter = {
+      getType: () => 'fastify',
+      getInstance: () => instance,
+    } as unknown as AbstractHttpAdapter;
+    const onWarning = ({ code }: { readonly code: string }): void => void codes.push(code);
+    watchSessionEnds(adapter, { onSessionEnd: () => undefined, onWarning });
+    const request = (native: object): void => {
+      const raw = new EventEmitter();
+      requested(native, { raw }, () => undefined);
+      raw.emit('close');
+    };
+    for (let n = 0; n < 20_000; n += 1) request({});
+    expect(codes).toEqual([]);
+    for (let n = 0; n < 100; n += 1) request({ session: { user: { uid: 'alice' } } });
+    expect(codes).toEqual(['session-without-store']);
+  });
+
+  it.each(onFastify)('is one warning: $name', async ({ mount, logIn, uidIn }) => {
+    const register = (app: Parameters<NonNullable<typeof mount>>[0]): unknown => mount?.(app);
+    const login = { register, logIn, uidIn };
+    const debateSpace = using(scene.service);
+    const host = await scene.add(FastifyHost.start({ login, act: () => undefined, debateSpace }));
+    const events = eventsOf(host.app);
+    for (const uid of ['alice', 'bob']) await logInTo(host, uid);
+    await scene.stop();
+    expect(warningsIn(events).map(({ code }) => code)).toEqual(['session-without-store']);
+  });
+});
+
+it('Nest behind the session middleware of a parent app is one warning, and logouts are delivered', async () => {
+  const parent = express();
+  parent.use(session({ secret: 'only for tests', resave: false, saveUninitialized: false }));
+  const app = await NestFactory.create<NestExpressApplication>(
+    DebateSpaceModule.forRoot(using(scene.service)),
+    new ExpressAdapter(),
+    { logger: false, abortOnError: false },
+  );
+  app.use('/login', (request: Request, response: { end(text: string): void }) => {
+    request.session.user = { uid: 'alice' };
+    response.end('hello');
+  });
+  app.use('/logout', (request: Request, response: { end(text: string): void }) => {
+    request.session.destroy(() => {
+      response.end('bye');
+    });
+  });
+  const events = eventsOf(app);
+  await app.init();
+  parent.use(app.getHttpAdapter().getInstance());
+  const server = parent.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const browser = new Browser(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  await browser.post('/login', {});
+  await browser.post('/logout');
+  await browser.post('/login', {});
+  server.closeAllConnections();
+  server.close();
+  await app.close();
+  expect(warningsIn(events).map(({ code }) => code)).toEqual(['session-of-parent-app']);
+  expect(scene.service.received.logouts).toEqual(['alice']);
+});
+
+describe('store.clear() on a store that does not list its sessions', () => {
+  class UnlistedStore extends session.MemoryStore {}
+  const unlisted: { readonly name: string; readonly store: () => Store }[] = [
+    { name: 'has no all()', store: () => Object.assign(new UnlistedStore(), { all: undefined }) },
+    {
+      name: 'lists rows',
+      store: () =>
+        Object.assign(new UnlistedStore(), {
+          all: (done: (error: unknown, rows: unknown) => void) => {
+            done(null, [{ sid: 's1', sess: '{}' }]);
+          },
+        }),
+    },
+  ];
+  it.each(unlisted)(
+    'is one warning when it $name, and users with a request under way are reported',
+    async ({ store: make }) => {
+      const store = make();
+      const host = await scene.start({ store, act: () => jobs.clear(store) });
+      const events = eventsOf(host.app);
+      const browser = new Browser(host.url);
+      for (let round = 0; round < 2; round += 1) {
+        await browser.post('/login', { uid: 'alice' });
+        await browser.post('/act');
+      }
+      await scene.stop();
+      expect(warningsIn(events).map(({ code }) => code)).toEqual(['clear-not-listed']);
+      expect(scene.service.received.logouts).toEqual(['alice', 'alice']);
+    },
+  );
+});
