@@ -333,7 +333,7 @@ describe('erasure', () => {
     await sim.goDown();
     const [ada, receipt] = await erased('ada', 'anonymize');
     expect(await ada.open(receipt)).toMatch(
-      /as soon as it can be|You can close this page|tries again automatically/,
+      /as soon as possible|You can close this page|tries again automatically/,
     );
     await sim.comeBack();
     await over(receipt);

@@ -29,7 +29,7 @@ interface RunningErasurePage {
   readonly erasure: ErasureView;
 }
 
-/** One erasure of many users, while it goes on and afterwards. */
+/** One erasure of many users, while it runs and afterwards. */
 @Controller('admin/erasure')
 @UseGuards(AuthenticatedGuard, AdminGuard)
 export class RunningErasureController {

@@ -1,7 +1,7 @@
 import type { ErasureProgress, ErasureStatus } from 'nestjs-debate-space';
 import { count, inWords, moment, userCount } from '../pages/in-words.js';
 
-/** What pages show of an erasure, and what keeps them up to date while it goes on. All text, but for the bar. */
+/** An erasure, as pages show it and as events keep them up to date. All text, except for the bar. */
 export interface ErasureView {
   readonly reference: string;
   /** `unread`: the list was not read to its end. */
@@ -26,10 +26,10 @@ export interface ErasureView {
 const COUNTED = ['done', 'notFound', 'vetoed', 'canceled', 'failed', 'waiting'] as const;
 
 const SENTENCES: Readonly<Record<Exclude<ErasureStatus['state'], 'canceled'>, string>> = {
-  waiting: 'Noted. The debate space is told as soon as it can be.',
+  waiting: 'Recorded. The app sends it to the debate space as soon as possible.',
   running: 'In progress. You can close this page.',
   paused: 'Paused. Nothing is sent until somebody resumes it.',
-  overdue: 'This takes longer than it should. It is still being tried.',
+  overdue: 'Overdue. The app still tries.',
   done: 'Done.',
 };
 

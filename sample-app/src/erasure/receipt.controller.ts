@@ -40,7 +40,7 @@ export class ReceiptController {
     return { erasure, notice: takeNotice(request) };
   }
 
-  /** The same while it goes on; `end` says that nothing more will come. */
+  /** The same while the erasure runs; `end` says that nothing more will come. */
   @Sse('events')
   events(@Param('reference', RANDOM) reference: string): Observable<MessageEvent> {
     return this.erasures.progress(reference).pipe(
