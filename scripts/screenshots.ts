@@ -44,10 +44,10 @@ async function loggedIn(uid: string): Promise<Page> {
 
 /** Two moments of one page, side by side. */
 async function logout(page: Page): Promise<void> {
-  await page.setViewportSize({ width: 820, height: 560 });
+  await page.setViewportSize({ width: 980, height: 720 });
   const before = await page.screenshot();
   await page.getByRole('button', { name: 'Log out' }).click();
-  await page.getByText('has left').first().waitFor();
+  await page.getByRole('log').getByText('has left').waitFor();
   const after = await page.screenshot();
   const pictured = (moment: Buffer, words: string): string =>
     `<figure><figcaption>${words}</figcaption><img src="data:image/png;base64,${moment.toString('base64')}"></figure>`;
