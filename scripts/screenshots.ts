@@ -44,14 +44,14 @@ async function loggedIn(uid: string): Promise<Page> {
 
 /** Two moments of one page, side by side. */
 async function logout(page: Page): Promise<void> {
-  await page.setViewportSize({ width: 820, height: 560 });
+  await page.setViewportSize({ width: 980, height: 780 });
   const before = await page.screenshot();
   await page.getByRole('button', { name: 'Log out' }).click();
-  await page.getByText('has left').first().waitFor();
+  await page.getByRole('log').getByText('has left').waitFor();
   const after = await page.screenshot();
   const pictured = (moment: Buffer, words: string): string =>
     `<figure><figcaption>${words}</figcaption><img src="data:image/png;base64,${moment.toString('base64')}"></figure>`;
-  const both = await browser.newPage({ viewport: { width: 1700, height: 640 } }); // without the app's content security policy
+  const both = await browser.newPage({ viewport: { width: 1700, height: 760 } }); // without the app's content security policy
   await both.setContent(`<style>
     body { margin: 12px; display: flex; gap: 12px; background: #fff; font: 600 22px system-ui, sans-serif; }
     figure { margin: 0; flex: 1 } figcaption { padding: 4px 0 10px } img { width: 100%; border: 1px solid #ccc }
