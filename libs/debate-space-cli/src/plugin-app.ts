@@ -1,27 +1,29 @@
 import type { INestApplicationContext, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DebateSpaceModule, DebateSpaceOptionsError, type StorageEngine } from 'nestjs-debate-space';
+import {
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceModule,
+  DebateSpaceOptionsError,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  type StorageEngine,
+} from 'nestjs-debate-space';
 import { Failure } from './failure.js';
 import { refuse, type CommandContext } from './cli-context.js';
 import type { Output } from './output.js';
+import type { Plugin, PluginNeeds } from './plugin.js';
 import { pluginOptions, type Settings } from './settings.js';
 import { connectStorage } from './storage-connection.js';
 import { inVariables, variables } from './variables.js';
 
-export interface AppNeeds {
-  /** Whether this process sends what waits in the storage; otherwise it only reads and writes there. */
-  readonly worker: boolean;
-  /** Whether the storage must be one that outlives the command. */
-  readonly shared?: boolean;
-}
-
 const STORE_WITHIN_MS = 10_000;
 
 /** Boots the plugin without a server, works with it, and closes it whatever happens. */
-export async function withApp<T>(
+export async function runWithPlugin<T>(
   { settings, output }: CommandContext,
-  { worker, shared = false }: AppNeeds,
-  work: (app: INestApplicationContext) => Promise<T>,
+  { worker, shared = false }: PluginNeeds,
+  work: (plugin: Plugin) => Promise<T>,
 ): Promise<T> {
   if (settings.problems.length > 0) refuse(settings.problems);
   const isMemory = settings.storage.engine === 'memory';
@@ -35,7 +37,12 @@ export async function withApp<T>(
   try {
     const app = await bootPlugin(settings, connection.engine, worker || isMemory, new NotesOf(output));
     try {
-      return await work(app);
+      return await work({
+        service: app.get(DebateSpaceService),
+        erasures: app.get(DebateSpaceErasures),
+        outbox: app.get(DebateSpaceOutbox),
+        events: app.get(DebateSpaceEvents),
+      });
     } finally {
       await app.close();
     }

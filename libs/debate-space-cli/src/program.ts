@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { addCompletion } from './commands/completion.js';
 import { addDoctor } from './commands/doctor.js';
 import { addErase } from './commands/erase.js';
 import { addErasures } from './commands/erasures.js';
@@ -51,6 +52,7 @@ export function buildProgram(cli: CliContext): Command {
   addLogout(program, cli);
   addOidc(program, cli);
   addDoctor(program, cli);
+  addCompletion(program, cli);
   return program;
 }
 

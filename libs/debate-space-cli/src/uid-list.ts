@@ -4,7 +4,8 @@ import { addAbortSignal } from 'node:stream';
 import { codeOf, Failure } from './failure.js';
 import type { CliIo } from './cli-io.js';
 import { uidRow, type UidRow } from './uid-row.js';
-import { UID_FORMATS, uidRows, type UidFormat } from './uid-text.js';
+import { UID_FORMATS, type UidFormat } from './uid-format.js';
+import { uidRows } from './uid-text.js';
 
 /** Where the uids come from. */
 export interface UidListOptions {
