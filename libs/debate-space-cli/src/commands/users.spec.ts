@@ -34,6 +34,12 @@ describe('users list', () => {
     expect(out).toContain('page 1 of 2, 3 users in all; next: --page 2');
   });
 
+  it.each(['0', '101', '1e2'])('refuses --per-page %s, and requests nothing', async (perPage) => {
+    const { code, err } = await run(`users list --per-page ${perPage}`, { env });
+    expect([code, err]).toEqual([2, expect.stringContaining('a whole number from 1 to 100')]);
+    expect(service.received.all).toEqual([]);
+  });
+
   it('does not let a name steer the terminal', async () => {
     const { out } = await run('users list', { env });
     expect(out).toContain('Ben\uFFFD[31m of "two\uFFFDlines"');

@@ -67,8 +67,8 @@ function valuesOf({ at, options }: CompletedCommand): string[] {
   );
 }
 
-function wordsOf({ at, commands, options }: CompletedCommand): string {
-  const words = [...commands.map(({ name }) => name), ...options.flatMap(({ flags }) => flags)];
+function wordsOf({ at, commands, choices, options }: CompletedCommand): string {
+  const words = [...commands.map(({ name }) => name), ...choices, ...options.flatMap(({ flags }) => flags)];
   return `    ${quoted(at)}) _debate_space_offer ${words.join(' ')} ;;`;
 }
 

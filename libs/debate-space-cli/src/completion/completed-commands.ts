@@ -6,6 +6,8 @@ export interface CompletedCommand {
   readonly at: string;
   readonly commands: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly CompletedOption[];
+  /** What its arguments may be, where that is a fixed list. */
+  readonly choices: readonly string[];
 }
 
 export interface CompletedOption {
@@ -29,6 +31,7 @@ export function completedCommands(command: Command, at = ''): readonly Completed
       takesValue: required || optional,
       choices: argChoices ?? [],
     })),
+    choices: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
   };
   return [completed, ...command.commands.flatMap((each) => completedCommands(each, `${at} ${each.name()}`))];
 }

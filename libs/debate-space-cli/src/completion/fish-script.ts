@@ -17,10 +17,11 @@ end
 ${commands.flatMap(linesOf).join('\n')}`;
 }
 
-function linesOf({ at, commands, options }: CompletedCommand): string[] {
+function linesOf({ at, commands, choices, options }: CompletedCommand): string[] {
   const here = `complete -c debate-space -n ${quoted(`__debate_space_at "${at}"`)}`;
   return [
     ...commands.map(({ name, description }) => `${here} -f -a ${quoted(name)} -d ${quoted(description)}`),
+    ...(choices.length > 0 ? [`${here} -f -a ${quoted(choices.join(' '))}`] : []),
     ...options.map((option) => `${here} ${flagsOf(option)} -d ${quoted(option.description)}`),
   ];
 }
