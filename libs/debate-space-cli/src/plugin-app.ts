@@ -9,7 +9,7 @@ import {
   DebateSpaceService,
   type StorageEngine,
 } from 'nestjs-debate-space';
-import { Failure } from './failure.js';
+import { codeOf, Failure } from './failure.js';
 import { refuse, type CommandContext } from './cli-context.js';
 import type { Output } from './output.js';
 import type { Plugin, PluginNeeds } from './plugin.js';
@@ -48,10 +48,22 @@ export async function runWithPlugin<T>(
     }
   } catch (error) {
     if (error instanceof DebateSpaceOptionsError) refuse(error.problems.map(inVariables));
-    throw error;
+    throw withAddress(error, settings);
   } finally {
     await connection.close();
   }
+}
+
+/** A connection that failed says where to. */
+function withAddress(error: unknown, { authUrl, baseUrl }: Settings): unknown {
+  const isOne = baseUrl === undefined || hostOf(baseUrl) === hostOf(authUrl);
+  if (isOne && codeOf(error) === 'ERR_DEBATE_SPACE_NETWORK')
+    Object.assign(Object(error), { host: hostOf(authUrl) });
+  return error;
+}
+
+function hostOf(url = ''): string {
+  return new URL(url).host;
 }
 
 /** @param worker must be true for a storage in memory: what waits there has nobody else */

@@ -15,7 +15,7 @@ const MAX_ACCOUNTS = 5_000_000;
  */
 export async function accountsOf(list: UidList, maxAccounts = MAX_ACCOUNTS): Promise<ReadonlySet<string>> {
   const accounts = new Set<string>();
-  for await (const uid of uidsOf(await list.open())) {
+  for await (const uid of uidsOf(await list.open(), list.name)) {
     if (accounts.add(uid).size > maxAccounts)
       throw new Failure('failed', `The list has more than ${maxAccounts} accounts, too many to hold.`);
   }

@@ -97,7 +97,7 @@ describe('erase', () => {
     await file('users.ndjson', '{"uid":"ada"}\n{"id":"ben"}\n');
     const { code, err } = await run('erase --file users.ndjson --mode delete --yes', { env, folder });
     expect(code).toBe(2);
-    expect(err).toContain('row 2: it has no uid');
+    expect(err).toContain('users.ndjson: row 2: it has no uid');
     expect(uids()).toHaveLength(3);
   });
 
@@ -112,7 +112,7 @@ describe('erase', () => {
       typed: 'delete 1',
     });
     expect(code).toBe(2);
-    expect(err).toContain(problem);
+    expect(err).toContain(`users.csv: ${problem}`);
     expect(err).not.toContain('ben');
     expect(service.received.all).toEqual([]);
   });

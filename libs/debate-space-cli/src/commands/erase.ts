@@ -7,11 +7,11 @@ import { statusText, watchedText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { codeOf, Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
+import type { Output } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
 import { requireErased } from '../require-erased.js';
 import { counted } from '../text.js';
 import { UID_FORMATS } from '../uid-format.js';
-import type { UidRows } from '../uid-list.js';
 
 interface EraseOptions {
   readonly mode: ErasureMode;
@@ -49,7 +49,7 @@ export function addErase(program: Command, cli: CliContext): void {
     .option('--yes', 'do not ask for confirmation')
     .action(async (uids: string[], options: EraseOptions, invoked: Command) => {
       const { file, format, column, dryRun = false, wait, executeHere = false, yes = false } = options;
-      const { snapshotOf, uidList } = await import('../uid-list.js');
+      const { snapshotOf, uidList, uidsOf } = await import('../uid-list.js');
       const given = uidList({ uids, file, format, column }, cli.io);
       if (given.isStdin && !yes && !dryRun) {
         throw new Failure('usage', 'stdin is the list, so nobody can confirm. Add --yes to proceed.');
@@ -73,7 +73,7 @@ export function addErase(program: Command, cli: CliContext): void {
         await confirm(context, consequence, `${options.mode} ${counts.distinct}`);
       }
       await withPlugin(context, { worker: executeHere, shared: !wait || executeHere }, async (plugin) =>
-        erase(plugin, rows ?? (await given.open()), options, context),
+        erase(plugin, uidsOf(rows ?? (await given.open()), given.name), options, context),
       );
     });
   addExamples(
@@ -88,18 +88,17 @@ export function addErase(program: Command, cli: CliContext): void {
 /** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
 async function erase(
   plugin: Plugin,
-  rows: UidRows,
+  uids: AsyncIterable<string>,
   { mode, reference = randomUUID(), requestedBy, wait, executeHere = false }: EraseOptions,
   { io, output, settings }: CommandContext,
 ): Promise<void> {
-  const { uidsOf } = await import('../uid-list.js');
   const { followErasure } = await import('../follow-erasure.js');
   const { interrupted: signal } = io;
   const goOn = `Go on: the same command with --reference ${reference}`;
   output.note(`reference: ${reference}`);
   let status: ErasureStatus;
   try {
-    status = await plugin.erasures.requestMany(uidsOf(rows), { mode, reference, requestedBy, signal });
+    status = await plugin.erasures.requestMany(uids, { mode, reference, requestedBy, signal });
   } catch (error) {
     if (codeOf(error) === 'ERR_DEBATE_SPACE_STORAGE') {
       output.note(`It is unknown whether the list was stored. ${goOn}; nobody is erased twice.`);
@@ -109,6 +108,8 @@ async function erase(
         `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
       );
     }
+    if (error instanceof Failure && settings.storage.engine !== 'memory')
+      await noteUnread(plugin, reference, output);
     throw error;
   }
   const isMemory = settings.storage.engine === 'memory';
@@ -129,6 +130,15 @@ async function erase(
     throw new Failure('unfinished', onlyWatches ? watchedText(status) : stopped);
   }
   requireErased(status);
+}
+
+/** A long list that cannot be read on leaves its reference behind, for the list to be sent again. */
+async function noteUnread({ erasures }: Plugin, reference: string, output: Output): Promise<void> {
+  const left = await erasures.status(reference).catch(() => undefined);
+  if (left === undefined || left.complete) return;
+  output.note(
+    `${counted(left.total, 'user')} of ${reference} noted; nobody is erased before the list is read to its end. Correct it and run the same command with --reference ${reference}, or discard it: debate-space erasures cancel ${reference}`,
+  );
 }
 
 function consequenceOf(

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import type { DebateSpaceOutbox, LogoutHistoryEntry, OutboxStats, ParkedLogout } from 'nestjs-debate-space';
+import type { DebateSpaceOutbox } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
 import { whole } from '../numbers.js';
+import { historyText, parkedText, statsText } from '../outbox-text.js';
 import { withPlugin } from '../plugin.js';
-import { reasonText } from '../reason-text.js';
-import { counted, date, duration, shown, table } from '../text.js';
+import { counted } from '../text.js';
 
 const PAGE = 1000;
 
@@ -71,7 +71,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
       const context = await commandContext(command, cli);
       await withPlugin(context, needs, async ({ outbox }) => {
         const parked = await outbox.parked(page);
-        context.output.answer(parked, parked.map(parkedText).join('\n') || 'Nothing is parked.');
+        context.output.answer(parked, parked.length > 0 ? parkedText(parked) : 'Nothing is parked.');
       });
     });
 
@@ -85,7 +85,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
         const logouts = await outbox.history(uid);
         context.output.answer(
           logouts,
-          logouts.map(logoutText).join('\n') || 'No logout of this user is known.',
+          logouts.length > 0 ? historyText(logouts) : 'No logout of this user is known.',
         );
       });
     });
@@ -159,31 +159,4 @@ async function applied(ids: readonly string[], change: (id: string) => Promise<b
 function requireAll(ids: readonly string[], changed: number): void {
   const missing = new Set(ids).size - changed;
   if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
-}
-
-function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
-  const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
-  return table([
-    ['engine', engine],
-    ['pending', `${pending}${oldest}`],
-    ['parked', String(parked)],
-  ]);
-}
-
-function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint }: ParkedLogout): string {
-  const what = `${id}  uid ${shown(uid)}, ${reasonText[reason]}, ended ${date(endedAt)}, parked ${date(parkedAt)}`;
-  return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${hint}`;
-}
-
-function logoutText(logout: LogoutHistoryEntry): string {
-  const { id, state, reason, endedAt, attempts, cause, hint, dueAt, finishedAt } = logout;
-  const more = [
-    `${reasonText[reason]} at ${date(endedAt)}`,
-    counted(attempts, 'attempt'),
-    cause,
-    dueAt && `due ${date(dueAt)}`,
-    finishedAt && `finished ${date(finishedAt)}`,
-    hint,
-  ];
-  return `${id}  ${state}: ${more.filter(Boolean).join(', ')}`;
 }
