@@ -49,7 +49,7 @@ export function statusText(status: ErasureStatus): string {
 export function retryingText({ cause, nextAttemptAt }: RetryingErasure): string {
   const leftMs = nextAttemptAt && nextAttemptAt.getTime() - Date.now();
   const next =
-    leftMs === undefined || leftMs <= 0 ? 'is tried again now' : `next attempt in ${duration(leftMs)}`;
+    leftMs === undefined || leftMs <= 0 ? 'the next attempt is due' : `next attempt in ${duration(leftMs)}`;
   return `${shown(cause)}; ${next}`;
 }
 

@@ -1,6 +1,7 @@
 import type { LogoutHistoryEntry, OutboxStats, ParkedLogout } from 'nestjs-debate-space';
 import { reasonText } from './reason-text.js';
 import { date, duration, shown, table } from './text.js';
+import { textInVariables } from './variables.js';
 
 export function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
   const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
@@ -47,7 +48,7 @@ function withHints(lines: string, logouts: readonly { readonly hint?: string | u
     heading,
     ...rows.flatMap((row, n) => {
       const { hint } = logouts[n] ?? {};
-      return hint === undefined ? [row] : [row, `  → ${hint}`];
+      return hint === undefined ? [row] : [row, `  → ${textInVariables(hint)}`];
     }),
   ].join('\n');
 }

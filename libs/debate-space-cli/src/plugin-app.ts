@@ -15,7 +15,7 @@ import type { Output } from './output.js';
 import type { Plugin, PluginNeeds } from './plugin.js';
 import { pluginOptions, type Settings } from './settings.js';
 import { connectStorage } from './storage-connection.js';
-import { inVariables, variables } from './variables.js';
+import { inVariables, textInVariables, variables } from './variables.js';
 
 const STORE_WITHIN_MS = 10_000;
 
@@ -92,11 +92,11 @@ class NotesOf implements LoggerService {
   }
 
   warn(message: string): void {
-    this.#output.note(`warning: ${message}`);
+    this.#output.note(`warning: ${textInVariables(message)}`);
   }
 
   error(message: unknown, ...more: readonly unknown[]): void {
     // Nest logs what it throws as well.
-    if (!more.includes('ExceptionHandler')) this.#output.note(`error: ${String(message)}`);
+    if (!more.includes('ExceptionHandler')) this.#output.note(`error: ${textInVariables(String(message))}`);
   }
 }

@@ -43,7 +43,7 @@ describe('logout', () => {
     service.faults.add({ kind: 'status', status: 403, operation: 'logout' });
     const { code, err } = await run('logout ada', { env });
     expect(code).toBe(4);
-    expect(err).toMatch(/The service refused the logout \(403\): .*secretKey/);
+    expect(err).toMatch(/The service refused the logout \(403\): .*DEBATE_SPACE_SECRET_KEY/);
   });
 
   it('tries again while the service is away, until it is interrupted', async () => {

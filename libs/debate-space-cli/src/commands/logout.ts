@@ -5,6 +5,7 @@ import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import { withPlugin } from '../plugin.js';
+import { textInVariables } from '../variables.js';
 
 interface LogoutOptions {
   readonly wait: boolean;
@@ -36,7 +37,7 @@ export function addLogout(program: Command, cli: CliContext): void {
           let refusal: string | undefined;
           events.events$.subscribe((event) => {
             if (event.type !== 'logout-route-unexpected') return;
-            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${event.hint}`;
+            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
           });
           const known = new Set((await outbox.history(uid)).map(({ id }) => id));
           await service.logoutUser(uid);
@@ -76,7 +77,7 @@ async function settled(
     if (logout?.state === 'parked') {
       throw new Failure(
         'service',
-        `The service refused the logout (${logout.cause ?? ''}): ${logout.hint ?? ''}`,
+        `The service refused the logout (${logout.cause ?? ''}): ${textInVariables(logout.hint ?? '')}`,
       );
     }
     if (logout?.state === 'delivered') return logout;

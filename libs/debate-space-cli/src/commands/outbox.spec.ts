@@ -85,7 +85,7 @@ for (const storage of sharedStorages) {
         ]);
         const { out } = await run('outbox parked --skip 1', { env });
         expect(out).toMatch(
-          /^ID +UID +ENDED +PARKED +TRIES +CAUSE +REASON\n\S+ {2}ben +\S+Z +\S+Z +1 +401 +requested\n {2}→ \S/,
+          /^ID +UID +ENDED +PARKED +TRIES +CAUSE +REASON\n\S+ {2}ben +\S+Z +\S+Z +1 +401 +requested\n {2}→ .*DEBATE_SPACE_SECRET_KEY/,
         );
       });
 

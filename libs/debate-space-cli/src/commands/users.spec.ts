@@ -40,6 +40,16 @@ describe('users list', () => {
     expect(service.received.all).toEqual([]);
   });
 
+  it('says which address it cannot reach', async () => {
+    await service.goDown();
+    const { code, err } = await run('users list', { env });
+    const { host } = new URL(service.url);
+    expect([code, err]).toEqual([
+      4,
+      expect.stringContaining(`Cannot reach ${host} (ECONNREFUSED). Check DEBATE_SPACE_AUTH_URL`),
+    ]);
+  });
+
   it('does not let a name steer the terminal', async () => {
     const { out } = await run('users list', { env });
     expect(out).toContain('Ben\uFFFD[31m of "two\uFFFDlines"');
