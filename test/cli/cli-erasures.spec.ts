@@ -166,7 +166,7 @@ for (const storage of sharedStorages) {
         watching.interrupt();
         expect(await watching.code).toBe(5);
         const { out } = await run('erasures status case-1', { env });
-        expect(out).toMatch(/^last failure +\S.*; (next attempt in \d+ s|is tried again now)$/m);
+        expect(out).toMatch(/^last failure +\S.*; (next attempt in \d+ s|the next attempt is due)$/m);
         const status = (await answer('erasures status case-1')) as { retrying?: { cause: string } };
         expect(watching.err()).toContain(`not done at the first attempt (${status.retrying?.cause})`);
       });

@@ -4,7 +4,7 @@ import type { CliIo } from './cli-io.js';
 import { readEnvironment } from './environment.js';
 import { Failure } from './failure.js';
 import type { Output } from './output.js';
-import { readSettings, type Settings } from './settings.js';
+import type { Settings } from './settings.js';
 
 /** What every command is run with. */
 export interface CliContext {
@@ -20,6 +20,7 @@ export interface CommandContext extends CliContext {
 
 /** @throws {Failure} when the file of `--config` cannot be read */
 export async function commandContext(command: Command, cli: CliContext): Promise<CommandContext> {
+  const { readSettings } = await import('./settings.js'); // loads the plugin, which help and version do not need
   const { config } = command.optsWithGlobals<{ config?: string }>();
   const settings = readSettings(await readEnvironment(cli.io, config), cli.io.folder);
   return { ...cli, settings };

@@ -1,5 +1,4 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import { DebateSpaceErasures, type ErasureDryRun, type ErasureMode } from 'nestjs-debate-space';
+import type { DebateSpaceErasures, ErasureDryRun, ErasureMode } from 'nestjs-debate-space';
 import type { CommandContext } from './cli-context.js';
 import { table } from './text.js';
 import type { UidRow } from './uid-row.js';
@@ -12,7 +11,7 @@ export interface DryRun extends Omit<ErasureDryRun, 'invalidItems' | 'unknownIte
 
 /** Looks up which users of the list the service knows. Nothing is stored or erased. */
 export async function dryRunOf(
-  app: INestApplicationContext,
+  erasures: DebateSpaceErasures,
   rows: readonly UidRow[],
   mode: ErasureMode,
   { io, output }: CommandContext,
@@ -20,7 +19,7 @@ export async function dryRunOf(
   output.note('Looking up who is registered …');
   const uids = rows.map(({ uid }) => uid ?? ''); // counted as invalid
   const options = { mode, signal: io.interrupted };
-  const { invalidItems, unknownItems, ...counts } = await app.get(DebateSpaceErasures).dryRun(uids, options);
+  const { invalidItems, unknownItems, ...counts } = await erasures.dryRun(uids, options);
   const numbersOf = (items: readonly number[]) => items.map((item) => rows[item - 1]?.row ?? item);
   return { ...counts, invalidRows: numbersOf(invalidItems), unknownRows: numbersOf(unknownItems) };
 }

@@ -32,6 +32,13 @@ describe('the state of an erasure', () => {
       );
   });
 
+  it('has no counts of users who were left out, unless there are any', () => {
+    const namesOf = (more: Partial<ErasureStatus>) =>
+      statusText({ ...status, ...more }).match(/^(total|done|not found|vetoed|canceled|failed|waiting)/gm);
+    expect(namesOf({})).toEqual(['total', 'done', 'waiting']);
+    expect(namesOf({ vetoed: 1, failed: 1 })).toEqual(['total', 'done', 'vetoed', 'failed', 'waiting']);
+  });
+
   it('is unreadable in a list, with the cause, when its record is', () => {
     const cause = 'its record is damaged';
     const line = statusLine({ reference: 'r', state: 'unreadable', askedAt: new Date(0), cause, hint: '' });

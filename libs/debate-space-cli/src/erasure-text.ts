@@ -23,7 +23,7 @@ export function finishedOf({ done, notFound, vetoed }: ErasureStatus): number {
   return done + notFound + vetoed;
 }
 
-/** A reference with all its counts. */
+/** A reference with its counts; of how users were left out, only what happened. */
 export function statusText(status: ErasureStatus): string {
   const { reference, mode, requestedBy, state, complete, askedAt, finishedAt } = status;
   const rows: [string, string | number | undefined][] = [
@@ -35,10 +35,10 @@ export function statusText(status: ErasureStatus): string {
     ['finished', finishedAt && date(finishedAt)],
     ['total', status.total],
     ['done', status.done],
-    ['not found', status.notFound],
-    ['vetoed', status.vetoed],
-    ['canceled', status.canceled],
-    ['failed', status.failed],
+    ['not found', status.notFound || undefined],
+    ['vetoed', status.vetoed || undefined],
+    ['canceled', status.canceled || undefined],
+    ['failed', status.failed || undefined],
     ['waiting', status.waiting],
     ['last failure', status.retrying && retryingText(status.retrying)],
   ];
@@ -49,7 +49,7 @@ export function statusText(status: ErasureStatus): string {
 export function retryingText({ cause, nextAttemptAt }: RetryingErasure): string {
   const leftMs = nextAttemptAt && nextAttemptAt.getTime() - Date.now();
   const next =
-    leftMs === undefined || leftMs <= 0 ? 'is tried again now' : `next attempt in ${duration(leftMs)}`;
+    leftMs === undefined || leftMs <= 0 ? 'the next attempt is due' : `next attempt in ${duration(leftMs)}`;
   return `${shown(cause)}; ${next}`;
 }
 

@@ -1,5 +1,4 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import { DebateSpaceService, type DebateSpaceUser, type UserFilters } from 'nestjs-debate-space';
+import type { DebateSpaceService, DebateSpaceUser, UserFilters } from 'nestjs-debate-space';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { CommandContext } from './cli-context.js';
@@ -15,11 +14,10 @@ export interface ExportOptions extends UsersTextOptions {
 
 /** Writes all users to stdout or into a new file, which is only there when it is complete. */
 export async function exportUsers(
-  app: INestApplicationContext,
+  service: DebateSpaceService,
   { io, output }: CommandContext,
   { filter = {}, out, ...options }: ExportOptions,
 ): Promise<void> {
-  const service = app.get(DebateSpaceService);
   const { interrupted: signal } = io;
   const users = service.users({ perPage: USERS_AT_ONCE, ...filter }, { signal });
   if (out === undefined) {

@@ -63,10 +63,13 @@ export function messageOf(error: unknown): string {
   if (own !== undefined) return own;
   if (!(error instanceof Error)) return String(error);
   if (error instanceof Failure) return error.message;
-  const { operation } = error as { readonly operation?: string };
+  const { operation, host = 'the debate space' } = error as {
+    readonly operation?: string;
+    readonly host?: string;
+  };
   const message = operation === undefined ? error.message : error.message.replace(`${operation}: `, '');
   const [, reason] = code === 'ERR_DEBATE_SPACE_NETWORK' ? (/\((\w+)\)/.exec(message) ?? []) : [];
   if (reason !== undefined)
-    return `Cannot reach the debate space (${reason}). Check ${variables.authUrl}, or run: debate-space doctor`;
+    return `Cannot reach ${host} (${reason}). Check ${variables.authUrl}, or run: debate-space doctor`;
   return textInVariables(message);
 }

@@ -1,23 +1,17 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import {
-  DebateSpaceErasures,
-  DebateSpaceEvents,
-  type ErasureProgress,
-  type ErasureStatus,
-} from 'nestjs-debate-space';
+import type { ErasureProgress, ErasureStatus } from 'nestjs-debate-space';
 import { fromEvent, takeUntil } from 'rxjs';
 import { progressDisplay } from './progress-display.js';
 import type { CommandContext } from './cli-context.js';
 import { finishedOf, retryingText } from './erasure-text.js';
+import type { Plugin } from './plugin.js';
 import { duration } from './text.js';
 
 /** Shows the progress of a reference until its work ends, or until the command is interrupted. @returns how it stands then */
 export async function followErasure(
-  app: INestApplicationContext,
+  { erasures, events }: Pick<Plugin, 'erasures' | 'events'>,
   reference: string,
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
 ): Promise<ErasureStatus> {
-  const erasures = app.get(DebateSpaceErasures);
   const { interrupted } = io;
   if (interrupted.aborted) return erasures.status(reference);
   const display = progressDisplay(io);
@@ -31,7 +25,7 @@ export async function followErasure(
     output.note(`not done at the first attempt (${cause}); it is tried again`);
   };
   // Of this process immediately; what another one has met is in the progress.
-  const troubles = app.get(DebateSpaceEvents).events$.subscribe((event) => {
+  const troubles = events.events$.subscribe((event) => {
     if (event.type === 'erasure-retrying' && event.reference === reference) tell(event.cause);
   });
   try {

@@ -1,27 +1,29 @@
 import type { INestApplicationContext, LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { DebateSpaceModule, DebateSpaceOptionsError, type StorageEngine } from 'nestjs-debate-space';
-import { Failure } from './failure.js';
+import {
+  DebateSpaceErasures,
+  DebateSpaceEvents,
+  DebateSpaceModule,
+  DebateSpaceOptionsError,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  type StorageEngine,
+} from 'nestjs-debate-space';
+import { codeOf, Failure } from './failure.js';
 import { refuse, type CommandContext } from './cli-context.js';
 import type { Output } from './output.js';
+import type { Plugin, PluginNeeds } from './plugin.js';
 import { pluginOptions, type Settings } from './settings.js';
 import { connectStorage } from './storage-connection.js';
-import { inVariables, variables } from './variables.js';
-
-export interface AppNeeds {
-  /** Whether this process sends what waits in the storage; otherwise it only reads and writes there. */
-  readonly worker: boolean;
-  /** Whether the storage must be one that outlives the command. */
-  readonly shared?: boolean;
-}
+import { inVariables, textInVariables, variables } from './variables.js';
 
 const STORE_WITHIN_MS = 10_000;
 
 /** Boots the plugin without a server, works with it, and closes it whatever happens. */
-export async function withApp<T>(
+export async function runWithPlugin<T>(
   { settings, output }: CommandContext,
-  { worker, shared = false }: AppNeeds,
-  work: (app: INestApplicationContext) => Promise<T>,
+  { worker, shared = false }: PluginNeeds,
+  work: (plugin: Plugin) => Promise<T>,
 ): Promise<T> {
   if (settings.problems.length > 0) refuse(settings.problems);
   const isMemory = settings.storage.engine === 'memory';
@@ -35,16 +37,33 @@ export async function withApp<T>(
   try {
     const app = await bootPlugin(settings, connection.engine, worker || isMemory, new NotesOf(output));
     try {
-      return await work(app);
+      return await work({
+        service: app.get(DebateSpaceService),
+        erasures: app.get(DebateSpaceErasures),
+        outbox: app.get(DebateSpaceOutbox),
+        events: app.get(DebateSpaceEvents),
+      });
     } finally {
       await app.close();
     }
   } catch (error) {
     if (error instanceof DebateSpaceOptionsError) refuse(error.problems.map(inVariables));
-    throw error;
+    throw withAddress(error, settings);
   } finally {
     await connection.close();
   }
+}
+
+/** A connection that failed says where to. */
+function withAddress(error: unknown, { authUrl, baseUrl }: Settings): unknown {
+  const isOne = baseUrl === undefined || hostOf(baseUrl) === hostOf(authUrl);
+  if (isOne && codeOf(error) === 'ERR_DEBATE_SPACE_NETWORK')
+    Object.assign(Object(error), { host: hostOf(authUrl) });
+  return error;
+}
+
+function hostOf(url = ''): string {
+  return new URL(url).host;
 }
 
 /** @param worker must be true for a storage in memory: what waits there has nobody else */
@@ -73,11 +92,11 @@ class NotesOf implements LoggerService {
   }
 
   warn(message: string): void {
-    this.#output.note(`warning: ${message}`);
+    this.#output.note(`warning: ${textInVariables(message)}`);
   }
 
   error(message: unknown, ...more: readonly unknown[]): void {
     // Nest logs what it throws as well.
-    if (!more.includes('ExceptionHandler')) this.#output.note(`error: ${String(message)}`);
+    if (!more.includes('ExceptionHandler')) this.#output.note(`error: ${textInVariables(String(message))}`);
   }
 }

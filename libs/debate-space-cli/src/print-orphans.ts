@@ -1,5 +1,4 @@
-import type { INestApplicationContext } from '@nestjs/common';
-import { DebateSpaceService, type OrphanedUser } from 'nestjs-debate-space';
+import type { DebateSpaceService, OrphanedUser } from 'nestjs-debate-space';
 import { validateUid } from 'nestjs-debate-space/internal';
 import type { CommandContext } from './cli-context.js';
 import { Failure } from './failure.js';
@@ -16,7 +15,7 @@ const MAX_ACCOUNTS = 5_000_000;
  */
 export async function accountsOf(list: UidList, maxAccounts = MAX_ACCOUNTS): Promise<ReadonlySet<string>> {
   const accounts = new Set<string>();
-  for await (const uid of uidsOf(await list.open())) {
+  for await (const uid of uidsOf(await list.open(), list.name)) {
     if (accounts.add(uid).size > maxAccounts)
       throw new Failure('failed', `The list has more than ${maxAccounts} accounts, too many to hold.`);
   }
@@ -32,12 +31,11 @@ export async function accountsOf(list: UidList, maxAccounts = MAX_ACCOUNTS): Pro
  * user as JSON on a line. How far it has come goes to stderr.
  */
 export async function printOrphans(
-  app: INestApplicationContext,
+  service: DebateSpaceService,
   accounts: ReadonlySet<string>,
   allowNoMatch: boolean,
   { io, output }: CommandContext,
 ): Promise<void> {
-  const service = app.get(DebateSpaceService);
   const { interrupted: signal } = io;
   const counts = { users: 0, orphans: 0, unusable: 0 };
   const { total = 0 } = await service.listUsers({ perPage: 1 }, { signal });

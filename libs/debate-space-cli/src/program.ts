@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { addCompletion } from './commands/completion.js';
 import { addDoctor } from './commands/doctor.js';
@@ -10,7 +11,6 @@ import { addUsers } from './commands/users.js';
 import { exitCodeMeanings } from './exit-codes.js';
 import type { CliContext } from './cli-context.js';
 import { table } from './text.js';
-import { version } from './version.js';
 
 const AFTER_HELP = `
 Configured by DEBATE_SPACE_* variables of the environment, or of a file .env in the working folder.
@@ -54,4 +54,9 @@ export function buildProgram(cli: CliContext): Command {
   addDoctor(program, cli);
   addCompletion(program, cli);
   return program;
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
 }

@@ -2,10 +2,8 @@ import { CommanderError } from 'commander';
 import { exitCodes, type ExitCode } from './exit-codes.js';
 import { exitCodeOf, Failure } from './failure.js';
 import { Output } from './output.js';
+import { buildProgram } from './program.js';
 import type { CliIo } from './cli-io.js';
-import { version } from './version.js';
-
-const VERSION: readonly string[] = ['-v', '--version'];
 
 /** Runs one command line. @param args without the program's own name @returns the exit code; never rejects */
 export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
@@ -20,13 +18,6 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
 
 async function runCommand(args: readonly string[], io: CliIo, output: Output): Promise<ExitCode> {
   try {
-    const [only = '', ...more] = args;
-    if (more.length === 0 && VERSION.includes(only)) {
-      io.stdout.write(`${version()}\n`);
-      return exitCodes.done;
-    }
-    // All that the commands need takes a second to load.
-    const { buildProgram } = await import('./program.js');
     await buildProgram({ io, output }).parseAsync(args, { from: 'user' });
     return exitCodes.done;
   } catch (error) {

@@ -4,7 +4,8 @@ import { addAbortSignal } from 'node:stream';
 import { codeOf, Failure } from './failure.js';
 import type { CliIo } from './cli-io.js';
 import { uidRow, type UidRow } from './uid-row.js';
-import { UID_FORMATS, uidRows, type UidFormat } from './uid-text.js';
+import { UID_FORMATS, type UidFormat } from './uid-format.js';
+import { uidRows } from './uid-text.js';
 
 /** Where the uids come from. */
 export interface UidListOptions {
@@ -20,6 +21,8 @@ export interface UidListOptions {
 export type UidRows = Iterable<UidRow> | AsyncIterable<UidRow>;
 
 export interface UidList {
+  /** For messages; none for uids of the command line. */
+  readonly name?: string;
   readonly isStdin: boolean;
   /** Reads the list from its beginning; each call reads the file again. @throws {Failure} when it cannot be opened */
   open(): Promise<UidRows>;
@@ -54,11 +57,12 @@ export function uidList({ uids, file, format, column }: UidListOptions, io: CliI
   const isStdin = file === '-';
   const path = resolve(io.folder, file);
   return {
+    name: nameOf(file),
     isStdin,
     open: async () => {
       const text = isStdin ? io.stdin : (await opened(path)).createReadStream();
       // Ended by an interruption even while it waits for what comes next.
-      return uidRows(addAbortSignal(io.interrupted, text), known, column);
+      return named(file, uidRows(addAbortSignal(io.interrupted, text), known, column));
     },
   };
 }
@@ -80,12 +84,30 @@ export async function snapshotOf(list: UidList, maxRows = MAX_SNAPSHOT_ROWS): Pr
   return rows;
 }
 
-/** The uids of the rows. @throws {Failure} from the loop, at the first row without one, with the row's number */
-export async function* uidsOf(rows: UidRows): AsyncGenerator<string> {
+/**
+ * The uids of the rows.
+ * @param name of the list, for the message
+ * @throws {Failure} from the loop, at the first row without one, with the row's number
+ */
+export async function* uidsOf(rows: UidRows, name?: string): AsyncGenerator<string> {
   for await (const { row, uid, problem } of rows) {
-    if (problem !== undefined) throw new Failure('usage', `row ${row}: ${problem}`);
+    if (problem !== undefined)
+      throw new Failure('usage', `${name === undefined ? '' : `${name}: `}row ${row}: ${problem}`);
     yield uid;
   }
+}
+
+/** What is wrong with the rows, with the file that they are in. */
+async function* named(file: string, rows: AsyncIterable<UidRow>): AsyncGenerator<UidRow> {
+  try {
+    yield* rows;
+  } catch (error) {
+    throw error instanceof Failure ? new Failure('usage', `${nameOf(file)}: ${error.message}`) : error;
+  }
+}
+
+function nameOf(file: string): string {
+  return file === '-' ? 'stdin' : file;
 }
 
 async function opened(path: string) {

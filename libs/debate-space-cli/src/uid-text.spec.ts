@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { errorOf } from 'debate-space-fixtures/service-clients.js';
 import { Failure } from './failure.js';
 import { uidsOf } from './uid-list.js';
-import { UID_FORMATS, uidRows, type UidFormat } from './uid-text.js';
+import { UID_FORMATS, type UidFormat } from './uid-format.js';
+import { uidRows } from './uid-text.js';
 
 type Text = AsyncIterable<string | Uint8Array>;
 

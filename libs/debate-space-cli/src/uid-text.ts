@@ -1,11 +1,8 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Options } from 'csv-parse';
 import { Failure } from './failure.js';
+import type { UidFormat } from './uid-format.js';
 import { uidRow, type UidRow } from './uid-row.js';
-
-/** `csv`: RFC 4180 with a header row; `ndjson`: on each line a JSON string or object; `lines`: on each line a uid. */
-export const UID_FORMATS = ['csv', 'ndjson', 'lines'] as const;
-export type UidFormat = (typeof UID_FORMATS)[number];
 
 type Cells = readonly string[];
 

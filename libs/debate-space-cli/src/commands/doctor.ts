@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { CheckResult } from '../doctor/check.js';
-import { runChecks } from '../doctor/run-checks.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
@@ -12,6 +11,7 @@ export function addDoctor(program: Command, cli: CliContext): void {
     .command('doctor')
     .description('check configuration, service and storage, and say how to fix each problem; touches no user')
     .action(async (_: object, invoked: Command) => {
+      const { runChecks } = await import('../doctor/run-checks.js');
       const context = await commandContext(invoked, cli);
       const { output } = context;
       const results: CheckResult[] = [];

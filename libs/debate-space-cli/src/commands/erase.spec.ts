@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { execFile } from 'node:child_process';
-import { appendFile, constants, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, constants, mkdir, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -97,7 +97,7 @@ describe('erase', () => {
     await file('users.ndjson', '{"uid":"ada"}\n{"id":"ben"}\n');
     const { code, err } = await run('erase --file users.ndjson --mode delete --yes', { env, folder });
     expect(code).toBe(2);
-    expect(err).toContain('row 2: it has no uid');
+    expect(err).toContain('users.ndjson: row 2: it has no uid');
     expect(uids()).toHaveLength(3);
   });
 
@@ -112,9 +112,26 @@ describe('erase', () => {
       typed: 'delete 1',
     });
     expect(code).toBe(2);
-    expect(err).toContain(problem);
+    expect(err).toContain(`users.csv: ${problem}`);
     expect(err).not.toContain('ben');
     expect(service.received.all).toEqual([]);
+  });
+
+  it('says what is left of a long list that cannot be read to its end, and continues with a correct one', async () => {
+    const rows = ['uid', 'ada', ...Array.from({ length: 2_000 }, (_, n) => `unknown-${n}`)].join('\n');
+    await file('users.csv', `${rows}\n"ben"x\n`);
+    await mkdir(join(folder, 'store'));
+    const kept = { ...env, DEBATE_SPACE_STORAGE: 'lmdb:store' };
+    const command = 'erase --file users.csv --mode delete --reference case-1 --execute-here --yes';
+    const { code, err } = await run(command, { env: kept, folder });
+    expect([code, err]).toEqual([2, expect.stringContaining('users.csv: row 2003 cannot be read')]);
+    expect(err).toMatch(
+      /\d+ users of case-1 noted; nobody is erased .* debate-space erasures cancel case-1$/m,
+    );
+    expect(uids()).toHaveLength(3);
+    await file('users.csv', `${rows}\n`);
+    expect(await run(`${command} --json`, { env: kept, folder })).toMatchObject({ code: 0 });
+    expect(uids()).toEqual(['ben', 'cleo']);
   });
 
   it.each(['--yes', ''])('erases nobody of a list without a user, and asks for nothing (%s)', async (yes) => {

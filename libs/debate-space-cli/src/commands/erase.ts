@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { INestApplicationContext } from '@nestjs/common';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { DebateSpaceErasures, type ErasureMode, type ErasureStatus } from 'nestjs-debate-space';
+import type { ErasureMode, ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
 import { dryRunOf, dryRunText, type DryRun } from '../dry-run.js';
 import { statusText, watchedText } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { codeOf, Failure } from '../failure.js';
-import { followErasure } from '../follow-erasure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
-import { withApp } from '../plugin-app.js';
+import type { Output } from '../output.js';
+import { withPlugin, type Plugin } from '../plugin.js';
 import { requireErased } from '../require-erased.js';
 import { counted } from '../text.js';
-import { snapshotOf, uidList, uidsOf, type UidRows } from '../uid-list.js';
+import { UID_FORMATS } from '../uid-format.js';
 
 interface EraseOptions {
   readonly mode: ErasureMode;
@@ -40,13 +39,7 @@ export function addErase(program: Command, cli: CliContext): void {
     .argument('[uid...]', 'under which the users were registered')
     .addOption(new Option('--mode <mode>', MODE_HELP).choices(MODES).argParser(modeOf).makeOptionMandatory())
     .option('--file <file>', 'a list of uids instead: .csv, .ndjson or .txt, one a line; - is stdin')
-    .addOption(
-      new Option('--format <format>', 'of the file; default: by its extension').choices([
-        'csv',
-        'ndjson',
-        'lines',
-      ]),
-    )
+    .addOption(new Option('--format <format>', 'of the file; default: by its extension').choices(UID_FORMATS))
     .option('--column <name>', 'of a CSV, or the member of an NDJSON object; default: uid')
     .option('--reference <text>', 'the name of this erasure; the same name continues it; default: a new UUID')
     .option('--requested-by <text>', 'who requested it, for the receipts')
@@ -56,6 +49,7 @@ export function addErase(program: Command, cli: CliContext): void {
     .option('--yes', 'do not ask for confirmation')
     .action(async (uids: string[], options: EraseOptions, invoked: Command) => {
       const { file, format, column, dryRun = false, wait, executeHere = false, yes = false } = options;
+      const { snapshotOf, uidList, uidsOf } = await import('../uid-list.js');
       const given = uidList({ uids, file, format, column }, cli.io);
       if (given.isStdin && !yes && !dryRun) {
         throw new Failure('usage', 'stdin is the list, so nobody can confirm. Add --yes to proceed.');
@@ -65,8 +59,10 @@ export function addErase(program: Command, cli: CliContext): void {
       const rows = dryRun || !yes ? await snapshotOf(given) : undefined;
       if (rows !== undefined) {
         // Nothing is sent before it is confirmed, nothing else that waits in the storage either.
-        const counts = await withApp(context, { worker: false, shared: !wait || executeHere }, (app) =>
-          dryRunOf(app, rows, options.mode, context),
+        const counts = await withPlugin(
+          context,
+          { worker: false, shared: !wait || executeHere },
+          ({ erasures }) => dryRunOf(erasures, rows, options.mode, context),
         );
         if (dryRun) {
           context.output.answer(counts, dryRunText(counts));
@@ -76,8 +72,8 @@ export function addErase(program: Command, cli: CliContext): void {
         const consequence = consequenceOf(counts, options, context);
         await confirm(context, consequence, `${options.mode} ${counts.distinct}`);
       }
-      await withApp(context, { worker: executeHere, shared: !wait || executeHere }, async (app) =>
-        erase(app, rows ?? (await given.open()), options, context),
+      await withPlugin(context, { worker: executeHere, shared: !wait || executeHere }, async (plugin) =>
+        erase(plugin, uidsOf(rows ?? (await given.open()), given.name), options, context),
       );
     });
   addExamples(
@@ -91,18 +87,18 @@ export function addErase(program: Command, cli: CliContext): void {
 
 /** Requests the erasure, and waits until it is carried out – by the app that shares the storage, or here. */
 async function erase(
-  app: INestApplicationContext,
-  rows: UidRows,
+  plugin: Plugin,
+  uids: AsyncIterable<string>,
   { mode, reference = randomUUID(), requestedBy, wait, executeHere = false }: EraseOptions,
   { io, output, settings }: CommandContext,
 ): Promise<void> {
-  const erasures = app.get(DebateSpaceErasures);
+  const { followErasure } = await import('../follow-erasure.js');
   const { interrupted: signal } = io;
   const goOn = `Go on: the same command with --reference ${reference}`;
   output.note(`reference: ${reference}`);
   let status: ErasureStatus;
   try {
-    status = await erasures.requestMany(uidsOf(rows), { mode, reference, requestedBy, signal });
+    status = await plugin.erasures.requestMany(uids, { mode, reference, requestedBy, signal });
   } catch (error) {
     if (codeOf(error) === 'ERR_DEBATE_SPACE_STORAGE') {
       output.note(`It is unknown whether the list was stored. ${goOn}; nobody is erased twice.`);
@@ -112,6 +108,8 @@ async function erase(
         `Interrupted before the list was noted: nothing of it is carried out. ${goOn}.`,
       );
     }
+    if (error instanceof Failure && settings.storage.engine !== 'memory')
+      await noteUnread(plugin, reference, output);
     throw error;
   }
   const isMemory = settings.storage.engine === 'memory';
@@ -121,7 +119,7 @@ async function erase(
       'Queued. Your app will process it; this command only watches. No app running? Use --execute-here.',
     );
   }
-  if (wait) status = await followErasure(app, reference, { io, output });
+  if (wait) status = await followErasure(plugin, reference, { io, output });
   output.answer(status, statusText(status));
   if (!wait) return;
   const { waiting } = status;
@@ -132,6 +130,15 @@ async function erase(
     throw new Failure('unfinished', onlyWatches ? watchedText(status) : stopped);
   }
   requireErased(status);
+}
+
+/** A long list that cannot be read on leaves its reference behind, for the list to be sent again. */
+async function noteUnread({ erasures }: Plugin, reference: string, output: Output): Promise<void> {
+  const left = await erasures.status(reference).catch(() => undefined);
+  if (left === undefined || left.complete) return;
+  output.note(
+    `${counted(left.total, 'user')} of ${reference} noted; nobody is erased before the list is read to its end. Correct it and run the same command with --reference ${reference}, or discard it: debate-space erasures cancel ${reference}`,
+  );
 }
 
 function consequenceOf(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { DebateSpaceErasures, type ErasureStatus } from 'nestjs-debate-space';
+import type { DebateSpaceErasures, ErasureStatus } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
 import {
   RECEIPT_COLUMNS,
@@ -11,9 +11,8 @@ import {
 } from '../erasure-text.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
-import { followErasure } from '../follow-erasure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
-import { withApp } from '../plugin-app.js';
+import { withPlugin } from '../plugin.js';
 import { requireErased } from '../require-erased.js';
 import { counted, shown } from '../text.js';
 
@@ -35,12 +34,8 @@ export function addErasures(program: Command, cli: CliContext): void {
     .description('all references, the newest first')
     .action(async (_: object, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const count = await context.output.each(
-          app.get(DebateSpaceErasures).list(),
-          statusLine,
-          STATUS_COLUMNS,
-        );
+      await withPlugin(context, needs, async ({ erasures }) => {
+        const count = await context.output.each(erasures.list(), statusLine, STATUS_COLUMNS);
         if (count === 0) context.output.note('There are no erasures.');
       });
     });
@@ -52,9 +47,10 @@ export function addErasures(program: Command, cli: CliContext): void {
     .option('--watch', 'show the progress until its work ends')
     .action(async (reference: string, options: { watch?: boolean }, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const before = await app.get(DebateSpaceErasures).status(reference);
-        const status = options.watch === true ? await followErasure(app, reference, context) : before;
+      await withPlugin(context, needs, async (plugin) => {
+        const { followErasure } = await import('../follow-erasure.js');
+        const before = await plugin.erasures.status(reference);
+        const status = options.watch === true ? await followErasure(plugin, reference, context) : before;
         context.output.answer(status, statusText(status));
         if (options.watch !== true) return;
         if (status.waiting > 0) throw new Failure('unfinished', watchedText(status));
@@ -69,8 +65,7 @@ export function addErasures(program: Command, cli: CliContext): void {
     .option('--uid <uid>', 'those of this uid')
     .action(async (reference: string | undefined, { uid }: { uid?: string }, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const erasures = app.get(DebateSpaceErasures);
+      await withPlugin(context, needs, async ({ erasures }) => {
         const count = await context.output.each(
           receiptsOf(erasures, reference, uid),
           receiptLine,
@@ -87,8 +82,7 @@ export function addErasures(program: Command, cli: CliContext): void {
       .argument('<reference>')
       .action(async (reference: string, _: object, command: Command) => {
         const context = await commandContext(command, cli);
-        await withApp(context, needs, async (app) => {
-          const erasures = app.get(DebateSpaceErasures);
+        await withPlugin(context, needs, async ({ erasures }) => {
           const before = await erasures.status(reference);
           const status = before.finishedAt ? before : await erasures[name](reference);
           context.output.answer(status, statusText(status));
@@ -107,8 +101,7 @@ export function addErasures(program: Command, cli: CliContext): void {
     .option('--yes', 'do not ask for confirmation')
     .action(async (reference: string, { yes }: { yes?: boolean }, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const erasures = app.get(DebateSpaceErasures);
+      await withPlugin(context, needs, async ({ erasures }) => {
         const before = await erasures.status(reference);
         if (yes !== true && !before.finishedAt) await confirm(context, ...canceling(before));
         const status = before.finishedAt ? before : await erasures.cancel(reference);

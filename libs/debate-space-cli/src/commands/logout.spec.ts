@@ -44,6 +44,7 @@ describe('logout', () => {
     const { code, err } = await run('logout ada', { env });
     expect(code).toBe(4);
     expect(err).toMatch(/The service refused the logout \(403\): .*DEBATE_SPACE_SECRET_KEY/);
+    expect(err).not.toMatch(/\bsecretKey\b/);
   });
 
   it('tries again while the service is away, until it is interrupted', async () => {

@@ -1,15 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Option, type Command } from 'commander';
-import {
-  DebateSpaceEvents,
-  DebateSpaceOutbox,
-  DebateSpaceService,
-  type LogoutHistoryEntry,
-} from 'nestjs-debate-space';
+import type { LogoutHistoryEntry } from 'nestjs-debate-space';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
-import { withApp } from '../plugin-app.js';
+import { withPlugin } from '../plugin.js';
 import { textInVariables } from '../variables.js';
 
 interface LogoutOptions {
@@ -35,26 +30,29 @@ export function addLogout(program: Command, cli: CliContext): void {
     .action(async (uid: string, options: LogoutOptions, invoked: Command) => {
       const { wait, executeHere = false } = options;
       const context = await commandContext(invoked, cli);
-      await withApp(context, { worker: executeHere, shared: !wait || executeHere }, async (app) => {
-        const outbox = app.get(DebateSpaceOutbox);
-        let refusal: string | undefined;
-        app.get(DebateSpaceEvents).events$.subscribe((event) => {
-          if (event.type !== 'logout-route-unexpected') return;
-          refusal = `${event.address} does not answer as a logout route (${event.cause}): ${event.hint}`;
-        });
-        const known = new Set((await outbox.history(uid)).map(({ id }) => id));
-        await app.get(DebateSpaceService).logoutUser(uid);
-        const look = async () =>
-          (await outbox.history(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
-        if (wait && !executeHere && context.settings.storage.engine !== 'memory') {
-          context.output.note(
-            'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.',
-          );
-        }
-        const logout = wait ? await settled(look, () => refusal, context) : await look();
-        const told = logout ? ACCEPTED : GONE;
-        context.output.answer(logout ?? { state: 'unknown' }, wait ? told : 'Queued; your app sends it.');
-      });
+      await withPlugin(
+        context,
+        { worker: executeHere, shared: !wait || executeHere },
+        async ({ events, outbox, service }) => {
+          let refusal: string | undefined;
+          events.events$.subscribe((event) => {
+            if (event.type !== 'logout-route-unexpected') return;
+            refusal = `${event.address} does not answer as a logout route (${event.cause}): ${textInVariables(event.hint)}`;
+          });
+          const known = new Set((await outbox.history(uid)).map(({ id }) => id));
+          await service.logoutUser(uid);
+          const look = async () =>
+            (await outbox.history(uid)).find((each) => !known.has(each.id) && each.reason === 'requested');
+          if (wait && !executeHere && context.settings.storage.engine !== 'memory') {
+            context.output.note(
+              'Queued. Your app will send it; this command only watches. No app running? Use --execute-here.',
+            );
+          }
+          const logout = wait ? await settled(look, () => refusal, context) : await look();
+          const told = logout ? ACCEPTED : GONE;
+          context.output.answer(logout ?? { state: 'unknown' }, wait ? told : 'Queued; your app sends it.');
+        },
+      );
     });
   addExamples(command, 'logout 4711', 'logout 4711 --no-wait');
 }

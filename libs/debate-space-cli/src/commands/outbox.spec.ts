@@ -63,7 +63,7 @@ for (const storage of sharedStorages) {
         const { out } = await run('outbox history ada', { env });
         // The id is a number and a UUID, in which `ada` may stand by chance.
         expect(out).toMatch(
-          /^\d+-[\da-f-]{36} {2}pending: requested at [\dT:-]+Z, 0 attempts, due [\dT:-]+Z\n$/,
+          /^ID +STATE +ENDED +FINISHED +TRIES +CAUSE +REASON\n\d+-[\da-f-]{36} {2}pending +[\dT:-]+Z +due [\dT:-]+Z +0 +– +requested\n$/,
         );
         expect((await run('outbox history ben', { env })).out).toBe('No logout of this user is known.\n');
       });
@@ -84,7 +84,9 @@ for (const storage of sharedStorages) {
           { uid: 'ada', cause: '401', hint: expect.stringContaining('secretKey') },
         ]);
         const { out } = await run('outbox parked --skip 1', { env });
-        expect(out).toMatch(/^\S+ {2}uid ben, requested, ended \S+, parked \S+\n {2}401 after 1 attempt: /);
+        expect(out).toMatch(
+          /^ID +UID +ENDED +PARKED +TRIES +CAUSE +REASON\n\S+ {2}ben +\S+Z +\S+Z +1 +401 +requested\n {2}→ .*DEBATE_SPACE_SECRET_KEY/,
+        );
       });
 
       it('is due again when it is retried, and sent by any process that delivers', async () => {

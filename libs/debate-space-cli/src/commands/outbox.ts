@@ -1,19 +1,13 @@
 import type { Command } from 'commander';
-import {
-  DebateSpaceOutbox,
-  type LogoutHistoryEntry,
-  type OutboxStats,
-  type ParkedLogout,
-} from 'nestjs-debate-space';
+import type { DebateSpaceOutbox } from 'nestjs-debate-space';
 import { confirm } from '../confirmation.js';
 import { addExamples } from '../examples.js';
 import { Failure } from '../failure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
 import { whole } from '../numbers.js';
-import { withApp } from '../plugin-app.js';
-import { reasonText } from '../reason-text.js';
-import { counted, date, duration, shown, table } from '../text.js';
-import { textInVariables } from '../variables.js';
+import { historyText, parkedText, statsText } from '../outbox-text.js';
+import { withPlugin } from '../plugin.js';
+import { counted } from '../text.js';
 
 const PAGE = 1000;
 
@@ -43,8 +37,8 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .description('how many logouts wait, and for how long')
     .action(async (_: object, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const stats = await app.get(DebateSpaceOutbox).stats();
+      await withPlugin(context, needs, async ({ outbox }) => {
+        const stats = await outbox.stats();
         if (stats.unreadableMs !== undefined)
           throw new Failure('configuration', 'The storage cannot be read.');
         context.output.answer(stats, statsText(stats));
@@ -58,10 +52,10 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .action(async ({ timeout }: { timeout: number }, command: Command) => {
       const context = await commandContext(command, cli);
       const { io, output } = context;
-      await withApp(context, needs, async (app) => {
+      await withPlugin(context, needs, async ({ outbox }) => {
         output.note('Erasures that are due run here, without `erasure.beforeErase` of your app.');
         const drain = { timeoutMs: timeout * 1000, signal: io.interrupted };
-        const stats = await app.get(DebateSpaceOutbox).drain(drain);
+        const stats = await outbox.drain(drain);
         output.answer(stats, statsText(stats));
         if (!stats.drained)
           throw new Failure('unfinished', 'Some of it is still due. Run the command again.');
@@ -75,9 +69,9 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .option('--skip <n>', 'how many to leave out', whole(0), 0)
     .action(async (page: { limit: number; skip: number }, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const parked = await app.get(DebateSpaceOutbox).parked(page);
-        context.output.answer(parked, parked.map(parkedText).join('\n') || 'Nothing is parked.');
+      await withPlugin(context, needs, async ({ outbox }) => {
+        const parked = await outbox.parked(page);
+        context.output.answer(parked, parked.length > 0 ? parkedText(parked) : 'Nothing is parked.');
       });
     });
 
@@ -87,11 +81,11 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .argument('<uid>', 'under which the user was registered')
     .action(async (uid: string, _: object, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const logouts = await app.get(DebateSpaceOutbox).history(uid);
+      await withPlugin(context, needs, async ({ outbox }) => {
+        const logouts = await outbox.history(uid);
         context.output.answer(
           logouts,
-          logouts.map(logoutText).join('\n') || 'No logout of this user is known.',
+          logouts.length > 0 ? historyText(logouts) : 'No logout of this user is known.',
         );
       });
     });
@@ -103,8 +97,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .option('--all', 'every parked logout')
     .action(async (ids: string[], { all }: Chosen, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const outbox = app.get(DebateSpaceOutbox);
+      await withPlugin(context, needs, async ({ outbox }) => {
         const retried = await applied(await chosen(outbox, ids, all), (id) => outbox.retry(id));
         context.output.answer(
           { retried },
@@ -122,8 +115,7 @@ export function addOutbox(program: Command, cli: CliContext): void {
     .option('--yes', 'do not ask for confirmation')
     .action(async (ids: string[], { all, yes }: Chosen, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, needs, async (app) => {
-        const outbox = app.get(DebateSpaceOutbox);
+      await withPlugin(context, needs, async ({ outbox }) => {
         const given = await chosen(outbox, ids, all);
         if (yes !== true && given.length > 0) {
           const consequence = `${counted(given.length, 'logout')} would never be sent: these users stay signed in to the debate space.`;
@@ -167,31 +159,4 @@ async function applied(ids: readonly string[], change: (id: string) => Promise<b
 function requireAll(ids: readonly string[], changed: number): void {
   const missing = new Set(ids).size - changed;
   if (missing > 0) throw new Failure('failed', `${counted(missing, 'id')} of no parked logout.`);
-}
-
-function statsText({ engine, pending, parked, oldestPendingMs }: OutboxStats): string {
-  const oldest = oldestPendingMs === undefined ? '' : `, the oldest for ${duration(oldestPendingMs)}`;
-  return table([
-    ['engine', engine],
-    ['pending', `${pending}${oldest}`],
-    ['parked', String(parked)],
-  ]);
-}
-
-function parkedText({ id, uid, reason, endedAt, parkedAt, attempts, cause, hint }: ParkedLogout): string {
-  const what = `${id}  uid ${shown(uid)}, ${reasonText[reason]}, ended ${date(endedAt)}, parked ${date(parkedAt)}`;
-  return `${what}\n  ${cause} after ${counted(attempts, 'attempt')}: ${textInVariables(hint)}`;
-}
-
-function logoutText(logout: LogoutHistoryEntry): string {
-  const { id, state, reason, endedAt, attempts, cause, hint, dueAt, finishedAt } = logout;
-  const more = [
-    `${reasonText[reason]} at ${date(endedAt)}`,
-    counted(attempts, 'attempt'),
-    cause,
-    dueAt && `due ${date(dueAt)}`,
-    finishedAt && `finished ${date(finishedAt)}`,
-    hint && textInVariables(hint),
-  ];
-  return `${id}  ${state}: ${more.filter(Boolean).join(', ')}`;
 }

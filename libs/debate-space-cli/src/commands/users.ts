@@ -1,15 +1,13 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { DebateSpaceService, PageLimitError, type DebateSpaceUser, type UserPage } from 'nestjs-debate-space';
+import type { DebateSpaceService, DebateSpaceUser, UserPage } from 'nestjs-debate-space';
 import { addExamples } from '../examples.js';
-import { exportUsers, type ExportOptions } from '../export-users.js';
-import { Failure } from '../failure.js';
+import type { ExportOptions } from '../export-users.js';
+import { codeOf, Failure } from '../failure.js';
 import { commandContext, type CliContext } from '../cli-context.js';
 import { whole } from '../numbers.js';
-import { withApp } from '../plugin-app.js';
-import { accountsOf, printOrphans } from '../print-orphans.js';
+import { withPlugin } from '../plugin.js';
 import { shown, table } from '../text.js';
-import { uidList } from '../uid-list.js';
-import { UID_FORMATS } from '../uid-text.js';
+import { UID_FORMATS } from '../uid-format.js';
 
 interface OrphansOptions {
   readonly accounts: string;
@@ -17,6 +15,9 @@ interface OrphansOptions {
   readonly column?: string;
   readonly allowNoMatch?: boolean;
 }
+
+/** Of the interface; the service refuses more. */
+const MAX_PER_PAGE = 100;
 
 type Filters = Readonly<Record<string, readonly string[]>>;
 
@@ -37,7 +38,7 @@ export function addUsers(program: Command, cli: CliContext): void {
     .command('list')
     .description('one page of the users')
     .option('--page <n>', 'which page, from 1', whole(1))
-    .option('--per-page <n>', "users per page, from 1 to 100; default: the service's", whole(1, 100))
+    .option('--per-page <n>', "users per page, from 1 to 100; default: the service's", whole(1, MAX_PER_PAGE))
     .option(
       '--filter <name=value>',
       'a filter of the service, such as created_at.gte=2026-01-01; may be repeated',
@@ -45,9 +46,9 @@ export function addUsers(program: Command, cli: CliContext): void {
     )
     .action(async (options: { page?: number; perPage?: number; filter?: Filters }, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, { worker: false }, async (app) => {
+      await withPlugin(context, { worker: false }, async ({ service }) => {
         const query = { ...options.filter, page: options.page, perPage: options.perPage };
-        const page = await app.get(DebateSpaceService).listUsers(query, { signal: cli.io.interrupted });
+        const page = await service.listUsers(query, { signal: cli.io.interrupted });
         context.output.answer(page, pageText(page));
       });
     });
@@ -58,8 +59,8 @@ export function addUsers(program: Command, cli: CliContext): void {
     .argument('<uid>', 'under which the user was registered')
     .action(async (uid: string, _: object, command: Command) => {
       const context = await commandContext(command, cli);
-      await withApp(context, { worker: false }, async (app) => {
-        const found = await findUser(app.get(DebateSpaceService), uid, cli.io.interrupted);
+      await withPlugin(context, { worker: false }, async ({ service }) => {
+        const found = await findUser(service, uid, cli.io.interrupted);
         if (!found) throw new Failure('failed', 'The service lists no user of this uid.');
         const fields = Object.entries(found).map(([name, value]) => [shown(name), shown(value)]);
         context.output.answer(found, table(fields));
@@ -78,7 +79,8 @@ export function addUsers(program: Command, cli: CliContext): void {
       if (context.output.json && options.out === undefined && options.format === 'csv') {
         throw new Failure('usage', 'With --json, CSV goes to a file: add --out <file>.');
       }
-      await withApp(context, { worker: false }, (app) => exportUsers(app, context, options));
+      const { exportUsers } = await import('../export-users.js');
+      await withPlugin(context, { worker: false }, ({ service }) => exportUsers(service, context, options));
     });
 
   users
@@ -96,10 +98,14 @@ export function addUsers(program: Command, cli: CliContext): void {
     .option('--column <name>', 'of a CSV, or the member of an NDJSON object; default: uid')
     .option('--allow-no-match', 'go on when none of the first 100 users has an account')
     .action(async ({ accounts, format, column, allowNoMatch = false }: OrphansOptions, command: Command) => {
+      const { uidList } = await import('../uid-list.js');
+      const { accountsOf, printOrphans } = await import('../print-orphans.js');
       const list = uidList({ uids: [], file: accounts, format, column }, cli.io);
       const existing = await accountsOf(list); // before anything is requested
       const context = await commandContext(command, cli);
-      await withApp(context, { worker: false }, (app) => printOrphans(app, existing, allowNoMatch, context));
+      await withPlugin(context, { worker: false }, ({ service }) =>
+        printOrphans(service, existing, allowNoMatch, context),
+      );
     });
 }
 
@@ -112,7 +118,7 @@ async function findUser(
   try {
     return await debateSpace.findUser(uid, { signal, maxPages: 1 });
   } catch (error) {
-    if (!(error instanceof PageLimitError)) throw error;
+    if (codeOf(error) !== 'ERR_DEBATE_SPACE_PAGE_LIMIT') throw error;
   }
   for await (const user of debateSpace.users({ perPage: 100 }, { signal })) {
     if (user.uid === uid) return user;
