@@ -242,7 +242,7 @@ describe('the way to another storage', () => {
     repair();
     const debateSpace = [using(service), former(using(service))];
     await logOut(await scene.start({ act, debateSpace }), 'bob');
-    await service.received.waitFor(({ uid, accepted }) => uid === 'alice' && accepted);
+    await service.received.waitFor(({ uid, accepted }) => uid === 'alice' && accepted, { timeoutMs: 60_000 });
     expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
   });
 });
