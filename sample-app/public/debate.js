@@ -9,13 +9,10 @@ let events;
 let state;
 let hiding;
 
-/** Shows who is there, from now on. @param debate the section; none on pages without it */
-export function watchDebate(debate) {
-  if (!debate) {
-    events?.close();
-    events = state = undefined;
-  } else if (debate.dataset.events && !events) {
-    events = new EventSource(debate.dataset.events);
+/** Shows from now on who is there, where a page has the section for it, and whether a failure is simulated. */
+export function watchDebate() {
+  if (document.body.dataset.events && !events) {
+    events = new EventSource(document.body.dataset.events);
     events.onmessage = ({ data }) => {
       const next = JSON.parse(data);
       if (state) logChanges(state, next);
@@ -23,8 +20,8 @@ export function watchDebate(debate) {
       showUsers();
     };
     events.onerror = () => {
-      document.getElementById('debate-summary').textContent =
-        'The debate space cannot be reached. Trying again …';
+      const summary = document.getElementById('debate-summary');
+      if (summary) summary.textContent = 'The debate space cannot be reached. Trying again …';
     };
   }
 }
@@ -39,6 +36,7 @@ export function showUsers() {
   const failure = document.getElementById('debate-failure');
   const words = mode === 'normal' ? '' : 'A failure is simulated.';
   if (failure.textContent !== words) failure.textContent = words;
+  if (!document.getElementById('debate')) return;
   const items = ranked.slice(0, MAX_USERS).map((user) => userItem(user, you));
   if (users.length > MAX_USERS) items.push(element('li', 'quiet', `and ${users.length - MAX_USERS} more`));
   document.getElementById('debate-users').replaceChildren(...items);
@@ -71,6 +69,7 @@ function logChanges(before, after) {
 
 function logged(text) {
   const log = document.getElementById('debate-log');
+  if (!log) return;
   log.querySelector('.quiet')?.remove();
   log.append(element('li', '', `${localTime(new Date())}: ${text}`));
   while (log.children.length > LOG_LENGTH) log.firstChild.remove();

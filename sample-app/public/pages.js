@@ -10,7 +10,7 @@ const COUNTED = ['dry-run', 'erase-number'];
 const here = () => document.getElementById('here');
 
 function enliven() {
-  watchDebate(document.getElementById('debate'));
+  watchDebate();
   showLocalTimes(here());
   followErasure(here());
   const print = here().querySelector('[data-print]');

@@ -145,6 +145,9 @@ chromium.describe('the simulated failures', () => {
       expect(await failure.isVisible()).toBe(false);
       await choose('Slow');
       await failure.filter({ hasText: 'A failure is simulated.' }).waitFor();
+      const admin = await host.loggedIn('admin');
+      await admin.goto('/admin/outbox'); // has no view of the debate space
+      await admin.getByText('A failure is simulated.').waitFor();
       await choose('Answers as usual');
       await failure.waitFor({ state: 'hidden' });
     });
