@@ -11,8 +11,8 @@ let hiding;
 
 /** Shows from now on who is there, where a page has the section for it, and whether a failure is simulated. */
 export function watchDebate() {
-  if (document.body.dataset.events && !events) {
-    events = new EventSource(document.body.dataset.events);
+  if (document.body.dataset.simulator && !events) {
+    events = new EventSource(document.body.dataset.simulator);
     events.onmessage = ({ data }) => {
       const next = JSON.parse(data);
       if (state) logChanges(state, next);

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { CircuitBreaker, JobRunner, StorageEngine, StorageWarning } from 'durable-jobs';
 import { invalidArgument } from '../errors.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
@@ -183,7 +184,8 @@ export class DebateSpaceOutbox {
     });
     const deadline = performance.now() + timeoutMs;
     const isDone = await this.#draining;
-    if (isDone) await pause(Math.min(this.#countedAt + COUNT_AGE_MS, deadline) - performance.now());
+    const waitMs = Math.min(this.#countedAt + COUNT_AGE_MS, deadline) - performance.now();
+    if (isDone && waitMs > 0) await pause(waitMs);
     const stats = await this.stats();
     return { ...stats, drained: isDone && stats.unreadableMs === undefined };
   }
@@ -192,10 +194,6 @@ export class DebateSpaceOutbox {
   async discard(id: string): Promise<boolean> {
     return this.#parts.queue.discard(id);
   }
-}
-
-async function pause(ms: number): Promise<void> {
-  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** Of these queues together. */
