@@ -130,7 +130,7 @@ chromium.describe('the page of users without an account, in a browser', () => {
     expect(host.sim.received.of('anonymize')).toEqual([]);
     await page.getByLabel('To confirm').fill('anonymize');
     await page.getByRole('button', { name: 'Anonymize 20 users' }).click();
-    await page.getByText('Done.').first().waitFor();
+    await page.getByText('Done.', { exact: true }).first().waitFor();
     await lastValueFrom(host.app.get(DebateSpaceErasures).progress('orphans-2026'));
     expect(host.sim.received.of('anonymize')).toHaveLength(20);
     await page.goto('/admin/orphans');
