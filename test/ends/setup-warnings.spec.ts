@@ -87,7 +87,7 @@ describe('a session with a user in which no uid is found', () => {
       const warnings = await warningsAfterLogins({ login: keeping(put) });
       expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
       expect(warnings[0]?.message).toContain(`(session keys: ${keys})`);
-      expect(warnings[0]?.hint).toContain('the option uid');
+      expect(warnings[0]?.hint).toContain('the option session.uid');
       expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
     },
   );
@@ -121,8 +121,8 @@ describe('a session with a user in which no uid is found', () => {
     const login = keeping(({ session: own }, username) => Object.assign(own, { user: { username } }));
     const warnings = await warningsAfterLogins({ login }, { session: { uid: () => undefined } });
     expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
-    expect(warnings[0]?.message).toContain('the option uid returned no uid for it');
-    expect(warnings[0]?.hint).toContain('make the option uid return the uid');
+    expect(warnings[0]?.message).toContain('your own function returned no uid for it');
+    expect(warnings[0]?.hint).toContain('make the option session.uid return the uid');
   });
 
   it('is no warning when the host’s own session.uid finds each user', async () => {
@@ -161,7 +161,7 @@ describe('a request with a session but no session store', () => {
     };
     const warnings = await warningsAfterLogins({ login });
     expect(warnings.map(({ code }) => code)).toEqual(['session-without-store']);
-    expect(warnings[0]?.hint).toContain('the option cookies');
+    expect(warnings[0]?.hint).toContain('the option session.cookies');
     expect(JSON.stringify(warnings)).not.toMatch(/alice|bob/);
   });
 

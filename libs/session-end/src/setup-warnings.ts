@@ -46,7 +46,7 @@ const WARNINGS: Readonly<Record<SetupWarningCode, Warning>> = {
 };
 const OWN_UID: Warning = {
   message: (keys) =>
-    `a session has a user, but the option uid returned no uid for it; the logouts of such users are not reported (session keys: ${keys})`,
+    `a session has a user, but your own function returned no uid for it; the logouts of such users are not reported (session keys: ${keys})`,
   hint: 'make the option uid return the uid of each user; if it leaves out these users on purpose, ignore this warning',
 };
 

@@ -39,8 +39,8 @@ export class SessionWatch {
       onFault: (where, error) => {
         context.containment.report(where, error);
       },
-      onWarning: (warning) => {
-        emit({ type: 'setup-warning', ...warning });
+      onWarning: ({ code, message, hint }) => {
+        emit({ type: 'setup-warning', code, message: ofPlugin(message), hint: ofPlugin(hint) });
       },
       onStore: (store) => {
         emit({ type: 'session-store-found', store });
@@ -61,4 +61,9 @@ export class SessionWatch {
     await this.#liveSessions?.idle();
     await swept;
   }
+}
+
+/** The options that the library names are those of `session` here. */
+function ofPlugin(text: string): string {
+  return text.replaceAll(/\bthe option (uid|store|cookies)\b/g, 'the option session.$1');
 }
