@@ -21,7 +21,6 @@ await app.listen(0, '127.0.0.1');
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
   await logout(await loggedIn('ada'));
-  await myData(await loggedIn('ada'));
   await bulkErasure(await loggedIn('admin'));
   await faults(await browser.newPage({ viewport: { width: 960, height: 600 }, colorScheme: 'light' }));
 } finally {
@@ -57,12 +56,6 @@ async function logout(page: Page): Promise<void> {
     figure { margin: 0; flex: 1 } figcaption { padding: 4px 0 10px } img { width: 100%; border: 1px solid #ccc }
   </style>${pictured(before, '1. Ada is logged in')}${pictured(after, '2. Ada logs out: the debate space knows')}`);
   await both.locator('body').screenshot({ path: join(pictures, 'logout.png') });
-}
-
-async function myData(page: Page): Promise<void> {
-  await page.goto('/me');
-  await page.getByText('● Signed in').first().waitFor();
-  await page.screenshot({ path: join(pictures, 'my-data.png'), fullPage: true });
 }
 
 async function bulkErasure(page: Page): Promise<void> {

@@ -1,3 +1,5 @@
+import { distance } from 'fastest-levenshtein';
+
 /** So many letters may be wrong, missing or too many; in a short name, a third of it. */
 const MAX_MISTAKES = 2;
 
@@ -22,18 +24,4 @@ export function similarOptions(path: string, options: readonly string[]): readon
 function groupAndName(path: string): readonly [group: string, name: string] {
   const dot = path.lastIndexOf('.');
   return [path.slice(0, Math.max(dot, 0)), path.slice(dot + 1)];
-}
-
-/** Levenshtein's: how many letters to insert, delete or replace. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, n) => n);
-  for (const [i, letter] of Array.from(one).entries()) {
-    const next = [i + 1];
-    for (const [j, against] of Array.from(other).entries()) {
-      const replaced = (row[j] ?? 0) + (letter === against ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
 }
