@@ -68,6 +68,15 @@ function sourcesIn(...folders: string[]): (readonly [path: string, text: string]
   return sources.map((path) => [path, readFileSync(root + path, 'utf8')]);
 }
 
+it('architecture.md names files that there are', () => {
+  const files = sourcesIn('libs', 'sample-app', 'scripts', 'test').map(([path]) => path);
+  const named = [...pageOf('docs/architecture.md').matchAll(/`([\w/-][\w/.-]*\.ts)`/g)].map(
+    ([, name = '']) => name,
+  );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((name) => !files.some((path) => `/${path}`.endsWith(`/${name}`)))).toEqual([]);
+});
+
 describe('the sources', () => {
   const sources = sourcesIn('libs', 'sample-app', 'scripts', 'test');
   const changes = ['CHANGELOG.md', pageOf('CHANGELOG.md')] as const;
