@@ -10,8 +10,10 @@ const PostgresStore = createPostgresStore(session);
 
 export const storesInRedis = (url: () => string): readonly StoreKind[] => {
   let databases = 0; // in one of its own each store lists its sessions in the same order
+  let first: ReturnType<typeof redisClient> | undefined; // to make a client of other options takes milliseconds
   const open = async (): Promise<OpenedStore & { destroy: () => void }> => {
-    const client = await redisClient(url(), (databases += 1)).connect();
+    first ??= redisClient(url());
+    const client = await first.duplicate({ database: (databases += 1) }).connect();
     const store = new RedisStore({ client });
     const destroy = (): void => {
       client.destroy();

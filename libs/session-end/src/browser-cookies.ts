@@ -162,7 +162,8 @@ interface Move extends BrowserSession {
   readonly heardAt: number;
 }
 
-const MAX_REMEMBERED = 10_000;
+/** By size: for `max` entries lru-cache would reserve the room at once. */
+const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 /** Longer than a request that was sent with the former id is under way. */
 const REMEMBER_MS = 60_000;
 
@@ -171,7 +172,7 @@ const REMEMBER_MS = 60_000;
  * the same id, and one may be answered after another one has renewed the session.
  */
 export class BrowserMoves {
-  readonly #moves = new LRUCache<string, Move>({ max: MAX_REMEMBERED, ttl: REMEMBER_MS });
+  readonly #moves = new LRUCache<string, Move>({ ...REMEMBERED, ttl: REMEMBER_MS });
 
   /** The session that a browser that sent this id has now; `undefined` while no answer has changed it. */
   after(sid: string): BrowserSession | undefined {

@@ -14,7 +14,8 @@ import type { Containment } from './containment.js';
 const ASK_TIMEOUT_MS = 5_000;
 /** How long after a logout a request with the same cookie is the second click of a double click. */
 const DOUBLE_CLICK_MS = 60_000;
-const MAX_REMEMBERED = 10_000;
+/** By size: for `max` entries lru-cache would reserve the room at once. */
+const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 /** What a response makes of the cookies of a browser. Times are of `performance.now()`. */
 interface CookieChange {
@@ -48,7 +49,7 @@ export class CookieSessions {
    * By the hash of the cookie's value, for a minute: two clicks are one logout. Until the value is used again: a user who
    * logs in again may get the same one, and so may another device.
    */
-  readonly #departures = new LRUCache<string, Departure>({ max: MAX_REMEMBERED });
+  readonly #departures = new LRUCache<string, Departure>(REMEMBERED);
 
   constructor(cookies: readonly SessionCookie[], context: WatchContext) {
     this.names = cookies.map(({ name }) => name);

@@ -54,7 +54,8 @@ interface TrackerContext extends WatchContext, Pick<DecisionContext, 'reader'> {
   readonly moves: BrowserMoves;
 }
 
-const MAX_REMEMBERED = 10_000;
+/** By size: for `max` entries lru-cache would reserve the room at once. */
+const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 /** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
 const UNANSWERED_MS = 5 * 60_000;
 /** How many ends that no request takes part in are looked at in one turn of the event loop. */
@@ -68,7 +69,7 @@ export class EndTracker {
   readonly #context: TrackerContext;
   readonly #undecided = new Map<string, UndecidedEnd>();
   /** Those that have ended: another request may still believe that one has a user. */
-  readonly #ended = new LRUCache<string, Ended>({ max: MAX_REMEMBERED });
+  readonly #ended = new LRUCache<string, Ended>(REMEMBERED);
   readonly #suspected: SuspectedEnds<UndecidedEnd>;
   /** Ends that no request takes part in. A job may end thousands of sessions at once. */
   #ofJobs: UndecidedEnd[] = [];
