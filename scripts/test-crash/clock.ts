@@ -1,4 +1,4 @@
-// Preloaded into an app process (`--import clock.ts?offsetMs=…&speed=…&since=…`): its clock is so far off, or runs so
+// Preloaded into an app process (`--import clock.js?offsetMs=…&speed=…&since=…`): its clock is so far off, or runs so
 // many times as fast, timers included. The time-outs inside Node itself stay as they are.
 import { performance } from 'node:perf_hooks';
 

@@ -22,7 +22,7 @@ export class ErasureTrial extends ErasingTrial<ErasureAccount, ErasureResult> {
 
   protected newHost(settings: TrialSettings): Host {
     const erasure = { list: this.#list, mode: this.scenario.mode, reference: REFERENCE };
-    return this.hostOf({ ...settings, program: 'erasure-app.ts', erasure });
+    return this.hostOf({ ...settings, program: 'erasure-app.js', erasure });
   }
 
   protected prepare(): void {

@@ -1,9 +1,10 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath, URLSearchParams } from 'node:url';
+import { URLSearchParams } from 'node:url';
 import type { Clock } from './clock.js';
 import { atExit } from './leftovers.js';
 import type { AppEvent, AppSettings, FromApp, FromParent, Question } from './messages.js';
+import { programs } from './programs.js';
 import type { Sessions } from './session-store.js';
 
 /** One app process, that is killed and started again. */
@@ -32,10 +33,10 @@ export class Host {
 
   /** @param clock the machine's own when absent */
   start(clock?: Clock): Promise<void> {
-    const preload = clock && new URL(`clock.ts?${queryOf(clock)}`, import.meta.url);
-    const program = fileURLToPath(new URL(this.#settings.program, import.meta.url));
-    const child = fork(program, [JSON.stringify(this.#settings)], {
-      execArgv: [...process.execArgv, ...(preload ? ['--import', preload.href] : [])],
+    const preload = clock && new URL(`clock.js?${queryOf(clock)}`, programs());
+    const flags = process.execArgv.filter((flag) => flag === '--expose-gc');
+    const child = fork(new URL(this.#settings.program, programs()), [JSON.stringify(this.#settings)], {
+      execArgv: [...flags, ...(preload ? ['--import', preload.href] : [])],
     });
     const wipe = atExit(() => child.kill('SIGKILL'));
     this.#child = child;

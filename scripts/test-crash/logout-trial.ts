@@ -26,7 +26,7 @@ export class LogoutTrial extends Trial<LogoutScenario, Settled, LogoutResult> {
   }
 
   protected newHost(settings: TrialSettings): Host {
-    return this.hostOf({ ...settings, program: 'app.ts' }, this.#sessions);
+    return this.hostOf({ ...settings, program: 'app.js' }, this.#sessions);
   }
 
   protected async play(inTurn: Semaphore): Promise<void> {

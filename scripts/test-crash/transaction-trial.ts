@@ -50,7 +50,7 @@ export class TransactionTrial extends ErasingTrial<TransactionAccount, Transacti
   protected newHost(settings: TrialSettings): Host {
     this.#database = settings.place;
     const erasure = { mode: this.scenario.mode, leaving: LEAVING };
-    return this.hostOf({ ...settings, program: 'transaction-app.ts', erasure });
+    return this.hostOf({ ...settings, program: 'transaction-app.js', erasure });
   }
 
   protected async prepare(uids: readonly string[]): Promise<void> {
