@@ -8,7 +8,7 @@ import { scenario } from 'debate-space-fixtures/scenario.js';
 import { SessionHost } from 'debate-space-fixtures/session-host.js';
 import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
-const SESSIONS = 10_000;
+const SESSIONS = 3_000;
 /** Requests under way at the same time. */
 const AT_ONCE = 100;
 
@@ -50,7 +50,7 @@ async function forEach<T>(
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-redisServer.describe('10,000 browsers with sessions on Redis, at two instances of an app', () => {
+redisServer.describe('3,000 browsers with sessions on Redis, at two instances of an app', () => {
   it('log in and out at random, and each logout is delivered exactly once', async () => {
     const browsers = Array.from({ length: SESSIONS }, () => new Browser(anyHost()));
     const uids = browsers.map((_, n) => `user-${n}`);

@@ -22,7 +22,7 @@ const USERS = 200;
  * So many users have a fresh process for each request, the others those that the platform has frozen. A start takes a second of
  * CPU: `FRESH_FUNCTIONS=200` for all of them.
  */
-const FRESH = Number(process.env.FRESH_FUNCTIONS ?? 15);
+const FRESH = Number(process.env.FRESH_FUNCTIONS ?? 5);
 const TOGETHER = availableParallelism() + 1;
 const storageKey = 'a storage key of these tests that is long enough';
 const uids = Array.from({ length: USERS }, (_, n) => `user-${n}`);
