@@ -418,12 +418,13 @@ describe('the erasure of many', () => {
     expect(page).toContain('Entries not found: 3 (counted without');
   });
 
-  it('numbers ten entries at most, counts the others, and says on the button how many users it erases', async () => {
+  it('numbers ten entries at most, the others behind a click, and says on the button how many users it erases', async () => {
     const admin = await loggedIn('admin');
     const nobodies = Array.from({ length: 120 }, (_, index) => `nobody-${index}`);
     const text = ['uid', 'ada', 'ben', ...nobodies].join('\n');
     const page = await (await admin.upload('/admin/erasures/dry-run', leavers, file(text))).text();
     expect(page).toContain('Entries not found: 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, and 110 more (');
+    expect(page).toContain('<summary>The first 100</summary><p>3, 4, 5,');
     expect(page).toContain('<span data-verb>Delete</span> <span id="erase-number">122 users</span>');
   });
 

@@ -3,24 +3,31 @@ import { count, userCount } from '../pages/in-words.js';
 
 const SHOWN = 10;
 
+interface Remark {
+  readonly name: string;
+  readonly entries: string;
+  /** Behind a click, where there are many: those that the dry run names. */
+  readonly more?: { readonly title: string; readonly entries: string };
+}
+
 /** What `views/admin/erase-many.eta` shows of a dry run. */
 export interface DryRunView {
   /** How many the form would erase. */
   readonly users: string;
   readonly figures: readonly (readonly [name: string, number: string])[];
   /** Which entries of the list need a look. */
-  readonly remarks: readonly (readonly [name: string, entries: string])[];
+  readonly remarks: readonly Remark[];
 }
 
 export function dryRunView(dryRun: ErasureDryRun): DryRunView {
-  const remarks: DryRunView['remarks'] = [
-    ['Entries that cannot be a user', entries(dryRun.invalidItems, dryRun.invalid)],
-    ['Entries not found', entries(dryRun.unknownItems, dryRun.unknown)],
-  ];
+  const { invalid, invalidItems, unknown, unknownItems } = dryRun;
   return {
     users: userCount(dryRun.distinct),
     figures: figures(dryRun),
-    remarks: remarks.filter(([, entries]) => entries !== ''),
+    remarks: [
+      ...remark('Entries that cannot be a user', invalidItems, invalid),
+      ...remark('Entries not found', unknownItems, unknown),
+    ],
   };
 }
 
@@ -36,7 +43,11 @@ function figures({ total, distinct, duplicates, invalid, known, unknown, underWa
   ] as const;
 }
 
-function entries(items: readonly number[], total: number): string {
-  const shown = items.slice(0, SHOWN).join(', ');
-  return total > SHOWN ? `${shown}, and ${count(total - SHOWN)} more` : shown;
+function remark(name: string, items: readonly number[], total: number): readonly Remark[] {
+  if (total === 0) return [];
+  const first = items.slice(0, SHOWN).join(', ');
+  if (total <= SHOWN) return [{ name, entries: first }];
+  const title = total > items.length ? `The first ${items.length}` : 'All of them';
+  const more = { title, entries: items.join(', ') };
+  return [{ name, entries: `${first}, and ${count(total - SHOWN)} more`, more }];
 }

@@ -46,8 +46,14 @@ function runPage() {
     { length: 6 },
     () => new FakeElement(),
   ) as [FakeElement, FakeElement, FakeElement, FakeElement, FakeElement, FakeElement];
+  const search = {
+    value: '',
+    onInput: (): void => undefined,
+    addEventListener: (_: 'input', listener: () => void) => (search.onInput = listener),
+  };
   const elements = {
     users,
+    search,
     others,
     'others-title': othersTitle,
     summary,
@@ -73,6 +79,10 @@ function runPage() {
   };
   runInNewContext(PAGE_SCRIPT, { document, EventSource, fetch });
   const show = (state: DebateState) => connection.onmessage?.({ data: JSON.stringify(state) });
+  const find = (text: string): void => {
+    search.value = text;
+    search.onInput();
+  };
   const choose = (value: string) => listeners.change?.({ target: { value } });
   const enter = async (uid: string, status: number) => {
     service.status = status;
@@ -88,6 +98,7 @@ function runPage() {
     failure,
     radios,
     sent,
+    find,
     choose,
     show,
     enter,
@@ -118,6 +129,23 @@ describe('the script of the page', () => {
     expect(page.summary.textContent).toBe('1 of 3 signed in to the debate');
     expect(page.failure.textContent).toBe('A failure is simulated.');
     expect(page.radios.map(({ checked }) => checked)).toEqual([false, true]);
+  });
+
+  it('finds those who are not signed in by name or uid, also when the list changes', () => {
+    const page = runPage();
+    const users = [
+      { id: 1, uid: 'u-1', name: 'Ada Byron', contributions: 0 },
+      { id: 2, uid: 'u-2', name: null, contributions: 0 },
+    ];
+    page.show({ mode: 'normal', signedIn: ['u-1'], users });
+    page.find(' BYR');
+    expect(page.others.children.map(({ texts }) => texts)).toEqual([['Nobody.']]);
+    page.show({ mode: 'normal', signedIn: [], users });
+    expect(page.others.children.map(({ texts }) => texts[0])).toEqual(['Ada Byron']);
+    page.find('u-2');
+    expect(page.others.children.map(({ texts }) => texts[0])).toEqual(['u-2']);
+    page.find('');
+    expect(page.others.children).toHaveLength(2);
   });
 
   it('signs a user in, and says why the service refuses one', async () => {

@@ -3,6 +3,7 @@ export const PAGE_SCRIPT = `
 const list = document.getElementById('users');
 const others = document.getElementById('others');
 const othersTitle = document.getElementById('others-title');
+const search = document.getElementById('search');
 const summary = document.getElementById('summary');
 const modes = document.getElementById('modes');
 const signIn = document.getElementById('sign-in');
@@ -26,14 +27,25 @@ function item(user, present) {
   return node;
 }
 
+let outside = [];
+
+function showOthers() {
+  const wanted = search.value.trim().toLowerCase();
+  const found = outside.filter(({ name, uid }) => ((name ?? '') + ' ' + (uid ?? '')).toLowerCase().includes(wanted));
+  others.replaceChildren(...found.map((user) => item(user, false)));
+  if (wanted !== '' && found.length === 0) others.append(element('li', 'note', 'Nobody.'));
+}
+
+search.addEventListener('input', showOthers);
+
 function show(state) {
   for (const radio of modes.querySelectorAll('input')) radio.checked = radio.value === state.mode;
   const present = new Set(state.signedIn);
   const inside = state.users.filter((user) => present.has(user.uid));
-  const outside = state.users.filter((user) => !present.has(user.uid));
+  outside = state.users.filter((user) => !present.has(user.uid));
   list.replaceChildren(...inside.map((user) => item(user, true)));
   if (inside.length === 0) list.append(element('li', 'note', 'Nobody.'));
-  others.replaceChildren(...outside.map((user) => item(user, false)));
+  showOthers();
   othersTitle.textContent = 'Not signed in: ' + outside.length;
   summary.textContent = present.size + ' of ' + state.users.length + ' signed in to the debate';
   failure.textContent = state.mode === 'normal' ? '' : 'A failure is simulated.';

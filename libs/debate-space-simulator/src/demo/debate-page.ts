@@ -38,6 +38,8 @@ ${MODES}
 <ul id="users" aria-labelledby="users-title"></ul>
 <details>
 <summary id="others-title">Not signed in</summary>
+<label for="search">Find</label>
+<input id="search" type="search" placeholder="Name or uid" autocomplete="off" spellcheck="false">
 <ul id="others" aria-labelledby="others-title"></ul>
 </details>
 <noscript><p>This page needs JavaScript. <a href="/simulator/state">The state as JSON</a></p></noscript>
