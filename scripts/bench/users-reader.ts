@@ -56,8 +56,8 @@ const kinds: Readonly<Record<Reading, () => Promise<void>>> = {
   },
   'dry-run': async () => {
     const all = sampled(service.users({ perPage: PER_PAGE }));
-    const { known, unknown } = await dryRun(sampled(uidItems(uids())), all, () => Promise.resolve(0));
-    if (known !== count - 1 || unknown !== 1) throw new Error(`${known} are known, ${unknown} unknown`);
+    const { known, notFound } = await dryRun(sampled(uidItems(uids())), all, () => Promise.resolve(0));
+    if (known !== count - 1 || notFound !== 1) throw new Error(`${known} are known, ${notFound} not found`);
   },
   // Every fifth user has no account.
   orphans: async () => {

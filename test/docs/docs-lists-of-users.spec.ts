@@ -122,7 +122,7 @@ describe('a host with the recipes', () => {
   it('counts an uploaded CSV, and erases its users', async () => {
     const csv = 'name,uid\nA,u-1\nB,u-2\nC,nobody\n';
     const counts = (await (await upload('case-1/dry-run', csv)).json()) as ErasureDryRun;
-    expect(counts).toMatchObject({ total: 3, known: 2, unknownItems: [3] });
+    expect(counts).toMatchObject({ total: 3, known: 2, notFoundItems: [3] });
     expect((await upload('case-1', csv)).status).toBe(202);
     await rxjs.lastValueFrom(erasures.progress('case-1'));
     expect(await erasures.status('case-1')).toMatchObject({ done: 2, notFound: 1 });

@@ -518,10 +518,10 @@ for (const kind of storageKinds) {
         duplicates: 2,
         invalid: 1,
         known: 120,
-        unknown: 30,
-        underWay: 2,
+        notFound: 30,
+        alreadyRequested: 2,
         invalidItems: [153],
-        unknownItems: uidsOf(30).map((_, n) => n + 121),
+        notFoundItems: uidsOf(30).map((_, n) => n + 121),
       });
       expect(scene.service.received.all.every(({ operation }) => ['list', 'token'].includes(operation))).toBe(
         true,

@@ -3,10 +3,10 @@ import type { CommandContext } from './cli-context.js';
 import { table } from './text.js';
 import type { UidRow } from './uid-row.js';
 
-/** What an erasure would come to. Of the rows without a uid, and of those whose uid is unknown, the first 100. */
-export interface DryRun extends Omit<ErasureDryRun, 'invalidItems' | 'unknownItems'> {
+/** What an erasure would come to. Of the rows without a uid, and of those whose user is not found, the first 100. */
+export interface DryRun extends Omit<ErasureDryRun, 'invalidItems' | 'notFoundItems'> {
   readonly invalidRows: readonly number[];
-  readonly unknownRows: readonly number[];
+  readonly notFoundRows: readonly number[];
 }
 
 /** Looks up which users of the list the service knows. Nothing is stored or erased. */
@@ -19,17 +19,25 @@ export async function dryRunOf(
   output.note('Looking up who is registered …');
   const uids = rows.map(({ uid }) => uid ?? ''); // counted as invalid
   const options = { mode, signal: io.interrupted };
-  const { invalidItems, unknownItems, ...counts } = await erasures.dryRun(uids, options);
+  const { invalidItems, notFoundItems, ...counts } = await erasures.dryRun(uids, options);
   const numbersOf = (items: readonly number[]) => items.map((item) => rows[item - 1]?.row ?? item);
-  return { ...counts, invalidRows: numbersOf(invalidItems), unknownRows: numbersOf(unknownItems) };
+  return { ...counts, invalidRows: numbersOf(invalidItems), notFoundRows: numbersOf(notFoundItems) };
 }
 
 export function dryRunText(counts: DryRun): string {
-  const { total, distinct, duplicates, invalid, known, unknown, underWay } = counts;
-  const figures = { total, distinct, duplicates, invalid, known, unknown, 'under way': underWay };
+  const { total, distinct, duplicates, invalid, known, notFound, alreadyRequested } = counts;
+  const figures = {
+    total,
+    distinct,
+    duplicates,
+    invalid,
+    known,
+    'not found': notFound,
+    'already requested': alreadyRequested,
+  };
   const rows = [
     ['rows without a uid', listed(counts.invalidRows, invalid)],
-    ['unknown in rows', listed(counts.unknownRows, unknown)],
+    ['not found in rows', listed(counts.notFoundRows, notFound)],
   ].filter(([, numbers]) => numbers !== '');
   return table([...Object.entries(figures).map(([name, value]) => [name, String(value)]), ...rows]);
 }

@@ -20,26 +20,26 @@ export interface DryRunView {
 }
 
 export function dryRunView(dryRun: ErasureDryRun): DryRunView {
-  const { invalid, invalidItems, unknown, unknownItems } = dryRun;
+  const { invalid, invalidItems, notFound, notFoundItems } = dryRun;
   return {
     users: userCount(dryRun.distinct),
     figures: figures(dryRun),
     remarks: [
       ...remark('Entries that cannot be a user', invalidItems, invalid),
-      ...remark('Entries not found', unknownItems, unknown),
+      ...remark('Entries not found', notFoundItems, notFound),
     ],
   };
 }
 
-function figures({ total, distinct, duplicates, invalid, known, unknown, underWay }: ErasureDryRun) {
+function figures({ total, distinct, duplicates, invalid, known, notFound, alreadyRequested }: ErasureDryRun) {
   return [
     ['Entries', count(total)],
     ['Different users', count(distinct)],
     ['Entries that repeat one', count(duplicates)],
     ['Entries that cannot be a user', count(invalid)],
     ['Registered in the debate space', count(known)],
-    ['Not found', count(unknown)],
-    ['Already requested', count(underWay)],
+    ['Not found', count(notFound)],
+    ['Already requested', count(alreadyRequested)],
   ] as const;
 }
 

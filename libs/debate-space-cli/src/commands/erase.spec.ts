@@ -155,13 +155,13 @@ describe('erase', () => {
       invalid: 2,
       invalidRows: [6, 7],
       known: 1,
-      unknown: 1,
-      unknownRows: [5],
-      underWay: 0,
+      notFound: 1,
+      notFoundRows: [5],
+      alreadyRequested: 0,
     });
     const { out: text } = await run(command, { env, folder });
     expect(text).toMatch(/^rows without a uid +6, 7$/m);
-    expect(text).toMatch(/^unknown in rows +5$/m);
+    expect(text).toMatch(/^not found in rows +5$/m);
     expect(uids()).toHaveLength(3);
   });
 

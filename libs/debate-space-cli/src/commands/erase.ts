@@ -142,13 +142,13 @@ async function noteUnread({ erasures }: Plugin, reference: string, output: Outpu
 }
 
 function consequenceOf(
-  { distinct, duplicates, invalid, unknown, underWay }: DryRun,
+  { distinct, duplicates, invalid, notFound, alreadyRequested }: DryRun,
   { mode, executeHere = false }: EraseOptions,
   { settings: { applicationName = '', authUrl = '' } }: CommandContext,
 ): string {
   const aside = [
-    [unknown, 'not found'],
-    [underWay, 'requested already'],
+    [notFound, 'not found'],
+    [alreadyRequested, 'already requested'],
     [duplicates, 'named twice'],
     [invalid, 'no uid at all'],
   ] as const;

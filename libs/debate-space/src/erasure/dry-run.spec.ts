@@ -33,25 +33,27 @@ describe('a dry run', () => {
       invalid: 2,
       invalidItems: [4, 7],
       known: 2,
-      unknown: 1,
-      unknownItems: [2],
-      underWay: 0,
+      notFound: 1,
+      notFoundItems: [2],
+      alreadyRequested: 0,
     });
   });
 
   it('numbers the first hundred', async () => {
     const source = Array.from({ length: 300 }, (_, n) => (n % 2 === 0 ? '' : `user-${n}`));
-    const { invalid, invalidItems, unknown, unknownItems } = await run(source, new Listed('user-1'));
+    const { invalid, invalidItems, notFound, notFoundItems } = await run(source, new Listed('user-1'));
     expect([invalid, invalidItems.length, invalidItems.at(-1)]).toEqual([150, 100, 199]);
-    expect([unknown, unknownItems.length, unknownItems[0], unknownItems.at(-1)]).toEqual([149, 100, 4, 202]);
+    expect([notFound, notFoundItems.length, notFoundItems[0], notFoundItems.at(-1)]).toEqual([
+      149, 100, 4, 202,
+    ]);
   });
 
   it('asks for no more users when all are found, and for none without a uid', async () => {
     const users = new Listed('x', 'ben', 'ada', 'y', 'z');
-    expect(await run(['ada', 'ben'], users)).toMatchObject({ known: 2, unknown: 0 });
+    expect(await run(['ada', 'ben'], users)).toMatchObject({ known: 2, notFound: 0 });
     expect(users.asked).toBe(3);
     const unasked = new Listed('ada');
-    expect(await run(['', '.'], unasked)).toMatchObject({ total: 2, invalid: 2, known: 0, unknown: 0 });
+    expect(await run(['', '.'], unasked)).toMatchObject({ total: 2, invalid: 2, known: 0, notFound: 0 });
     expect(unasked.asked).toBe(0);
   });
 
@@ -63,7 +65,13 @@ describe('a dry run', () => {
       return Promise.resolve(some.filter((uid) => uid.endsWith('7')).length);
     };
     const counts = await run([...uids, ...uids], new Listed(), underWay);
-    expect(counts).toMatchObject({ total: 1200, distinct: 600, duplicates: 600, unknown: 600, underWay: 60 });
+    expect(counts).toMatchObject({
+      total: 1200,
+      distinct: 600,
+      duplicates: 600,
+      notFound: 600,
+      alreadyRequested: 60,
+    });
     expect(asked.map(({ length }) => length)).toEqual([250, 250, 100]);
     expect(asked.flat()).toEqual(uids);
   });

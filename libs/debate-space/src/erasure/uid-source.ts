@@ -25,11 +25,11 @@ export interface ErasureDryRun {
   readonly invalidItems: readonly number[];
   /** Of the distinct uids: those the service lists a user of. */
   readonly known: number;
-  readonly unknown: number;
-  /** The numbers of the items that have an unknown uid first, at most the first 100. */
-  readonly unknownItems: readonly number[];
+  readonly notFound: number;
+  /** The numbers of the items with whose uid the service lists no user, at most the first 100. */
+  readonly notFoundItems: readonly number[];
   /** Of the distinct uids: those whose erasure was requested already and is not over. */
-  readonly underWay: number;
+  readonly alreadyRequested: number;
 }
 
 const ASKED_AT_ONCE = 250;
@@ -78,16 +78,16 @@ export async function* chunksOf<T>(items: AsyncIterable<T>, size: number): Async
  * distinct uids of the list in memory.
  * @param items the list, as `uidItems` reads it
  * @param users all users of the service; not read when the list has no uid
- * @param underWay how many of these, at most 250 and each given once, are to be erased already
+ * @param requested how many of these, at most 250 and each given once, are to be erased already
  */
 export async function dryRun(
   items: AsyncIterable<UidItem>,
   users: AsyncIterable<DebateSpaceUser>,
-  underWay: (uids: readonly string[]) => Promise<number>,
+  requested: (uids: readonly string[]) => Promise<number>,
 ): Promise<ErasureDryRun> {
   const unseen = new Map<string, number>(); // with the number of the uid's first item
   const invalidItems: number[] = [];
-  const counts = { total: 0, duplicates: 0, invalid: 0, underWay: 0 };
+  const counts = { total: 0, duplicates: 0, invalid: 0, alreadyRequested: 0 };
   for await (const chunk of chunksOf(items, ASKED_AT_ONCE)) {
     await setImmediate(); // a list that is there already must not hold up the app
     counts.total += chunk.length;
@@ -102,7 +102,7 @@ export async function dryRun(
         fresh.push(uid);
       }
     }
-    if (fresh.length > 0) counts.underWay += await underWay(fresh);
+    if (fresh.length > 0) counts.alreadyRequested += await requested(fresh);
   }
   const distinct = unseen.size;
   if (distinct > 0) {
@@ -111,9 +111,9 @@ export async function dryRun(
       if (unseen.size === 0) break;
     }
   }
-  const unknown = unseen.size;
-  const unknownItems = [...unseen.values()].slice(0, MAX_NUMBERS);
-  return { ...counts, invalidItems, distinct, known: distinct - unknown, unknown, unknownItems };
+  const notFound = unseen.size;
+  const notFoundItems = [...unseen.values()].slice(0, MAX_NUMBERS);
+  return { ...counts, invalidItems, distinct, known: distinct - notFound, notFound, notFoundItems };
 }
 
 async function* itemsOf(source: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<UidItem> {
