@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 
 /** The library's folder of sources. */
-export const sources = new URL('../../libs/debate-space/src/', import.meta.url);
+const sources = new URL('../../libs/debate-space/src/', import.meta.url);
 
 /** One option as its type has it. */
 export interface OptionProperty {

@@ -44,7 +44,7 @@ export interface Measured {
   readonly handles: number;
 }
 
-export type NumberedQuestion = Question & { readonly question: number };
+type NumberedQuestion = Question & { readonly question: number };
 
 export interface StoreCall {
   readonly store: 'get' | 'set' | 'destroy';

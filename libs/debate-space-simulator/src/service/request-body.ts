@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Refusal } from './refusal.js';
 
 /** No request of the interface needs more; anything longer is a mistake. */
-export const BODY_LIMIT_BYTES = 64 * 1024;
+const BODY_LIMIT_BYTES = 64 * 1024;
 
 /** The client closed the connection before its request was complete. */
 export class IncompleteRequest extends Error {

@@ -153,7 +153,7 @@ function requestIn(graphql: unknown): HandlerRequest {
 }
 
 /** Where guards and passport leave the user: `user`, or with socket.io `data.user` or the handshake's `request.user`. */
-export function userOf(request: unknown): unknown {
+function userOf(request: unknown): unknown {
   const places = [request, memberOf(request, 'data'), memberOf(request, 'request')];
   return places.map((each) => memberOf(each, 'user')).find((user) => user !== undefined && user !== null);
 }

@@ -267,7 +267,7 @@ export class RegistryWriter implements LiveSessions {
 }
 
 /** A process that has not reported an end by then has died, or its storage has not answered. */
-export const REPORT_WITHIN_MS = 30_000;
+const REPORT_WITHIN_MS = 30_000;
 
 interface ReportContext {
   readonly registry: SessionRegistry;

@@ -111,7 +111,7 @@ const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'VERCEL', 'K_SERVICE'] as const;
 const OF_ONE_PROCESS: ReadonlySet<string> = new Set(['memory', 'lmdb']);
 
 /** The warnings that are logged at boot. Call it when all modules of the Nest app are there. */
-export function bootWarnings(
+function bootWarnings(
   { options, bootSecretKey, storage }: Application,
   signer: LogoutTokenSigner,
   modules: ModulesContainer,

@@ -25,7 +25,7 @@ export interface DebateSpaceModuleExtras {
   name?: string | undefined;
 }
 
-export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } =
   new ConfigurableModuleBuilder<DebateSpaceModuleOptions>({
     moduleName: 'DebateSpace',
     alwaysTransient: true,

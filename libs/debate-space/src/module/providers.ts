@@ -213,7 +213,7 @@ type NamedProvider = (name: string | undefined) => FactoryProvider;
  * A provider that its constructor makes of other providers. Classes are the tokens, except for what a module exports: it
  * has a token of its name, because `app.get(DebateSpaceService)` must not find that of a named application.
  */
-export function construct<T, Parts extends readonly unknown[]>(
+function construct<T, Parts extends readonly unknown[]>(
   provided: Abstract<T> & (new (...parts: Parts) => T),
   ...parts: Classes<Parts>
 ): NamedProvider {
@@ -225,7 +225,7 @@ export function construct<T, Parts extends readonly unknown[]>(
 }
 
 /** A provider that `make` makes of the application and other providers. */
-export function provide<T, Parts extends readonly unknown[]>(
+function provide<T, Parts extends readonly unknown[]>(
   provided: Abstract<T>,
   parts: Classes<Parts>,
   make: (application: Application, ...parts: Parts) => T,

@@ -52,7 +52,7 @@ const DEBATE_SPACE_IMPORT = `DebateSpaceModule.forRootAsync({
     })`;
 
 /** Imports DebateSpaceModule, and ConfigModule where the module has none. */
-export function importDebateSpaceModule(tree: Tree, file: string): string[] {
+function importDebateSpaceModule(tree: Tree, file: string): string[] {
   const byHand = [
     `Import DebateSpaceModule in your root module, as docs/getting-started.md of nestjs-debate-space shows.`,
   ];
@@ -96,7 +96,7 @@ interface Manifest {
 }
 
 /** Adds @nestjs/config to package.json, and installs it with the package manager of the lock file. */
-export function requireConfigPackage(tree: Tree, context: SchematicContext): string[] {
+function requireConfigPackage(tree: Tree, context: SchematicContext): string[] {
   const manifest = tree.readJson('package.json') as Manifest;
   const dependencies = manifest.dependencies ?? {};
   if (dependencies[NAME] !== undefined) return [];
@@ -134,7 +134,7 @@ const DEMO_VALUES = {
 };
 
 /** Appends the variables that `.env.example` lacks. */
-export function addEnvExample(tree: Tree): string[] {
+function addEnvExample(tree: Tree): string[] {
   const content = tree.exists(FILE) ? tree.readText(FILE) : '';
   const lines = Object.entries(DEMO_VALUES)
     .filter(([name]) => !new RegExp(`^${name}=`, 'm').test(content))
@@ -160,7 +160,7 @@ interface JestConfig {
 }
 
 /** Sets `transformIgnorePatterns` in the JSON files that configure jest. */
-export function transformEsmPackages(tree: Tree, files: readonly string[]): string[] {
+function transformEsmPackages(tree: Tree, files: readonly string[]): string[] {
   const line = JSON.stringify({ transformIgnorePatterns: [ESM_PACKAGES] }).slice(1, -1);
   const remaining = ['js', 'cjs', 'mjs', 'ts', 'cts']
     .map((extension) => `jest.config.${extension}`)
@@ -181,13 +181,13 @@ export function transformEsmPackages(tree: Tree, files: readonly string[]): stri
 }
 
 /** Overwrites a file, with the line ends that it has. */
-export function overwrite(tree: Tree, file: string, text: string): void {
+function overwrite(tree: Tree, file: string, text: string): void {
   const lineEnd = tree.readText(file).includes('\r\n') ? '\r\n' : '\n';
   tree.overwrite(file, text.replaceAll(/\r?\n/g, lineEnd));
 }
 
 /** Overwrites a JSON file, with the indentation and the line ends that it has. */
-export function overwriteJson(tree: Tree, file: string, content: object): void {
+function overwriteJson(tree: Tree, file: string, content: object): void {
   const before = tree.readText(file);
   const [indentation = '  '] = /^[ \t]+/m.exec(before) ?? [];
   overwrite(tree, file, `${JSON.stringify(content, null, indentation)}${before.endsWith('\n') ? '\n' : ''}`);

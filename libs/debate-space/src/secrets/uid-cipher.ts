@@ -3,7 +3,7 @@ import type { Secret } from './secret.js';
 import { createHmac } from 'node:crypto';
 
 /** The record that a uid is sealed for: its ciphertext opens in no other, and not in this one when it is changed. */
-export interface SealedFor {
+interface SealedFor {
   readonly kind: 'logout' | 'erasure';
   readonly id: string;
   /** A hash of the uid, which stands in the record. */

@@ -20,7 +20,7 @@ export interface StorageContractCase {
 /** By name. */
 export type ContractCases = Readonly<Record<string, (subject: StorageContractSubject) => Promise<void>>>;
 
-export const context: StorageContext = {
+const context: StorageContext = {
   namespace: 'contract',
   families: ['a', 'ab', 'b', 'c'],
   contained: (work) => {

@@ -104,7 +104,7 @@ export const lifeCases: ContractCases = {
 };
 
 /** Adds one to a number, however many others do the same. */
-export async function increment(storage: Storage, key: string): Promise<void> {
+async function increment(storage: Storage, key: string): Promise<void> {
   for (;;) {
     const [before] = await storage.get([key]);
     const after = String(Number(before ?? 0) + 1);

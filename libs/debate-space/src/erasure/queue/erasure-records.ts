@@ -19,7 +19,7 @@ type TimeKind = 'asked' | 'open' | 'overdue' | 'finished';
 const LAST_MOMENT = 999_999_999_999_999;
 
 /** Whether a value is text of this length, without control characters or lone surrogates. */
-export function isText(value: unknown, maxLength: number): value is string {
+function isText(value: unknown, maxLength: number): value is string {
   return (
     typeof value === 'string' && value !== '' && value.length <= maxLength && !/[\p{Cc}\p{Cs}]/u.test(value)
   );
@@ -52,7 +52,7 @@ export const userKey = (uidHash: string, reference: string): string =>
   `erasureuser:${uidHash}:${groupOf(reference)}`;
 export const referencesOf = (uidHash: string): KeyRange => startingWith(`erasureuser:${uidHash}:`);
 
-export const timeKey = (kind: TimeKind, at: number, reference: string): string =>
+const timeKey = (kind: TimeKind, at: number, reference: string): string =>
   `erasuretime:${kind}:${digits(at)}:${groupOf(reference)}`;
 /** From one moment, inclusive, to another, exclusive. */
 export const timesOf = (kind: TimeKind, from = 0, to = Infinity): KeyRange => [

@@ -218,7 +218,7 @@ function decoded(text: string): string {
  * @param timeoutMs from the beginning to the end of the TLS handshake
  * @param closing ends what is being opened
  */
-export function proxyTunnel(proxy: URL, timeoutMs: number, closing: AbortSignal): buildConnector.connector {
+function proxyTunnel(proxy: URL, timeoutMs: number, closing: AbortSignal): buildConnector.connector {
   return (target, callback) => {
     withCombinedSignal([closing], timeoutMs, async ({ signal }) => {
       const { hostname: host } = target;
