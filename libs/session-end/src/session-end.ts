@@ -31,8 +31,11 @@ export interface SessionEndListener {
 /** The content of one session in a store. */
 export type SessionRecord = Readonly<Record<string, unknown>>;
 
-/** Finds the user in a session; `undefined` for nobody. */
-export type SessionUid = (session: SessionRecord, request?: unknown) => string | number | undefined;
+/**
+ * Finds the user in a session: a string, a number, an ObjectId, or an object with one of them in `uid`, `id`, `sub`, `userId`
+ * or `_id`; anything else is nobody. It must not return a promise.
+ */
+export type SessionUid = (session: SessionRecord, request?: unknown) => unknown;
 
 /** The part of an express-session store that is needed; any store of that kind fits. */
 export interface SessionStore {

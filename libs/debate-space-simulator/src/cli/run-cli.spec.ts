@@ -29,8 +29,8 @@ describe('the command', () => {
     const env = { DEBATE_SPACE_API_KEY: 'given-key', DEBATE_SPACE_SECRET_KEY: 'given-secret' };
     const { written, exitCode, printed, stop } = run(['--port', '0', '--users', '3'], env);
     await printed;
-    const url = /auth_url +(\S+)/.exec(written.out)?.[1] ?? '';
-    expect(written.out).toContain(`base_url          ${url}/api/v1`);
+    const url = /AUTH_URL=(\S+)/.exec(written.out)?.[1] ?? '';
+    expect(written.out).toContain(`base_url    ${url}/api/v1`);
     expect(written.out).not.toMatch(/given-key|given-secret/);
     const state = await fetch(`${url}/simulator/state`);
     expect(await state.json()).toMatchObject({ users: [{ uid: 'user-1' }, {}, {}] });
@@ -39,10 +39,12 @@ describe('the command', () => {
     await expect(fetch(url)).rejects.toThrow('fetch failed');
   });
 
-  it('prints the demo credentials when none were given', async () => {
+  it('prints the lines for the .env of an app, with the demo keys when none were given', async () => {
     const { written, exitCode, printed, stop } = run(['--port', '0']);
     await printed;
-    expect(written.out).toContain('demo-api-key');
+    expect(written.out).toMatch(/^ {2}DEBATE_SPACE_API_KEY=demo-api-key$/m);
+    const lines = written.out.split('\n').filter((line) => line.startsWith('  DEBATE_SPACE_'));
+    expect(lines).toHaveLength(4);
     stop();
     expect(await exitCode).toBe(0);
   });

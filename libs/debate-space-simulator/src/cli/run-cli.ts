@@ -79,18 +79,19 @@ function startFailure(error: unknown, { port, host }: SimulatorOptions): string 
   return `The simulator did not start: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** Names the published demo credentials; those that were given are known to anyone who gave them. */
+/** With the published demo credentials; those that were given are known to anyone who gave them. */
 function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): string {
-  const given = 'as given';
+  const given = '# as given';
   const note = options.identityProvider ? ' (register it at your identity provider)' : '';
   return `Debate space simulator: ${simulator.url}/
-  auth_url          ${simulator.url}
-  base_url          ${simulator.baseUrl}
-  application name  ${simulator.applicationName}
-  logout URL        ${simulator.logoutUrl}${note}
-  API key           ${options.apiKey === undefined ? DEMO_CREDENTIALS.apiKey : given}
-  secret key        ${options.secretKey === undefined ? `${DEMO_CREDENTIALS.secretKey} (for demos only)` : given}
-Faults: on the page, or in another shell: debate-space-simulator down --port ${new URL(simulator.url).port}
+  base_url    ${simulator.baseUrl}
+  logout URL  ${simulator.logoutUrl}${note}
+For the .env of an app that uses it:
+  DEBATE_SPACE_API_KEY=${options.apiKey === undefined ? DEMO_CREDENTIALS.apiKey : given}
+  DEBATE_SPACE_SECRET_KEY=${options.secretKey === undefined ? DEMO_CREDENTIALS.secretKey : given}
+  DEBATE_SPACE_APPLICATION_NAME=${simulator.applicationName}
+  DEBATE_SPACE_AUTH_URL=${simulator.url}
+Simulated failures: on the page, or in another shell: debate-space-simulator down --port ${new URL(simulator.url).port}
 Stop with Ctrl+C.
 `;
 }

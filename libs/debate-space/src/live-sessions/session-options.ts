@@ -4,12 +4,13 @@ import type { SessionCookie, SessionRecord, SessionStore } from 'nestjs-session-
 export interface DebateSpaceSessionOptions<Session extends object = SessionRecord> {
   /**
    * Finds the user in a session (docs/getting-started.md#which-user): the uid under which the user was registered in the
-   * service. If the function throws, the session counts as anonymous, and a `fault` event reports it.
+   * service, as a string, a number, an ObjectId, or an object with one of them in `uid`, `id`, `sub`, `userId` or `_id`. If
+   * the function throws or returns a promise, the session counts as anonymous, and a `fault` event reports it.
    * @defaultValue the first of `session.passport.user`, `session.passport` (`@fastify/passport`), `session.user`,
    * `session.userId`, `session.uid` that is a string, a number, an ObjectId, or an object with one of them in `uid`, `id`,
    * `sub`, `userId` or `_id`
    */
-  uid?: ((session: Session, request?: unknown) => string | number | undefined) | undefined;
+  uid?: ((session: Session, request?: unknown) => unknown) | undefined;
   /** The store or stores to watch, and no others. @defaultValue every store that the app's requests bring along */
   store?: SessionStore | readonly SessionStore[] | undefined;
   /**

@@ -61,8 +61,12 @@ describe('nest add nestjs-debate-space', () => {
       /^```ts\n\/\/ src\/app\.module\.ts\n(.*?)^```/ms.exec(pageOf('getting-started.md'))?.[1] ?? '';
     const [, imports] = /( {2}imports: \[\n.*?^ {2}\],\n)/ms.exec(fence) ?? [];
     expect(imports).toContain('DebateSpaceModule');
-    expect(tree.readText('src/app.module.ts')).toBe(
-      `import { Module } from '@nestjs/common';
+    const unwrapped = (text: string): string =>
+      text.replaceAll(/\s+/g, ' ').replaceAll(/([({]) |,? (?=[)}])/g, '$1');
+    const edited = tree.readText('src/app.module.ts');
+    expect(edited.split('\n').filter((line) => line.length > 80)).toEqual([]);
+    expect(unwrapped(edited)).toBe(
+      unwrapped(`import { Module } from '@nestjs/common';
 import { AppController } from './app.controller';
 import { ConfigModule, ConfigService } from '@nestjs/config';
 import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
@@ -71,7 +75,7 @@ import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-
 ${imports}  controllers: [AppController],
 })
 export class AppModule {}
-`,
+`),
     );
   });
 
@@ -148,9 +152,7 @@ export class AppModule {}
     const tree = project({ 'src/app.module.ts': scaffoldModule.replace('@Module', `${comment}@Module`) });
     await add(tree);
     const edited = tree.readText('src/app.module.ts');
-    expect(edited).toContain(
-      "import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';",
-    );
+    expect(edited).toContain("  type DebateSpaceModuleOptions,\n} from 'nestjs-debate-space';");
     expect(edited).toContain("import { ConfigModule, ConfigService } from '@nestjs/config';");
     expect(edited).toContain('    ConfigModule.forRoot(),\n    DebateSpaceModule.forRootAsync({');
   });
@@ -163,6 +165,15 @@ export class AppModule {}
     expect(tree.readText('package.json')).toMatch(/^\{\n\t"dependencies": \{\n\t\t"@nestjs\/common"/);
     expect(tree.readText('package.json')).not.toContain('\n ');
     expect(tree.readText('test/jest-e2e.json')).toMatch(/^\{\n {4}"rootDir": "\.",\n {4}"transform.*\}$/s);
+  });
+
+  it('adds a line to jest-e2e.json, and leaves the others as they are', async () => {
+    const before = '{\n  "moduleFileExtensions": ["js", "json", "ts"],\n  "rootDir": "."\n}\n';
+    const tree = project({ 'test/jest-e2e.json': before });
+    await add(tree);
+    const after = tree.readText('test/jest-e2e.json');
+    expect(after.startsWith(before.slice(0, before.indexOf('\n}')))).toBe(true);
+    expect(JSON.parse(after)).toMatchObject({ rootDir: '.', transformIgnorePatterns: [ESM_PACKAGES] });
   });
 
   it('keeps the line ends of Windows', async () => {

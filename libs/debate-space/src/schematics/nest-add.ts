@@ -26,7 +26,8 @@ export function nestAdd({ sourceRoot = 'src' }: NestAddOptions): Rule {
         'test/jest-e2e.json',
         `${sourceRoot}/../test/jest-e2e.json`,
       ]),
-      'See that it works, with one login and one logout: node_modules/nestjs-debate-space/docs/getting-started.md.',
+      'See a logout arrive: run npx debate-space-simulator, open http://127.0.0.1:4010, sign a user in there, start your app, log in as this user, and log out.',
+      'If the session of your app has its user elsewhere than in user, userId, uid or passport, give the option session.uid: node_modules/nestjs-debate-space/docs/getting-started.md, "Which user?".',
     ];
     context.logger.info('DebateSpaceModule is added. What is left to do:');
     for (const [index, step] of remaining.entries()) context.logger.info(`${index + 1}. ${step}`);
@@ -39,6 +40,11 @@ const CONFIG_IMPORT = 'ConfigModule.forRoot(),\n    ';
 
 /** With the type of the options, TypeScript finds a misspelled one. */
 const DECLARED = 'DebateSpaceModule, type DebateSpaceModuleOptions';
+/** No longer than the 80 characters of Prettier in `nest new`. */
+const WRAPPED = `{
+  DebateSpaceModule,
+  type DebateSpaceModuleOptions,
+}`;
 /** The import of docs/getting-started.md. */
 const DEBATE_SPACE_IMPORT = `DebateSpaceModule.forRootAsync({
       imports: [ConfigModule],
@@ -46,7 +52,9 @@ const DEBATE_SPACE_IMPORT = `DebateSpaceModule.forRootAsync({
       useFactory: (config: ConfigService): DebateSpaceModuleOptions => ({
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
         secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
-        applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
+        applicationName: config.getOrThrow<string>(
+          'DEBATE_SPACE_APPLICATION_NAME',
+        ),
         authUrl: config.getOrThrow<string>('DEBATE_SPACE_AUTH_URL'),
       }),
     })`;
@@ -67,7 +75,8 @@ function importDebateSpaceModule(tree: Tree, file: string): string[] {
   const missing = ['ConfigModule', 'ConfigService'].filter((name) => !importsSymbol(content, name));
   const withConfig =
     missing.length > 0 ? declare(multiline, missing.join(', '), '@nestjs/config') : multiline;
-  overwrite(tree, file, declare(withConfig, DECLARED, 'nestjs-debate-space'));
+  const declared = declare(withConfig, DECLARED, 'nestjs-debate-space');
+  overwrite(tree, file, declared.replace(`{ ${DECLARED} }`, WRAPPED));
   return [];
 }
 
@@ -171,13 +180,34 @@ function transformEsmPackages(tree: Tree, files: readonly string[]): string[] {
     const jest = file === 'package.json' ? content.jest : content;
     if (jest === undefined || jest.transformIgnorePatterns?.includes(ESM_PACKAGES)) continue;
     if (jest.transformIgnorePatterns === undefined) {
-      jest.transformIgnorePatterns = [ESM_PACKAGES];
-      overwriteJson(tree, file, content);
+      if (file === 'package.json' || Object.keys(jest).length === 0) {
+        jest.transformIgnorePatterns = [ESM_PACKAGES];
+        overwriteJson(tree, file, content);
+      } else {
+        appendPatterns(tree, file);
+      }
     } else {
       remaining.push(file);
     }
   }
   return remaining.map((file) => `Jest in ${file} has to transform the packages that are ESM only: ${line}`);
+}
+
+/** At the end of a JSON object, whose other lines stay as they are formatted. */
+function appendPatterns(tree: Tree, file: string): void {
+  const before = tree.readText(file).replaceAll('\r\n', '\n');
+  const indent = indentationOf(before);
+  const patterns = `,\n${indent}"transformIgnorePatterns": [\n${indent}${indent}"${ESM_PACKAGES}"\n${indent}]\n}`;
+  overwrite(
+    tree,
+    file,
+    before.replace(/,?\s*\}(?=\s*$)/, () => patterns),
+  );
+}
+
+function indentationOf(text: string): string {
+  const [indentation = '  '] = /^[ \t]+/m.exec(text) ?? [];
+  return indentation;
 }
 
 /** Overwrites a file, with the line ends that it has. */
@@ -189,6 +219,9 @@ function overwrite(tree: Tree, file: string, text: string): void {
 /** Overwrites a JSON file, with the indentation and the line ends that it has. */
 function overwriteJson(tree: Tree, file: string, content: object): void {
   const before = tree.readText(file);
-  const [indentation = '  '] = /^[ \t]+/m.exec(before) ?? [];
-  overwrite(tree, file, `${JSON.stringify(content, null, indentation)}${before.endsWith('\n') ? '\n' : ''}`);
+  overwrite(
+    tree,
+    file,
+    `${JSON.stringify(content, null, indentationOf(before))}${before.endsWith('\n') ? '\n' : ''}`,
+  );
 }
