@@ -65,6 +65,8 @@ describe('the verdict', () => {
   it('notices a response that is over though nobody says so', async () => {
     const actor = clears();
     const judged = new EndingHost().judge({ actors: [actor] });
+    await pass(100);
+    expect(judged.ended).toBeUndefined();
     actor.isFinished = true;
     await pass(500);
     expect(judged.ended).toBe(true);
