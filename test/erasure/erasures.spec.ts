@@ -99,7 +99,7 @@ for (const kind of storageKinds) {
           mode: 'delete',
           requestedBy: 'the user',
           uidHash: expect.any(String),
-          askedAt: requested.askedAt,
+          requestedAt: requested.requestedAt,
           doneAt: expect.any(Date),
           attempts: 1,
           outcome: 'erased',

@@ -160,7 +160,7 @@ describe('the progress of an erasure', () => {
     mode: 'delete',
     state: 'running',
     complete: true,
-    askedAt: new Date(),
+    requestedAt: new Date(),
     total: 92,
     done: 79,
     notFound: 0,

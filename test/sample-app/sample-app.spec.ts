@@ -572,7 +572,13 @@ describe('the erasure of many', () => {
 
 describe('the sentence about an erasure', () => {
   const counts = { total: 2, done: 0, notFound: 0, vetoed: 0, canceled: 0, failed: 0, waiting: 0 };
-  const status = { reference: 'r', mode: 'delete', complete: true, askedAt: new Date(0), ...counts } as const;
+  const status = {
+    reference: 'r',
+    mode: 'delete',
+    complete: true,
+    requestedAt: new Date(0),
+    ...counts,
+  } as const;
 
   it('does not ask for the list of an erasure that was canceled before the list was read to its end', () => {
     const canceled = { complete: false, canceled: 2, finishedAt: new Date(1), state: 'canceled' } as const;

@@ -7,7 +7,7 @@ const status: ErasureStatus = {
   mode: 'delete',
   state: 'waiting',
   complete: true,
-  askedAt: new Date(0),
+  requestedAt: new Date(0),
   total: 3,
   done: 0,
   notFound: 0,
@@ -41,7 +41,13 @@ describe('the state of an erasure', () => {
 
   it('is unreadable in a list, with the cause, when its record is', () => {
     const cause = 'its record is damaged';
-    const line = statusLine({ reference: 'r', state: 'unreadable', askedAt: new Date(0), cause, hint: '' });
+    const line = statusLine({
+      reference: 'r',
+      state: 'unreadable',
+      requestedAt: new Date(0),
+      cause,
+      hint: '',
+    });
     expect(line).toBe('1970-01-01T00:00:00Z  –          unreadable    its record is damaged  r');
   });
 });

@@ -25,13 +25,13 @@ export function finishedOf({ done, notFound, vetoed }: ErasureStatus): number {
 
 /** A reference with its counts; of how users were left out, only what happened. */
 export function statusText(status: ErasureStatus): string {
-  const { reference, mode, requestedBy, state, complete, askedAt, finishedAt } = status;
+  const { reference, mode, requestedBy, state, complete, requestedAt, finishedAt } = status;
   const rows: [string, string | number | undefined][] = [
     ['reference', shown(reference)],
     ['mode', mode],
     ['requested by', requestedBy === undefined ? undefined : shown(requestedBy)],
     ['state', complete || finishedAt ? STATES[state] : UNREAD],
-    ['requested', date(askedAt)],
+    ['requested', date(requestedAt)],
     ['finished', finishedAt && date(finishedAt)],
     ['total', status.total],
     ['done', status.done],
@@ -84,11 +84,11 @@ function listed(aligned: readonly string[], ...rest: readonly string[]): string 
 /** One line of a list. */
 export function statusLine(status: ErasureStatus | UnreadableErasure): string {
   if (status.state === 'unreadable')
-    return listed([date(status.askedAt), '–', status.state, status.cause], shown(status.reference));
-  const { reference, mode, state, askedAt, total, failed, canceled } = status;
+    return listed([date(status.requestedAt), '–', status.state, status.cause], shown(status.reference));
+  const { reference, mode, state, requestedAt, total, failed, canceled } = status;
   const rest = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
   const counts = `${finishedOf(status)} of ${total}${rest}`;
-  return listed([date(askedAt), mode, STATES[state], counts], shown(reference));
+  return listed([date(requestedAt), mode, STATES[state], counts], shown(reference));
 }
 
 /** One line of a list; with nothing personal in it. */

@@ -13,7 +13,7 @@ export interface BulkErasurePage {
   readonly dryRun: DryRunView | undefined;
 }
 
-type ErasureRow = Pick<ErasureView, 'reference' | 'what' | 'stateText' | 'askedAt'> & {
+type ErasureRow = Pick<ErasureView, 'reference' | 'what' | 'stateText' | 'requestedAt'> & {
   readonly path: string;
   /** Absent when its record cannot be read. */
   readonly counts?: ErasureView['counts'];
@@ -40,6 +40,6 @@ export async function bulkErasurePage(
   return { erasures, form, mistakes, dryRun: dryRun && dryRunView(dryRun) };
 }
 
-function unreadableView({ reference, askedAt, cause }: UnreadableErasure) {
-  return { reference, what: '–', stateText: `cannot be read: ${cause}`, askedAt: moment(askedAt) };
+function unreadableView({ reference, requestedAt, cause }: UnreadableErasure) {
+  return { reference, what: '–', stateText: `cannot be read: ${cause}`, requestedAt: moment(requestedAt) };
 }

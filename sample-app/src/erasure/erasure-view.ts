@@ -10,7 +10,7 @@ export interface ErasureView {
   readonly stateText: string;
   readonly what: string;
   readonly requestedBy: string | undefined;
-  readonly askedAt: string;
+  readonly requestedAt: string;
   readonly sentence: string;
   /** For the progress bar. */
   readonly total: number;
@@ -49,7 +49,7 @@ const UNREAD =
 
 /** @param trouble why the last attempts failed, in words */
 export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: string): ErasureView {
-  const { reference, state, mode, requestedBy, askedAt, total } = status;
+  const { reference, state, mode, requestedBy, requestedAt, total } = status;
   const finished = status.done + status.notFound + status.vetoed; // what is canceled or failed is not
   const counts = COUNTED.map((name) => [name, count(status[name])] as const);
   const quarters = total === 0 ? 0 : Math.floor((4 * finished) / total);
@@ -59,7 +59,7 @@ export function erasureView(status: ErasureStatus | ErasureProgress, trouble?: s
     state: isUnread ? 'unread' : state,
     what: mode === 'anonymize' ? 'Anonymize' : 'Delete',
     requestedBy,
-    askedAt: moment(askedAt),
+    requestedAt: moment(requestedAt),
     stateText: isUnread ? 'list not read to its end' : STATES[state],
     sentence: sentence(status, trouble),
     total,

@@ -34,7 +34,7 @@ export interface ErasureStatus {
   readonly state: ErasureState;
   /** Whether the list was read to its end. Before that nothing is carried out; the same call goes on reading it. */
   readonly complete: boolean;
-  readonly askedAt: Date;
+  readonly requestedAt: Date;
   readonly finishedAt?: Date;
   readonly total: number;
   /** The service has erased them. */
@@ -61,7 +61,7 @@ export interface RetryingErasure {
 export interface UnreadableErasure {
   readonly reference: string;
   readonly state: 'unreadable';
-  readonly askedAt: Date;
+  readonly requestedAt: Date;
   readonly cause: string;
   readonly hint: string;
 }
@@ -89,7 +89,7 @@ export interface ErasureReceipt {
   readonly requestedBy?: string;
   /** Keyed hash of the uid: anyone who has the key and the uid can tell that this is its receipt. */
   readonly uidHash: string;
-  readonly askedAt: Date;
+  readonly requestedAt: Date;
   readonly doneAt: Date;
   /** How many requests were sent, as far as it is known; none when vetoed immediately. */
   readonly attempts: number;

@@ -82,13 +82,13 @@ export class ErasureChange {
   /** Ends a user's erasure, with a receipt. To be called when its job is removed. */
   async settle(uidHash: string, erasure: StoredErasure, end: ErasureEnd): Promise<void> {
     const batch = await this.edit();
-    const { reference, mode, requestedBy, askedAt } = batch;
+    const { reference, mode, requestedBy, requestedAt } = batch;
     const isDone = end.outcome === 'erased' || end.outcome === 'not-found';
     batch.started = true;
     batch[COUNTED[end.outcome]] += 1;
     const uncertain = erasure.unknown && !isDone ? ({ uncertain: true } as const) : {};
     const { attempts } = erasure;
-    const about = { reference, uidHash, mode, requestedBy, askedAt, doneAt: Date.now(), attempts };
+    const about = { reference, uidHash, mode, requestedBy, requestedAt, doneAt: Date.now(), attempts };
     this.transaction.replace(RECEIPT, undefined, { ...about, ...end, ...uncertain });
   }
 
@@ -144,7 +144,7 @@ export function explainUnreadable({ isNewer }: UnreadableRecord): {
 function newBatch(request: BatchRequest, now: number): StoredBatch {
   const counts = { total: 0, done: 0, notFound: 0, vetoed: 0, canceled: 0 };
   const state = { complete: false, paused: false, canceling: false, started: false };
-  return { ...request, revision: 0, askedAt: Date.now(), since: now, ...state, ...counts };
+  return { ...request, revision: 0, requestedAt: Date.now(), since: now, ...state, ...counts };
 }
 
 export function finishedEvent(batch: StoredBatch): FinishedEvent {

@@ -277,7 +277,7 @@ describe('the queue of erasures', () => {
     await one.queue.finish(await claim(), erased);
     clocks.advance(8 * DAY_MS);
     await one.requests.add({ reference: 'r', mode: 'delete', requestedBy: 'somebody else' }, 'bob');
-    const asked = { requestedBy: 'somebody else', askedAt: new Date(Date.now()) };
+    const asked = { requestedBy: 'somebody else', requestedAt: new Date(Date.now()) };
     expect(await status('r')).toMatchObject({ state: 'running', ...asked });
     expect(await status('r')).not.toHaveProperty('finishedAt');
     for await (const receipt of one.storage.receipts('r')) expect(receipt.requestedBy).toBe('for r');

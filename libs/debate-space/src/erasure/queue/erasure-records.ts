@@ -81,7 +81,7 @@ export const batchOf = ([row]: StorageRow): string => batchKey(lastPart(row));
 const MODE = v.picklist(['anonymize', 'delete']);
 
 /**
- * All erasures of one reference. Moments are those of the storage's clock, except `askedAt` and `finishedAt`, which
+ * All erasures of one reference. Moments are those of the storage's clock, except `requestedAt` and `finishedAt`, which
  * people read.
  */
 export type StoredBatch = v.InferOutput<typeof STORED_BATCH>;
@@ -91,7 +91,7 @@ const STORED_BATCH = v.object({
   requestedBy: v.optional(v.string()),
   /** Raised by every change, so that none goes unnoticed by another. */
   revision: v.number(),
-  askedAt: v.number(),
+  requestedAt: v.number(),
   /** When it was requested. */
   since: v.number(),
   complete: v.boolean(),
@@ -142,7 +142,7 @@ const STORED_RECEIPT = v.object({
   uidHash: v.string(),
   mode: MODE,
   requestedBy: v.optional(v.string()),
-  askedAt: v.number(),
+  requestedAt: v.number(),
   doneAt: v.number(),
   attempts: v.number(),
   outcome: v.picklist(['erased', 'not-found', 'vetoed', 'canceled']),

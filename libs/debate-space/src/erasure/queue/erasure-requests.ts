@@ -95,7 +95,7 @@ export class ErasureRequests {
       if (added.length > 0 && batch.finishedSince !== undefined)
         Object.assign(batch, {
           requestedBy,
-          askedAt: Date.now(),
+          requestedAt: Date.now(),
           since: change.now,
           finishedAt: undefined,
           finishedSince: undefined,

@@ -244,9 +244,9 @@ export class ErasureStorage {
   }
 
   #unreadable(row: string, record: UnreadableRecord): UnreadableErasure {
-    const askedAt = new Date(Date.now() - (this.now() - records.momentOf(row)));
+    const requestedAt = new Date(Date.now() - (this.now() - records.momentOf(row)));
     const reference = records.lastPart(row);
-    return { reference, state: 'unreadable', askedAt, ...explainUnreadable(record) };
+    return { reference, state: 'unreadable', requestedAt, ...explainUnreadable(record) };
   }
 
   /** The parked ones are counted, not noted: whoever parks one changes its job only. */
@@ -274,14 +274,22 @@ const sealedFor = (id: string, uidHash: string, mode: ErasureMode) =>
 function readable(found: readonly ReadRecord<StoredReceipt>[]): readonly ErasureReceipt[] {
   return found
     .filter(isReadable<StoredReceipt>)
-    .map((receipt) => ({ ...receipt, askedAt: new Date(receipt.askedAt), doneAt: new Date(receipt.doneAt) }));
+    .map((receipt) => ({
+      ...receipt,
+      requestedAt: new Date(receipt.requestedAt),
+      doneAt: new Date(receipt.doneAt),
+    }));
 }
 
 /** @param isLate whether it is older than the first of `erasure.overdueAfterMs` */
 function statusOf(batch: StoredBatch, failed: number, isLate: boolean): ErasureStatus {
   const { reference, mode, requestedBy, complete, total, done, notFound, vetoed, canceled } = batch;
   const asked = requestedBy === undefined ? {} : { requestedBy };
-  const state = { state: stateOf(batch, isLate || failed > 0), complete, askedAt: new Date(batch.askedAt) };
+  const state = {
+    state: stateOf(batch, isLate || failed > 0),
+    complete,
+    requestedAt: new Date(batch.requestedAt),
+  };
   const finished = batch.finishedAt === undefined ? {} : { finishedAt: new Date(batch.finishedAt) };
   const waiting = openOf(batch) - failed;
   const counts = { total, done, notFound, vetoed, canceled, failed, waiting };
