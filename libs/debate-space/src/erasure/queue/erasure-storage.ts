@@ -272,13 +272,11 @@ const sealedFor = (id: string, uidHash: string, mode: ErasureMode) =>
   ({ kind: 'erasure', id, uidHash, mode }) as const;
 
 function readable(found: readonly ReadRecord<StoredReceipt>[]): readonly ErasureReceipt[] {
-  return found
-    .filter(isReadable<StoredReceipt>)
-    .map((receipt) => ({
-      ...receipt,
-      requestedAt: new Date(receipt.requestedAt),
-      doneAt: new Date(receipt.doneAt),
-    }));
+  return found.filter(isReadable<StoredReceipt>).map((receipt) => ({
+    ...receipt,
+    requestedAt: new Date(receipt.requestedAt),
+    doneAt: new Date(receipt.doneAt),
+  }));
 }
 
 /** @param isLate whether it is older than the first of `erasure.overdueAfterMs` */
