@@ -23,7 +23,7 @@ export default {
   jest: { configFile: 'jest.mutation.config.js', enableFindRelatedTests: true },
   coverageAnalysis: 'perTest',
   concurrency: 2,
-  timeoutMS: 20_000,
+  timeoutMS: 8_000,
   ignorePatterns: [
     'dist',
     'docs',

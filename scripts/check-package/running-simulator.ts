@@ -22,7 +22,7 @@ export async function withSimulator(
 
 async function addressOf(printed: Readable): Promise<string> {
   for await (const line of createInterface(printed)) {
-    const [, address] = /auth_url +(\S+)/.exec(line) ?? [];
+    const [, address] = /DEBATE_SPACE_AUTH_URL=(\S+)/.exec(line) ?? [];
     if (address !== undefined) return address;
   }
   throw new Error('the simulator did not start');
