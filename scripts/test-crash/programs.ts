@@ -8,9 +8,13 @@ let compiled: URL | undefined;
 export function programs(): URL {
   if (!compiled) {
     const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
-    execFileSync(process.execPath, [tsc, '-p', fileURLToPath(new URL('.', import.meta.url))], {
-      stdio: 'inherit',
-    });
+    execFileSync(
+      process.execPath,
+      [tsc, '-p', fileURLToPath(new URL('tsconfig.programs.json', import.meta.url))],
+      {
+        stdio: 'inherit',
+      },
+    );
     compiled = new URL('../../node_modules/.cache/test-crash/test-crash/', import.meta.url);
   }
   return compiled;
