@@ -81,14 +81,15 @@ function startFailure(error: unknown, { port, host }: SimulatorOptions): string 
 
 /** With the published demo credentials; those that were given are known to anyone who gave them. */
 function banner(simulator: DebateSpaceSimulator, options: SimulatorOptions): string {
-  const given = '# as given';
+  const line = (name: string, given: string | undefined, demo: string): string =>
+    given === undefined ? `${name}=${demo}` : `# ${name}, as given`;
   const note = options.identityProvider ? ' (register it at your identity provider)' : '';
   return `Debate space simulator: ${simulator.url}/
   base_url    ${simulator.baseUrl}
   logout URL  ${simulator.logoutUrl}${note}
 For the .env of an app that uses it:
-  DEBATE_SPACE_API_KEY=${options.apiKey === undefined ? DEMO_CREDENTIALS.apiKey : given}
-  DEBATE_SPACE_SECRET_KEY=${options.secretKey === undefined ? DEMO_CREDENTIALS.secretKey : given}
+  ${line('DEBATE_SPACE_API_KEY', options.apiKey, DEMO_CREDENTIALS.apiKey)}
+  ${line('DEBATE_SPACE_SECRET_KEY', options.secretKey, DEMO_CREDENTIALS.secretKey)}
   DEBATE_SPACE_APPLICATION_NAME=${simulator.applicationName}
   DEBATE_SPACE_AUTH_URL=${simulator.url}
 Simulated failures: on the page, or in another shell: debate-space-simulator down --port ${new URL(simulator.url).port}

@@ -180,7 +180,8 @@ function transformEsmPackages(tree: Tree, files: readonly string[]): string[] {
     const jest = file === 'package.json' ? content.jest : content;
     if (jest === undefined || jest.transformIgnorePatterns?.includes(ESM_PACKAGES)) continue;
     if (jest.transformIgnorePatterns === undefined) {
-      if (file === 'package.json' || Object.keys(jest).length === 0) {
+      // Between comments there may be no place for a line.
+      if (file === 'package.json' || Object.keys(jest).length === 0 || !isPlainJson(tree.readText(file))) {
         jest.transformIgnorePatterns = [ESM_PACKAGES];
         overwriteJson(tree, file, content);
       } else {
@@ -203,6 +204,15 @@ function appendPatterns(tree: Tree, file: string): void {
     file,
     before.replace(/,?\s*\}(?=\s*$)/, () => patterns),
   );
+}
+
+function isPlainJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function indentationOf(text: string): string {

@@ -10,8 +10,7 @@ import {
 
 /** So many pages in a row may bring no new uid: those of anonymized users look alike. */
 const MAX_PAGES_WITHOUT_NEW = 100;
-/** So many uids are remembered, to tell a page that brings none that is new. */
-/** By size: for `max` entries lru-cache would reserve the room at once. */
+/** So many uids are remembered, to tell a page that brings none that is new. By size: `max` would reserve the room at once. */
 const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 /** Half a minute of the documented rate limit. */
 export const MAX_FIND_PAGES = 50;
