@@ -76,7 +76,7 @@ for (const kind of storageKinds) {
         mode: 'delete',
         complete: true,
         total: 1,
-        alreadyUnderWay: false,
+        alreadyRequested: false,
       });
       await finished;
 
@@ -128,9 +128,9 @@ for (const kind of storageKinds) {
       const first = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       const second = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
       const third = await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'of its own' });
-      expect(first.alreadyUnderWay).toBe(false);
-      expect(second).toMatchObject({ alreadyUnderWay: true, reference: first.reference });
-      expect(third).toMatchObject({ alreadyUnderWay: true, reference: 'of its own', total: 1 });
+      expect(first.alreadyRequested).toBe(false);
+      expect(second).toMatchObject({ alreadyRequested: true, reference: first.reference });
+      expect(third).toMatchObject({ alreadyRequested: true, reference: 'of its own', total: 1 });
       const finished = nextEvents(app, 'erasure-finished', 2);
       await scene.service.comeBack();
       await finished;

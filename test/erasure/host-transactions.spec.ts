@@ -105,7 +105,7 @@ postgresServer.describe("an erasure in the host's own transaction", () => {
       expect(await request(client, 'alice')).toMatchObject({
         total: 1,
         complete: true,
-        alreadyUnderWay: false,
+        alreadyRequested: false,
       });
       await expect(erasures.status('of alice')).rejects.toMatchObject({
         code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',

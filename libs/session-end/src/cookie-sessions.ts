@@ -4,7 +4,7 @@ import { stringifyCookie } from 'cookie';
 import { LRUCache } from 'lru-cache';
 import type { CookieRequest, SessionCookie } from './session-end.js';
 import { withTimeout } from './waits.js';
-import { cookiesAfter, cookiesSent, cookieValue } from './browser-cookies.js';
+import { cookiesAfter, cookiesSent, cookieValue, REMEMBERED } from './browser-cookies.js';
 import { resolvedUid } from './session-user.js';
 import type { WatchContext } from './context.js';
 import { isClosed, pathOf } from './session-request.js';
@@ -14,8 +14,6 @@ import type { Containment } from './containment.js';
 const ASK_TIMEOUT_MS = 5_000;
 /** How long after a logout a request with the same cookie is the second click of a double click. */
 const DOUBLE_CLICK_MS = 60_000;
-/** By size: for `max` entries lru-cache would reserve the room at once. */
-const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 /** What a response makes of the cookies of a browser. Times are of `performance.now()`. */
 interface CookieChange {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { chain, isPromise, type MaybePromise } from './containment.js';
 import type { EndReason, SessionRecord } from './session-end.js';
 import { beforeAnswer } from './answer-gate.js';
-import type { BrowserMoves } from './browser-cookies.js';
+import { REMEMBERED, type BrowserMoves } from './browser-cookies.js';
 import {
   CALL_TIMEOUT_MS,
   hasEnded,
@@ -54,8 +54,6 @@ interface TrackerContext extends WatchContext, Pick<DecisionContext, 'reader'> {
   readonly moves: BrowserMoves;
 }
 
-/** By size: for `max` entries lru-cache would reserve the room at once. */
-const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 /** After this time a certain end is recorded though its request has not been answered: a handler may hang. */
 const UNANSWERED_MS = 5 * 60_000;
 /** How many ends that no request takes part in are looked at in one turn of the event loop. */

@@ -126,7 +126,7 @@ export interface SetupWarning {
 /** Which sessions are watched, and who hears of their ends. */
 export interface SessionEndOptions extends SessionEndListener {
   /**
-   * Finds the user in a session. If it throws, the session counts as anonymous, and the error is a fault.
+   * Finds the user in a session. If it throws or returns a promise, the session counts as anonymous, and that is a fault.
    * @defaultValue {@link defaultSessionUid}
    */
   readonly uid?: SessionUid | undefined;

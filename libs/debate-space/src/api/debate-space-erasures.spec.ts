@@ -58,7 +58,7 @@ describe('a request whose outcome is unknown', () => {
     expect(await erasures.status(reference)).toMatchObject({ total: 1, waiting: 1 });
     expect(await erasures.request({ uid: 'alice', mode: 'delete' })).toMatchObject({
       reference,
-      alreadyUnderWay: true,
+      alreadyRequested: true,
     });
   });
 

@@ -29,7 +29,7 @@ export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'refere
 
 /** The options of a dry run. */
 export interface DryRunOptions {
-  /** Counts what is under way in this mode only. Default: in both. */
+  /** Counts as `alreadyRequested` what is requested in this mode only. Default: in both. */
   readonly mode?: ErasureMode | undefined;
   /** Ends the reading early. */
   readonly signal?: AbortSignal | undefined;
@@ -69,7 +69,7 @@ export class DebateSpaceErasures {
 
   /**
    * Requests one user's erasure; resolves when it is durable. While the same user is to be erased in the same mode,
-   * `alreadyUnderWay` says so: without a `reference` the answer is the status of the earlier request, and with another one
+   * `alreadyRequested` says so: without a `reference` the answer is the status of the earlier request, and with another one
    * the service is asked for each, of which the second does not find the user.
    *
    * With a `transaction` the erasure exists exactly if the host commits. Errors are those of the host's connection: repeat
@@ -94,14 +94,14 @@ export class DebateSpaceErasures {
     const requests = new ErasureRequests(storage);
     let { reference } = asked;
     try {
-      const earlier = await requests.underWay(uid, asked.mode);
-      const alreadyUnderWay = earlier !== undefined;
-      if (alreadyUnderWay && request.reference === undefined) {
+      const earlier = await requests.openReference(uid, asked.mode);
+      const alreadyRequested = earlier !== undefined;
+      if (alreadyRequested && request.reference === undefined) {
         reference = earlier;
-        return { ...(await storage.status(earlier)), alreadyUnderWay };
+        return { ...(await storage.status(earlier)), alreadyRequested };
       }
       const isChange = await requests.add(asked, uid);
-      return { ...(await this.#requested(storage, reference, isChange)), alreadyUnderWay };
+      return { ...(await this.#requested(storage, reference, isChange)), alreadyRequested };
     } catch (error) {
       throw named(error, reference);
     }
@@ -147,7 +147,7 @@ export class DebateSpaceErasures {
     const modes = mode === undefined ? (['anonymize', 'delete'] as const) : [mode];
     const requests = new ErasureRequests(this.#storage);
     return dryRun(uidItems(source, signal), this.#calls.allUsers(signal), (uids) =>
-      requests.countUnderWay(uids, modes),
+      requests.countRequested(uids, modes),
     );
   }
 

@@ -19,9 +19,9 @@ class Listed {
   }
 }
 
-const nothingUnderWay = () => Promise.resolve(0);
-const run = (source: UidSource, users: Listed, underWay: Parameters<typeof dryRun>[2] = nothingUnderWay) =>
-  dryRun(uidItems(source), users, underWay);
+const nothingRequested = () => Promise.resolve(0);
+const run = (source: UidSource, users: Listed, requested: Parameters<typeof dryRun>[2] = nothingRequested) =>
+  dryRun(uidItems(source), users, requested);
 
 describe('a dry run', () => {
   it('counts the items, the uids, and the users, and numbers those that need a look', async () => {
@@ -57,14 +57,14 @@ describe('a dry run', () => {
     expect(unasked.asked).toBe(0);
   });
 
-  it('asks of each uid once whether it is under way, 250 at a time', async () => {
+  it('asks of each uid once whether it is requested already, 250 at a time', async () => {
     const uids = Array.from({ length: 600 }, (_, n) => `user-${n}`);
     const asked: (readonly string[])[] = [];
-    const underWay = (some: readonly string[]) => {
+    const requested = (some: readonly string[]) => {
       asked.push(some);
       return Promise.resolve(some.filter((uid) => uid.endsWith('7')).length);
     };
-    const counts = await run([...uids, ...uids], new Listed(), underWay);
+    const counts = await run([...uids, ...uids], new Listed(), requested);
     expect(counts).toMatchObject({
       total: 1200,
       distinct: 600,
@@ -97,8 +97,8 @@ describe('a dry run', () => {
       yield await Promise.resolve('ada');
       throw new Error('the connection broke');
     };
-    const underWay = jest.fn(nothingUnderWay);
-    await expect(run(broken(), users, underWay)).rejects.toThrow('the connection broke');
-    expect([users.asked, underWay.mock.calls.length]).toEqual([0, 0]);
+    const requested = jest.fn(nothingRequested);
+    await expect(run(broken(), users, requested)).rejects.toThrow('the connection broke');
+    expect([users.asked, requested.mock.calls.length]).toEqual([0, 0]);
   });
 });

@@ -69,7 +69,7 @@ export interface UnreadableErasure {
 /** What `request` answers. */
 export interface RequestedErasure extends ErasureStatus {
   /** Whether the same was requested under another reference already, and is not done yet. */
-  readonly alreadyUnderWay: boolean;
+  readonly alreadyRequested: boolean;
 }
 
 /** How far the work is. */

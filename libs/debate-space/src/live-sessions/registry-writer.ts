@@ -38,8 +38,7 @@ interface Written {
   isOver: boolean;
 }
 
-/** By size: for `max` entries lru-cache would reserve the room at once. */
-const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
+const MAX_REMEMBERED = 10_000;
 /** A registry that lost its sessions learns of those in use after this time. */
 const REMEMBER_MS = 10 * 60_000;
 /** Overlapping requests of one session may touch it in another order than they were made. */
@@ -54,9 +53,9 @@ export class RegistryWriter implements LiveSessions {
   readonly #indexing: SessionIndexing;
   readonly #context: WriterContext;
   /** Whose sessions they are, as far as this process knows. */
-  readonly #written = new LRUCache<string, Written>({ ...REMEMBERED, ttl: REMEMBER_MS });
+  readonly #written = new LRUCache<string, Written>({ max: MAX_REMEMBERED, ttl: REMEMBER_MS });
   /** The uids of ended sessions that the registry still counts as live, and so would hide a last one. */
-  readonly #unremoved = new LRUCache<string, string>(REMEMBERED);
+  readonly #unremoved = new LRUCache<string, string>({ max: MAX_REMEMBERED });
   /** The end of a session is judged after what was written of it before, conflicts included. */
   readonly #order = new KeyedMutex();
   #isFlushing = false;

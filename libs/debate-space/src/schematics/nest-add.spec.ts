@@ -176,6 +176,16 @@ export class AppModule {}
     expect(JSON.parse(after)).toMatchObject({ rootDir: '.', transformIgnorePatterns: [ESM_PACKAGES] });
   });
 
+  it.each(['{\n  "rootDir": "." // here\n}\n', '{ "rootDir": "." } // the end\n'])(
+    'writes the jest line also between comments: %j',
+    async (before) => {
+      const tree = project({ 'test/jest-e2e.json': before });
+      await add(tree);
+      const after = JSON.parse(tree.readText('test/jest-e2e.json')) as unknown;
+      expect(after).toEqual({ rootDir: '.', transformIgnorePatterns: [ESM_PACKAGES] });
+    },
+  );
+
   it('keeps the line ends of Windows', async () => {
     const onWindows = (text: string): string => text.replaceAll('\n', '\r\n');
     const manifest = { dependencies: { '@nestjs/common': '^12.0.1' }, jest: { rootDir: 'src' } };

@@ -352,8 +352,8 @@ describe('the queue of erasures', () => {
     await ask('before', 'alice');
     const rotated = erasureProcess(shared, clocks, ['a new key', 'a key']);
     const request = { reference: 'after', mode: 'delete' } as const;
-    expect(await rotated.requests.underWay('alice', 'delete')).toBe('before');
-    expect(await rotated.requests.countUnderWay(['alice', 'bob'], ['delete'])).toBe(1);
+    expect(await rotated.requests.openReference('alice', 'delete')).toBe('before');
+    expect(await rotated.requests.countRequested(['alice', 'bob'], ['delete'])).toBe(1);
     expect(await rotated.requests.add({ ...request, reference: 'before' }, 'alice')).toBe(false);
     expect(await rotated.requests.add(request, 'alice')).toBe(true);
     expect(await rotated.storage.count()).toBe(2);

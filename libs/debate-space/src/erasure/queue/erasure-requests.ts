@@ -52,13 +52,13 @@ export class ErasureRequests {
     return (await this.#add(request, [], 'list', true, readByOther)) || isChange;
   }
 
-  /** The reference for which this erasure is under way and needs nobody's help. */
-  async underWay(uid: string, mode: ErasureMode): Promise<string | undefined> {
+  /** The reference for which this erasure is requested already, and needs nobody's help. */
+  async openReference(uid: string, mode: ErasureMode): Promise<string | undefined> {
     return (await this.storage.running(uid, mode))[0];
   }
 
   /** How many of these users' erasures are not finished. */
-  async countUnderWay(uids: readonly string[], modes: readonly ErasureMode[]): Promise<number> {
+  async countRequested(uids: readonly string[], modes: readonly ErasureMode[]): Promise<number> {
     const found = await Promise.all(
       uids.map((uid) => this.storage.jobs.find(this.storage.uids.hashes(uid), this.storage.view)),
     );

@@ -16,8 +16,7 @@ export interface LogoutRecorderOptions {
   readonly onRelogin?: 'deliver' | 'drop';
 }
 
-/** By size: for `max` entries lru-cache would reserve the room at once. */
-const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
+const MAX_REMEMBERED = 10_000;
 /** So many ends of one turn of the event loop are stored at once; more of them, such as those of a job, together. */
 const DIRECT = 4;
 /** How many are stored in one commit, and in one turn of the event loop. */
@@ -40,7 +39,7 @@ export class LogoutRecorder {
     this.#queue = queue;
     this.#emit = emit;
     this.#containment = new Containment(emit);
-    if (options.onRelogin === 'drop') this.#loginAt = new LRUCache(REMEMBERED);
+    if (options.onRelogin === 'drop') this.#loginAt = new LRUCache({ max: MAX_REMEMBERED });
   }
 
   /** Whether {@link loggedIn} has an effect. */

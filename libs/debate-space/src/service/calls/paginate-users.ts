@@ -10,8 +10,8 @@ import {
 
 /** So many pages in a row may bring no new uid: those of anonymized users look alike. */
 const MAX_PAGES_WITHOUT_NEW = 100;
-/** So many uids are remembered, to tell a page that brings none that is new. By size: `max` would reserve the room at once. */
-const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
+/** So many uids are remembered, to tell a page that brings none that is new. */
+const MAX_UIDS = 10_000;
 /** Half a minute of the documented rate limit. */
 export const MAX_FIND_PAGES = 50;
 const FIND_PER_PAGE = 100;
@@ -76,7 +76,7 @@ function tooMany(maxPages: number): PageLimitError {
 
 /** Tells a page that repeats from one that only looks so, because its users are anonymized. */
 class Repetition {
-  readonly #uids = new LRUCache<string, true>(REMEMBERED);
+  readonly #uids = new LRUCache<string, true>({ max: MAX_UIDS });
   readonly #pages = new Set<string>();
   #pagesWithoutNew = 0;
   /** The least that the service has said. */
