@@ -179,16 +179,13 @@ function transformEsmPackages(tree: Tree, files: readonly string[]): string[] {
     const content = tree.readJson(file) as JestConfig & { jest?: JestConfig };
     const jest = file === 'package.json' ? content.jest : content;
     if (jest === undefined || jest.transformIgnorePatterns?.includes(ESM_PACKAGES)) continue;
-    if (jest.transformIgnorePatterns === undefined) {
-      // Between comments there may be no place for a line.
-      if (file === 'package.json' || Object.keys(jest).length === 0 || !isPlainJson(tree.readText(file))) {
-        jest.transformIgnorePatterns = [ESM_PACKAGES];
-        overwriteJson(tree, file, content);
-      } else {
-        appendPatterns(tree, file);
-      }
+    if (jest.transformIgnorePatterns !== undefined || !isPlainJson(tree.readText(file))) {
+      remaining.push(file); // a comment would be lost
+    } else if (file === 'package.json' || Object.keys(jest).length === 0) {
+      jest.transformIgnorePatterns = [ESM_PACKAGES];
+      overwriteJson(tree, file, content);
     } else {
-      remaining.push(file);
+      appendPatterns(tree, file);
     }
   }
   return remaining.map((file) => `Jest in ${file} has to transform the packages that are ESM only: ${line}`);
