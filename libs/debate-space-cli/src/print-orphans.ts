@@ -56,7 +56,8 @@ export async function printOrphans(
     }
   }
   try {
-    await output.stream(lines(service.orphans(findAccounts, { signal, allowNoMatch })));
+    const isWritten = await output.stream(lines(service.orphans(findAccounts, { signal, allowNoMatch })));
+    if (!isWritten) return;
   } finally {
     display?.end();
   }

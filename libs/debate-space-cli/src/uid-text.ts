@@ -120,7 +120,7 @@ function withColumn(header: Cells, column: string): Cells {
   const found = count === 0 ? `no column "${column}"` : `${count} columns "${column}"`;
   throw new Failure(
     'usage',
-    `the header row has ${found} (columns: ${header.length}); hint: name one column of the uids with --column, exactly as it is written there, and separate columns with commas`,
+    `the header row has ${found} (columns: ${header.length}); hint: name the column of the uids with --column, exactly as it is written there, and separate columns with commas`,
   );
 }
 
