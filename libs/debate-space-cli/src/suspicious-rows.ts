@@ -23,6 +23,11 @@ const reasons: readonly (readonly [RegExp, string])[] = [
   [/^=/, 'a formula'],
 ];
 
+/** What a uid has or is that makes it suspicious. */
+export function suspicionOf(uid: string): string | undefined {
+  return reasons.find(([pattern]) => pattern.test(uid))?.[1];
+}
+
 /** Counts the suspicious rows of a list. */
 export class SuspiciousRowCounter {
   #suspicious = 0;
@@ -33,7 +38,7 @@ export class SuspiciousRowCounter {
   }
 
   add({ row, uid }: UidRow): void {
-    const [, reason] = reasons.find(([pattern]) => uid !== undefined && pattern.test(uid)) ?? [];
+    const reason = uid === undefined ? undefined : suspicionOf(uid);
     if (reason === undefined) return;
     this.#suspicious += 1;
     if (this.#suspiciousRows.length < MAX_ROWS) this.#suspiciousRows.push({ row, reason });

@@ -168,6 +168,13 @@ describe('erase', () => {
     expect(uids()).toHaveLength(3);
   });
 
+  it('has no counts when the user list breaks off in the middle', async () => {
+    for (let n = 0; n < 150; n += 1) service.users.add({ uid: `u-${n}` });
+    service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
+    service.faults.add({ operation: 'list', kind: 'status', status: 403 });
+    expect(await run('erase u-149 --mode delete --dry-run', { env })).toMatchObject({ code: 4, out: '' });
+  });
+
   const ODD = [' ada', 'ben\u00A0', 'a\u200Bda', '\uFEFFcleo', '9.0E+15', 'NULL', '#N/A'];
 
   it('names suspicious rows apart in a dry run, without their uids, and ends with 9 when nobody is found', async () => {

@@ -334,6 +334,17 @@ describe('users orphans', () => {
     expect([allowed.code, allowed.out]).toEqual([0, 'ada\nben\ncleo\n']);
   });
 
+  it('fails when damaged accounts are those of no user, whose users may be the orphans', async () => {
+    service.users.add({ uid: ' dora' });
+    await writeFile(join(folder, 'a.txt'), 'ada\nben \n dora\n9.0E+15\n');
+    const { code, err } = await run('users orphans --accounts a.txt', { env, folder });
+    expect(code).toBe(2);
+    expect(err).toContain('Do not erase this list. Accounts look damaged, and are those of no user:');
+    expect(err).toContain('\n  uid with a blank at its start or end, in rows 2\n');
+    expect(err).toContain('\n  uid with a number in scientific notation, in rows 4\n');
+    expect(err).not.toMatch(/ben|dora|9\.0/);
+  });
+
   it('needs the accounts', async () => {
     const { code, err } = await run('users orphans', { env });
     expect(code).toBe(2);
