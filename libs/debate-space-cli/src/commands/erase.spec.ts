@@ -212,7 +212,7 @@ describe('erase', () => {
   });
 
   it.each([
-    ['nobody --mode delete', { typed: 'delete 1' }, '(1 not found: nobody of the list)'],
+    ['nobody --mode delete', { typed: 'delete 1' }, '(1 not found: the service knows none of them)'],
     ['nobody noone --mode anonymize --yes', {}, 'reference: '],
     ['--file users.txt --mode delete --yes', {}, 'warning: uid with an invisible character, in rows 3'],
   ])('ends with 9, and says so, when nobody is found: %s', async (list, terminal, part) => {

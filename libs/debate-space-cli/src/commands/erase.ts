@@ -168,7 +168,7 @@ function consequenceOf(
 ): string {
   const { distinct, duplicates, invalid, known, notFound, suspicious, alreadyRequested } = counts;
   const aside = [
-    [notFound, known === 0 ? 'not found: nobody of the list' : 'not found'],
+    [notFound, known === 0 ? 'not found: the service knows none of them' : 'not found'],
     [alreadyRequested, 'already requested'],
     [duplicates, 'named twice'],
     [invalid, 'no uid at all'],
