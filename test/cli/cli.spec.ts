@@ -118,7 +118,7 @@ describe('npx debate-space', () => {
     expect([code, err]).toEqual([4, expect.stringContaining('ECONNREFUSED')]);
   });
 
-  it('ends quietly when nobody reads its output', async () => {
+  it('ends with 1, and says so, when its reader goes away in the middle', async () => {
     for (let user = 0; user < 5000; user += 1)
       scene.service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
     const shell = `set -o pipefail; "$0" "$@" | head -n 1`;
@@ -127,7 +127,7 @@ describe('npx debate-space', () => {
       env,
     });
     const { code, out, err } = await watched(child).ended;
-    expect([code, err]).toEqual([0, '']);
+    expect([code, err]).toEqual([1, expect.stringContaining('stdout cannot be written (EPIPE)')]);
     expect(out).toContain('"uid":"alice"');
   });
 });

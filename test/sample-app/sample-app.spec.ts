@@ -473,6 +473,7 @@ describe('the erasure of many', () => {
 
   it.each([
     ['has no such column', 'id\nada\n', 'The file has no column &quot;uid&quot;.'],
+    ['has it twice', 'uid,order,uid\nada,21,ben\n', 'The file has 2 columns &quot;uid&quot;.'],
     [
       'has a broken quote',
       'uid\nada\nx"ben"\n',

@@ -9,6 +9,7 @@ export const exitCodes = {
   faults: 6,
   vetoed: 7,
   canceled: 8,
+  notFound: 9,
 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -27,4 +28,5 @@ export const exitCodeMeanings: readonly (readonly [ExitCode, string])[] = [
   [exitCodes.faults, 'doctor found problems'],
   [exitCodes.vetoed, 'finished; some users are not erased, because the hook `erasure.beforeErase` vetoed it'],
   [exitCodes.canceled, 'finished; some users are not erased, because the erasure was canceled'],
+  [exitCodes.notFound, 'nobody is erased: the service knows none of the users'],
 ];

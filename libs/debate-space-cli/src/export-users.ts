@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { CommandContext } from './cli-context.js';
 import { writeNewFile } from './new-file.js';
 import { progressDisplay } from './progress-display.js';
+import { counted } from './text.js';
 import { USERS_AT_ONCE, usersText, type UsersTextOptions } from './users-text.js';
 
 export interface ExportOptions extends UsersTextOptions {
@@ -26,7 +27,7 @@ export async function exportUsers(
   }
   const path = resolve(io.folder, out);
   let count = 0;
-  await writeNewFile(path, async (file) => {
+  const writing = writeNewFile(path, async (file) => {
     const { total } = await service.listUsers({ perPage: 1, ...filter }, { signal });
     const display = progressDisplay(io);
     const shown = watched(users, () => {
@@ -39,6 +40,12 @@ export async function exportUsers(
       display.end();
     }
   });
+  try {
+    await writing;
+  } catch (error) {
+    if (count > 0) output.note(`Stopped after ${counted(count, 'user')}; no part of the export is kept.`);
+    throw error;
+  }
   output.answer({ users: count, file: path }, `${count} users written to ${path}`);
 }
 

@@ -16,7 +16,7 @@ export class Failure extends Error {
     super(hint === undefined ? problem : `${problem}; ${hint}`);
     this.name = new.target.name;
     this.exitCode = exitCodes[kind];
-    this.code = `ERR_DEBATE_SPACE_CLI_${kind.toUpperCase()}`;
+    this.code = `ERR_DEBATE_SPACE_CLI_${kind.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
   }
 }
 

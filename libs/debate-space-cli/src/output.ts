@@ -58,20 +58,30 @@ export class Output {
     return count;
   }
 
-  /** Data as it comes. Ends early, without an error, when stdout fails: `unwritten` reports that. */
-  async stream(text: AsyncIterable<string>): Promise<void> {
+  /**
+   * Data as it comes.
+   * @returns whether stdout took all of it; `unwritten` says why not
+   */
+  async stream(text: AsyncIterable<string>): Promise<boolean> {
+    let count = 0;
     try {
       await pipeline(
         text,
         async function* (this: Output, pieces: AsyncIterable<string>) {
-          for await (const piece of pieces) yield this.#data(piece);
+          for await (const piece of pieces) {
+            count += 1;
+            yield this.#data(piece);
+          }
         }.bind(this),
         this.#stdout,
         { end: false },
       );
     } catch (error) {
-      if (this.#writeError === undefined) throw error;
+      if (this.#writeError !== undefined) return false;
+      if (count > 0) this.note('The answer on stdout is not complete.');
+      throw error;
     }
+    return true;
   }
 
   /** Waits until stdout has taken everything. @returns the system's code when it did not, such as `ENOSPC` */

@@ -10,8 +10,7 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
   const output = new Output(io);
   const code = await runCommand(args, io, output);
   const unwritten = await output.unwritten();
-  // A reader may close a pipe early, as `head` does: what it has read is what it wanted.
-  if (unwritten === undefined || unwritten === 'EPIPE') return code;
+  if (unwritten === undefined) return code;
   output.note(`stdout cannot be written (${unwritten}): the answer is missing or incomplete.`);
   return code === exitCodes.done ? exitCodes.failed : code;
 }

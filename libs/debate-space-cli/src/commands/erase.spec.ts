@@ -48,6 +48,7 @@ describe('erase', () => {
     });
     expect(uids()).toEqual(['ben', 'cleo']);
     expect(err).toContain('2 of 2');
+    expect(err).toContain('Not erased: 1 user not found.');
     expect(err + out).not.toMatch(/ada|nobody/);
   });
 
@@ -158,10 +159,68 @@ describe('erase', () => {
       notFound: 1,
       notFoundRows: [5],
       alreadyRequested: 0,
+      suspicious: 0,
+      suspiciousRows: [],
     });
     const { out: text } = await run(command, { env, folder });
     expect(text).toMatch(/^rows without a uid +6, 7$/m);
     expect(text).toMatch(/^not found in rows +5$/m);
+    expect(uids()).toHaveLength(3);
+  });
+
+  it('has no counts when the user list breaks off in the middle', async () => {
+    for (let n = 0; n < 150; n += 1) service.users.add({ uid: `u-${n}` });
+    service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
+    service.faults.add({ operation: 'list', kind: 'status', status: 403 });
+    expect(await run('erase u-149 --mode delete --dry-run', { env })).toMatchObject({ code: 4, out: '' });
+  });
+
+  const ODD = [' ada', 'ben\u00A0', 'a\u200Bda', '\uFEFFcleo', '9.0E+15', 'NULL', '#N/A'];
+
+  it('names suspicious rows apart in a dry run, without their uids, and ends with 9 when nobody is found', async () => {
+    await file('users.txt', ODD.join('\n'));
+    const command = 'erase --file users.txt --mode delete --dry-run';
+    const { code, out, err } = await run(`${command} --json`, { env, folder });
+    expect(code).toBe(9);
+    expect(JSON.parse(out)).toMatchObject({
+      known: 0,
+      notFound: 7,
+      suspicious: 7,
+      suspiciousRows: [
+        { row: 1, reason: 'a blank at its start or end' },
+        { row: 2, reason: 'a blank at its start or end' },
+        { row: 3, reason: 'an invisible character' },
+        { row: 4, reason: 'a byte order mark, as where files were joined' },
+        { row: 5, reason: 'a number in scientific notation' },
+        { row: 6, reason: 'a word for a missing value' },
+        { row: 7, reason: 'an error of a spreadsheet' },
+      ],
+    });
+    expect(err).toContain('Nobody was found: the service knows none of the users');
+    const { out: text } = await run(command, { env, folder });
+    expect(text).toMatch(/^suspicious +7$/m);
+    expect(text).toMatch(/^uid with a blank at its start or end +1, 2$/m);
+    expect(out + err + text).not.toMatch(/ada|ben|cleo|9\.0|NULL|N\/A/);
+  });
+
+  it('names suspicious rows before the confirmation', async () => {
+    await file('users.txt', `ada\n${ODD.join('\n')}`);
+    const { code, err } = await run('erase --file users.txt --mode delete', { env, folder, typed: 'no' });
+    expect(code).toBe(1);
+    expect(err).toContain('(7 not found, 7 suspicious)\n');
+    expect(err).toContain('\n  uid with a blank at its start or end, in rows 2, 3\n');
+  });
+
+  it.each([
+    ['nobody --mode delete', { typed: 'delete 1' }, '(1 not found: the service knows none of them)'],
+    ['nobody noone --mode anonymize --yes', {}, 'reference: '],
+    ['--file users.txt --mode delete --yes', {}, 'warning: uid with an invisible character, in rows 3'],
+  ])('ends with 9, and says so, when nobody is found: %s', async (list, terminal, part) => {
+    await file('users.txt', ODD.join('\n'));
+    const { code, out, err } = await run(`erase ${list} --json`, { env, folder, ...terminal });
+    expect([code, JSON.parse(out)]).toEqual([9, expect.objectContaining({ done: 0, state: 'done' })]);
+    expect(err).toContain(part);
+    expect(err).toContain('Nobody was erased: the service knows none of the users');
     expect(uids()).toHaveLength(3);
   });
 

@@ -9,9 +9,12 @@ import { codeOf, Failure } from '../failure.js';
 import { commandContext, type CliContext, type CommandContext } from '../cli-context.js';
 import type { Output } from '../output.js';
 import { withPlugin, type Plugin } from '../plugin.js';
-import { requireErased } from '../require-erased.js';
+import { nobodyFound, requireErased } from '../require-erased.js';
+import { SuspiciousRowCounter, suspiciousTexts } from '../suspicious-rows.js';
 import { counted } from '../text.js';
 import { UID_FORMATS } from '../uid-format.js';
+import type { UidRows } from '../uid-list.js';
+import type { UidRow } from '../uid-row.js';
 
 interface EraseOptions {
   readonly mode: ErasureMode;
@@ -66,6 +69,7 @@ export function addErase(program: Command, cli: CliContext): void {
         );
         if (dryRun) {
           context.output.answer(counts, dryRunText(counts));
+          if (counts.known === 0 && counts.notFound > 0) throw nobodyFound('Nobody was found');
           return;
         }
         if (counts.total === 0) throw new Failure('usage', 'The list has no user. Nothing was requested.');
@@ -73,7 +77,12 @@ export function addErase(program: Command, cli: CliContext): void {
         await confirm(context, consequence, `${options.mode} ${counts.distinct}`);
       }
       await withPlugin(context, { worker: executeHere, shared: !wait || executeHere }, async (plugin) =>
-        erase(plugin, uidsOf(rows ?? (await given.open()), given.name), options, context),
+        erase(
+          plugin,
+          uidsOf(rows ?? noted(await given.open(), context.output), given.name),
+          options,
+          context,
+        ),
       );
     });
   addExamples(
@@ -129,7 +138,18 @@ async function erase(
     const stopped = `Stopped here; ${counted(waiting, 'user')} not erased yet. ${isMemory ? forgotten : running}.`;
     throw new Failure('unfinished', onlyWatches ? watchedText(status) : stopped);
   }
-  requireErased(status);
+  requireErased(status, output);
+}
+
+/** The rows; at their end, says which ones are suspicious, where nobody is asked. */
+async function* noted(rows: UidRows, output: Output): AsyncGenerator<UidRow> {
+  const suspicious = new SuspiciousRowCounter();
+  for await (const row of rows) {
+    suspicious.add(row);
+    yield row;
+  }
+  for (const [text, numbers] of suspiciousTexts(suspicious.counts))
+    output.note(`warning: ${text}, in rows ${numbers}`);
 }
 
 /** A long list that cannot be read on leaves its reference behind, for the list to be sent again. */
@@ -142,21 +162,24 @@ async function noteUnread({ erasures }: Plugin, reference: string, output: Outpu
 }
 
 function consequenceOf(
-  { distinct, duplicates, invalid, notFound, alreadyRequested }: DryRun,
+  counts: DryRun,
   { mode, executeHere = false }: EraseOptions,
   { settings: { applicationName = '', authUrl = '' } }: CommandContext,
 ): string {
+  const { distinct, duplicates, invalid, known, notFound, suspicious, alreadyRequested } = counts;
   const aside = [
-    [notFound, 'not found'],
+    [notFound, known === 0 ? 'not found: the service knows none of them' : 'not found'],
     [alreadyRequested, 'already requested'],
     [duplicates, 'named twice'],
     [invalid, 'no uid at all'],
+    [suspicious, 'suspicious'],
   ] as const;
   const told = aside.flatMap(([count, what]) => (count > 0 ? [`${count} ${what}`] : []));
+  const doubts = suspiciousTexts(counts).map(([text, rows]) => `\n  ${text}, in rows ${rows}`);
   const hooks = executeHere
     ? '\nThis command processes it, and all else that waits in the storage. It does not call `erasure.beforeErase` of your app.'
     : '';
-  return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${hooks}`;
+  return `${counted(distinct, 'user')} of "${applicationName}" at ${new URL(authUrl).host} will be ${VERBS[mode]}. This cannot be undone.${told.length > 0 ? `\n(${told.join(', ')})` : ''}${doubts.join('')}${hooks}`;
 }
 
 /** Takes British spelling as well. */

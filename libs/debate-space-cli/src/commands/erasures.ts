@@ -54,7 +54,7 @@ export function addErasures(program: Command, cli: CliContext): void {
         context.output.answer(status, statusText(status));
         if (options.watch !== true) return;
         if (status.waiting > 0) throw new Failure('unfinished', watchedText(status));
-        requireErased(status);
+        requireErased(status, context.output);
       });
     });
 

@@ -3,7 +3,7 @@ import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { configuredFor, keys, run, start } from '../testing/command-line.js';
+import { configuredFor, keys, run, start, type RunningCommand } from '../testing/command-line.js';
 
 let service: DebateSpaceSimulator;
 let env: NodeJS.ProcessEnv;
@@ -123,20 +123,22 @@ describe('users export', () => {
     for (let n = 0; n < 197; n += 1) service.users.add({ uid: `u-${n}` });
     service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
     service.faults.add({ operation: 'list', kind: 'status', status: 403 });
-    const { code, out } = await run('users export', { env });
+    const { code, out, err } = await run('users export', { env });
     expect(code).toBe(4);
     expect(out).toContain('"uid":"u-96"');
     expect(out).not.toContain('"uid":"u-97"');
+    expect(err).toContain('The answer on stdout is not complete.');
   });
 
   it('does not wait for an answer that is late when nobody reads any more', async () => {
     for (let n = 0; n < 197; n += 1) service.users.add({ uid: `u-${n}` });
     service.faults.add({ operation: 'list', kind: 'latency', ms: 0, times: 1 });
     service.faults.add({ operation: 'list', kind: 'latency', ms: 60_000 });
-    const { code, closeStdout } = start('users export', { env });
+    const { code, closeStdout, err } = start('users export', { env });
     await service.received.waitFor('list', { count: 2 });
     closeStdout();
-    expect(await code).toBe(0);
+    expect(await code).toBe(1);
+    expect(err()).toContain('stdout cannot be written (EPIPE): the answer is missing or incomplete.');
     expect(service.received.of('list')).toHaveLength(2);
   });
 
@@ -219,12 +221,14 @@ describe('users export', () => {
   });
 
   it('stops when it is interrupted, and leaves no half of a file behind', async () => {
-    service.faults.add({ kind: 'latency', ms: 0, operation: 'list', times: 1 });
+    for (let n = 0; n < 197; n += 1) service.users.add({ uid: `u-${n}` });
+    service.faults.add({ kind: 'latency', ms: 0, operation: 'list', times: 2 });
     service.faults.add({ kind: 'latency', ms: 60_000, operation: 'list' });
     const { code, interrupt, err } = start('users export --out users.ndjson', { env, folder });
-    await service.received.waitFor('list', { count: 2 });
+    await service.received.waitFor('list', { count: 3 });
     interrupt();
     expect(await code).toBe(5);
+    expect(err()).toContain('Stopped after 100 users; no part of the export is kept.');
     expect(err()).toContain('Interrupted: run the command again.');
     expect(await readdir(folder)).toEqual([]);
   });
@@ -330,18 +334,52 @@ describe('users orphans', () => {
     expect([allowed.code, allowed.out]).toEqual([0, 'ada\nben\ncleo\n']);
   });
 
+  it('fails when damaged accounts are those of no user, whose users may be the orphans', async () => {
+    service.users.add({ uid: ' dora' });
+    await writeFile(join(folder, 'a.txt'), 'ada\nben \n dora\n9.0E+15\n');
+    const { code, err } = await run('users orphans --accounts a.txt', { env, folder });
+    expect(code).toBe(2);
+    expect(err).toContain('Do not erase this list. Accounts look damaged, and are those of no user:');
+    expect(err).toContain('\n  uid with a blank at its start or end, in rows 2\n');
+    expect(err).toContain('\n  uid with a number in scientific notation, in rows 4\n');
+    expect(err).not.toMatch(/ben|dora|9\.0/);
+  });
+
   it('needs the accounts', async () => {
     const { code, err } = await run('users orphans', { env });
     expect(code).toBe(2);
     expect(err).toContain('--accounts <file>');
   });
 
-  it('stops when it is interrupted', async () => {
-    await writeFile(join(folder, 'a.txt'), 'ada\n');
-    service.faults.add({ kind: 'latency', ms: 60_000, operation: 'list' });
-    const { code, interrupt } = start('users orphans --accounts a.txt', { env, folder });
-    await service.received.waitFor('list');
-    interrupt();
-    expect(await code).toBe(5);
+  const ends: [string, number, string, (command: RunningCommand) => void | Promise<void>][] = [
+    [
+      'it is interrupted',
+      5,
+      'The answer on stdout is not complete.',
+      ({ interrupt }) => {
+        interrupt();
+      },
+    ],
+    [
+      'its reader has closed the pipe',
+      1,
+      '(EPIPE): the answer',
+      ({ closeStdout }) => {
+        closeStdout();
+      },
+    ],
+    ['the service goes down', 4, 'The answer on stdout is not complete.', () => service.goDown()],
+  ];
+  it.each(ends)('does not look complete when %s in the middle', async (_what, exitCode, part, end) => {
+    const gone = await with250Users('a.txt', (uids) => uids.join('\n'));
+    service.faults.add({ kind: 'latency', ms: 0, operation: 'list', times: 2 });
+    service.faults.add({ kind: 'latency', ms: 60_000, operation: 'list', times: 1 });
+    const command = start('users orphans --accounts a.txt', { env, folder });
+    await service.received.waitFor('list', { count: 3 });
+    await end(command);
+    expect(await command.code).toBe(exitCode);
+    expect(command.out()).toContain(`${gone[0]}\n`);
+    expect(command.err()).toContain(part);
+    expect(command.err()).not.toContain('without an account.');
   });
 });

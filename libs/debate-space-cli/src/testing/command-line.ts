@@ -112,7 +112,7 @@ function stdinOf({
   piped,
   isTerminal = typed !== undefined,
 }: Terminal): Readable & { isTTY?: boolean } {
-  if (piped !== undefined) return Readable.from([piped]);
+  if (piped !== undefined) return Readable.from([Buffer.from(piped)]);
   const stdin = Object.assign(new PassThrough(), { isTTY: isTerminal });
   if (typed !== undefined) stdin.write(`${typed}\n`);
   return stdin;
