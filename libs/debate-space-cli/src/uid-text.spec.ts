@@ -63,6 +63,10 @@ describe('a list of uids', () => {
     expect(await uids(bytes('{"id":"ada","uid":1}'), 'ndjson', 'id')).toEqual(['ada']);
   });
 
+  it('takes a number of JSON for its digits', async () => {
+    expect(await uids(bytes('{"uid":42}\n7'), 'ndjson')).toEqual(['42', '7']);
+  });
+
   it('keeps every character of a uid', async () => {
     const odd = [' ada ', "'=1+1", 'a,b', 'a"b', 'a\u2028b', '"', '🦊', '\\', '-1'];
     expect(await uids(bytes(odd.join('\n'), 1), 'lines')).toEqual(odd);
@@ -92,7 +96,9 @@ describe('a list of uids is refused', () => {
       'row 2: the uid is not in UTF-8',
     ],
     ['half a line of JSON', `"ada"\n{"uid":"${SECRET}`, 'ndjson', 'row 2: it is not JSON'],
-    ['a number as JSON', '{"uid":42}', 'ndjson', 'row 1: the uid must be a string and is of type number'],
+    ['a number that JavaScript rounds', '{"uid":9007199254740993}', 'ndjson', 'row 1: the uid is a number beyond'],
+    ['JSON of a user', `uid\n"{""id"":7,""name"":""${SECRET}""}"`, 'csv', 'row 2: the uid is the text of a JSON object'],
+    ['NDJSON read as lines', `{"uid":"${SECRET}"}`, 'lines', 'row 1: the uid is the text of a JSON object'],
     ['another kind of JSON', `["${SECRET}"]`, 'ndjson', 'row 1: the uid must be a string'],
     ['an object without the member', `{"id":"${SECRET}"}`, 'ndjson', 'row 1: it has no uid'],
     ['an inherited member', '{}', 'ndjson', 'row 1: it has no uid'],

@@ -127,7 +127,7 @@ describe('finding users without an account', () => {
     ['a boolean', true, 'returned of type boolean'],
     ['one uid', 'u-1', 'returned of type string'],
     ['a count', { length: 2 }, 'returned of type object'],
-    ['numbers', [1], 'one item is of type number; hint: return rows.map((row) => String(row.id))'],
+    ['booleans', [true], 'one item is of type boolean; hint: return rows.map((row) => String(row.id))'],
     ['rows', [{ uid: 'u-1' }], 'one item is of type object'],
     ['entries', new Map([['u-1', true]]), 'one item is an array'],
     ['another spelling', ['U-1'], 'returned a uid that it was not asked for'],
