@@ -6,7 +6,11 @@ const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2ln';
 
 describe('the uid of a session', () => {
   const sessions = [
-    { name: 'passport with a user of { _id }', session: { passport: { user: { _id: '65f1' } } }, uid: '65f1' },
+    {
+      name: 'passport with a user of { _id }',
+      session: { passport: { user: { _id: '65f1' } } },
+      uid: '65f1',
+    },
     { name: 'passport with JSON of a user', session: { passport: { user: json } }, uid: '7' },
     { name: '@fastify/passport with JSON of a user', session: { passport: json }, uid: '7' },
     { name: 'a user of { id, _id }', session: { user: { id: 7, _id: '65f1' } }, uid: '7' },

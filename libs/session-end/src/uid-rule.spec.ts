@@ -11,18 +11,51 @@ const jws = `${jwsHeader}.${base64(record)}.c2ln`;
 /** MongoDB's, as its driver has it; its `id` is bytes. */
 const objectId = { id: new Uint8Array(12), toHexString: () => '65f1c0ffee65f1c0ffee0001' };
 
-const problemOf = (uid: unknown): string => (uid instanceof RefusedUid ? uid.problem : `accepted: ${uid}`);
+const problemOf = (uid: unknown): string =>
+  uid instanceof RefusedUid ? uid.problem : `accepted: ${String(uid)}`;
 
 describe('a uid', () => {
   const texts = [
     ...['alice', '42', '007', '1e21', '9007199254740993', '-1', ' ', ' ada ', 'Zoë', '李', '🦊'],
-    ...['ada@post.example', 'auth0|65f1c0ffee65f1c0ffee0001', 'ACME\\ada', 'urn:user:7', 'https://id.example/7'],
-    ...['550e8400-e29b-41d4-a716-446655440000', '{550e8400-e29b-41d4-a716-446655440000}', 'a/b', '%2e%2e', '..a'],
+    ...[
+      'ada@post.example',
+      'auth0|65f1c0ffee65f1c0ffee0001',
+      'ACME\\ada',
+      'urn:user:7',
+      'https://id.example/7',
+    ],
+    ...[
+      '550e8400-e29b-41d4-a716-446655440000',
+      '{550e8400-e29b-41d4-a716-446655440000}',
+      'a/b',
+      '%2e%2e',
+      '..a',
+    ],
     // Three parts like a JWT, the Base64 of `{}` and `[]`, and what begins like that of JSON.
-    ...['first.middle.last', 'eva.w3.lee', 'eyJ.a.b', 'e30', 'W10', 'eyJhbGci', 'Bearer of news', 'CgVhbGljZRIFbG9jYWw'],
+    ...[
+      'first.middle.last',
+      'eva.w3.lee',
+      'eyJ.a.b',
+      'e30',
+      'W10',
+      'eyJhbGci',
+      'Bearer of news',
+      'CgVhbGljZRIFbG9jYWw',
+    ],
     // Brackets and quotes in names, and words that only look like those of JavaScript.
     ...['a{b}c', '{Team} Ada', '[Team] Ada', '[[Team]]Ada', '"Ada" Lee', '"', '{', '[', 'x(1)', 'f(x)'],
-    ...['Null', 'NULL', 'None', 'True', 'Infinity', 'nullable', 'undefined7', 'function', 'object', '[object]'],
+    ...[
+      'Null',
+      'NULL',
+      'None',
+      'True',
+      'Infinity',
+      'nullable',
+      'undefined7',
+      'function',
+      'object',
+      '[object]',
+    ],
   ];
   it.each(texts)('may be the text %j, wherever it comes from', (text) => {
     expect([namedUid(text), foundUid(text), foundUid({ id: text })]).toEqual([text, text, text]);
@@ -102,10 +135,13 @@ describe('a uid', () => {
     ['JSON of { uid, id }', '{"id":7,"uid":"alice"}', 'alice'],
     ['JSON of { sub, userId }', '{"userId":8,"sub":"alice"}', 'alice'],
     ['JSON of { uid: null, _id }', `{"uid":null,"id":"","_id":"65f1"}`, '65f1'],
-  ])('is found in %s that a host keeps as its user, and is refused where a uid is named', (_what, value, uid) => {
-    expect(foundUid(value)).toBe(uid);
-    expect(problemOf(namedUid(value))).toMatch(/of type object|JSON (object|string)/);
-  });
+  ])(
+    'is found in %s that a host keeps as its user, and is refused where a uid is named',
+    (_what, value, uid) => {
+      expect(foundUid(value)).toBe(uid);
+      expect(problemOf(namedUid(value))).toMatch(/of type object|JSON (object|string)/);
+    },
+  );
 
   it('is refused in JSON whose number JavaScript rounds, whatever else the object has', () => {
     expect(problemOf(foundUid('{"id":9007199254740993,"_id":"65f1"}'))).toContain('give it as text');

@@ -24,7 +24,7 @@ export interface EndsDebateSessionOptions {
    * Finds the user before the handler runs: in the request, which for GraphQL is that of its context, or in the client
    * of a WebSocket; everything else is in the context.
    * @defaultValue `user`, or for socket.io `data.user` or `request.user` – a string, a number, an ObjectId, or an object
-   * with one of them in `uid`, `id`, `sub`, `userId` or `_id`
+   * or JSON text of one with one of them in `uid`, `id`, `sub`, `userId` or `_id`
    */
   readonly uid?:
     | ((request: Readonly<Record<string, unknown>>, context: ExecutionContext) => string | number | undefined)
@@ -94,9 +94,7 @@ export class SessionEndInterceptor implements NestInterceptor {
     const resolve = (): string | undefined => {
       const user = resolvedUid(uid(request, context));
       if (typeof user === 'string') return user;
-      if (user) this.#warnOfNobody(context, `the uid of its user ${user.problem}`);
-      else if (uid === defaultUid && userOf(request))
-        this.#warnOfNobody(context, 'its user has no uid, id, sub, userId or _id');
+      if (user || (uid === defaultUid && userOf(request))) this.#warnOfNobody(context, user);
       return undefined;
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
@@ -109,12 +107,14 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */
-  #warnOfNobody(context: ExecutionContext, problem: string): void {
+  #warnOfNobody(context: ExecutionContext, refused?: RefusedUid): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
     const name = context.getClass().name;
     this.#logger.warn(
-      `@EndsDebateSession() on ${name}: ${problem}; give { uid }, a function that returns the uid`,
+      refused
+        ? `@EndsDebateSession() on ${name}: the uid of its user ${refused.problem}; give { uid }`
+        : `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
     );
   }
 }

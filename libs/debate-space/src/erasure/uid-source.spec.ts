@@ -59,7 +59,11 @@ describe('a source of uids', () => {
     ['a dot segment', [`${SECRET}/..`], 'item 1: the uid has a dot segment'],
     ['half a surrogate pair', ['ada', 'ben', `${SECRET}\ud83d`], 'item 3: the uid has a lone surrogate'],
     ['a number with a fraction', ['ada', 4.2], 'item 2: the uid is a number with a fraction'],
-    ['JSON of a user', ['ada', `{"id":7,"name":"${SECRET}"}`], 'item 2: the uid is the text of a JSON object'],
+    [
+      'JSON of a user',
+      ['ada', `{"id":7,"name":"${SECRET}"}`],
+      'item 2: the uid is the text of a JSON object',
+    ],
     ['an object', [{ uid: SECRET }], 'item 1: the uid must be a string and is of type object'],
     ['a hole', new Array<string>(1), 'item 1: the uid must be a string'],
     [

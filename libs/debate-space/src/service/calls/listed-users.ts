@@ -26,7 +26,7 @@ export type ListUsersQuery = UserFilters & {
  * these are the ones known from deployed services. All others are kept as they come.
  */
 export interface DebateSpaceUser {
-  /** Absent or null for an anonymized user. */
+  /** Absent or null for an anonymized user. The digits, where the service sends a number. */
   readonly uid?: string | null;
   readonly full_name?: string | null;
   readonly first_name?: string | null;
