@@ -105,7 +105,8 @@ function jsonIn(text: string): unknown {
  * and `W10`, which may well be uids, are the Base64 of `{}` and `[]`.
  */
 function isTokenOrBase64(text: string): boolean {
-  if (!/^(?:[Bb]earer )?[eW][w-z\d+/_-]/.test(text)) return false;
+  // `{` and a quote or a blank, `[` and one of these, a bracket or a digit: nothing that is hexadecimal.
+  if (!/^(?:[Bb]earer )?(?:e[wy]|W[wyz13])/.test(text)) return false;
   const [part = ''] = text.slice(text.indexOf(' ') + 1).split('.', 1);
   const decoded = Buffer.from(part, 'base64').toString().trim();
   return /^[{[][^]*"[^]*[}\]]$/.test(decoded) && typeof parsed(decoded) === 'object';
