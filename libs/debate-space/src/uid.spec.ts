@@ -94,16 +94,16 @@ describe('a uid', () => {
     await debate.logoutUser(json);
     await service.received.waitFor('logout');
     const request = { mode: 'delete', reference: 'GDPR-1' } as const;
-    for (const erasing of [
+    const refusals = [
       debate.deleteUser(json),
       debate.anonymizeUser(json),
       debate.findUser(json),
       erasures.request({ ...request, uid: json }),
       erasures.requestMany([json], request),
-    ]) {
-      const error = (await errorOf(erasing)) as Error;
-      expect(error.message).toContain('the uid is the text of a JSON object');
-      expect(error.message).not.toContain('ada@');
+    ];
+    for (const error of await Promise.all(refusals.map(errorOf))) {
+      expect((error as Error).message).toContain('the uid is the text of a JSON object');
+      expect((error as Error).message).not.toContain('ada@');
     }
     expect(service.received.logouts).toEqual(['7']);
     expect(service.received.count).toBe(1);
