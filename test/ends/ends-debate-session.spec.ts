@@ -1,6 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
   Controller,
+  Logger,
   Module,
   Post,
   Req,
@@ -98,6 +99,7 @@ async function start(imports: unknown[]): Promise<string> {
   // Stands for a JWT guard: the user is on the request, and in no session.
   express.use((request: Request, _: Response, next: NextFunction) => {
     if (request.query.as) Object.assign(request, { user: { sub: request.query.as } });
+    if (request.query.is) Object.assign(request, { user: request.query.is });
     next();
   });
   await express.listen(0, '127.0.0.1');
@@ -120,6 +122,12 @@ describe('@EndsDebateSession()', () => {
       logouts: ['alice'],
     },
     { name: 'stays silent when the handler fails', path: '/logout-fails?as=alice', status: 500, logouts: [] },
+    {
+      name: 'finds the uid in JSON of the user',
+      path: '/logout?is={"id":7,"email":"ada@post.example"}',
+      status: 201,
+      logouts: ['7'],
+    },
     { name: 'stays silent when nobody is logged in', path: '/logout', status: 201, logouts: [] },
     { name: 'takes a number for a uid', path: '/logout-by-number', status: 201, logouts: ['42'] },
     {
@@ -140,6 +148,20 @@ describe('@EndsDebateSession()', () => {
     const url = await start([DebateSpaceModule.forRoot(using(scene.service))]);
     expect(await post(url + path, { 'x-user': 'bob' })).toBe(status);
     expect(await scene.logouts()).toEqual(logouts);
+  });
+
+  it.each([
+    ['["alice"]', 'the uid of its user is the text of a JSON array'],
+    ['{"username":"alice"}', 'its user has no uid, id, sub, userId or _id'],
+  ])('warns once, without a value, of the user %s, whose uid cannot be found', async (user, problem) => {
+    const url = await start([DebateSpaceModule.forRoot(using(scene.service))]);
+    const warn = jest.fn();
+    Logger.overrideLogger({ log: () => undefined, error: () => undefined, warn });
+    for (let round = 0; round < 2; round += 1) expect(await post(`${url}/logout?is=${user}`)).toBe(201);
+    Logger.overrideLogger(false);
+    expect(await scene.logouts()).toEqual([]);
+    const lines = warn.mock.calls.map(([line]) => String(line)).filter((line) => line.startsWith('@Ends'));
+    expect(lines).toEqual([`@EndsDebateSession() on LogoutController: ${problem}; give { uid }`]);
   });
 
   it('counts a handler as successful that somebody in front did not wait for', async () => {

@@ -92,6 +92,28 @@ describe('a session with a user in which no uid is found', () => {
     },
   );
 
+  it.each<[string, unknown, string]>([
+    ['a JSON array', '["alice"]', 'is the text of a JSON array'],
+    ['a token', `${Buffer.from('{"alg":"none"}').toString('base64url')}.YWxpY2U.c2ln`, 'is a token'],
+    ['[object Object]', '[object Object]', 'is the text of a value that is none'],
+    ['a number that is rounded', 2 ** 53, 'is a number beyond 2^53 - 1'],
+  ])('is one warning that says why when its uid is %s', async (_what, kept, problem) => {
+    const put = ({ session: own }: Request): void => void Object.assign(own, { passport: { user: kept } });
+    const own: SessionUid = (session) => (session.passport as { user: unknown } | undefined)?.user;
+    for (const uid of [undefined, own]) {
+      const warnings = await warningsAfterLogins(
+        { login: keeping(put), act: destroySession },
+        { session: { uid } },
+      );
+      expect(warnings.map(({ code }) => code)).toEqual(['uid-not-found']);
+      expect(warnings[0]?.message).toContain(`a session has a user whose uid ${problem}`);
+      expect(warnings[0]?.message).toContain('(session keys: cookie, passport, passport.user)');
+      expect(warnings[0]?.hint).toContain('the option session.uid');
+      expect(JSON.stringify(warnings)).not.toMatch(/alice|YWxpY2U/);
+      expect(scene.service.received.all).toEqual([]);
+    }
+  });
+
   it('is one line in the log', async () => {
     const lines: unknown[] = [];
     const nothing = (): void => undefined;

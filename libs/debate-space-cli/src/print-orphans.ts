@@ -1,5 +1,5 @@
 import type { DebateSpaceService, OrphanedUser } from 'nestjs-debate-space';
-import { validateUid } from 'nestjs-debate-space/internal';
+import { namedUid } from 'nestjs-debate-space/internal';
 import type { CommandContext } from './cli-context.js';
 import { Failure } from './failure.js';
 import { progressDisplay } from './progress-display.js';
@@ -69,7 +69,7 @@ export async function printOrphans(
   async function* lines(orphans: AsyncIterable<OrphanedUser>): AsyncGenerator<string> {
     for await (const user of orphans) {
       if (output.json) yield `${JSON.stringify(user)}\n`;
-      else if (validateUid(user.uid) === undefined) yield `${user.uid}\n`;
+      else if (typeof namedUid(user.uid) === 'string') yield `${user.uid}\n`;
       else counts.unusable += 1; // a line break in it would name other users
     }
   }

@@ -134,6 +134,11 @@ const csv: readonly File[] = [
   ['with an endless row', `uid\nada\n${SECRET}${LONG}\n`, 'row 3 cannot be read (CSV_MAX_RECORD_SIZE)'],
   ['with an endless quote', `uid\nada\n"${SECRET}\n${LONG}`, 'row 3 cannot be read (CSV_MAX_RECORD_SIZE)'],
   ['with a uid twice', 'uid\nada\nada\n', ['ada', 'ada']],
+  [
+    'with JSON of a user',
+    `uid\n"{""id"":7,""name"":""${SECRET}""}"\n`,
+    'the uid is the text of a JSON object',
+  ],
   ['with a row without a uid', 'uid,name\nada,A\n,B\n', 'the uid is empty'],
   [
     'with odd uids',
@@ -154,6 +159,8 @@ const ndjson: readonly File[] = [
   ['of a join', '{"id":"7","name":"A","id":"21"}\n', 'row 1: it has 2 id', 'id'],
   ['of a join, with an escaped name', '{"uid":"7","\\u0075id":"21"}\n', 'row 1: it has 2 uid'],
   ['without the member', `"ada"\n{"id":"${SECRET}"}\n`, 'row 2: it has no uid'],
+  ['with whole numbers', '{"uid":42}\n7\n', ['42', '7']],
+  ['with a number that JavaScript rounds', '{"uid":9007199254740993}\n', 'the uid is a number beyond'],
   ['with an inherited member', '{}\n', 'row 1: it has no constructor', 'constructor'],
   ['with half a line', `"ada"\n\n{"uid":"${SECRET}`, 'row 3: it is not JSON'],
   ['that is an array', `[{"uid":"${SECRET}"}]\n`, 'the uid must be a string'],
@@ -169,6 +176,7 @@ const lines: readonly File[] = [
   ['with a byte order mark and CRLF', `${MARK}ada\r\n\r\nben\r\n`, ['ada', 'ben']],
   ['with lone CR', 'ada\rben\r', ['ada', 'ben']],
   ['of two with marks', `${MARK}ada\n${MARK}ben\n`, ['ada', `${MARK}ben`]],
+  ['that is NDJSON', `{"uid":"${SECRET}"}\n`, 'the uid is the text of a JSON object'],
   ['with a dot segment', 'ada\n\n..\n', 'the uid has a dot segment'],
   ['with a NUL', `ada\n${SECRET}\0\n`, 'the uid has control characters'],
   ['in cp1252', latin('ada\nZo\xeb\n'), 'row 2: the uid is not in UTF-8'],

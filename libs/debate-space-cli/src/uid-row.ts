@@ -1,4 +1,4 @@
-import { validateUid } from 'nestjs-debate-space/internal';
+import { namedUid } from 'nestjs-debate-space/internal';
 
 /**
  * One row of a list of uids: a uid, or why there is none, in words that do not repeat the row. Rows are counted from 1;
@@ -8,7 +8,7 @@ export type UidRow =
   | { readonly row: number; readonly uid: string; readonly problem?: undefined }
   | { readonly row: number; readonly uid?: undefined; readonly problem: string };
 
-export function uidRow(row: number, uid: unknown): UidRow {
-  const problem = validateUid(uid);
-  return problem === undefined ? { row, uid: uid as string } : { row, problem: `the uid ${problem}` };
+export function uidRow(row: number, value: unknown): UidRow {
+  const uid = namedUid(value);
+  return typeof uid === 'string' ? { row, uid } : { row, problem: `the uid ${uid.problem}` };
 }

@@ -4,6 +4,7 @@ import fastifySession from '@fastify/session';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { sessionOf, type FastifyStore, type LoginKind } from './fastify-endings/ending.js';
 import type { FastifyLogin } from './fastify-host.js';
+import { bareUid, type UserShape } from './user-shape.js';
 
 type RegisterSession = (app: NestFastifyApplication, store: FastifyStore, maxAge?: number) => Promise<void>;
 
@@ -19,7 +20,7 @@ const registerSession: RegisterSession = async (app, store, maxAge) => {
 
 /** How a host on Fastify logs in, to sessions that live for `maxAge` ms, or as long as the browser. */
 export const fastifyLogins: Readonly<
-  Record<LoginKind, (store: FastifyStore, maxAge?: number) => FastifyLogin>
+  Record<LoginKind, (store: FastifyStore, maxAge?: number, users?: UserShape) => FastifyLogin>
 > = {
   session: (store, maxAge) => ({
     register: (app) => registerSession(app, store, maxAge),
@@ -28,13 +29,15 @@ export const fastifyLogins: Readonly<
     },
     uidIn: ({ request }) => sessionOf(request).user?.uid,
   }),
-  passport: (store) => {
+  passport: (store, maxAge, users = bareUid) => {
     const authenticator = new Authenticator();
-    authenticator.registerUserSerializer(async ({ uid }: { uid: string }) => Promise.resolve(uid));
-    authenticator.registerUserDeserializer(async (uid: string) => Promise.resolve({ uid }));
+    authenticator.registerUserSerializer(async ({ uid }: { uid: string }) =>
+      Promise.resolve(users.user(uid)),
+    );
+    authenticator.registerUserDeserializer(async (user) => Promise.resolve({ uid: users.name(user) }));
     return {
       register: async (app) => {
-        await registerSession(app, store);
+        await registerSession(app, store, maxAge);
         await app.register(authenticator.initialize() as never);
         await app.register(authenticator.secureSession() as never);
       },

@@ -162,7 +162,7 @@ export abstract class DebateSpaceRequestError extends DebateSpaceError implement
   }
 }
 
-/** The uid is empty, or has dot segments, control characters or lone surrogates. Nothing was sent. */
+/** The value cannot be a uid (docs/getting-started.md#what-a-uid-can-be). Nothing was sent. */
 export class InvalidUidError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_INVALID_UID';
 }

@@ -30,5 +30,4 @@ export { UsersApi } from './service/calls/users-api.js';
 export { LogoutRecorder } from './logout/queue/logout-recorder.js';
 export { SessionRegistry } from './live-sessions/session-registry.js';
 export { JobRunner } from 'durable-jobs';
-export { SessionEndWatcher } from 'nestjs-session-end';
-export { validateUid } from './uid.js';
+export { namedUid, SessionEndWatcher } from 'nestjs-session-end';

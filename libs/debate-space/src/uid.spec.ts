@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { InvalidUidError } from './errors.js';
 import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
 
-const { simulator, scripted, client } = serviceClients();
+const { simulator, scripted, client, runtime } = serviceClients();
 
 const accepted = [
   ['alice', 'alice'],
@@ -43,7 +43,10 @@ const refused = [
   ['\udd8aa', 'has a lone surrogate'],
   [undefined, 'of type undefined'],
   [null, 'is null'],
-  [42, 'of type number'],
+  [4.2, 'a number with a fraction'],
+  ['null', 'the text of a value that is none'],
+  ['["alice"]', 'the text of a JSON array'],
+  ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2ln', 'a token'],
   [['alice'], 'of type object'],
   [{ toString: () => 'alice' }, 'of type object'],
 ] as const;
@@ -70,5 +73,39 @@ describe('a uid', () => {
       expect((error as Error).message).toContain(problem);
     }
     expect(service.connections).toBe(0);
+  });
+
+  it('is the digits of a number', async () => {
+    const service = await simulator({ users: [{ uid: '42' }] });
+    const debate = await client(service);
+    const number = 42 as unknown as string;
+    expect(await debate.findUser(number)).toMatchObject({ uid: '42' });
+    await debate.logoutUser(number);
+    await service.received.waitFor('logout');
+    await debate.deleteUser(number);
+    expect(service.received.logouts).toEqual(['42']);
+    expect(service.users.wasDeleted('42')).toBe(true);
+  });
+
+  it('is found in JSON of a user for a logout, and for nothing that cannot be undone', async () => {
+    const service = await simulator({ users: [{ uid: '7' }] });
+    const { service: debate, erasures } = await runtime(service);
+    const json = '{"id":7,"email":"ada@post.example"}';
+    await debate.logoutUser(json);
+    await service.received.waitFor('logout');
+    const request = { mode: 'delete', reference: 'GDPR-1' } as const;
+    const refusals = [
+      debate.deleteUser(json),
+      debate.anonymizeUser(json),
+      debate.findUser(json),
+      erasures.request({ ...request, uid: json }),
+      erasures.requestMany([json], request),
+    ];
+    for (const error of await Promise.all(refusals.map(errorOf))) {
+      expect((error as Error).message).toContain('the uid is the text of a JSON object');
+      expect((error as Error).message).not.toContain('ada@');
+    }
+    expect(service.received.logouts).toEqual(['7']);
+    expect(service.received.count).toBe(1);
   });
 });

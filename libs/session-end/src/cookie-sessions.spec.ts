@@ -4,6 +4,8 @@ import { Socket } from 'node:net';
 import { Containment } from './containment.js';
 import { PendingTasks } from './waits.js';
 import { CookieSessions } from './cookie-sessions.js';
+import type { SetupWarning } from './session-end.js';
+import { SetupWarnings } from './setup-warnings.js';
 
 const LOGIN = 'session=alice-1; Path=/';
 const LOGOUT = 'session=; Max-Age=0; Path=/';
@@ -17,6 +19,7 @@ interface Exchange {
 /** One cookie, whose values begin with the uid. */
 class Host {
   readonly reported: string[] = [];
+  readonly warnings: SetupWarning[] = [];
   readonly #tasks = new PendingTasks();
   readonly #sessions: CookieSessions;
 
@@ -25,7 +28,8 @@ class Host {
       wantsLogins: false,
       report: ({ uid }: { uid: string }) => void this.reported.push(uid),
     };
-    const context = { reporter, tasks: this.#tasks, containment: new Containment(() => undefined) };
+    const warnings = new SetupWarnings((warning) => this.warnings.push(warning), false);
+    const context = { reporter, tasks: this.#tasks, containment: new Containment(() => undefined), warnings };
     const uid = (value: string): string | undefined => value.split('-', 1)[0];
     this.#sessions = new CookieSessions([{ name: 'session', uid }], context as never);
   }
@@ -109,6 +113,17 @@ describe('a logout with a cookie that has logged out before', () => {
     await host.exchange(logout);
     expect(host.reported).toEqual(['alice']);
   });
+});
+
+it('a cookie whose function returns what cannot be a uid is one warning that names the cookie', async () => {
+  for (const value of ['null-1', 'undefined-2'])
+    await host.exchange({ cookie: `session=${value}`, set: LOGOUT });
+  expect(host.reported).toEqual([]);
+  expect(host.warnings).toMatchObject([
+    { code: 'uid-not-found', hint: expect.stringContaining('this cookie') },
+  ]);
+  expect(host.warnings[0]?.message).toContain('is the text of a value that is none');
+  expect(host.warnings[0]?.message).toContain('(session keys: session)');
 });
 
 describe('a request without a session cookie', () => {

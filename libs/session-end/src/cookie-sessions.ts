@@ -6,11 +6,13 @@ import type { CookieRequest, SessionCookie } from './session-end.js';
 import { withTimeout } from './waits.js';
 import { cookiesAfter, cookiesSent, cookieValue, REMEMBERED } from './browser-cookies.js';
 import { resolvedUid } from './session-user.js';
+import { RefusedUid } from './uid-rule.js';
 import type { WatchContext } from './context.js';
 import { isClosed, pathOf } from './session-request.js';
 import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 import type { Containment } from './containment.js';
 
+const REFUSED_UID_HINT = 'make the function uid of this cookie return the uid of its user';
 const ASK_TIMEOUT_MS = 5_000;
 /** How long after a logout a request with the same cookie is the second click of a double click. */
 const DOUBLE_CLICK_MS = 60_000;
@@ -146,13 +148,19 @@ export class CookieSessions {
     return uid;
   }
 
-  /** A cookie that the host's function refuses – forged, damaged, expired – is nobody's. */
+  /** A cookie that the host's function refuses – forged, damaged, expired – is nobody's; so is a uid that is refused. */
   async #userOf({ name, uid }: SessionCookie, request: CookieRequest): Promise<string | undefined> {
     const value = cookieValue(request.cookies, name);
     if (value === undefined) return undefined;
-    const ask = async (): Promise<string | undefined> =>
-      resolvedUid(await withTimeout(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined));
-    return this.#context.containment.run<Promise<string | undefined>>('session.cookies', ask, undefined);
+    const { containment, warnings } = this.#context;
+    const ask = async (): Promise<string | undefined> => {
+      const answer = await withTimeout(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined);
+      const found = resolvedUid(answer);
+      if (!(found instanceof RefusedUid)) return found;
+      warnings.warnOfRefusedUid(found.problem, { [name]: value }, REFUSED_UID_HINT);
+      return undefined;
+    };
+    return containment.run<Promise<string | undefined>>('session.cookies', ask, undefined);
   }
 }
 

@@ -1,6 +1,7 @@
 export { watchSessionEnds, SessionEndWatcher } from './watch-session-ends.js';
 export { SessionEndModule } from './session-end.module.js';
-export { defaultSessionUid, resolvedUid, uidOf } from './session-user.js';
+export { defaultSessionUid, resolvedUid } from './session-user.js';
+export { foundUid, hasDotSegment, namedUid, RefusedUid } from './uid-rule.js';
 export type {
   CookieRequest,
   EndReason,

@@ -32,8 +32,9 @@ export interface SessionEndListener {
 export type SessionRecord = Readonly<Record<string, unknown>>;
 
 /**
- * Finds the user in a session: a string, a number, an ObjectId, or an object with one of them in `uid`, `id`, `sub`, `userId`
- * or `_id`; anything else is nobody. It must not return a promise.
+ * Finds the user in a session: a string, a number, an ObjectId, or an object or JSON text of one with one of them in `uid`,
+ * `id`, `sub`, `userId` or `_id`. What cannot be a uid, such as a JWT, is a warning; anything else is nobody. It must not
+ * return a promise.
  */
 export type SessionUid = (session: SessionRecord, request?: unknown) => unknown;
 

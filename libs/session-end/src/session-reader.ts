@@ -4,6 +4,7 @@ import { hasExpired } from './session-user.js';
 import type { SessionRecord } from './session-end.js';
 import { isObject } from './session-user.js';
 import { resolvedUid } from './session-user.js';
+import { RefusedUid } from './uid-rule.js';
 import type { WatchContext } from './context.js';
 import type { SessionRequest } from './session-request.js';
 import { storeMethod, type StoreMethod } from './patch-store.js';
@@ -35,17 +36,20 @@ export class SessionReader {
   }
 
   /**
-   * The user of a session. A resolver that throws – at a session without a user, most likely – finds no user.
+   * The user of a session. A resolver that throws – at a session without a user, most likely – finds no user; a uid that
+   * is refused is a warning.
    * @param request the platform's own
    */
   uidOf(session: SessionRecord, request?: object): string | undefined {
-    const { uid, containment } = this.#context;
+    const { uid, containment, warnings } = this.#context;
     try {
-      return resolvedUid(uid(session, request)); // of each request: without a closure
+      const found = resolvedUid(uid(session, request)); // of each request: without a closure
+      if (!(found instanceof RefusedUid)) return found;
+      warnings.warnOfRefusedUid(found.problem, session);
     } catch (error) {
       containment.report('session.uid', error);
-      return undefined;
     }
+    return undefined;
   }
 
   /** The user of the session that a request has now, in memory; none when it is about to be saved as expired. */
@@ -74,7 +78,7 @@ export class SessionReader {
     const session = await this.#session(sid);
     if (!session) return undefined;
     const uid = resolvedUid(this.#context.uid(session));
-    return uid === undefined ? undefined : { uid, session };
+    return typeof uid === 'string' ? { uid, session } : undefined;
   }
 
   /** Every session. `undefined` when the store has no list, cannot list now, or lists something else than sessions. */

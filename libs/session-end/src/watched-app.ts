@@ -7,7 +7,7 @@ import { EndReporter } from './end-reporter.js';
 import { UnwatchableStoreError } from './patch-store.js';
 import type { FoundSession, SessionEndOptions, SessionStore } from './session-end.js';
 import type { CloseListener, NativeRequest, SessionRequest } from './session-request.js';
-import { defaultSessionUid, isObject } from './session-user.js';
+import { defaultSessionUid, isObject, userIn } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
 import { OpenWaits, PendingTasks, withTimeout } from './waits.js';
 import { WatchedStore } from './watched-store.js';
@@ -40,10 +40,12 @@ export class WatchedApp implements CloseListener {
   #looks = 0;
 
   constructor(options: SessionEndOptions) {
-    const { uid = defaultSessionUid, graceMs = 500, answerTimeoutMs = 250, liveSessions } = options;
+    const { graceMs = 500, answerTimeoutMs = 250, liveSessions } = options;
+    const hasOwnUid = options.uid !== undefined && options.uid !== defaultSessionUid;
+    const uid = hasOwnUid ? options.uid : userIn;
     const containment = new Containment(options.onFault ?? (() => undefined));
     const warn = options.onWarning ?? (() => undefined);
-    const warnings = new SetupWarnings(warn, uid !== defaultSessionUid);
+    const warnings = new SetupWarnings(warn, hasOwnUid);
     const openRequests = new OpenRequests(containment, liveSessions?.lastOnly === true);
     const reporter = new EndReporter(options, containment, answerTimeoutMs);
     const shared = { reporter, uid, graceMs, containment, warnings, openRequests, liveSessions };

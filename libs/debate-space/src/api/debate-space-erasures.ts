@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { namedUid } from 'nestjs-session-end';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
@@ -17,7 +18,7 @@ import type {
   UnreadableErasure,
 } from '../erasure/erasure.js';
 import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
-import { assertUid } from '../uid.js';
+import { acceptedUid } from '../uid.js';
 
 /** Many users to be erased under one reference. */
 export interface BulkErasureRequest extends Omit<ErasureRequest, 'uid' | 'reference'> {
@@ -87,8 +88,8 @@ export class DebateSpaceErasures {
    * @throws {@link ErasureError} when the reference stands for something else, or its record cannot be read
    */
   async request(request: ErasureRequest): Promise<RequestedErasure> {
-    const { uid, transaction } = request;
-    assertUid(uid, 'requestErasure');
+    const { transaction } = request;
+    const uid = acceptedUid(namedUid(request.uid), 'requestErasure');
     const asked = batchRequest({ ...request, reference: request.reference ?? randomUUID() });
     const storage = this.#storage.within(transaction);
     const requests = new ErasureRequests(storage);
@@ -187,8 +188,7 @@ export class DebateSpaceErasures {
    * @throws {@link InvalidUidError}
    */
   receiptsOf(uid: string): AsyncIterable<ErasureReceipt> {
-    assertUid(uid, 'requestErasure');
-    return this.#storage.receiptsOf(uid);
+    return this.#storage.receiptsOf(acceptedUid(namedUid(uid), 'requestErasure'));
   }
 
   /** Begins no further one, on no instance; those under way are finished. A finished reference stays so. @throws {@link ErasureError} */

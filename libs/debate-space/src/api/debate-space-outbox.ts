@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CircuitBreaker, JobRunner, StorageEngine, StorageWarning } from 'durable-jobs';
+import { namedUid } from 'nestjs-session-end';
 import { invalidArgument } from '../errors.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { inTime } from '../logout/queue/pending-writes.js';
 import type { FinishedEntry, LogoutCounts, WaitingJob } from '../logout/logout.js';
 import type { EndReason } from '../events.js';
-import { assertUid } from '../uid.js';
+import { acceptedUid } from '../uid.js';
 
 /** How the logouts of this application stand. No personal data. */
 export interface OutboxStats extends LogoutCounts {
@@ -150,10 +151,10 @@ export class DebateSpaceOutbox {
    * @throws {InvalidUidError}
    */
   async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
-    assertUid(uid, 'history');
+    const user = acceptedUid(namedUid(uid), 'history');
     const { queue, logouts } = this.#parts;
-    const { waiting, finished } = await inTime(queue.ofUser(uid));
-    const inMemory = await logouts.memory.ofUser(uid);
+    const { waiting, finished } = await inTime(queue.ofUser(user));
+    const inMemory = await logouts.memory.ofUser(user);
     const all = [...waiting, ...inMemory.waiting].map(explainWaiting).concat(finished.map(explainFinished));
     return all.sort((one, other) => one.endedAt.getTime() - other.endedAt.getTime());
   }

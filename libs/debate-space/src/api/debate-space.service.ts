@@ -1,6 +1,7 @@
+import { foundUid, namedUid } from 'nestjs-session-end';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { invalidArgument } from '../errors.js';
-import { assertUid } from '../uid.js';
+import { acceptedUid } from '../uid.js';
 import {
   findOrphans,
   type FindAccounts,
@@ -123,16 +124,15 @@ export class DebateSpaceService {
     uid: string,
     { signal, maxPages = MAX_FIND_PAGES }: FindUserOptions = {},
   ): Promise<DebateSpaceUser | undefined> {
-    assertUid(uid, 'findUser');
-    return this.#users.find(uid, maxPages, signal);
+    return this.#users.find(acceptedUid(namedUid(uid), 'findUser'), maxPages, signal);
   }
 
   /**
    * Logs the user out of the service, for hosts without sessions. Resolves when the outbox has it; delivery follows.
+   * @param uid the uid, or JSON text of the user as a session keeps it, in which the uid is found
    * @throws {InvalidUidError} before anything is stored; `AbortedError` when the app is shutting down
    */
   async logoutUser(uid: string): Promise<void> {
-    assertUid(uid, 'logoutUser');
-    await this.#recorder.request(uid);
+    await this.#recorder.request(acceptedUid(foundUid(uid) ?? namedUid(uid), 'logoutUser'));
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { AsyncResource } from 'node:async_hooks';
-import { resolvedUid, SessionEndWatcher, uidOf } from 'nestjs-session-end';
+import { foundUid, resolvedUid, SessionEndWatcher, type RefusedUid } from 'nestjs-session-end';
 import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
 import { isPromise } from '../async/maybe-promise.js';
 import { Containment } from '../async/containment.js';
@@ -24,7 +24,7 @@ export interface EndsDebateSessionOptions {
    * Finds the user before the handler runs: in the request, which for GraphQL is that of its context, or in the client
    * of a WebSocket; everything else is in the context.
    * @defaultValue `user`, or for socket.io `data.user` or `request.user` – a string, a number, an ObjectId, or an object
-   * with one of them in `uid`, `id`, `sub`, `userId` or `_id`
+   * or JSON text of one with one of them in `uid`, `id`, `sub`, `userId` or `_id`
    */
   readonly uid?:
     | ((request: Readonly<Record<string, unknown>>, context: ExecutionContext) => string | number | undefined)
@@ -93,8 +93,9 @@ export class SessionEndInterceptor implements NestInterceptor {
     const { name, uid = defaultUid } = options ?? {};
     const resolve = (): string | undefined => {
       const user = resolvedUid(uid(request, context));
-      if (user === undefined && uid === defaultUid && isObject(userOf(request))) this.#warnOfNobody(context);
-      return user;
+      if (typeof user === 'string') return user;
+      if (user || (uid === defaultUid && userOf(request))) this.#warnOfNobody(context, user);
+      return undefined;
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
     if (user === undefined) return undefined;
@@ -106,12 +107,14 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */
-  #warnOfNobody(context: ExecutionContext): void {
+  #warnOfNobody(context: ExecutionContext, refused?: RefusedUid): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
     const name = context.getClass().name;
     this.#logger.warn(
-      `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
+      refused
+        ? `@EndsDebateSession() on ${name}: the uid of its user ${refused.problem}; give { uid }`
+        : `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
     );
   }
 }
@@ -158,8 +161,8 @@ function userOf(request: unknown): unknown {
   return places.map((each) => memberOf(each, 'user')).find((user) => user !== undefined && user !== null);
 }
 
-export function defaultUid(request: HandlerRequest): string | undefined {
-  return uidOf(userOf(request));
+export function defaultUid(request: HandlerRequest): string | RefusedUid | undefined {
+  return foundUid(userOf(request));
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -58,7 +58,12 @@ describe('a source of uids', () => {
     ['a uid with control characters', ['ada', `${SECRET}\t`], 'item 2: the uid has control characters'],
     ['a dot segment', [`${SECRET}/..`], 'item 1: the uid has a dot segment'],
     ['half a surrogate pair', ['ada', 'ben', `${SECRET}\ud83d`], 'item 3: the uid has a lone surrogate'],
-    ['a number', ['ada', 42], 'item 2: the uid must be a string and is of type number'],
+    ['a number with a fraction', ['ada', 4.2], 'item 2: the uid is a number with a fraction'],
+    [
+      'JSON of a user',
+      ['ada', `{"id":7,"name":"${SECRET}"}`],
+      'item 2: the uid is the text of a JSON object',
+    ],
     ['an object', [{ uid: SECRET }], 'item 1: the uid must be a string and is of type object'],
     ['a hole', new Array<string>(1), 'item 1: the uid must be a string'],
     [
@@ -82,11 +87,12 @@ describe('a source of uids', () => {
   });
 
   it('gives every item with what is wrong with it', async () => {
-    expect(await all(uidItems(['ada', '.', 7 as never, 'ben']))).toEqual([
+    expect(await all(uidItems(['ada', '.', 7 as never, 'null', 'ben']))).toEqual([
       { item: 1, uid: 'ada' },
       { item: 2, problem: 'the uid has a dot segment' },
-      { item: 3, problem: 'the uid must be a string and is of type number' },
-      { item: 4, uid: 'ben' },
+      { item: 3, uid: '7' },
+      { item: 4, problem: expect.stringContaining('the text of a value that is none') },
+      { item: 5, uid: 'ben' },
     ]);
   });
 

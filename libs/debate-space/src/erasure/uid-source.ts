@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
+import { namedUid } from 'nestjs-session-end';
 import { invalidArgument } from '../errors.js';
 import { raceAbort } from '../async/combined-signal.js';
-import { validateUid } from '../uid.js';
 import type { DebateSpaceUser } from '../service/calls/listed-users.js';
 
 /** Uids: an array, another iterable, or an async iterable such as a database cursor. */
@@ -118,13 +118,13 @@ export async function dryRun(
 
 async function* itemsOf(source: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<UidItem> {
   let item = 0;
-  for await (const uid of source) {
+  for await (const given of source) {
     item += 1;
-    if (ArrayBuffer.isView(uid)) throw invalid(`item ${item} must be a uid, and is bytes. ${HINT}`);
-    const problem = validateUid(uid);
-    if (problem === undefined) yield { item, uid: uid as string };
-    else if (isText(uid)) yield { item, problem: `it has a line break, so it is text and no uid. ${HINT}` };
-    else yield { item, problem: `the uid ${problem}` };
+    if (ArrayBuffer.isView(given)) throw invalid(`item ${item} must be a uid, and is bytes. ${HINT}`);
+    const uid = namedUid(given);
+    if (typeof uid === 'string') yield { item, uid };
+    else if (isText(given)) yield { item, problem: `it has a line break, so it is text and no uid. ${HINT}` };
+    else yield { item, problem: `the uid ${uid.problem}` };
   }
 }
 

@@ -142,11 +142,6 @@ describe('the sessions of this process in the registry', () => {
     expect([await rows(), faults]).toEqual([[], []]);
   });
 
-  it('of a uid that the service cannot know are not written', () => {
-    writer(true).saved('s1', 'alice\0', session);
-    expect(puts).toEqual([]);
-  });
-
   it.each([
     { name: 'each end is told anyway', lastOnly: false },
     { name: 'only the last one is', lastOnly: true },

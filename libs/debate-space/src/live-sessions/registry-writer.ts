@@ -5,7 +5,6 @@ import type { Containment } from '../async/containment.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import { timeoutOrThrow, withTimeout } from '../async/with-timeout.js';
 
-import { validateUid } from '../uid.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import type { EndOptions, Known, SessionRegistry, UserSession, ClaimedSession } from './session-registry.js';
 
@@ -220,7 +219,6 @@ export class RegistryWriter implements LiveSessions {
       const gainedMs = expiresAt - written.expiresAt;
       if (gainedMs >= -OVERLAP_MS && gainedMs < written.intervalMs) return;
     }
-    if (validateUid(uid) !== undefined) return;
     const intervalMs = renewalInterval(expiresAt, Date.now());
     this.#written.set(sid, { uid, expiresAt, intervalMs, aliveAt, isOver: false });
     const work = async (): Promise<true> => {

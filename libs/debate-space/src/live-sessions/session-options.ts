@@ -4,8 +4,9 @@ import type { SessionCookie, SessionRecord, SessionStore } from 'nestjs-session-
 export interface DebateSpaceSessionOptions<Session extends object = SessionRecord> {
   /**
    * Finds the user in a session (docs/getting-started.md#which-user): the uid under which the user was registered in the
-   * service, as a string, a number, an ObjectId, or an object with one of them in `uid`, `id`, `sub`, `userId` or `_id`. If
-   * the function throws or returns a promise, the session counts as anonymous, and a `fault` event reports it.
+   * service, as a string, a number, an ObjectId, or an object or JSON text of one with one of them in `uid`, `id`, `sub`,
+   * `userId` or `_id`. If the function throws or returns a promise, the session counts as anonymous, and a `fault` event
+   * reports it.
    * @defaultValue the first of `session.passport.user`, `session.passport` (`@fastify/passport`), `session.user`,
    * `session.userId`, `session.uid` that is a string, a number, an ObjectId, or an object with one of them in `uid`, `id`,
    * `sub`, `userId` or `_id`

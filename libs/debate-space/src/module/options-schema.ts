@@ -1,6 +1,7 @@
 import type { AxiosAdapter } from 'axios';
 import {
   defaultSessionUid,
+  hasDotSegment,
   type SessionCookie,
   type SessionStore,
   type SessionUid,
@@ -24,7 +25,6 @@ import {
   whole,
   yesOrNo,
 } from '../options/option-schemas.js';
-import { hasDotSegment } from '../uid.js';
 import type { OptionProblem } from '../errors.js';
 import { optionProblem } from '../options/option-problem.js';
 import { similarOptions } from '../options/similar-options.js';

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { SessionEnd } from 'nestjs-session-end';
+import { namedUid, type SessionEnd } from 'nestjs-session-end';
 import { Containment } from '../../async/containment.js';
 import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import { AbortedError } from '../../errors.js';
 import type { Emit, EndReason } from '../../events.js';
-import { validateUid } from '../../uid.js';
 import type { LogoutEntry } from '../logout.js';
 import type { FallbackQueue } from './fallback-queue.js';
 
@@ -105,10 +104,10 @@ export class LogoutRecorder {
   }
 
   /** @returns `undefined` when there is nothing to store: no such uid can exist, or the user has logged in again */
-  #entryOf({ uid, reason, endedAt }: SessionEnd): LogoutEntry | undefined {
-    const problem = validateUid(uid);
-    if (problem !== undefined) {
-      this.#emit({ type: 'fault', where: `the uid ${problem}`, error: 'InvalidUidError' });
+  #entryOf({ uid: reported, reason, endedAt }: SessionEnd): LogoutEntry | undefined {
+    const uid = namedUid(reported);
+    if (typeof uid !== 'string') {
+      this.#emit({ type: 'fault', where: `the uid ${uid.problem}`, error: 'InvalidUidError' });
       return undefined;
     }
     const entry = newEntry(uid, reason, endedAt.getTime());

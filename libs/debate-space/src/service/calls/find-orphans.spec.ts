@@ -3,7 +3,7 @@ import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.j
 import { InvalidArgumentError, NoAccountsError } from '../../errors.js';
 import type { FindAccounts, OrphanedUser } from './find-orphans.js';
 
-const { simulator, scripted, client } = serviceClients();
+const { simulator, scripted, client, runtime } = serviceClients();
 const people = (count: number) => Array.from({ length: count }, (_, at) => ({ uid: `u-${at + 1}` }));
 
 /** A host with these accounts, and the questions that it was asked. */
@@ -42,6 +42,16 @@ describe('finding users without an account', () => {
     const found: OrphanedUser[] = [];
     for await (const user of (await client(service)).orphans(() => ['ada'])) found.push(user);
     expect(found).toEqual([gone]);
+  });
+
+  it('meets numbers of the service by their digits, as the search and the dry run do', async () => {
+    const service = await scripted(({ url }) => ({
+      body: /[?&]page=1\b/.test(url) ? [{ uid: 7 }, { uid: 42 }] : [],
+    }));
+    const { service: debate, erasures } = await runtime(service);
+    expect(await uidsOf(debate.orphans(() => [7] as unknown as string[]))).toEqual(['42']);
+    expect(await debate.findUser('42')).toEqual({ uid: '42' });
+    expect(await erasures.dryRun(['42', '43'])).toMatchObject({ known: 1, notFoundItems: [2] });
   });
 
   it('leaves anonymized users out, and asks for nobody twice in one question', async () => {
@@ -127,7 +137,7 @@ describe('finding users without an account', () => {
     ['a boolean', true, 'returned of type boolean'],
     ['one uid', 'u-1', 'returned of type string'],
     ['a count', { length: 2 }, 'returned of type object'],
-    ['numbers', [1], 'one item is of type number; hint: return rows.map((row) => String(row.id))'],
+    ['booleans', [true], 'one item is of type boolean; hint: return rows.map((row) => String(row.id))'],
     ['rows', [{ uid: 'u-1' }], 'one item is of type object'],
     ['entries', new Map([['u-1', true]]), 'one item is an array'],
     ['another spelling', ['U-1'], 'returned a uid that it was not asked for'],

@@ -1,3 +1,4 @@
+import { namedUid } from 'nestjs-session-end';
 import { raceAbort } from '../../async/combined-signal.js';
 import { invalidArgument, NoAccountsError } from '../../errors.js';
 import type { DebateSpaceUser } from './listed-users.js';
@@ -73,10 +74,11 @@ async function existingOf(
     );
   }
   const existing = new Set<string>();
-  for (const uid of found) {
+  for (const item of found) {
+    const uid = typeof item === 'string' ? item : namedUid(item); // text as it was given: the service may list any
     if (typeof uid !== 'string') {
       throw invalid(
-        `findAccounts must return uids, which are strings, and one item is ${kindOf(uid)}; hint: return rows.map((row) => String(row.id))`,
+        `findAccounts must return uids, which are strings, and one item is ${kindOf(item)}; hint: return rows.map((row) => String(row.id))`,
       );
     }
     if (!asked.has(uid)) {

@@ -26,7 +26,7 @@ export type ListUsersQuery = UserFilters & {
  * these are the ones known from deployed services. All others are kept as they come.
  */
 export interface DebateSpaceUser {
-  /** Absent or null for an anonymized user. */
+  /** Absent or null for an anonymized user. The digits, where the service sends a number. */
   readonly uid?: string | null;
   readonly full_name?: string | null;
   readonly first_name?: string | null;
@@ -94,13 +94,14 @@ export function positiveInteger(operation: DebateSpaceOperation, name: string, v
 const isRecord = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** A host that copies a user would copy it as the prototype. */
-function withoutPrototype(user: DebateSpaceUser): DebateSpaceUser {
+/** A host that copies a user would copy `__proto__` as the prototype. A number for a uid is its digits. */
+function normalized(user: DebateSpaceUser): DebateSpaceUser {
   Reflect.deleteProperty(user, '__proto__');
-  return user;
+  const uid: unknown = user.uid;
+  return Number.isSafeInteger(uid) ? { ...user, uid: String(uid) } : user;
 }
 
-const records = v.array(v.pipe(v.custom<DebateSpaceUser>(isRecord), v.transform(withoutPrototype)));
+const records = v.array(v.pipe(v.custom<DebateSpaceUser>(isRecord), v.transform(normalized)));
 
 const listBody = v.union([
   records,
@@ -127,6 +128,9 @@ export function listedPage(reply: HttpReply, asked: ListUsersQuery): ListedPage 
   const body = acceptedBody(reply);
   const { success, output: users } = v.safeParse(listBody, body);
   if (!success) throw unexpected(reply, body === undefined ? 'is empty' : 'is not a list of users');
+  // Left as it is, it would be a user whom no uid of a list meets; rounded, it may be somebody else's.
+  if (users.some(({ uid }) => typeof (uid as unknown) === 'number'))
+    throw unexpected(reply, 'has a number for a uid that JavaScript rounds or that has a fraction');
   const count = (name: string): number | undefined => wholeNumber(reply.header(name));
   const total = count('total');
   const totalPages = count('total-pages');

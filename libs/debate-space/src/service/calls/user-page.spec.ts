@@ -36,6 +36,11 @@ describe('a page of the user list', () => {
     expect([copied.uid, copied.isAdmin]).toEqual(['alice', undefined]);
   });
 
+  it('has the digits of a number for a uid', () => {
+    const users = [{ uid: '42', id: 1 }];
+    expect(read('[{"uid":42,"id":1}]')).toMatchObject({ value: { page: { users } } });
+  });
+
   it('has everything that the headers say', () => {
     const headers = {
       total: '45',
@@ -109,6 +114,7 @@ describe('a page of the user list', () => {
       `[{"uid":"alice","deep":${'['.repeat(20_000)}${']'.repeat(20_000)}}]`,
       'is nested deeper than 100 levels',
     ],
+    ['a uid that JavaScript rounds', '[{"uid":9007199254740993}]', 'has a number for a uid'],
     ['success false', { success: false, data: [alice] }, 'success: false'],
   ])('is refused as %s', (_what, body, problem) => {
     const result = read(body);

@@ -1,4 +1,5 @@
 import { ListUsersQuery, DebateSpaceUser, ListedPage, userQuery, listedPage } from './listed-users.js';
+import { namedUid } from 'nestjs-session-end';
 import type { ErasureMode } from '../../events.js';
 import { UnexpectedResponseError, UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';
@@ -8,7 +9,7 @@ import type { NoSlot, Slot } from '../rate-limiter.js';
 import type { Caller } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
 import type { HttpReply } from '../http/answer.js';
-import { assertUid } from '../../uid.js';
+import { acceptedUid } from '../../uid.js';
 
 const ERASURES = {
   anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },
@@ -75,11 +76,11 @@ export class UsersApi {
 
   #erase(uid: string, mode: ErasureMode, signal?: AbortSignal, slot?: Slot): Promise<number> {
     const { operation, method, rest } = ERASURES[mode];
-    assertUid(uid, operation);
+    const part = encodeURIComponent(acceptedUid(namedUid(uid), operation));
     const call = {
       operation,
       method,
-      url: `${this.baseUrl}/users/${encodeURIComponent(uid)}${rest}`,
+      url: `${this.baseUrl}/users/${part}${rest}`,
       scope: 'authentication',
       caller: slot ? 'job' : 'call',
       slot,
