@@ -6,6 +6,7 @@ import type { CookieRequest, SessionCookie } from './session-end.js';
 import { withTimeout } from './waits.js';
 import { cookiesAfter, cookiesSent, cookieValue, REMEMBERED } from './browser-cookies.js';
 import { resolvedUid } from './session-user.js';
+import { UidCount } from './setup-warnings.js';
 import type { WatchContext } from './context.js';
 import { isClosed, pathOf } from './session-request.js';
 import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
@@ -43,6 +44,7 @@ export class CookieSessions {
   readonly names: readonly string[];
   readonly #cookies: readonly SessionCookie[];
   readonly #context: WatchContext;
+  readonly #uids: ReadonlyMap<string, UidCount>;
   /**
    * By the hash of the cookie's value, for a minute: two clicks are one logout. Until the value is used again: a user who
    * logs in again may get the same one, and so may another device.
@@ -53,6 +55,11 @@ export class CookieSessions {
     this.names = cookies.map(({ name }) => name);
     this.#cookies = cookies;
     this.#context = context;
+    const counts = (name: string): UidCount =>
+      new UidCount(() => {
+        context.warnings.warn('cookie-without-uid', name);
+      });
+    this.#uids = new Map(this.names.map((name) => [name, counts(name)]));
   }
 
   /** To be called for each request of the host, before anybody writes its response. */
@@ -147,12 +154,17 @@ export class CookieSessions {
   }
 
   /** A cookie that the host's function refuses – forged, damaged, expired – is nobody's. */
-  async #userOf({ name, uid }: SessionCookie, request: CookieRequest): Promise<string | undefined> {
-    const value = cookieValue(request.cookies, name);
+  async #userOf(cookie: SessionCookie, request: CookieRequest): Promise<string | undefined> {
+    const value = cookieValue(request.cookies, cookie.name);
     if (value === undefined) return undefined;
     const ask = async (): Promise<string | undefined> =>
-      resolvedUid(await withTimeout(Promise.resolve(uid(value, request)), ASK_TIMEOUT_MS, undefined));
-    return this.#context.containment.run<Promise<string | undefined>>('session.cookies', ask, undefined);
+      resolvedUid(await withTimeout(Promise.resolve(cookie.uid(value, request)), ASK_TIMEOUT_MS, undefined));
+    const { containment } = this.#context;
+    const user = await containment.run<Promise<string | undefined>>('session.cookies', ask, undefined);
+    const count = this.#uids.get(cookie.name);
+    if (user === undefined) count?.notFound(keyOf(cookie, value), { value });
+    else count?.found();
+    return user;
   }
 }
 
