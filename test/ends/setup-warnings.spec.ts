@@ -177,7 +177,11 @@ describe('a hundred sessions without a uid', () => {
   }
 
   /** The warnings of an app in which so many browsers log in, and come back. */
-  async function warningsAfterVisits({ keep = staff, sessions = 100, uid }: Visits): Promise<readonly Warning[]> {
+  async function warningsAfterVisits({
+    keep = staff,
+    sessions = 100,
+    uid,
+  }: Visits): Promise<readonly Warning[]> {
     let n = 0;
     const login = keeping(({ session: own }, user) => Object.assign(own, keep(user, (n += 1))));
     const host = await scene.start({ login }, uid ? { session: { uid } } : {});
@@ -195,7 +199,9 @@ describe('a hundred sessions without a uid', () => {
     const [warning, ...others] = await warningsAfterVisits({});
     expect(others).toEqual([]);
     expect(warning?.code).toBe('uid-never-found');
-    expect(warning?.message).toContain('100 sessions were saved, and no uid was found in any of them; if users');
+    expect(warning?.message).toContain(
+      '100 sessions were saved, and no uid was found in any of them; if users',
+    );
     expect(warning?.message).toContain('(session keys: cookie, staffNumber, theme)');
     expect(warning?.hint).toContain('give the option session.uid');
     expect(JSON.stringify(warning)).not.toMatch(/alice|dark/);
@@ -247,7 +253,9 @@ describe('a hundred sessions without a uid', () => {
 
 describe('a session cookie that has changed a hundred times', () => {
   const [login] = expressCookieLogins.filter(({ name }) => name.includes('cookie-session'));
-  const visits = async (uid: (value: string, n: number) => string | undefined): Promise<readonly Warning[]> => {
+  const visits = async (
+    uid: (value: string, n: number) => string | undefined,
+  ): Promise<readonly Warning[]> => {
     let n = 0;
     const host = await scene.start(
       {
@@ -270,7 +278,9 @@ describe('a session cookie that has changed a hundred times', () => {
     const [warning, ...others] = await visits(() => undefined);
     expect(others).toEqual([]);
     expect(warning?.code).toBe('cookie-without-uid');
-    expect(warning?.message).toContain('the cookie session had 100 values, and your function returned no uid');
+    expect(warning?.message).toContain(
+      'the cookie session had 100 values, and your function returned no uid',
+    );
     expect(warning?.hint).toContain('the option session.cookies');
   });
 
