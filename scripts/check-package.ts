@@ -1,12 +1,14 @@
 // Packs the libraries and the command line, and uses the tarballs as strangers would: in apps of `nest new` 10, 11 and 12.
 // One app of each with npm, and one with pnpm. `--full`: each with npm, pnpm and yarn, with every builder, and on every
-// Node.js. `--nest 11` and `--manager yarn` run the apps of this NestJS and this package manager only, and nothing else.
+// Node.js. `--nest 11` and `--manager yarn` run the apps of this NestJS and this package manager only, and nothing else;
+// `--bundles` makes one file of an app, and nothing else.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from './caught.js';
 import { adopt, buildersOf } from './check-package/adoption.js';
+import { tryBundles } from './check-package/bundles.js';
 import { tryCommandLine } from './check-package/command-line.js';
 import { tryDurableJobsAlone } from './check-package/durable-jobs-alone.js';
 import { checkContents } from './check-package/package-contents.js';
@@ -18,7 +20,12 @@ import { NODE_MAJORS, nodeBinary } from './node-binaries.js';
 import { packages, packInto, runAsync, type Packed } from './packed.js';
 
 const { values } = parseArgs({
-  options: { full: { type: 'boolean' }, nest: { type: 'string' }, manager: { type: 'string' } },
+  options: {
+    full: { type: 'boolean' },
+    nest: { type: 'string' },
+    manager: { type: 'string' },
+    bundles: { type: 'boolean' },
+  },
 });
 /** One for each CPU of the smallest machine that runs this. */
 const CONCURRENCY = 2;
@@ -51,6 +58,17 @@ try {
   const packed = packInto(folder, [...packages, 'debate-space']);
   for (const each of packed) await checkContents(each, NEEDED[each.name] ?? []);
   const tarballs = packed.map(({ tarball }) => tarball);
+  const bundles = ['11', '12'].map(
+    (nest) => () => tryBundles(folder, nest, tarballs.slice(0, packages.length)),
+  );
+  if (values.bundles) await inTurns(bundles);
+  else await tryAll(packed, bundles);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function tryAll(packed: readonly Packed[], bundles: readonly (() => Promise<void>)[]): Promise<void> {
+  const tarballs = packed.map(({ tarball }) => tarball);
   const managers = { npm, ...(await otherPackageManagers(folder)) };
 
   const chosen = adoptions(managers);
@@ -72,9 +90,7 @@ try {
   ];
   const isPart = values.nest !== undefined || values.manager !== undefined;
   const apps = chosen.map((adoption) => () => tryAdoption(adoption, scaffolds, packed));
-  await inTurns(isPart ? apps : [...apps, ...others]);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+  await inTurns(isPart ? apps : [...apps, ...others, ...bundles]);
 }
 
 function adoptions(managers: Readonly<Record<'npm' | 'pnpm' | 'yarn', PackageManager>>): Adoption[] {

@@ -10,7 +10,9 @@ import { Skipped } from './test-crash/skipped.js';
 import { PostgresServer } from './test-crash/postgres.js';
 
 const nestPackages = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@^12`);
-const others = ['better-auth@^1', 'typeorm', 'pg@^8', 'reflect-metadata', 'rxjs', '@types/node@20'];
+/** The newest and the oldest that `docs/stateless-logins.md` names. */
+const BETTER_AUTH = ['^1', '1.4.8'];
+const others = ['typeorm', 'pg@^8', 'reflect-metadata', 'rxjs', '@types/node@20'];
 
 const place = mkdtempSync(join(tmpdir(), 'debate-space-recipes-'));
 try {
@@ -32,10 +34,13 @@ try {
     join(place, 'tsconfig.json'),
     JSON.stringify({ compilerOptions, files: ['better-auth.ts', 'typeorm.ts'] }),
   );
-  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
-  const told = run(process.execPath, ['dist/better-auth.js'], place);
-  const { version } = manifestOf(join(place, 'node_modules/better-auth'));
-  console.log(`✓ a host with better-auth ${version}, and the documentation’s snippet:\n${told.trimEnd()}`);
+  for (const wanted of BETTER_AUTH) {
+    install(place, [`better-auth@${wanted}`]);
+    run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', place], place);
+    const told = run(process.execPath, ['dist/better-auth.js'], place);
+    const { version } = manifestOf(join(place, 'node_modules/better-auth'));
+    console.log(`✓ a host with better-auth ${version}, and the documentation’s snippet:\n${told.trimEnd()}`);
+  }
 
   await checkTypeorm().catch((error: unknown) => {
     if (!(error instanceof Skipped) || error.isFailure) throw error;

@@ -7,7 +7,13 @@ import { freePort } from 'debate-space-fixtures/free-port.js';
 import { messageOf } from '../caught.js';
 
 /** Starts `main` in `place` with this binary of Node.js, logs alice in and out there, and waits until she has left the debate space. */
-export async function logOutOnce(node: string, place: string, main: string, authUrl: string): Promise<void> {
+export async function logOutOnce(
+  node: string,
+  place: string,
+  main: string,
+  authUrl: string,
+  more: NodeJS.ProcessEnv = {},
+): Promise<void> {
   await fetch(`${authUrl}/simulator/sign-in`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -16,7 +22,7 @@ export async function logOutOnce(node: string, place: string, main: string, auth
   if (!(await isSignedIn(authUrl))) throw new Error('the simulator has not signed alice in');
 
   const PORT = String(await freePort());
-  const env = { ...process.env, PORT, DEBATE_SPACE_AUTH_URL: authUrl };
+  const env = { ...process.env, ...more, PORT, DEBATE_SPACE_AUTH_URL: authUrl };
   const app = spawn(node, [main], { cwd: place, env });
   let printed = '';
   for (const stream of [app.stdout, app.stderr]) stream.on('data', (text) => (printed += String(text)));

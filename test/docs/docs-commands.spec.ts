@@ -65,7 +65,7 @@ describe('the demo values of the docs', () => {
 describe('the commands of the docs', () => {
   it('are of a kind that this test knows', () => {
     const known =
-      /^(git clone |cd |npm (ci|install|start|test|run )|npx (debate-space(-simulator)?|nest add|tsx)|curl |openssl rand|node --input-type|import |console|gzip|timeout )/;
+      /^(git clone |cd |npm (ci|install|start|test|run )|npx (debate-space(-simulator)?|nest add|tsx|esbuild|webpack)|curl |openssl rand|node --input-type|import |console|gzip|timeout )/;
     const unknown = shellLines.filter(
       ({ line }) => !line.split(/ && | \| /).every((each) => known.test(each.trim())),
     );

@@ -135,6 +135,8 @@ const events: { [Type in DebateSpaceEvent['type']]: readonly EventOf<Type>[] } =
 type SetupWarningCode = Extract<DebateSpaceEvent, { type: 'setup-warning' }>['code'];
 const setupWarnings: Record<SetupWarningCode, true> = {
   'uid-not-found': true,
+  'uid-never-found': true,
+  'cookie-without-uid': true,
   'session-without-store': true,
   'session-of-parent-app': true,
   'clear-not-listed': true,

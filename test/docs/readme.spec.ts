@@ -15,6 +15,7 @@ const references = ['docs/cli.md', 'docs/troubleshooting.md'];
 const readers: Record<string, string> = {
   ts: 'readme.spec.ts compiles it',
   typescript: 'scripts/check-recipes.ts compiles and runs it',
+  js: 'scripts/check-package/bundles.ts runs it',
   sh: 'docs-commands.spec.ts',
   ini: 'docs-commands.spec.ts',
   text: 'docs-troubleshooting.spec.ts',

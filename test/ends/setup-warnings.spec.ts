@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import fastifyCookie from '@fastify/cookie';
+import fastifySession from '@fastify/session';
 import express, { type Request } from 'express';
 import session, { type Store } from 'express-session';
 import type { LoggerService } from '@nestjs/common';
@@ -13,11 +15,11 @@ import {
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { watchSessionEnds } from 'nestjs-session-end';
-import { SetupWarnings } from '../../libs/session-end/src/setup-warnings.js';
+import { SetupWarnings, UidCount } from '../../libs/session-end/src/setup-warnings.js';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
 import { eventsOf } from 'debate-space-fixtures/events.js';
-import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { FastifyHost, type FastifyLogin } from 'debate-space-fixtures/fastify-host.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import { type ExpressLogin, type SessionHostOptions } from 'debate-space-fixtures/session-host.js';
@@ -79,6 +81,27 @@ describe('a session with a user in which no uid is found', () => {
       put: ({ session }, name) => Object.assign(session, { account: { name } }),
       keys: 'cookie, account, account.name',
     },
+    {
+      name: 'the session keeps isLoggedIn and an e-mail address',
+      put: ({ session }, email) => Object.assign(session, { isLoggedIn: true, email }),
+      keys: 'cookie, isLoggedIn, email',
+    },
+    {
+      name: 'the session keeps { auth: { userId } }',
+      put: ({ session }, userId) => Object.assign(session, { auth: { userId } }),
+      keys: 'cookie, auth, auth.userId',
+    },
+    {
+      name: 'grant has answered',
+      put: ({ session }, token) =>
+        Object.assign(session, { grant: { provider: 'x', state: 'y', response: { token } } }),
+      keys: 'cookie, grant, grant.provider, grant.state, grant.response.token',
+    },
+    ...['adminId', 'employee', 'tokenSet', 'keycloak-token', 'profile', 'access_token'].map((key) => ({
+      name: `the session keeps its user as ${key}`,
+      put: ({ session }: Request, uid: string) => Object.assign(session, { [key]: uid }),
+      keys: `cookie, ${key}`,
+    })),
   ];
 
   it.each(users)(
@@ -132,7 +155,13 @@ describe('a session with a user in which no uid is found', () => {
     { name: 'no user', put: ({ session }) => Object.assign(session, { basket: 1, user: null, userId: '' }) },
     {
       name: 'the state of a login under way',
-      put: ({ session }) => Object.assign(session, { 'oauth2:example': { state: 'x' } }),
+      put: ({ session }) =>
+        Object.assign(session, {
+          'oauth2:example': { state: 'x' },
+          auth: { state: 'x', nonce: 'y', returnTo: '/' },
+          grant: { provider: 'example' },
+          isLoggedIn: false,
+        }),
     },
   ];
   it.each(others)('is no warning when the session has $name', async ({ put }) => {
@@ -156,9 +185,153 @@ describe('a session with a user in which no uid is found', () => {
   it('is a warning although many sessions without a user came before', () => {
     const codes: string[] = [];
     const warnings = new SetupWarnings(({ code }) => codes.push(code), false);
-    for (let n = 0; n < 10_000; n += 1) warnings.warnOfUserIn({ cookie: {}, basket: [n] }, 'uid-not-found');
-    warnings.warnOfUserIn({ cookie: {}, passport: { user: { username: 'alice' } } }, 'uid-not-found');
+    for (let n = 0; n < 10_000; n += 1) warnings.withoutUid({ cookie: {}, basket: [n] });
+    warnings.withoutUid({ cookie: {}, passport: { user: { username: 'alice' } } });
     expect(codes).toEqual(['uid-not-found']);
+  });
+});
+
+describe('a hundred sessions without a uid', () => {
+  const staff = (uid: string): object => ({ staffNumber: uid, theme: 'dark' });
+
+  interface Visits {
+    readonly keep?: (uid: string, n: number) => object;
+    readonly sessions?: number;
+    readonly uid?: SessionUid;
+  }
+
+  /** The warnings of an app in which so many browsers log in, and come back. */
+  async function warningsAfterVisits({
+    keep = staff,
+    sessions = 100,
+    uid,
+  }: Visits): Promise<readonly Warning[]> {
+    let n = 0;
+    const login = keeping(({ session: own }, user) => Object.assign(own, keep(user, (n += 1))));
+    const host = await scene.start({ login }, uid ? { session: { uid } } : {});
+    const events = eventsOf(host.app);
+    for (let visitor = 0; visitor < sessions; visitor += 1) {
+      const browser = new Browser(host.url);
+      await browser.post('/login', { uid: 'alice' });
+      await browser.post('/act');
+    }
+    await scene.stop();
+    return warningsIn(events);
+  }
+
+  it('are one warning with their keys and no value when the user is under an unknown name', async () => {
+    const [warning, ...others] = await warningsAfterVisits({});
+    expect(others).toEqual([]);
+    expect(warning?.code).toBe('uid-never-found');
+    expect(warning?.message).toContain(
+      '100 sessions were saved, and no uid was found in any of them; if users',
+    );
+    expect(warning?.message).toContain('(session keys: cookie, staffNumber, theme)');
+    expect(warning?.hint).toContain('give the option session.uid');
+    expect(JSON.stringify(warning)).not.toMatch(/alice|dark/);
+  });
+
+  it('are one warning on Fastify, where a session without a user is loaded with each new visitor', async () => {
+    const login: FastifyLogin = {
+      register: async (app) => {
+        await app.register(fastifyCookie);
+        await app.register(fastifySession, {
+          secret: 'only for tests, and long enough for it',
+          cookie: { secure: false },
+        });
+      },
+      logIn: ({ request }, uid) => Object.assign(request.session, staff(uid)),
+      uidIn: () => undefined,
+    };
+    const debateSpace = using(scene.service);
+    const host = await scene.add(FastifyHost.start({ login, act: () => undefined, debateSpace }));
+    const events = eventsOf(host.app);
+    for (let visitor = 0; visitor < 100; visitor += 1) {
+      expect(warningsIn(events)).toEqual([]);
+      await (await logInTo(host, 'alice')).post('/act');
+    }
+    await scene.stop();
+    expect(warningsIn(events).map(({ code }) => code)).toEqual(['uid-never-found']);
+  });
+
+  it('are one warning of the host’s own function when it finds none of them', async () => {
+    const [warning, ...others] = await warningsAfterVisits({ uid: (session) => session.nobody });
+    expect(others).toEqual([]);
+    expect(warning?.code).toBe('uid-never-found');
+    expect(warning?.message).toContain('your own function returned no uid for any of them');
+    expect(warning?.hint).toContain('make the option session.uid return the uid of each user');
+  });
+
+  const silent: readonly (Visits & { readonly name: string })[] = [
+    { name: 'they are ninety-nine', sessions: 99 },
+    {
+      name: 'one of them had a uid',
+      sessions: 130,
+      keep: (uid, n) => (n === 20 ? { user: uid } : staff(uid)),
+    },
+    {
+      name: 'they are of visitors, with a CSRF secret, messages and a cart',
+      keep: () => ({ csrfSecret: 'x', _csrf: 'y', flash: { info: ['hello'] }, cart: [1], returnTo: '/' }),
+    },
+  ];
+  it.each(silent)('are no warning when $name', async (visits) => {
+    expect(await warningsAfterVisits(visits)).toEqual([]);
+  });
+
+  it('are a warning of a second store although the sessions of the first have uids', () => {
+    const keys: string[] = [];
+    const [users, admins] = [1, 2].map(() => new UidCount((listed) => keys.push(listed)));
+    users?.found();
+    for (let n = 0; n < 300; n += 1) {
+      users?.notFound(`session ${n}`, { cookie: {}, theme: 'dark' });
+      admins?.notFound(`session ${n}`, { cookie: {}, [`key ${n % 40}`]: n });
+    }
+    expect(keys.map((listed) => listed.split(', ').length)).toEqual([20]);
+  });
+
+  it('are no warning when they are one session of many requests', () => {
+    const keys: string[] = [];
+    const count = new UidCount((listed) => keys.push(listed));
+    for (let n = 0; n < 300; n += 1) count.notFound('the same', { cookie: {}, theme: 'dark' });
+    expect(keys).toEqual([]);
+  });
+});
+
+describe('a session cookie that has changed a hundred times', () => {
+  const [login] = expressCookieLogins.filter(({ name }) => name.includes('cookie-session'));
+  const visits = async (
+    uid: (value: string, n: number) => string | undefined,
+  ): Promise<readonly Warning[]> => {
+    let n = 0;
+    const host = await scene.start(
+      {
+        login: {
+          mount: (app) => void login?.mount?.(app),
+          logIn: (request, response, user) => login?.logIn({ request, response }, user),
+          uidIn: () => undefined,
+        },
+      },
+      { session: { cookies: [{ name: 'session', uid: (value) => uid(value, (n += 1)) }] } },
+    );
+    const events = eventsOf(host.app);
+    const browser = new Browser(host.url);
+    for (let time = 0; time <= 130; time += 1) await browser.post('/login', { uid: `user ${time}` });
+    await scene.stop();
+    return warningsIn(events);
+  };
+
+  it('is one warning when the host’s function returned a uid for none of its values', async () => {
+    const [warning, ...others] = await visits(() => undefined);
+    expect(others).toEqual([]);
+    expect(warning?.code).toBe('cookie-without-uid');
+    expect(warning?.message).toContain(
+      'the cookie session had 100 values, and your function returned no uid',
+    );
+    expect(warning?.hint).toContain('the option session.cookies');
+  });
+
+  it('is no warning when it returned one for one of them', async () => {
+    expect(await visits((_value, n) => (n === 20 ? 'alice' : undefined))).toEqual([]);
   });
 });
 
@@ -206,6 +379,19 @@ describe('a request with a session but no session store', () => {
     expect(codes).toEqual([]);
     for (let n = 0; n < 100; n += 1) request({ session: { user: { uid: 'alice' } } });
     expect(codes).toEqual(['session-without-store']);
+  });
+
+  it('is a warning when a hundred requests had one under an unknown name, and none for visitors', () => {
+    const seen: string[] = [];
+    const warnings = new SetupWarnings(({ code, message }) => seen.push(code, message), false);
+    for (let n = 0; n < 1_000; n += 1) {
+      warnings.withoutStore({});
+      warnings.withoutStore({ csrfSecret: 'x', flash: {} });
+    }
+    for (let n = 0; n < 99; n += 1) warnings.withoutStore({ staffNumber: 7 });
+    expect(seen).toEqual([]);
+    for (let n = 0; n < 2; n += 1) warnings.withoutStore({ staffNumber: 7 });
+    expect(seen).toEqual(['session-without-store', expect.stringContaining('(session keys: staffNumber)')]);
   });
 
   it.each(onFastify)('is one warning: $name', async ({ mount, logIn, uidIn }) => {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { RootDatabase } from 'lmdb';
+import type { open as openLmdb, RootDatabase } from 'lmdb';
 import { StorageError, Families, type StorageContext, type StorageEngine } from './storage.js';
 import { makeKeyFile, prepareFolder, readKeyFile, ReservedSpace } from './lmdb-folder.js';
 import {
@@ -55,7 +55,7 @@ export function lmdbStorage({ path }: LmdbStorageOptions): StorageEngine {
 }
 
 async function openSpace(path: string, { namespace, families }: StorageContext): Promise<LmdbSpace> {
-  const { open } = await import('lmdb').catch(() => {
+  const { open } = await importLmdb().catch(() => {
     throw new StorageError('The package lmdb is missing or does not load', 'npm install lmdb');
   });
   const folder = resolve(path, namespace);
@@ -80,6 +80,11 @@ async function openSpace(path: string, { namespace, families }: StorageContext):
     await close?.();
     throw storageError(`lmdbStorage() cannot use ${folder}`, await causeOf(error));
   }
+}
+
+/** A parameter, because bundlers and minifiers look into constants: a native package cannot be a part of a bundle. */
+function importLmdb(name = 'lmdb'): Promise<{ open: typeof openLmdb }> {
+  return import(/* webpackIgnore: true */ name) as Promise<{ open: typeof openLmdb }>;
 }
 
 /** Makes what a new file needs, and continues the clock of one that is there. */

@@ -7,6 +7,7 @@ import { withTimeout } from './waits.js';
 import { cookiesAfter, cookiesSent, cookieValue, REMEMBERED } from './browser-cookies.js';
 import { resolvedUid } from './session-user.js';
 import { RefusedUid } from './uid-rule.js';
+import { UidCount } from './setup-warnings.js';
 import type { WatchContext } from './context.js';
 import { isClosed, pathOf } from './session-request.js';
 import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
@@ -45,6 +46,7 @@ export class CookieSessions {
   readonly names: readonly string[];
   readonly #cookies: readonly SessionCookie[];
   readonly #context: WatchContext;
+  readonly #uids: ReadonlyMap<string, UidCount>;
   /**
    * By the hash of the cookie's value, for a minute: two clicks are one logout. Until the value is used again: a user who
    * logs in again may get the same one, and so may another device.
@@ -55,6 +57,11 @@ export class CookieSessions {
     this.names = cookies.map(({ name }) => name);
     this.#cookies = cookies;
     this.#context = context;
+    const counts = (name: string): UidCount =>
+      new UidCount(() => {
+        context.warnings.warn('cookie-without-uid', name);
+      });
+    this.#uids = new Map(this.names.map((name) => [name, counts(name)]));
   }
 
   /** To be called for each request of the host, before anybody writes its response. */
@@ -149,7 +156,8 @@ export class CookieSessions {
   }
 
   /** A cookie that the host's function refuses – forged, damaged, expired – is nobody's; so is a uid that is refused. */
-  async #userOf({ name, uid }: SessionCookie, request: CookieRequest): Promise<string | undefined> {
+  async #userOf(cookie: SessionCookie, request: CookieRequest): Promise<string | undefined> {
+    const { name, uid } = cookie;
     const value = cookieValue(request.cookies, name);
     if (value === undefined) return undefined;
     const { containment, warnings } = this.#context;
@@ -160,7 +168,11 @@ export class CookieSessions {
       warnings.warnOfRefusedUid(found.problem, { [name]: value }, REFUSED_UID_HINT);
       return undefined;
     };
-    return containment.run<Promise<string | undefined>>('session.cookies', ask, undefined);
+    const user = await containment.run<Promise<string | undefined>>('session.cookies', ask, undefined);
+    const count = this.#uids.get(name);
+    if (user === undefined) count?.notFound(keyOf(cookie, value), { value });
+    else count?.found();
+    return user;
   }
 }
 

@@ -109,6 +109,8 @@ export interface LiveSessions {
 /** A setup in which ends are missed. */
 export type SetupWarningCode =
   | 'uid-not-found'
+  | 'uid-never-found'
+  | 'cookie-without-uid'
   | 'session-without-store'
   | 'session-of-parent-app'
   | 'clear-not-listed'

@@ -156,7 +156,7 @@ export class WatchedApp implements CloseListener {
       this.containment.run('response close', () => {
         const { session, sessionStore } = native as { session?: unknown; sessionStore?: unknown };
         if (!isObject(session) || sessionStore) return;
-        this.#context.warnings.warnOfUserIn(dataOf(session), 'session-without-store');
+        this.#context.warnings.withoutStore(dataOf(session));
       });
     });
   }

@@ -8,6 +8,7 @@ import { hasExpired } from './session-user.js';
 import { LearnedCookies, type LeftSession } from './learned-cookies.js';
 import { ownerOf, seenRequest, sessionRequest, setOwner } from './session-request.js';
 import type { NativeRequest, SessionRequest } from './session-request.js';
+import { UidCount } from './setup-warnings.js';
 import type { Suspects } from './suspected-ends.js';
 import { CallQueue, type StoreCall } from './call-queue.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
@@ -40,6 +41,7 @@ export class WatchedStore {
   /** Whether the store can be told that a session is used. */
   readonly #isTouched: boolean;
   readonly #cookies = new LearnedCookies();
+  readonly #uids: UidCount;
   /** Whose session a request had at first; kept only where logins count. */
   readonly #loadedAs = new WeakMap<SessionRequest, string>();
   /** The last call under way for each session, but for those that leave it to its user and are of no interest. */
@@ -56,6 +58,9 @@ export class WatchedStore {
     this.reader = new SessionReader(store, context);
     this.#queue = new CallQueue(containment, reporter.answerTimeoutMs, (areSome) => {
       patch.watchReads(areSome);
+    });
+    this.#uids = new UidCount((keys) => {
+      context.warnings.warn('uid-never-found', keys);
     });
     this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
     this.#ends = new EndTracker({ ...context, reader: this.reader, moves: this.#active.moves });
@@ -77,9 +82,12 @@ export class WatchedStore {
     if (request) request.hasLoaded = true;
     if (uid === undefined || !request) {
       liveSessions?.anonymous(sessionID);
-      warnings.warnOfUserIn(session, 'uid-not-found');
+      if (uid !== undefined) return;
+      warnings.withoutUid(session);
+      this.#uids.notFound(sessionID, session);
       return;
     }
+    this.#uids.found();
     if (reporter.wantsLogins) this.#loadedAs.set(request, uid);
     if (this.#ends.concerns(sessionID, uid)) this.#ends.loaded(sessionID, uid, request);
     this.#active.link(sessionID, uid, request);
@@ -202,7 +210,8 @@ export class WatchedStore {
     let other: Write | undefined;
     const before = (): MaybePromise<unknown> => {
       const user = this.reader.uidOf(session, request?.native);
-      if (user === undefined) warnings.warnOfUserIn(session, 'uid-not-found');
+      if (user === undefined) warnings.withoutUid(session);
+      else this.#uids.found();
       // Some hosts log a user out by saving the session as expired.
       const next = user !== undefined && hasExpired(session) ? undefined : user;
       uid = next;
