@@ -56,19 +56,20 @@ async function* movedBack(
   now: UserPage,
 ): AsyncGenerator<DebateSpaceUser> {
   const size = Math.max(1, before.users.length);
-  let gone = goneBetween(before, now);
+  let gone = goneBetween(before, now, size);
   for (let back = 0; gone > back * size && back < number; back += 1) {
     if (back === MAX_PAGES_BACK) throw walk.incomplete('too many users have gone from it during the walk');
     const { page } = await list(number - back, false);
-    gone = Math.max(gone, goneBetween(before, page));
+    gone = Math.max(gone, goneBetween(before, page, size));
     yield* walk.takeAgain(page.users);
   }
 }
 
-/** How many users the service counts less than before. Where it counts only pages, one page less is at least one user. */
-function goneBetween(before: UserPage, now: UserPage): number {
+/** How many users have gone, by what the service counts: its users; or else its pages, and then it may be most of one more. */
+function goneBetween(before: UserPage, now: UserPage, size: number): number {
   if (before.total !== undefined && now.total !== undefined) return before.total - now.total;
-  return (before.totalPages ?? 0) - (now.totalPages ?? before.totalPages ?? 0);
+  const pages = (before.totalPages ?? 0) - (now.totalPages ?? before.totalPages ?? 0);
+  return pages > 0 ? pages * size + size - 1 : 0;
 }
 
 /**
