@@ -103,7 +103,7 @@ function ofClass(status: number): Meaning {
   return status >= 200 && status < 300 ? DONE : REDIRECT;
 }
 
-/** `503`, `403 with a web page`: for messages, events and logs. */
+/** `503`, `403 with a web page`, `200 with success: false`: for messages, events and logs. */
 export function statusText({ status, contradiction }: Said): string {
   return contradiction === undefined ? String(status) : `${status} with ${contradiction}`;
 }
