@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
+import type { DebateSpaceError, DebateSpaceRequestError } from '../../errors.js';
 import { decide, seemsDown } from '../../logout/delivery/delivery-policy.js';
 import { backchannelLogoutUrl, LogoutRoute } from '../calls/logout-route.js';
 import { Transport } from './transport.js';
@@ -15,27 +16,29 @@ const page = '<!DOCTYPE html><title>Access denied</title>';
 const [text, html, json, xml] = ['text/plain', 'text/html; charset=utf-8', 'application/json', 'text/xml'];
 const elsewhere = (outcome = 'refused') => `UNEXPECTED_RESPONSE ${outcome} repeated`;
 
+/** The interface shows no body of a 200: only what contradicts counts. */
+const bodies: readonly (readonly [body: unknown, type: string])[] = [
+  ['', text],
+  [' \n', text],
+  ['', html], // `head :ok` of Rails
+  ['OK', text],
+  ['OK', html], // PHP
+  ['1 < 2 users', html],
+  ['<?xml version="1.0"?><result>done</result>', html],
+  ['<!-- done --><result/>', xml],
+  ['<title>done</title>', xml],
+  ['<p:result xmlns:p="urn:p"/>', text],
+  ['{"success":tr', json],
+  ['null', json],
+  [{ success: true, errors: [] }, json],
+  [{ success: null, error: '' }, json],
+  ['{"message":"<b>done</b>"}', html],
+  [`${'['.repeat(20_000)}${']'.repeat(20_000)}`, json],
+];
+
 /** Each answer, and what it means for a logout and for the deletion of a user. */
 const rows: readonly Row[] = [
-  // The interface shows no body: only what contradicts counts.
-  ...[
-    ['', text],
-    [' \n', text],
-    ['', html], // `head :ok` of Rails
-    ['OK', text],
-    ['OK', html], // PHP
-    ['1 < 2 users', html],
-    ['<?xml version="1.0"?><result>done</result>', html],
-    ['<!-- done --><result/>', xml],
-    ['<title>done</title>', xml],
-    ['<p:result xmlns:p="urn:p"/>', text],
-    ['{"success":tr', json],
-    ['null', json],
-    [{ success: true, errors: [] }, json],
-    [{ success: null, error: '' }, json],
-    ['{"message":"<b>done</b>"}', html],
-    [`${'['.repeat(20_000)}${']'.repeat(20_000)}`, json],
-  ].map(([body, type]): Row => [200, body, String(type), 'delivered', 'done']),
+  ...bodies.map(([body, type]): Row => [200, body, type, 'delivered', 'done']),
   [201, '', text, 'delivered', 'done'],
   [204, '', text, 'delivered', 'done'],
   [202, '', text, 'delivered', 'UNEXPECTED_RESPONSE unknown repeated'],
@@ -91,7 +94,7 @@ const rows: readonly Row[] = [
 ];
 
 it('A status and a body mean the same for logouts and for user calls', async () => {
-  let answer: Row = rows[0] as Row;
+  let answer: Row = [200, '', text, 'delivered', 'done'];
   const service = await scripted(() => {
     const [status, body, type] = answer;
     return { status, body, headers: { 'content-type': type } };
@@ -118,9 +121,9 @@ it('A status and a body mean the same for logouts and for user calls', async () 
 
   async function deletion(): Promise<string> {
     const result = debate.deleteUser('alice').then(() => 'done');
-    const error = (await errorOf(result)) as Partial<Record<'code' | 'outcome' | 'retryable', unknown>>;
-    if (error.code === undefined) return await result;
-    const code = String(error.code).replace('ERR_DEBATE_SPACE_', '');
-    return `${code} ${String(error.outcome)}${error.retryable === true ? ' repeated' : ''}`;
+    const error = (await errorOf(result)) as Partial<DebateSpaceRequestError & DebateSpaceError>;
+    const { code, outcome, retryable } = error;
+    if (code === undefined || outcome === undefined) return await result;
+    return `${code.replace('ERR_DEBATE_SPACE_', '')} ${outcome}${retryable ? ' repeated' : ''}`;
   }
 });
