@@ -134,7 +134,7 @@ const STATUSES: StatusMeanings = {
  */
 export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind = false): ListedPage {
   if (mayBeBehind && isBehindLast(reply))
-    return { page: { users: [], page: asked.page ?? 1 }, last: true, more: false };
+    return { page: { users: [], page: asked.page ?? 1 }, last: false, more: false };
   assertSuccess(reply, STATUSES);
   const body = jsonBody(reply);
   assertAccepted(reply, body);

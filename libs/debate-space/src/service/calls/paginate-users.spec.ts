@@ -163,6 +163,19 @@ describe('walking all users', () => {
       expect(await errorOf(uids((await client(service)).users()))).toMatchObject({ status: 400 });
     });
 
+    it('rejects when a page is missing that the service has counted earlier', async () => {
+      const pages = [paged(1, { uids: ['a', 'b', 'c'], size: 1, total: false }), { body: [{ uid: 'b' }] }];
+      const service = await scripted((request) => pages[pageOf(request) - 1] ?? { status: 400 });
+      expect(await errorOf(uids((await client(service)).users()))).toMatchObject({ status: 400 });
+    });
+
+    it('ends behind a page that has moved to where the next one was', async () => {
+      const service = await scripted((request) =>
+        pageOf(request) < 3 ? { body: people(2) } : { status: 404 },
+      );
+      expect(await uids((await client(service)).users())).toEqual(['u-1', 'u-2']);
+    });
+
     it('comes to everybody when as many users as a page has register in between', async () => {
       let listed = people(6);
       const service = await scripted((request) => {

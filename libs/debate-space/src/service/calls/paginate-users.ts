@@ -35,7 +35,7 @@ export async function* iterateUsers(list: ReadPage): AsyncGenerator<DebateSpaceU
   const walk = new Walk();
   let previous: ReadBefore | undefined;
   for (let number: number | undefined = 1; number !== undefined;) {
-    const listed = await list(number, previous !== undefined && walk.mayEndAfter(previous.listed));
+    const listed = await list(number, previous !== undefined && walk.mayEndAfter(previous));
     yield* walk.take(listed);
     if (previous) yield* movedBack(list, walk, previous, listed.page);
     previous = { number, listed };
@@ -147,8 +147,8 @@ class Walk {
   }
 
   /** Whether the next page may not exist: the service has not said that there is one. */
-  mayEndAfter({ last, more }: ListedPage): boolean {
-    return !last && !more && this.#hasAll(true);
+  mayEndAfter({ number, listed: { more } }: ReadBefore): boolean {
+    return !more && this.#hasAll(true) && number >= (this.#totalPages ?? 0);
   }
 
   /**
