@@ -161,14 +161,14 @@ for (const kind of storageKinds) {
       ]);
     });
 
-    it('is not done when a web page answers 404', async () => {
+    it.each([403, 404])('is not done when a web page answers %d', async (status) => {
       const app = await start();
-      const page = { status: 404, contentType: 'text/html', body: '<html>not here</html>' };
+      const page = { status, contentType: 'text/html', body: '<html>not here</html>' };
       scene.service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
       const retrying = nextEvents(app, 'erasure-retrying');
       const finished = nextEvents(app, 'erasure-finished');
       await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
-      expect(await retrying).toMatchObject([{ cause: '404', attempts: 1 }]);
+      expect(await retrying).toMatchObject([{ cause: `${status} with a web page`, attempts: 1 }]);
       await finished;
       expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', status: 200 }]);
     });

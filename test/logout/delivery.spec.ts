@@ -87,20 +87,24 @@ describe('a logout on its way', () => {
     expect(log.join('\n')).not.toContain('alice');
   });
 
-  it('is delivered once the logout route is back, after a maintenance page of any kind', async () => {
+  it('is delivered once the logout route is back, after the pages of a firewall and of a maintenance', async () => {
     const debateSpace = await start();
     const { faults, received } = scene.service;
     const page = '<!doctype html><title>Back soon</title>';
     const ends = (
       [
-        { kind: 'redirect', location: 'https://status.example.org/', times: 5 },
+        { kind: 'redirect', location: 'https://status.example.org/', times: 1 },
         { kind: 'status', status: 404, times: 1 },
         { kind: 'status', status: 405, times: 1 },
         { kind: 'body', body: { success: false }, times: 1 },
-        { kind: 'body', body: page, contentType: 'text/html' },
+        { kind: 'body', body: page, contentType: 'text/html', times: 1 },
+        { kind: 'body', body: page, contentType: 'text/html', status: 400, times: 1 },
+        { kind: 'body', body: page, contentType: 'text/html', status: 401, times: 1 },
+        { kind: 'body', body: page, contentType: 'text/html', status: 413, times: 1 },
+        { kind: 'body', body: page, contentType: 'text/html', status: 403 },
       ] as const
     ).map((fault) => faults.add({ ...fault, operation: 'logout' }));
-    const uids = Array.from({ length: 120 }, (_, n) => `user-${n}`);
+    const uids = Array.from({ length: 20 }, (_, n) => `user-${n}`);
     for (const uid of uids) await debateSpace.logoutUser(uid);
     await received.waitFor('logout', { count: 10, timeoutMs: 60_000 });
     for (const end of ends) end();
@@ -114,9 +118,18 @@ describe('a logout on its way', () => {
       '200 with a web page',
       '200 with success: false',
       '302',
+      '400 with a web page',
+      '401 with a web page',
+      '403 with a web page',
       '404',
       '405',
+      '413 with a web page',
     ]);
+    const lines = log.filter((line) => line.includes('(403 with a web page); logouts wait'));
+    expect(lines).toEqual([
+      expect.stringContaining('something else than the service answers; check authUrl'),
+    ]);
+    expect(log.join('\n')).not.toContain('secretKey');
   }, 120_000);
 
   it('is counted in the log when many are parked for the same reason', async () => {

@@ -21,7 +21,7 @@ export type DebateSpaceOperation =
 
 /**
  * What is known of the effect of a failed call: `not-sent` – the service cannot have seen it; `refused` – the
- * service answered that it did not do it; `unknown` – it may or may not have been done.
+ * answer says that it was not done; `unknown` – it may or may not have been done.
  */
 export type DebateSpaceOutcome = 'not-sent' | 'refused' | 'unknown';
 
@@ -193,11 +193,11 @@ export class UserNotFoundError extends DebateSpaceRequestError {
 export class RateLimitedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_RATE_LIMITED';
 }
-/** The service understood the request and will not do it: another 4xx, or a body with `success: false`. */
+/** The service understood the request and will not do it: another 4xx, or a 2xx with `success: false` or an `error`. */
 export class RefusedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_REFUSED';
 }
-/** The service answered with a 5xx, and went on doing so. */
+/** The service answered with a 5xx, 423, 425 or 499, and went on doing so. */
 export class UnavailableError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNAVAILABLE';
 }
@@ -209,7 +209,10 @@ export class NetworkError extends DebateSpaceRequestError {
 export class TimeoutError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_TIMEOUT';
 }
-/** An answer that is not of the interface: HTML, cut-off JSON, wrong types, a redirect, an empty body. */
+/**
+ * An answer that is not of the interface: a web page, whatever the status, a redirect, no JSON where it is needed; or a user
+ * list that cannot be read to its end.
+ */
 export class UnexpectedResponseError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE';
 }

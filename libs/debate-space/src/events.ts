@@ -144,11 +144,11 @@ export type DebateSpaceEvent =
   | { readonly type: 'erasure-service-up' }
   /** The service requested a pause with `Retry-After`, in milliseconds, at most an hour. 429: fewer requests; 503: none. */
   | { readonly type: 'service-pause-requested'; readonly status: number; readonly pauseMs: number }
-  /** Something else than the logout route answers at its address, such as a maintenance page; logouts wait. */
+  /** Something else than the logout route answers at its address, such as a maintenance page or a firewall; logouts wait. */
   | {
       readonly type: 'logout-route-unexpected';
       readonly address: string;
-      /** Such as `302` or `200 with a web page`. */
+      /** Such as `302` or `403 with a web page`. */
       readonly cause: string;
       /** What is most likely to fix it, if it lasts. */
       readonly hint: string;

@@ -77,6 +77,7 @@ export class DebateSpaceService {
   /**
    * All users, page after page, never more than one page in memory. Breaking out of the loop stops asking. Waits for its
    * slots of `http.rateLimit`, without end; `signal` ends the wait.
+   * @throws {@link UnexpectedResponseError} from the loop, when the walk cannot tell whether it has come to all users
    * @throws {@link RateLimitedError} with `retryAfterMs`, from the loop, when the service requests a pause that is longer
    * than `http.totalTimeoutMs`
    * @throws what `listUsers` throws, from the loop
@@ -85,7 +86,9 @@ export class DebateSpaceService {
     query: Omit<ListUsersQuery, 'page'> = {},
     { signal }: CallOptions = {},
   ): AsyncIterable<DebateSpaceUser> {
-    return iterateUsers((page) => this.#users.list({ ...query, page }, signal, 'walk'));
+    return iterateUsers((page, mayBeBehind) =>
+      this.#users.list({ ...query, page }, signal, { caller: 'walk', mayBeBehind }),
+    );
   }
 
   /**

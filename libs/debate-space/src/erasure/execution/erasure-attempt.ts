@@ -44,6 +44,7 @@ const OTHERS: Partial<Record<DebateSpaceErrorCode, FailedAttempt['others']>> = {
   ERR_DEBATE_SPACE_REFUSED: 'unaffected',
 };
 
+const PAGE = 'with a web page';
 /** How long `erasure.beforeErase` may take, in milliseconds. */
 const HOOK_TIMEOUT_MS = 30_000;
 const MAX_REASON_LENGTH = 1_000;
@@ -167,7 +168,8 @@ function failureOf(claim: ErasureClaim, error: unknown, isClosing = false): Fail
     return { cause, hint: 'an error of this plugin', unknown: true, sent: true };
   }
   const { outcome, status, code, message, retryAfterMs } = error;
-  const cause = String(status ?? code);
+  // A page with 403 says nothing of the API key.
+  const cause = status === undefined ? code : message.includes(PAGE) ? `${status} ${PAGE}` : String(status);
   const known = { cause, unknown: outcome === 'unknown', sent: outcome !== 'not-sent' };
   if (isClosing && code === 'ERR_DEBATE_SPACE_ABORTED') return { ...BROKEN_OFF, ...known };
   const isRefused = code === 'ERR_DEBATE_SPACE_REFUSED';

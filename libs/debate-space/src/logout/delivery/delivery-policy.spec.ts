@@ -9,6 +9,8 @@ const job = (attempts = 0, rejections = 0, ageMs = 1000): LogoutJob => ({
   attempts,
   rejections,
 });
+type Row = [answer: DeliveryAnswer, down: boolean, hint: string];
+const STRANGER = 'something else than the service answers; check authUrl';
 const after = (answer: DeliveryAnswer, of = job(), random = 1): Decision =>
   decide(answer, of, DAY, now, random);
 
@@ -17,27 +19,34 @@ describe('the delivery policy', () => {
     expect(after({ status })).toEqual({ action: 'finish' });
   });
 
-  it.each<[string, DeliveryAnswer]>([
-    ['no connection', { reason: 'ECONNREFUSED' }],
-    ['no answer in time', { reason: 'TIMEOUT' }],
-    ['no reason known', {}],
-    ['408', { status: 408 }],
-    ['425', { status: 425 }],
-    ['429', { status: 429 }],
-    ['500', { status: 500 }],
-    ['502', { status: 502 }],
-    ['503', { status: 503 }],
-    ['599', { status: 599 }],
-    ['400', { status: 400 }],
-    ['301', { status: 301 }],
-    ['302', { status: 302 }],
-    ['307', { status: 307 }],
-    ['404', { status: 404 }],
-    ['405', { status: 405 }],
-    ['200 with a web page', { status: 200, contradiction: 'a web page' }],
-    ['200 with success: false', { status: 200, contradiction: 'success: false' }],
-  ])('retries a logout after %s', (_what, answer) => {
-    expect(after(answer)).toMatchObject({ action: 'retry', delayMs: 1000 });
+  it.each<Row>([
+    [{ reason: 'ECONNREFUSED' }, true, 'service is up'],
+    [{ reason: 'TIMEOUT' }, true, 'service is up'],
+    [{}, true, 'service is up'],
+    [{ status: 500 }, true, 'service is up'],
+    [{ status: 503, contradiction: 'a web page' }, true, 'service is up'],
+    [{ status: 599 }, true, 'service is up'],
+    [{ status: 429 }, false, 'service is up'],
+    [{ status: 302 }, true, 'redirect is never followed; .*authUrl'],
+    [{ status: 307, contradiction: 'a web page' }, true, 'redirect is never followed; .*authUrl'],
+    [{ status: 404 }, true, 'check applicationName and authUrl'],
+    [{ status: 404, contradiction: 'a web page' }, true, 'check applicationName and authUrl'],
+    [{ status: 405 }, true, 'no POST; check authUrl'],
+    ...[407, 408, 421, 423, 425, 499].map((status): Row => [{ status }, true, STRANGER]),
+    ...[200, 400, 401, 403, 413, 422].map((status): Row => [
+      { status, contradiction: 'a web page' },
+      true,
+      STRANGER,
+    ]),
+    [{ status: 200, contradiction: 'success: false' }, false, 'ask its operator'], // about one user
+    [{ reason: 'logout.claims failed', local: true }, false, 'function'],
+  ])('retries a logout after %j until logout.giveUpAfterMs; down: %s, hint: %s', (answer, down, hint) => {
+    expect(after(answer, job(5, 2, DAY - 1))).toMatchObject({ action: 'retry', rejections: 2 });
+    expect(after(answer, job(5, 2, DAY))).toMatchObject({
+      action: 'park',
+      hint: expect.stringMatching(new RegExp(`^it is older than logout.giveUpAfterMs; .*${hint}`)),
+    });
+    expect(seemsDown(answer)).toBe(down);
   });
 
   it.each([
@@ -58,7 +67,7 @@ describe('the delivery policy', () => {
     ['429 as long as it says', { status: 429, retryAfterMs: 90_000 }, { delayMs: 90_000, pauseMs: 90_000 }],
     ['503 as long as it says', { status: 503, retryAfterMs: 90_000 }, { delayMs: 90_000, pauseMs: 90_000 }],
     ['503 without a word', { status: 503 }, { delayMs: 1000, pauseMs: 0 }],
-    ['425 delays itself alone', { status: 425, retryAfterMs: 5000 }, { delayMs: 5000, pauseMs: 0 }],
+    ['a refusal delays itself alone', { status: 400, retryAfterMs: 5000 }, { delayMs: 5000, pauseMs: 0 }],
     [
       'a short Retry-After never shortens the delay',
       { status: 503, retryAfterMs: 1 },
@@ -89,6 +98,7 @@ describe('the delivery policy', () => {
       pauseMs: 0,
       hint: expect.stringContaining(hint),
     });
+    expect(seemsDown({ status })).toBe(false);
   });
 
   it.each([
@@ -101,33 +111,6 @@ describe('the delivery policy', () => {
       action: 'park',
       rejections: 3,
       hint: expect.stringContaining(hint),
-    });
-  });
-
-  it.each<DeliveryAnswer>([{ status: 503 }, { status: 429 }, { status: 400 }, { reason: 'TIMEOUT' }])(
-    'parks after %j when the logout is older than logout.giveUpAfterMs',
-    (answer) => {
-      expect(after(answer, job(5, 0, DAY))).toMatchObject({
-        action: 'park',
-        hint: expect.stringContaining('logout.giveUpAfterMs'),
-      });
-      expect(after(answer, job(5, 0, DAY - 1))).toMatchObject({ action: 'retry' });
-    },
-  );
-
-  it.each<[DeliveryAnswer, string]>([
-    [{ status: 302 }, 'authUrl'],
-    [{ status: 404 }, 'applicationName'],
-    [{ status: 405 }, 'authUrl'],
-    [{ status: 200, contradiction: 'a web page' }, 'authUrl'],
-    [{ status: 200, contradiction: 'success: false' }, 'operator'],
-    [{ status: 400 }, 'secretKey'],
-    [{ status: 503 }, 'service is up'],
-    [{ reason: 'logout.claims failed', local: true }, 'function'],
-  ])('parks after %j for a whole logout.giveUpAfterMs with a hint that names %s', (answer, hint) => {
-    expect(after(answer, job(20, 0, DAY))).toMatchObject({
-      action: 'park',
-      hint: expect.stringMatching(new RegExp(`logout.giveUpAfterMs; .*${hint}`)),
     });
   });
 
@@ -165,33 +148,12 @@ describe('the delivery policy', () => {
   });
 });
 
-describe('a service', () => {
-  it.each<[DeliveryAnswer, boolean]>([
-    [{ reason: 'ECONNREFUSED' }, true],
-    [{ status: 408 }, true],
-    [{ status: 500 }, true],
-    [{ status: 503 }, true],
-    [{ status: 200 }, false],
-    [{ status: 302 }, true],
-    [{ status: 404 }, true],
-    [{ status: 405 }, true],
-    [{ status: 200, contradiction: 'a web page' }, true],
-    [{ status: 200, contradiction: 'success: false' }, false], // about one user
-    [{ status: 403 }, false],
-    [{ status: 400 }, false],
-    [{ status: 425 }, false],
-    [{ status: 429 }, false],
-    [{ reason: 'logout.claims failed', local: true }, false],
-  ])('seems to be down after %j: %s', (answer, down) => {
-    expect(seemsDown(answer)).toBe(down);
-  });
-});
-
 describe('the cause of a failure', () => {
   it.each<[DeliveryAnswer, string]>([
     [{ status: 503, reason: 'x' }, '503'],
     [{ reason: 'ECONNREFUSED' }, 'ECONNREFUSED'],
-    [{ status: 200, contradiction: 'a web page' }, '200 with a web page'],
+    [{ status: 403, contradiction: 'a web page' }, '403 with a web page'],
+    [{ status: 200, contradiction: 'success: false' }, '200 with success: false'],
     [{}, 'no answer'],
   ])('of %j is %s', (answer, cause) => {
     expect(causeOf(answer)).toBe(cause);

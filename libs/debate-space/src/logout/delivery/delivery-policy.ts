@@ -1,13 +1,13 @@
 import { fullJitter } from 'durable-jobs';
-import type { Contradiction } from '../../service/http/answer.js';
 import { MAX_RETRY_AFTER_MS } from '../../service/http/service-pause.js';
+import { meaningOf, statusText, type Contradiction, type Verdict } from '../../service/http/status-table.js';
 import type { LogoutJob } from '../logout.js';
 
 /** What came of one attempt at delivery. */
 export interface DeliveryAnswer {
   /** HTTP status; absent when no whole answer came. */
   readonly status?: number;
-  /** Why the body of a 2xx says that the logout did not happen. */
+  /** Why the body says that the logout did not happen. */
   readonly contradiction?: Contradiction | undefined;
   /** Why not, such as `ECONNREFUSED` or `TIMEOUT`. */
   readonly reason?: string;
@@ -51,23 +51,18 @@ export function decide(
   random = Math.random(),
 ): Decision {
   const { status } = answer;
-  const retryAfterMs = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
-  if (isDelivered(answer)) return { action: 'finish' };
+  const verdict = verdictOf(answer);
+  if (verdict === 'done') return { action: 'finish' };
 
-  const rejections = job.rejections + (status === 400 ? 1 : 0);
-  const down = seemsDown(answer);
+  const isRefused = verdict === 'refused';
+  const rejections = job.rejections + (isRefused && status === 400 ? 1 : 0);
+  const retryAfterMs = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
   const jitter = fullJitter(job.attempts + 1, FIRST_DELAY_MS, MAX_DELAY_MS, random);
   const waitMs = Math.max(jitter, retryAfterMs);
   // Cut, or one odd header would stop the queue for years. It holds for the others even if this one is given up.
-  const pauseMs = status === 429 || (down && retryAfterMs > 0) ? Math.min(waitMs, giveUpAfterMs) : 0;
-  const setback = { pauseMs, rejections };
-  const recoverable =
-    down ||
-    isUnexpected(answer) ||
-    status === undefined ||
-    status === 425 ||
-    status === 429 ||
-    (status === 400 && rejections < MAX_REJECTIONS);
+  const pausesAll = verdict === 'busy' || (seemsDown(answer) && retryAfterMs > 0);
+  const setback = { pauseMs: pausesAll ? Math.min(waitMs, giveUpAfterMs) : 0, rejections };
+  const recoverable = !isRefused || (status === 400 && rejections < MAX_REJECTIONS);
   if (!recoverable) return { action: 'park', ...setback, hint: hintFor(answer) };
 
   const leftMs = (job.retriedAt ?? job.entry.endedAt) + giveUpAfterMs - now;
@@ -76,45 +71,42 @@ export function decide(
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };
 }
 
-function isDelivered({ status = 0, contradiction }: DeliveryAnswer): boolean {
-  return status >= 200 && status < 300 && contradiction === undefined;
+function verdictOf({ status, contradiction }: DeliveryAnswer): Verdict {
+  return status === undefined ? 'away' : meaningOf({ status, contradiction }).verdict;
 }
 
 /**
- * Whether the logout route did not answer, but something in its place, such as a maintenance page: a redirect, 404, 405,
- * or a 2xx whose body says otherwise.
+ * Whether the logout route did not answer, but something in its place, such as a maintenance page or a gateway; or the
+ * route took the logout, and says that it was not done.
  */
-export function isUnexpected({ status = 0, contradiction }: DeliveryAnswer): boolean {
-  return contradiction !== undefined || (status >= 300 && status < 400) || status === 404 || status === 405;
+export function isUnexpected(answer: DeliveryAnswer): boolean {
+  const verdict = verdictOf(answer);
+  return verdict === 'elsewhere' || verdict === 'denied';
 }
 
-/**
- * Whether the service does not serve at all, and not only this one logout. A local failure says nothing about it, and
- * `success: false` is an answer of the logout route, about one user.
- */
+/** Whether the service does not serve at all, and not only this one logout. A local failure says nothing about it. */
 export function seemsDown(answer: DeliveryAnswer): boolean {
-  const { status, contradiction, local = false } = answer;
-  if (local || contradiction === 'success: false') return false;
-  return status === undefined || status === 408 || status >= 500 || isUnexpected(answer);
+  const verdict = verdictOf(answer);
+  return answer.local !== true && (verdict === 'away' || verdict === 'elsewhere');
 }
 
-/** `500`, `ECONNREFUSED`, `200 with a web page`: for events and logs. */
+/** `500`, `ECONNREFUSED`, `403 with a web page`: for events and logs. */
 export function causeOf({ status, contradiction, reason = 'no answer' }: DeliveryAnswer): string {
-  if (status === undefined) return reason;
-  return contradiction === undefined ? String(status) : `${status} with ${contradiction}`;
+  return status === undefined ? reason : statusText({ status, contradiction });
 }
 
 /** The most likely fix. */
 export function hintFor(answer: DeliveryAnswer): string {
-  const { status, contradiction, local = false, clockSkewMs = 0 } = answer;
+  const { status, local = false, clockSkewMs = 0 } = answer;
+  const verdict = verdictOf(answer);
   if (local) return 'see the warning of the function that failed, and correct it';
-  if (contradiction === 'success: false') return 'the service did not log the user out; ask its operator';
-  if (contradiction !== undefined) return 'something else than the service answers; check authUrl';
+  if (verdict === 'denied') return 'the service did not log the user out; ask its operator';
+  if (status === undefined || status >= 500 || verdict === 'busy') return 'see that the service is up';
+  if (status >= 300 && status < 400)
+    return 'a redirect is never followed; give the address it leads to as authUrl';
   if (status === 404) return 'there is no such logout route; check applicationName and authUrl';
   if (status === 405) return 'the address takes no POST; check authUrl';
-  if (isUnexpected(answer)) return 'a redirect is never followed; give the address it leads to as authUrl';
-  if (status === undefined || status === 425 || status === 429 || seemsDown(answer))
-    return 'see that the service is up';
+  if (verdict !== 'refused') return 'something else than the service answers; check authUrl';
   if (status === 400 && Math.abs(clockSkewMs) > CLOCK_TOLERANCE_MS) {
     return `the clocks differ by ${Math.round(Math.abs(clockSkewMs) / 1000)} s; set this machine's clock`;
   }

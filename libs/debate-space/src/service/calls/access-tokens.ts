@@ -1,11 +1,18 @@
-import * as v from 'valibot';
 import { SecretKeyError, type SecretSource, type Secret } from '../../secrets/secret.js';
-import { AuthenticationError, UnexpectedResponseError } from '../../errors.js';
+import { AuthenticationError, UnavailableError, UnexpectedResponseError } from '../../errors.js';
 import { raceAbort } from '../../async/combined-signal.js';
-import { assertSuccess, jsonBody, unexpected, type StatusMeanings } from '../http/answer.js';
+import {
+  assertSuccess,
+  failureOf,
+  jsonBody,
+  parsed,
+  refusalIn,
+  unexpected,
+  type HttpReply,
+} from '../http/answer.js';
 import { retry, type RetryPolicy } from '../http/retry.js';
+import type { StatusMeanings } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';
-import type { HttpReply } from '../http/answer.js';
 
 /** Scopes of section 4.1: `authentication` for user operations, `public` for the user list. */
 export type Scope = 'authentication' | 'public';
@@ -79,32 +86,30 @@ export function lifeMs(token: IssuedToken, now: number): number {
 }
 
 const REFUSED = {
+  verdict: 'refused',
   error: AuthenticationError,
   text: 'the service refused the keys',
   hint: '; compare apiKey and secretKey with the administration panel, Configuration > General',
-};
+} as const;
 const STATUSES: StatusMeanings = {
   400: REFUSED,
   401: REFUSED,
   403: REFUSED,
   404: {
+    verdict: 'elsewhere',
     error: UnexpectedResponseError,
     text: 'there is no token route at {auth_url}/oauth/token',
     hint: '; check authUrl',
   },
 };
+const AWAY = { verdict: 'away', error: UnavailableError, text: 'the token route is not available' } as const;
+/** Errors of OAuth 2.0 (RFC 6749, section 4.1.2.1) that do not speak of the keys. */
+const NOT_NOW: ReadonlySet<unknown> = new Set(['temporarily_unavailable', 'server_error']);
 
-const isNoArray = v.custom((value) => !Array.isArray(value));
-const tokenBody = v.pipe(
-  isNoArray,
-  v.object({
-    // What a header can carry (RFC 6750, section 2.1, and a little more).
-    access_token: v.pipe(v.string(), v.regex(/^[\x21-\x7e]+$/)),
-    token_type: v.optional(v.pipe(v.string(), v.regex(/^bearer$/i))),
-    expires_in: v.optional(v.pipe(v.number(), v.finite(), v.gtValue(0)), 7200),
-    created_at: v.optional(v.number()),
-  }),
-);
+/** What a header can carry (RFC 6750, section 2.1, and a little more). */
+const TOKEN = /^[\x21-\x7e]+$/;
+/** Section 2 of service-interface.md. */
+const DEFAULT_LIFE_SECONDS = 7200;
 
 export interface TokenRouteOptions {
   readonly authUrl: string;
@@ -147,16 +152,28 @@ async function currentKey(secretKey: SecretSource): Promise<Secret> {
   }
 }
 
+/** Only an access token that cannot be used stops: what else the answer says is used as far as it can be. */
 function issuedToken(reply: HttpReply): IssuedToken {
+  const { error } = Object(parsed(reply.body)) as { error?: unknown };
+  if (NOT_NOW.has(error)) throw failureOf(AWAY, reply, `${reply.status} with an error`);
   assertSuccess(reply, STATUSES);
-  const { success, output: data, issues } = v.safeParse(tokenBody, jsonBody(reply));
-  if (!success) {
-    const fields = issues.flatMap((issue) => v.getDotPath(issue) ?? []);
-    const isNone = fields.length === 0;
-    throw unexpected(reply, isNone ? 'is not an access token' : `has no usable ${fields.join(', ')}`);
+  const body = jsonBody(reply);
+  const { access_token: value, ...more } = Object(body) as Readonly<Record<string, unknown>>;
+  if (typeof value !== 'string' || !TOKEN.test(value)) {
+    const refusal = refusalIn(body);
+    if (refusal !== undefined) throw failureOf(REFUSED, reply, `${reply.status} with ${refusal}`);
+    const isRecord = typeof body === 'object' && body !== null && !Array.isArray(body);
+    throw unexpected(reply, isRecord ? 'has no usable access_token' : 'is not an access token');
   }
-  const { clockSkewMs = 0 } = reply;
-  const { access_token: value, expires_in: expiresIn, created_at: createdAt } = data;
-  const expiresAt = createdAt && (createdAt + expiresIn) * 1000 - clockSkewMs;
+  const expiresIn = positiveNumber(more.expires_in) ?? DEFAULT_LIFE_SECONDS;
+  const createdAt = positiveNumber(more.created_at);
+  const expiresAt = createdAt && (createdAt + expiresIn) * 1000 - (reply.clockSkewMs ?? 0);
   return { value, expiresInMs: expiresIn * 1000, expiresAt };
+}
+
+/** A number, or the text of one; `undefined` for everything else. */
+function positiveNumber(value: unknown): number | undefined {
+  const isText = typeof value === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(value);
+  const number = isText ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined;
 }

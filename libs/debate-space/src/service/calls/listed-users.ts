@@ -1,11 +1,17 @@
 import { UnexpectedResponseError } from '../../errors.js';
 import { invalidArgument } from '../../errors.js';
 import type { DebateSpaceOperation } from '../../errors.js';
-import { acceptedBody } from '../http/answer.js';
-import { assertSuccess } from '../http/answer.js';
-import { unexpected } from '../http/answer.js';
-import type { StatusMeanings } from '../http/answer.js';
+import {
+  assertAccepted,
+  assertSuccess,
+  isWebPage,
+  jsonBody,
+  parsed,
+  refusalIn,
+  unexpected,
+} from '../http/answer.js';
 import type { HttpReply } from '../http/answer.js';
+import type { StatusMeanings } from '../http/status-table.js';
 import * as v from 'valibot';
 
 type FilterValue = string | number | boolean;
@@ -55,6 +61,8 @@ export interface ListedPage {
   readonly page: UserPage;
   /** Whether the service said that this is the last page: without paging headers nobody knows. */
   readonly last: boolean;
+  /** Whether the service said that more pages follow. */
+  readonly more: boolean;
 }
 
 const OURS: Readonly<Record<string, string>> = {
@@ -113,6 +121,7 @@ const listBody = v.union([
 
 const STATUSES: StatusMeanings = {
   404: {
+    verdict: 'elsewhere',
     error: UnexpectedResponseError,
     text: 'there is no user list at {base_url}/users',
     hint: '; check baseUrl',
@@ -121,11 +130,15 @@ const STATUSES: StatusMeanings = {
 
 /**
  * Reads a list answer: an envelope `{ success, data }` or a bare array, with or without paging headers.
+ * @param mayBeBehind whether the page before was good, and did not say whether it was the last
  * @throws {@link Failure}
  */
-export function listedPage(reply: HttpReply, asked: ListUsersQuery): ListedPage {
+export function listedPage(reply: HttpReply, asked: ListUsersQuery, mayBeBehind = false): ListedPage {
+  if (mayBeBehind && isBehindLast(reply))
+    return { page: { users: [], page: asked.page ?? 1 }, last: false, more: false };
   assertSuccess(reply, STATUSES);
-  const body = acceptedBody(reply);
+  const body = jsonBody(reply);
+  assertAccepted(reply, body);
   const { success, output: users } = v.safeParse(listBody, body);
   if (!success) throw unexpected(reply, body === undefined ? 'is empty' : 'is not a list of users');
   // Left as it is, it would be a user whom no uid of a list meets; rounded, it may be somebody else's.
@@ -141,8 +154,19 @@ export function listedPage(reply: HttpReply, asked: ListUsersQuery): ListedPage 
   const isPaged = links.size > 0 || totalPages !== undefined || reply.header('next-page')?.trim() === '';
   const nextPage = next ?? (totalPages !== undefined && page < totalPages ? page + 1 : undefined);
   const perPage = asked.perPage ?? count('page-items');
-  const last = isPaged && nextPage === undefined && !links.has('next');
-  return { page: { users, page, perPage, total, totalPages, nextPage }, last };
+  const more = nextPage !== undefined || links.has('next');
+  return { page: { users, page, perPage, total, totalPages, nextPage }, last: isPaged && !more, more };
+}
+
+/** How services answer a page that does not exist, if not with an empty one. */
+function isBehindLast(reply: HttpReply): boolean {
+  const { status } = reply;
+  if (status === 400 || status === 404) return !isWebPage(reply);
+  if (status === 204) return true;
+  const body = status === 200 ? parsed(reply.body) : undefined;
+  return (
+    body === null || (refusalIn(body) === undefined && (Object(body) as { data?: unknown }).data === null)
+  );
 }
 
 function wholeNumber(text = ''): number | undefined {

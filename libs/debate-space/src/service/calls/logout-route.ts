@@ -1,13 +1,13 @@
 import { AbortedError } from '../../errors.js';
-import { contradictionOf, Failure, type Contradiction } from '../http/answer.js';
+import { contradictionOf, Failure, type HttpReply } from '../http/answer.js';
+import type { Contradiction } from '../http/status-table.js';
 import type { Transport } from '../http/transport.js';
-import type { HttpReply } from '../http/answer.js';
 
 /** What came of one logout notification. */
 export interface LogoutAnswer extends Pick<Partial<HttpReply>, 'status' | 'retryAfterMs' | 'clockSkewMs'> {
   /** Why no whole answer came: the system's error code, or `TIMEOUT`. The status is absent then. */
   readonly reason?: string;
-  /** Why the body of a 2xx says that the logout did not happen. */
+  /** Why the body says that the logout did not happen. */
   readonly contradiction?: Contradiction | undefined;
   /** Whether it was broken off by the signal. */
   readonly aborted?: boolean;

@@ -1,4 +1,9 @@
-import { DebateSpaceRequestError, RateLimitedError, type DebateSpaceOperation } from '../../errors.js';
+import {
+  AuthenticationError,
+  DebateSpaceRequestError,
+  RateLimitedError,
+  type DebateSpaceOperation,
+} from '../../errors.js';
 import { withCombinedSignal } from '../../async/combined-signal.js';
 import type { AccessTokens, Scope } from './access-tokens.js';
 import { Failure } from '../http/answer.js';
@@ -89,7 +94,8 @@ export class ServiceClient {
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
         sent ||= error.details.outcome !== 'not-sent';
-        if (error.details.status !== 401 || scope === undefined || token === undefined) throw error;
+        // A web page with 401 says nothing of the token.
+        if (error.error !== AuthenticationError || scope === undefined || token === undefined) throw error;
         tokens.drop(scope, token);
         if (isRenewed) throw error;
         isRenewed = true;

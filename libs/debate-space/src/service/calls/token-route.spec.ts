@@ -8,6 +8,8 @@ import { Transport } from '../http/transport.js';
 
 const { simulator, scripted, client } = serviceClients();
 const never = new AbortController().signal;
+const page = '<!doctype html><p>Welcome';
+const good = { access_token: 'x', token_type: 'Bearer', expires_in: 7200, created_at: 1_700_000_000 };
 
 /** The token route alone. */
 async function fetchToken(authUrl: string, maxAttempts = 1) {
@@ -95,6 +97,16 @@ describe('the token route', () => {
     expect(service.received.of('token')).toHaveLength(2);
   });
 
+  it('keeps a token that a web page with 401 says nothing of', async () => {
+    const service = await simulator();
+    const debate = await client(service);
+    await debate.listUsers();
+    service.faults.add({ operation: 'list', kind: 'body', status: 401, body: page, times: 2 });
+    await debate.listUsers();
+    expect(service.received.of('list').map(({ status }) => status)).toEqual([200, 401, 401, 200]);
+    expect(service.received.of('token')).toHaveLength(1);
+  });
+
   it('is not asked again by a call that may make one request: the next call asks', async () => {
     const service = await simulator();
     const debate = await client(service, { http: { maxAttempts: 1 } });
@@ -131,40 +143,92 @@ describe('the token route', () => {
 
   it('has its own error when it is not there', async () => {
     const service = await scripted(() => ({ status: 404 }));
-    const error = await errorOf(fetchToken(`${service.url}/elsewhere`));
+    const error = await errorOf(fetchToken(`${service.url}/elsewhere`, 2));
+    expect(service.requests).toHaveLength(2);
     expect(error).toBeInstanceOf(UnexpectedResponseError);
     expect((error as Error).message).toContain('check authUrl');
   });
 
-  const good = { access_token: 'x', token_type: 'Bearer', expires_in: 7200, created_at: 1_700_000_000 };
-  it.each<[string, unknown, string]>([
+  it.each<[string, unknown, string, number?]>([
     ['no access_token', { ...good, access_token: undefined }, 'no usable access_token'],
     ['an empty access_token', { ...good, access_token: '' }, 'no usable access_token'],
     ['a number for an access_token', { ...good, access_token: 7 }, 'no usable access_token'],
     ['an access_token with a line break', { ...good, access_token: 'x\r\ny: z' }, 'no usable access_token'],
-    ['another token_type', { ...good, token_type: 'mac' }, 'no usable token_type'],
-    ['expires_in 0', { ...good, expires_in: 0 }, 'no usable expires_in'],
-    ['a negative expires_in', { ...good, expires_in: -1 }, 'no usable expires_in'],
-    ['expires_in as text', { ...good, expires_in: '7200' }, 'no usable expires_in'],
-    ['an expires_in beyond all numbers', '{"access_token":"x","expires_in":1e999}', 'no usable expires_in'],
-    ['created_at as text', { ...good, created_at: 'today' }, 'no usable created_at'],
-    ['several of them', { expires_in: null }, 'no usable access_token, expires_in'],
-    ['an array', [], 'is not an access token'],
+    ['an array', [good], 'is not an access token'],
+    ['a word in JSON', '"x"', 'is not an access token'],
     ['null', 'null', 'is not an access token'],
-    ['a web page', '<!doctype html><p>Welcome', 'is a web page'],
+    ['a word', 'OK', 'is not whole JSON'],
     ['cut-off JSON', '{"access_token":"x', 'is not whole JSON'],
     ['nothing', '', 'is not an access token'],
-  ])('refuses %s', async (_what, body, problem) => {
-    const service = await scripted(() => ({ body }));
+    ['a web page', page, 'something else than the service answers (200 with a web page)'],
+    ['a web page with 401', page, 'something else than the service answers (401 with a web page)', 401],
+    ['a web page with 403', page, 'something else than the service answers (403 with a web page)', 403],
+    ['a web page with 404', page, 'something else than the service answers (404 with a web page)', 404],
+  ])('gives no token with %s, and may do better later', async (_what, body, problem, status = 200) => {
+    const service = await scripted(() => ({ status, body }));
     const error = await errorOf(fetchToken(`${service.url}/root`));
     expect(error).toBeInstanceOf(UnexpectedResponseError);
     expect((error as Error).message).toContain(problem);
-    expect(error).toMatchObject({ operation: 'token', status: 200 });
+    expect(error).toMatchObject({ operation: 'token', status, retryable: true });
+  });
+
+  it.each<[number, unknown]>([
+    [200, { error: 'invalid_client' }],
+    [200, { error: 'invalid_client', error_description: 'Client authentication failed.' }],
+    [200, { error: { code: 'invalid_client' }, access_token: null }],
+    [200, { success: false }],
+    [200, { errors: ['unknown key'] }],
+    [400, { error: 'invalid_client' }],
+    [401, ''],
+    [403, 'no'],
+  ])('refuses the keys with %d and %j', async (status, body) => {
+    const service = await scripted(() => ({ status, body }));
+    const error = await errorOf(fetchToken(`${service.url}/root`, 4));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect((error as Error).message).toContain('the service refused the keys');
+    expect(error).toMatchObject({ operation: 'token', status, retryable: false, attempts: 1 });
+  });
+
+  it.each([200, 400])('blames no key for %d with temporarily_unavailable', async (status) => {
+    const service = await scripted(() => ({ status, body: { error: 'temporarily_unavailable' } }));
+    const error = await errorOf(fetchToken(`${service.url}/root`));
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNAVAILABLE', status, retryable: true });
   });
 
   it.each([
+    [7200, undefined],
+    [7200, null],
+    [7200, 0],
+    [7200, -1],
+    [7200, 'soon'],
+    [7200, '1e3'],
+    [7200, ''],
+    [7200, [60]],
+    [7200, true],
+    [60, 60],
+    [60, '60'],
+    [60.5, ' 60.5 '],
+  ])('gives %d seconds to a token with the expires_in %j', async (seconds, expires_in) => {
+    const service = await scripted(() => ({ body: { access_token: 'x', expires_in } }));
+    expect(await fetchToken(`${service.url}/root`)).toEqual({ value: 'x', expiresInMs: seconds * 1000 });
+  });
+
+  it.each([1_700_000_000, '1700000000'])('takes the created_at %j', async (created_at) => {
+    const service = await scripted(() => ({ body: { ...good, created_at } }));
+    const { expiresAt = 0 } = await fetchToken(`${service.url}/root`);
+    expect(Math.abs(expiresAt - 1_700_007_200_000)).toBeLessThan(60_000);
+  });
+
+  it.each<[string, unknown]>([
+    ['a byte order mark', `\uFEFF${JSON.stringify(good)}`],
     ['token_type in small letters', { ...good, token_type: 'bearer' }],
-    ['no token_type, expires_in or created_at', { access_token: 'x' }],
+    ['another token_type', { ...good, token_type: 'mac' }],
+    ['token_type null', { ...good, token_type: null }],
+    ['created_at as text', { ...good, created_at: 'today' }],
+    ['created_at null', { ...good, created_at: null }],
+    ['an expires_in beyond all numbers', '{"access_token":"x","expires_in":1e999}'],
+    ['no more than the access_token', { access_token: 'x' }],
+    ['an error beside it', { ...good, success: false, error: 'deprecated' }],
     ['fields of its own', { ...good, refresh: null }],
   ])('accepts %s', async (_what, body) => {
     const service = await scripted(() => ({ body }));

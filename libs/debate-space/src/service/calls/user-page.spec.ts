@@ -53,6 +53,7 @@ describe('a page of the user list', () => {
       value: {
         page: { users: [alice], page: 2, perPage: 20, total: 45, totalPages: 3, nextPage: 3 },
         last: false,
+        more: true,
       },
     });
   });
@@ -102,7 +103,11 @@ describe('a page of the user list', () => {
 
   it.each([
     ['nothing', '', 'is empty'],
-    ['a web page', '<html>', 'is a web page; check authUrl and baseUrl'],
+    [
+      'a web page',
+      '<html>',
+      'something else than the service answers (200 with a web page); check authUrl and baseUrl',
+    ],
     ['cut-off JSON', '[{"uid":"al', 'is not whole JSON'],
     ['null', 'null', 'is not a list of users'],
     ['an object without data', { users: [] }, 'is not a list of users'],

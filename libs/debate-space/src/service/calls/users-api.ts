@@ -3,18 +3,26 @@ import { namedUid } from 'nestjs-session-end';
 import type { ErasureMode } from '../../events.js';
 import { UnexpectedResponseError, UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';
-import { acceptedBody, assertSuccess, Failure, isWebPage } from '../http/answer.js';
+import { assertAccepted, assertSuccess, Failure, isWebPage, parsed, type HttpReply } from '../http/answer.js';
 import { findInPages } from './paginate-users.js';
 import type { NoSlot, Slot } from '../rate-limiter.js';
 import type { Caller } from '../http/retry.js';
 import type { ServiceClient } from './service-client.js';
-import type { HttpReply } from '../http/answer.js';
 import { acceptedUid } from '../../uid.js';
 
 const ERASURES = {
   anonymize: { operation: 'anonymizeUser', method: 'POST', rest: '/anonymize' },
   delete: { operation: 'deleteUser', method: 'DELETE', rest: '' },
 } as const;
+
+export interface ListOptions {
+  /** @defaultValue `call` */
+  readonly caller?: Caller;
+  /** @defaultValue `http.totalTimeoutMs` */
+  readonly totalTimeoutMs?: number;
+  /** Whether a refusal may mean that the page before was the last one. @defaultValue `false` */
+  readonly mayBeBehind?: boolean | undefined;
+}
 
 /** The user operations of service-interface.md, sections 4.2 to 4.4. */
 export class UsersApi {
@@ -44,12 +52,10 @@ export class UsersApi {
     return this.#erase(uid, mode, signal, slot);
   }
 
-  /** @param totalTimeoutMs default: `http.totalTimeoutMs` */
   async list(
     asked: ListUsersQuery,
     signal?: AbortSignal,
-    caller: Caller = 'call',
-    totalTimeoutMs?: number,
+    { caller = 'call', totalTimeoutMs, mayBeBehind }: ListOptions = {},
   ): Promise<ListedPage> {
     const query = userQuery(asked);
     if (this.listApiKey) query.set('api_key', this.listApiKey.reveal());
@@ -60,7 +66,7 @@ export class UsersApi {
       scope: this.listApiKey ? undefined : 'public',
       caller,
       totalTimeoutMs,
-      read: (reply: HttpReply) => listedPage(reply, asked),
+      read: (reply: HttpReply) => listedPage(reply, asked, mayBeBehind),
     } as const;
     return this.client.call(call, signal);
   }
@@ -71,7 +77,9 @@ export class UsersApi {
    */
   async find(uid: string, maxPages: number, signal?: AbortSignal): Promise<DebateSpaceUser | undefined> {
     const end = performance.now() + this.client.totalTimeoutMs;
-    return findInPages(uid, maxPages, (query) => this.list(query, signal, 'call', end - performance.now()));
+    return findInPages(uid, maxPages, (query, mayBeBehind) =>
+      this.list(query, signal, { totalTimeoutMs: end - performance.now(), mayBeBehind }),
+    );
   }
 
   #erase(uid: string, mode: ErasureMode, signal?: AbortSignal, slot?: Slot): Promise<number> {
@@ -90,21 +98,24 @@ export class UsersApi {
   }
 }
 
-const NO_USER = { error: UserNotFoundError, text: 'the service knows no such user' };
+const NO_USER = {
+  verdict: 'refused',
+  error: UserNotFoundError,
+  text: 'the service knows no such user',
+} as const;
 /** Of the statuses 2xx, those that say that it is done; 202 promises it. */
 const DONE: ReadonlySet<number> = new Set([200, 201, 204]);
-const NO_PAGE = { ...NO_USER, hint: ', with a web page for an answer; if the user exists, check baseUrl' };
 
 /**
- * Reads the answer to an erasure. Its body is not shown in the interface, so an empty one is fine; one that says no,
- * or that is not the service's, is not. A 404 after an attempt of unknown outcome means that the attempt was carried
- * out – unless it is a web page, which may come from somebody else than the service.
+ * Reads the answer to an erasure. Its body is not shown in the interface: it counts only where it contradicts the status. A
+ * 404 after an attempt of unknown outcome means that the attempt was carried out – unless it is a web page, which may come
+ * from somebody else than the service.
  */
 function erased(reply: HttpReply, unknownBefore: boolean): number {
-  if (reply.status === 404 && unknownBefore && !isWebPage(reply)) return reply.status;
-  assertSuccess(reply, { 404: isWebPage(reply) ? NO_PAGE : NO_USER });
-  acceptedBody(reply);
   const { status } = reply;
+  if (status === 404 && unknownBefore && !isWebPage(reply)) return status;
+  assertSuccess(reply, { 404: NO_USER });
+  assertAccepted(reply, parsed(reply.body));
   if (DONE.has(status)) return status;
   const message = `the service answered ${status}, which does not say that the user is erased`;
   throw new Failure(UnexpectedResponseError, message, { outcome: 'unknown', retry: 'later', status });

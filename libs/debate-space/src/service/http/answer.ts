@@ -1,20 +1,17 @@
+import type { DebateSpaceOperation, DebateSpaceOutcome, RequestErrorDetails } from '../../errors.js';
+import { RefusedError, UnexpectedResponseError } from '../../errors.js';
 import {
-  AuthenticationError,
-  PermissionError,
-  RateLimitedError,
-  RefusedError,
-  TimeoutError,
-  UnavailableError,
-  UnexpectedResponseError,
-  type DebateSpaceOperation,
-  type DebateSpaceOutcome,
-  type DebateSpaceRequestError,
-  type RequestErrorDetails,
-} from '../../errors.js';
+  meaningOf,
+  statusText,
+  type Contradiction,
+  type ErrorClass,
+  type Meaning,
+  type Said,
+  type StatusMeanings,
+} from './status-table.js';
+import { isHtml } from './web-page.js';
 
 const MAX_DEPTH = 100;
-
-type ErrorClass = new (message: string, details: RequestErrorDetails) => DebateSpaceRequestError;
 
 export interface FailureDetails extends Partial<Omit<RequestErrorDetails, 'operation' | 'attempts'>> {
   readonly outcome: DebateSpaceOutcome;
@@ -46,107 +43,93 @@ export class Failure extends Error {
   }
 }
 
-interface Meaning {
-  readonly error: ErrorClass;
-  readonly text: string;
-  readonly hint?: string;
-  /** @defaultValue `refused` */
-  readonly outcome?: DebateSpaceOutcome;
-  /** @defaultValue `no` */
-  readonly retry?: 'later';
+/**
+ * The failure of a call that is answered like this. Whatever is not the service's own no may be repeated.
+ * @param said what the message says in parentheses
+ */
+export function failureOf(meaning: Meaning, { status, retryAfterMs }: HttpReply, said: string): Failure {
+  const { verdict, error, text, hint = '', outcome = 'refused' } = meaning;
+  const isRefused = verdict === 'refused' || verdict === 'denied';
+  return new Failure(error, `${text} (${said})${hint}`, {
+    outcome,
+    retry: isRefused ? 'no' : 'later',
+    status,
+    retryAfterMs: isRefused ? undefined : retryAfterMs,
+  });
 }
-
-export type StatusMeanings = Readonly<Partial<Record<number, Meaning>>>;
-
-const UNKNOWN = { outcome: 'unknown', retry: 'later' } as const;
-
-/** Section 7 of service-interface.md shows no error statuses: they have their meaning in RFC 9110. */
-const STATUSES: StatusMeanings = {
-  401: { error: AuthenticationError, text: 'the service did not accept the access token or the API key' },
-  403: { error: PermissionError, text: 'the service does not allow this to this API key' },
-  408: { error: TimeoutError, text: 'the service gave up waiting', ...UNKNOWN },
-  425: { error: UnavailableError, text: 'the service is not ready for this', retry: 'later' },
-  429: { error: RateLimitedError, text: 'the service asks for fewer requests', retry: 'later' },
-};
-const REDIRECT: Meaning = {
-  error: UnexpectedResponseError,
-  text: 'the service answered with a redirect',
-  hint: ', which is never followed; check authUrl and baseUrl',
-};
-const REFUSED: Meaning = { error: RefusedError, text: 'the service refused the request' };
-const UNAVAILABLE: Meaning = { error: UnavailableError, text: 'the service is not available', ...UNKNOWN };
 
 /**
  * @param special what some statuses mean for this call
- * @throws {@link Failure} when the status is not 2xx
+ * @throws {@link Failure} when the status is not 2xx, or the body is a web page
  */
-export function assertSuccess({ status, retryAfterMs }: HttpReply, special: StatusMeanings = {}): void {
-  if (status >= 200 && status < 300) return;
-  const others = status < 400 ? REDIRECT : status < 500 ? REFUSED : UNAVAILABLE;
-  const meaning = special[status] ?? STATUSES[status] ?? others;
-  const { error, text, hint = '', outcome = 'refused', retry } = meaning;
-  const message = `${text} (${status})${hint}`;
-  throw new Failure(error, message, { outcome, retry, status, retryAfterMs: retry && retryAfterMs });
+export function assertSuccess(reply: HttpReply, special: StatusMeanings = {}): void {
+  const said: Said = { status: reply.status, contradiction: isWebPage(reply) ? 'a web page' : undefined };
+  const meaning = meaningOf(said, special);
+  if (meaning.verdict !== 'done') throw failureOf(meaning, reply, statusText(said));
 }
 
 /** A 2xx with a body that is not of the interface. Repeating may help: such pages come from whatever stands between. */
 export function unexpected({ status }: HttpReply, problem: string): Failure {
   const message = `the service answered ${status} and the body ${problem}`;
-  return new Failure(UnexpectedResponseError, message, { ...UNKNOWN, status });
+  return new Failure(UnexpectedResponseError, message, { outcome: 'unknown', retry: 'later', status });
 }
 
 /**
- * The body of a 2xx as JSON; `undefined` when it is empty.
+ * The body of an answer that has to be JSON; `undefined` when it is empty.
  * @throws {@link Failure} when it is none
  */
 export function jsonBody(reply: HttpReply): unknown {
-  if (reply.body.trim() === '') return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(reply.body);
-  } catch {
-    const isPage = isWebPage(reply);
-    throw unexpected(reply, isPage ? 'is a web page; check authUrl and baseUrl' : 'is not whole JSON');
-  }
+  const value = parsed(reply.body);
+  if (value === undefined && reply.body.trim() !== '') throw unexpected(reply, 'is not whole JSON');
   if (isTooDeep(value)) throw unexpected(reply, `is nested deeper than ${MAX_DEPTH} levels`);
   return value;
 }
 
-/**
- * Like {@link jsonBody}, of an answer that may say no in its body.
- * @throws {@link Failure} when it says `success: false`, or names an `error`
- */
-export function acceptedBody(reply: HttpReply): unknown {
-  const value = jsonBody(reply);
-  const { success = true, error } = Object(value) as { success?: unknown; error?: unknown };
-  const refusal = success === false ? 'success: false' : error ? 'an error' : undefined;
-  if (refusal === undefined && success !== true) throw unexpected(reply, 'has no usable success');
-  if (refusal === undefined) return value;
+/** The body of an answer that may be anything; `undefined` when it is no JSON. A byte order mark does no harm. */
+export function parsed(body: string): unknown {
+  const text = body.trim();
+  if (!/^[{["tfn\d-]/.test(text)) return undefined; // an exception costs more
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How JSON says no; `undefined` when it does not. */
+export function refusalIn(value: unknown): 'success: false' | 'an error' | undefined {
+  if (saysNo(value)) return 'success: false';
+  const { error, errors } = Object(value) as { error?: unknown; errors?: unknown };
+  return isFilled(error) || isFilled(errors) ? 'an error' : undefined;
+}
+
+/** @throws {@link Failure} when the body of a 2xx says no */
+export function assertAccepted(reply: HttpReply, value: unknown): void {
+  const refusal = refusalIn(value);
+  if (refusal === undefined) return;
   const message = `the service answered ${reply.status} with ${refusal}`;
   throw new Failure(RefusedError, message, { outcome: 'refused', status: reply.status });
 }
 
-/** Why the body of a 2xx says that nothing was done. */
-export type Contradiction = 'a web page' | 'success: false';
-
-/** Of a route whose body the interface does not show: everything else means success. */
+/** Of a route whose body the interface does not show: everything else means what the status says. */
 export function contradictionOf(reply: HttpReply): Contradiction | undefined {
-  if (reply.status < 200 || reply.status >= 300) return undefined;
   if (isWebPage(reply)) return 'a web page';
-  return saysNo(reply.body) ? 'success: false' : undefined;
-}
-
-function saysNo(body: string): boolean {
-  if (!body.includes('success')) return false; // a body that is no JSON is the usual one, and costs an exception
-  try {
-    return (Object(JSON.parse(body)) as { success?: unknown }).success === false;
-  } catch {
-    return false;
-  }
+  const isDone = reply.status >= 200 && reply.status < 300;
+  return isDone && saysNo(parsed(reply.body)) ? 'success: false' : undefined;
 }
 
 export function isWebPage(reply: HttpReply): boolean {
-  return reply.body.trimStart().startsWith('<');
+  return isHtml(reply.body, reply.header('content-type'));
+}
+
+function saysNo(value: unknown): boolean {
+  const { success } = Object(value) as { success?: unknown };
+  return value === false || success === false || success === 0 || success === 'false' || success === '0';
+}
+
+/** Many services name an empty `errors` in every answer. */
+function isFilled(value: unknown): boolean {
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
 }
 
 /** Code that walks through such a value, as `JSON.stringify` does, would end with a `RangeError`. */

@@ -78,7 +78,7 @@ describe.each(adapters)('requests through %s adapter', (_name, adapter) => {
   it.each([301, 302, 303, 307, 308])('follow no redirect (%d)', async (status) => {
     const elsewhere = await scripted(() => ({}));
     const service = await scripted(() => ({ status, headers: { location: elsewhere.url } }));
-    const debate = await client(service, { http: { adapter } });
+    const debate = await client(service, { http: { adapter, maxAttempts: 1 } });
     for (const error of await Promise.all([debate.listUsers(), debate.deleteUser('alice')].map(errorOf))) {
       expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', status, attempts: 1 });
     }

@@ -30,11 +30,11 @@ describe('the way to the service', () => {
   it.each([301, 302, 303, 307, 308])('follows no redirect (%d), whatever is requested', async (status) => {
     const elsewhere = await scripted(() => ({ body: [] }));
     const service = await simulator();
-    const debate = await client(service);
+    const debate = await client(service, open);
     service.faults.add({ kind: 'redirect', status, location: `${elsewhere.url}/api/v1/users` });
     for (const call of [debate.listUsers(), debate.deleteUser('alice'), debate.anonymizeUser('bob')]) {
       const error = await errorOf(call);
-      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', status, retryable: false });
+      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_UNEXPECTED_RESPONSE', status, retryable: true });
       expect((error as Error).message).toContain('redirect');
     }
     service.faults.clear();
