@@ -103,6 +103,15 @@ describe('doctor', () => {
     });
   });
 
+  it('does not take the page of a firewall for refused keys', async () => {
+    const page = '<!doctype html><title>Blocked</title>';
+    const blocked = { kind: 'body', status: 403, body: page, contentType: 'text/html' } as const;
+    scene.service.faults.add({ ...blocked, operation: 'token' });
+    expect(await faults({})).toEqual({
+      keys: expect.stringMatching(/answers 403 with a web page → Something else than the service answers/),
+    });
+  });
+
   it('finds a wrong API key', async () => {
     const found = await faults({ DEBATE_SPACE_API_KEY: 'another-api-key' });
     expect(found).toEqual({ keys: expect.stringMatching(/does not know the API key.*DEBATE_SPACE_API_KEY/) });

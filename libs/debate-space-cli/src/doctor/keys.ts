@@ -10,6 +10,7 @@ export const KEY_CHECKS = ['keys', 'scope-authentication', 'scope-public'] as co
 type Scope = 'authentication' | 'public';
 
 const PANEL = 'with the administration panel, Configuration > General';
+const elsewhere = `Something else than the service answers, such as a firewall. Compare ${variables.authUrl} and ${variables.baseUrl}.`;
 const NO_SCOPE = new Set(['invalid_scope', 'unauthorized_client']);
 
 /** The keys, by asking for access tokens (service-interface.md, section 4.1), and what the tokens are good for. */
@@ -56,6 +57,8 @@ export async function* checkKeys(
 
 /** RFC 6749 has one answer for both keys; the user list knows the API key alone (section 4.4). */
 async function refusedKeys(probed: Probed, listByKey: () => Promise<Probed>): Promise<CheckResult> {
+  if (!('code' in probed) && probed.isWebPage)
+    return fault('keys', said('the token route', probed), elsewhere);
   if ('code' in probed || ![400, 401, 403].includes(probed.status)) {
     const isMissing = !('code' in probed) && probed.status === 404;
     return fault(
@@ -67,7 +70,7 @@ async function refusedKeys(probed: Probed, listByKey: () => Promise<Probed>): Pr
     );
   }
   const known = await listByKey();
-  const status = 'code' in known ? 0 : known.status;
+  const status = 'code' in known || known.isWebPage ? 0 : known.status;
   if (status === 200) {
     return fault(
       'keys',
@@ -90,7 +93,7 @@ async function refusedKeys(probed: Probed, listByKey: () => Promise<Probed>): Pr
 }
 
 function checkList(probed: Probed): CheckResult {
-  if (!('code' in probed) && probed.status === 200) {
+  if (!('code' in probed) && probed.status === 200 && !probed.isWebPage) {
     const total = /^\d+$/.exec(probed.header('total') ?? '')?.[0];
     return fine(
       'scope-public',
@@ -98,6 +101,8 @@ function checkList(probed: Probed): CheckResult {
     );
   }
   const isMissing = !('code' in probed) && probed.status === 404;
+  if (!('code' in probed) && probed.isWebPage)
+    return fault('scope-public', said('the user list', probed), elsewhere);
   const hint = isMissing
     ? `Compare ${variables.baseUrl}: the user list is {base_url}/users.`
     : `Ask the operator of the service whether this API key may read the user list; ${variables.listAuth}=apiKey asks without a token.`;
@@ -117,7 +122,8 @@ function notGranted(scope: Scope): CheckResult {
 }
 
 function said(who: string, probed: Probed): string {
-  return 'code' in probed ? `${who} cannot be reached (${probed.code})` : `${who} answers ${probed.status}`;
+  if ('code' in probed) return `${who} cannot be reached (${probed.code})`;
+  return `${who} answers ${probed.status}${probed.isWebPage ? ' with a web page' : ''}`;
 }
 
 function isToken(probed: Probed): boolean {

@@ -1,4 +1,4 @@
-import { proxyAuthorization } from 'nestjs-debate-space/internal';
+import { isHtml, proxyAuthorization } from 'nestjs-debate-space/internal';
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import { codeOf, Failure } from '../failure.js';
 import { proxySetting } from './proxy.js';
@@ -9,6 +9,8 @@ export type Probed =
       readonly status: number;
       /** As JSON; `undefined` when it is none. */
       readonly body: unknown;
+      /** Whether something else than the service has answered, such as a firewall. */
+      readonly isWebPage: boolean;
       readonly header: (name: string) => string | undefined;
       /** The service's clock minus this one's, in milliseconds; `undefined` without a `Date`. */
       readonly skewMs: number | undefined;
@@ -55,7 +57,14 @@ export class Probe {
       });
       const text = await body.text();
       const header = (name: string): string | undefined => [answered[name]].flat()[0];
-      return { status: statusCode, body: json(text), header, skewMs: skewMs(header('date'), began) };
+      const isWebPage = isHtml(text, header('content-type'));
+      return {
+        status: statusCode,
+        body: json(text),
+        isWebPage,
+        header,
+        skewMs: skewMs(header('date'), began),
+      };
     } catch (error) {
       if (this.#interrupted.aborted) throw new Failure('unfinished', 'Interrupted.');
       const isLate = error instanceof Error && error.name === 'TimeoutError';
