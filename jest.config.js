@@ -4,7 +4,6 @@ const sources = {
   '^nestjs-debate-space/(.*)$': '<rootDir>/libs/debate-space/src/$1.ts',
   '^durable-jobs$': '<rootDir>/libs/durable-jobs/src/index.ts',
   '^durable-jobs/(.*)$': '<rootDir>/libs/durable-jobs/src/$1.ts',
-  '^nestjs-session-end$': '<rootDir>/libs/session-end/src/index.ts',
   '^debate-space-simulator$': '<rootDir>/libs/debate-space-simulator/src/index.ts',
   '^debate-space-fixtures/(.*)\\.js$': '<rootDir>/libs/debate-space-fixtures/src/$1.ts',
 };

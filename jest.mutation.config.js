@@ -4,7 +4,7 @@ import jest from './jest.config.js';
 export default {
   ...jest,
   rootDir: import.meta.dirname,
-  roots: [`<rootDir>/libs/${process.env.LIBRARY ?? 'session-end'}/src`],
+  roots: [`<rootDir>/libs/${process.env.LIBRARY ?? 'debate-space'}/src`],
   testPathIgnorePatterns: ['/node_modules/', '/schematics/'], // of a test environment of its own
   transform: {
     '^.+\\.ts$': [

@@ -2,7 +2,7 @@
 // the start of an app. The comments stay, for whoever debugs in node_modules.
 import { readFileSync } from 'node:fs';
 
-const LIBRARIES = ['session-end', 'durable-jobs', 'debate-space'];
+const LIBRARIES = ['durable-jobs', 'debate-space'];
 
 const bundleOf = (library) => {
   const folder = `libs/${library}`;

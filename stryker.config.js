@@ -1,19 +1,16 @@
 /**
  * Mutates what decides in one library, and runs the library's own specs: LIBRARY=durable-jobs npm run mutation, by default
- * session-end. One file: npm run mutation -- --mutate libs/session-end/src/decide-end.ts
+ * debate-space. One file: npm run mutation -- --mutate libs/debate-space/src/session-end/possible-ends.ts
  */
 const DECIDING = {
-  'session-end': [
-    ...['active-requests', 'answer-gate', 'browser-cookies', 'call-queue', 'cookie-changes', 'decide-end'],
-    ...['end-reporter', 'end-tracker', 'learned-cookies', 'suspected-ends', 'watched-store'],
-  ],
   'durable-jobs': ['job-store', 'job-claims', 'held-jobs', 'due-jobs', 'job-lane'],
   'debate-space': [
+    ...['possible-ends', 'watched-store', 'answer-gate'].map((name) => `session-end/${name}`),
     ...['logout/delivery/delivery-policy', 'erasure/execution/erasure-attempt'],
     ...['erasure/execution/erasure-execution', 'service/rate-limiter'],
   ],
 };
-const library = process.env.LIBRARY ?? 'session-end';
+const library = process.env.LIBRARY ?? 'debate-space';
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {

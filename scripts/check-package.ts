@@ -14,7 +14,6 @@ import { tryDurableJobsAlone } from './check-package/durable-jobs-alone.js';
 import { checkContents } from './check-package/package-contents.js';
 import { npm, otherPackageManagers, type PackageManager } from './check-package/package-managers.js';
 import { scaffold } from './check-package/scaffold.js';
-import { trySessionEndAlone } from './check-package/session-end-alone.js';
 import { tryStrictHost } from './check-package/strict-host.js';
 import { NODE_MAJORS, nodeBinary } from './node-binaries.js';
 import { packages, packInto, runAsync, type Packed } from './packed.js';
@@ -47,7 +46,6 @@ const NEEDED: Readonly<Record<string, readonly string[]>> = {
       (page) => `docs/${page}.md`,
     ),
   ],
-  'nestjs-session-end': ['dist/index.js', 'dist/index.d.ts'],
   'durable-jobs': ['dist/index.js', 'dist/index.d.ts', 'dist/lmdb.js', 'dist/lmdb.d.ts'],
   'debate-space-simulator': ['dist/index.js', 'dist/index.d.ts'],
   'debate-space': ['bin/debate-space.js', 'dist/cli.js'],
@@ -78,7 +76,6 @@ async function tryAll(packed: readonly Packed[], bundles: readonly (() => Promis
   }
   const others = [
     ...nests.map((nest) => () => tryStrictHost(folder, nest, tarballs.slice(0, packages.length))),
-    () => trySessionEndAlone(folder, packed),
     () => tryDurableJobsAlone(folder, packed),
     async () => {
       await tryCommandLine(folder, tarballs);

@@ -14,7 +14,7 @@ import { npm } from './package-managers.js';
 const KILLS = 12;
 /** A process lives so long after it has added its first jobs, at most. */
 const LIFE_MS = 700;
-const FOREIGN = ['@nestjs', 'axios', 'jose', 'rxjs', 'undici', 'nestjs-debate-space', 'nestjs-session-end'];
+const FOREIGN = ['@nestjs', 'axios', 'jose', 'rxjs', 'undici', 'nestjs-debate-space'];
 const PROGRAM = 'durable-jobs.mjs';
 
 export async function tryDurableJobsAlone(folder: string, packed: readonly Packed[]): Promise<void> {

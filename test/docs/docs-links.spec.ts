@@ -14,7 +14,6 @@ const others = [
   'libs/debate-space-cli/README.md',
   'libs/debate-space-simulator/README.md',
   'libs/durable-jobs/README.md',
-  'libs/session-end/README.md',
 ];
 
 const withoutFences = (text: string): string => text.replaceAll(/^( *)```.*?^\1```$/gms, '');

@@ -12,7 +12,7 @@ import { scenario } from 'debate-space-fixtures/scenario.js';
 
 const path = 'docs/troubleshooting.md';
 const page = pageOf(path);
-const sources = ['debate-space', 'session-end', 'durable-jobs'].map((library) =>
+const sources = ['debate-space', 'durable-jobs'].map((library) =>
   fileURLToPath(new URL(`../../libs/${library}/src/`, import.meta.url)),
 );
 
@@ -59,7 +59,7 @@ const attempt = { ...logout, attempts: 3, tookMs: 5 };
 const counts = { total: 3, done: 1, notFound: 1, vetoed: 1, canceled: 0 };
 
 /** What does not write to the log of the plugin: the library's own module logs where it is used alone. */
-const OTHER = /\.spec\.|schematics|session-end\.module/;
+const OTHER = /\.spec\.|schematics/;
 
 /** One event may have several types. */
 type EventOf<Type, Event = DebateSpaceEvent> = Event extends { type: infer Types }

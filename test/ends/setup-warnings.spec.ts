@@ -14,8 +14,8 @@ import {
 } from 'nestjs-debate-space';
 import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { watchSessionEnds } from 'nestjs-session-end';
-import { SetupWarnings, UidCount } from '../../libs/session-end/src/setup-warnings.js';
+import { watchSessionEnds } from '../../libs/debate-space/src/session-end/watch-session-ends.js';
+import { SetupWarnings, UidCount } from '../../libs/debate-space/src/session-end/setup-warnings.js';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { expressCookieLogins, fastifyCookieLogins } from 'debate-space-fixtures/cookie-logins.js';
 import { eventsOf } from 'debate-space-fixtures/events.js';

@@ -45,7 +45,7 @@ describe('the search for circles', () => {
   });
 });
 
-describe.each(['libs/session-end/src', 'libs/durable-jobs/src', 'libs/debate-space/src'])('%s', (folder) => {
+describe.each(['libs/durable-jobs/src', 'libs/debate-space/src'])('%s', (folder) => {
   const imports = importsIn(folder);
 
   it('has only imports of files that it contains', () => {

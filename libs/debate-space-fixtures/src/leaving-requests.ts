@@ -1,11 +1,11 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { BrowserMoves } from '../../session-end/src/browser-cookies.js';
-import { Containment, type MaybePromise } from '../../session-end/src/containment.js';
-import { hasEnded, ObservedCall } from '../../session-end/src/decide-end.js';
-import type { EndCandidate, StoreOutcome } from '../../session-end/src/decide-end.js';
-import type { CloseListener } from '../../session-end/src/session-request.js';
-import { OpenWaits } from '../../session-end/src/waits.js';
+import { BrowserMoves } from '../../debate-space/src/session-end/browser-cookies.js';
+import { Containment, type MaybePromise } from '../../debate-space/src/session-end/containment.js';
+import { hasEnded, ObservedCall } from '../../debate-space/src/session-end/decide-end.js';
+import type { EndCandidate, StoreOutcome } from '../../debate-space/src/session-end/decide-end.js';
+import type { CloseListener } from '../../debate-space/src/session-end/session-request.js';
+import { OpenWaits } from '../../debate-space/src/session-end/waits.js';
 
 /** A request of a browser that has sent the session s1; the test closes its response. */
 export class Leaving {

@@ -10,9 +10,6 @@ export function resolve(specifier, context, next) {
   if (/^durable-jobs(\/|$)/.test(specifier)) {
     return { url: new URL(`durable-jobs/src/${jobs}.ts`, libs).href, shortCircuit: true };
   }
-  if (specifier === 'nestjs-session-end') {
-    return { url: new URL('session-end/src/index.ts', libs).href, shortCircuit: true };
-  }
   if (specifier === 'debate-space-simulator') {
     return { url: new URL('debate-space-simulator/src/index.ts', libs).href, shortCircuit: true };
   }

@@ -1,14 +1,14 @@
-import { OpenRequests } from '../../session-end/src/active-requests.js';
-import { BrowserMoves } from '../../session-end/src/browser-cookies.js';
-import { Containment } from '../../session-end/src/containment.js';
-import type { WatchContext } from '../../session-end/src/context.js';
-import { ObservedCall } from '../../session-end/src/decide-end.js';
-import { EndReporter } from '../../session-end/src/end-reporter.js';
-import { EndTracker } from '../../session-end/src/end-tracker.js';
-import type { LiveSessions } from '../../session-end/src/session-end.js';
-import type { PossibleEnd } from '../../session-end/src/end-tracker.js';
-import type { SessionRequest } from '../../session-end/src/session-request.js';
-import { OpenWaits, PendingTasks } from '../../session-end/src/waits.js';
+import { OpenRequests } from '../../debate-space/src/session-end/active-requests.js';
+import { BrowserMoves } from '../../debate-space/src/session-end/browser-cookies.js';
+import { Containment } from '../../debate-space/src/session-end/containment.js';
+import type { WatchContext } from '../../debate-space/src/session-end/context.js';
+import { ObservedCall } from '../../debate-space/src/session-end/decide-end.js';
+import { EndReporter } from '../../debate-space/src/session-end/end-reporter.js';
+import { EndTracker } from '../../debate-space/src/session-end/end-tracker.js';
+import type { LiveSessions } from '../../debate-space/src/session-end/session-end.js';
+import type { PossibleEnd } from '../../debate-space/src/session-end/end-tracker.js';
+import type { SessionRequest } from '../../debate-space/src/session-end/session-request.js';
+import { OpenWaits, PendingTasks } from '../../debate-space/src/session-end/waits.js';
 import { Leaving } from './leaving-requests.js';
 
 export interface TrackedEnds {

@@ -1,8 +1,12 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { LiveSessions, SessionEndOptions, SessionRecord } from '../../session-end/src/session-end.js';
-import { sessionRequest } from '../../session-end/src/session-request.js';
-import { WatchedApp } from '../../session-end/src/watched-app.js';
+import type {
+  LiveSessions,
+  SessionEndOptions,
+  SessionRecord,
+} from '../../debate-space/src/session-end/session-end.js';
+import { sessionRequest } from '../../debate-space/src/session-end/session-request.js';
+import { WatchedApp } from '../../debate-space/src/session-end/watched-app.js';
 
 type Done = (error: unknown, result?: unknown) => void;
 export type Native = IncomingMessage & {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { watchSessionEnds } from 'nestjs-session-end';
+import { watchSessionEnds } from '../../debate-space/src/session-end/watch-session-ends.js';
 
 export interface Watching {
   /** Has every verdict fall, and says who was reported, and why. The store is not watched any more. */

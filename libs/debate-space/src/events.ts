@@ -1,4 +1,4 @@
-import type { EndReason as SessionEndReason, SetupWarningCode } from 'nestjs-session-end';
+import type { EndReason as SessionEndReason, SetupWarningCode } from './session-end/session-end.js';
 
 /**
  * `anonymize` erases the personal data and keeps the contributions (service-interface.md, section 4.2); `delete` removes

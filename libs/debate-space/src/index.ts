@@ -7,7 +7,7 @@ export type {
   SessionStore,
   SessionUid,
   SetupWarningCode,
-} from 'nestjs-session-end';
+} from './session-end/session-end.js';
 export type { DebateSpaceSessionOptions } from './live-sessions/session-options.js';
 export type { DebateSpaceErasureOptions } from './erasure/erasure-options.js';
 export type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from './service/http/http-options.js';

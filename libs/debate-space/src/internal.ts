@@ -31,4 +31,5 @@ export { UsersApi } from './service/calls/users-api.js';
 export { LogoutRecorder } from './logout/queue/logout-recorder.js';
 export { SessionRegistry } from './live-sessions/session-registry.js';
 export { JobRunner } from 'durable-jobs';
-export { namedUid, SessionEndWatcher } from 'nestjs-session-end';
+export { namedUid } from './uid-rule.js';
+export { SessionEndWatcher } from './session-end/watch-session-ends.js';

@@ -1,4 +1,4 @@
-import { RefusedUid } from 'nestjs-session-end';
+import { RefusedUid } from './uid-rule.js';
 import { InvalidUidError, type DebateSpaceOperation } from './errors.js';
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { namedUid } from 'nestjs-session-end';
+import { namedUid } from '../uid-rule.js';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CircuitBreaker, JobRunner, StorageEngine, StorageWarning } from 'durable-jobs';
-import { namedUid } from 'nestjs-session-end';
+import { namedUid } from '../uid-rule.js';
 import { invalidArgument } from '../errors.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { LogoutQueue } from '../logout/queue/logout-queue.js';

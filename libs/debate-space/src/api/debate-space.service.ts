@@ -1,4 +1,4 @@
-import { foundUid, namedUid } from 'nestjs-session-end';
+import { foundUid, namedUid } from '../uid-rule.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import { invalidArgument } from '../errors.js';
 import { acceptedUid } from '../uid.js';

@@ -1,5 +1,5 @@
 import { Inject, type Abstract, type InjectionToken } from '@nestjs/common';
-import { SessionEndWatcher } from 'nestjs-session-end';
+import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { DebateSpaceErasures } from './debate-space-erasures.js';
 import { DebateSpaceEvents } from './debate-space-events.js';
 import { DebateSpaceHealth } from './debate-space-health.js';

@@ -4,7 +4,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { NEVER, defer, lastValueFrom, of, retry, throwError, type Observable } from 'rxjs';
-import { watchSessionEnds } from 'nestjs-session-end';
+import { watchSessionEnds } from '../session-end/watch-session-ends.js';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { LogoutQueue } from '../logout/queue/logout-queue.js';
 import { LogoutRecorder } from '../logout/queue/logout-recorder.js';

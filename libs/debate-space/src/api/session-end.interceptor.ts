@@ -10,7 +10,9 @@ import {
 } from '@nestjs/common';
 import { ModuleRef, Reflector } from '@nestjs/core';
 import { AsyncResource } from 'node:async_hooks';
-import { foundUid, resolvedUid, SessionEndWatcher, type RefusedUid } from 'nestjs-session-end';
+import { foundUid, type RefusedUid } from '../uid-rule.js';
+import { resolvedUid } from '../session-end/session-user.js';
+import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
 import { isPromise } from '../async/maybe-promise.js';
 import { Containment } from '../async/containment.js';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { namedUid } from 'nestjs-session-end';
+import { namedUid } from '../uid-rule.js';
 import { invalidArgument } from '../errors.js';
 import { raceAbort } from '../async/combined-signal.js';
 import type { DebateSpaceUser } from '../service/calls/listed-users.js';

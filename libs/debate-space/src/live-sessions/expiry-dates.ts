@@ -1,4 +1,4 @@
-import type { SessionRecord } from 'nestjs-session-end';
+import type { SessionRecord } from '../session-end/session-end.js';
 
 /** What stores give a session whose cookie has no end: connect-redis, connect-pg-simple and memorystore a day. */
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Containment } from '../async/containment.js';
-import type { FoundSession, SessionEnd, SessionRecord } from 'nestjs-session-end';
+import type { FoundSession, SessionEnd, SessionRecord } from '../session-end/session-end.js';
 import { memoryStorage } from 'durable-jobs';
 import { Secret } from '../secrets/secret.js';
 import { RegistryWriter } from './registry-writer.js';

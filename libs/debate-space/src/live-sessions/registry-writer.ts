@@ -1,6 +1,12 @@
 import { expiryOf, loadedExpiry, renewalInterval } from './expiry-dates.js';
 import { LRUCache } from 'lru-cache';
-import type { EndVerdict, FoundSession, LiveSessions, SessionRecord, EndReason } from 'nestjs-session-end';
+import type {
+  EndVerdict,
+  FoundSession,
+  LiveSessions,
+  SessionRecord,
+  EndReason,
+} from '../session-end/session-end.js';
 import type { Containment } from '../async/containment.js';
 import { KeyedMutex } from '../async/keyed-mutex.js';
 import { timeoutOrThrow, withTimeout } from '../async/with-timeout.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Containment } from '../async/containment.js';
-import type { SessionEnd, SessionRecord } from 'nestjs-session-end';
+import type { SessionEnd, SessionRecord } from '../session-end/session-end.js';
 import { memoryStorage, type Storage } from 'durable-jobs';
 import { Secret } from '../secrets/secret.js';
 import { keyedHash } from '../secrets/uid-cipher.js';

@@ -1,4 +1,4 @@
-import type { SessionCookie, SessionRecord, SessionStore } from 'nestjs-session-end';
+import type { SessionCookie, SessionRecord, SessionStore } from '../session-end/session-end.js';
 
 /** Where the sessions are, who their user is, and which of their ends count. */
 export interface DebateSpaceSessionOptions<Session extends object = SessionRecord> {

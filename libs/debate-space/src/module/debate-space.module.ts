@@ -7,7 +7,7 @@ import {
   type Abstract,
   type Provider,
 } from '@nestjs/common';
-import type { SessionRecord } from 'nestjs-session-end';
+import type { SessionRecord } from '../session-end/session-end.js';
 import type { DebateSpaceModuleOptions } from './module-options.js';
 import { optionProblem } from '../options/option-problem.js';
 import { ModulesContainer } from '@nestjs/core';

@@ -2,7 +2,7 @@ import type { StorageEngine } from 'durable-jobs';
 import type { DebateSpaceErasureOptions } from '../erasure/erasure-options.js';
 import type { DebateSpaceLogoutOptions } from '../logout/logout-options.js';
 import type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from '../service/http/http-options.js';
-import type { SessionRecord } from 'nestjs-session-end';
+import type { SessionRecord } from '../session-end/session-end.js';
 import type { DebateSpaceSessionOptions } from '../live-sessions/session-options.js';
 
 // `npm run docs:options` makes the table of docs/options.md of these comments, here and in the rooms, and writes each

@@ -1,11 +1,7 @@
 import type { AxiosAdapter } from 'axios';
-import {
-  defaultSessionUid,
-  hasDotSegment,
-  type SessionCookie,
-  type SessionStore,
-  type SessionUid,
-} from 'nestjs-session-end';
+import { defaultSessionUid } from '../session-end/session-user.js';
+import { hasDotSegment } from '../uid-rule.js';
+import type { SessionCookie, SessionStore, SessionUid } from '../session-end/session-end.js';
 import * as v from 'valibot';
 import { getDotPath, type BaseIssue } from 'valibot';
 import { memoryStorage, type StorageEngine } from 'durable-jobs';

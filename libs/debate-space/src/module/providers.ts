@@ -1,5 +1,5 @@
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import { SessionEndWatcher } from 'nestjs-session-end';
+import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { CircuitBreaker, JobRunner } from 'durable-jobs';
 import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
 import { DebateSpaceEvents } from '../api/debate-space-events.js';

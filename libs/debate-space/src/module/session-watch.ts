@@ -1,4 +1,5 @@
-import { SessionEndWatcher, type FoundSession } from 'nestjs-session-end';
+import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
+import type { FoundSession } from '../session-end/session-end.js';
 import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
 import { keepSweeping } from '../live-sessions/session-expiry.js';

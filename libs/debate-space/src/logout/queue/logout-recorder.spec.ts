@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import type { SessionEnd } from 'nestjs-session-end';
+import type { SessionEnd } from '../../session-end/session-end.js';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceEvent } from '../../events.js';
 import { LogoutRecorder, type LogoutRecorderOptions } from './logout-recorder.js';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { namedUid, type SessionEnd } from 'nestjs-session-end';
+import { namedUid } from '../../uid-rule.js';
+import type { SessionEnd } from '../../session-end/session-end.js';
 import { Containment } from '../../async/containment.js';
 import { isPromise, type MaybePromise } from '../../async/maybe-promise.js';
 import { AbortedError } from '../../errors.js';

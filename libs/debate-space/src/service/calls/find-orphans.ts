@@ -1,4 +1,4 @@
-import { namedUid } from 'nestjs-session-end';
+import { namedUid } from '../../uid-rule.js';
 import { raceAbort } from '../../async/combined-signal.js';
 import { invalidArgument, NoAccountsError } from '../../errors.js';
 import type { DebateSpaceUser } from './listed-users.js';

@@ -1,5 +1,5 @@
 import { ListUsersQuery, DebateSpaceUser, ListedPage, userQuery, listedPage } from './listed-users.js';
-import { namedUid } from 'nestjs-session-end';
+import { namedUid } from '../../uid-rule.js';
 import type { ErasureMode } from '../../events.js';
 import { UnexpectedResponseError, UserNotFoundError } from '../../errors.js';
 import type { Secret } from '../../secrets/secret.js';

@@ -6,7 +6,7 @@ import type { CookieRequest, SessionCookie } from './session-end.js';
 import { withTimeout } from './waits.js';
 import { cookiesAfter, cookiesSent, cookieValue, REMEMBERED } from './browser-cookies.js';
 import { resolvedUid } from './session-user.js';
-import { RefusedUid } from './uid-rule.js';
+import { RefusedUid } from '../uid-rule.js';
 import { UidCount } from './setup-warnings.js';
 import type { WatchContext } from './context.js';
 import { isClosed, pathOf } from './session-request.js';

@@ -1,6 +1,6 @@
 import { isPromise } from './containment.js';
 import type { SessionRecord } from './session-end.js';
-import { foundUid, RefusedUid } from './uid-rule.js';
+import { foundUid, RefusedUid } from '../uid-rule.js';
 
 export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;

@@ -4,7 +4,7 @@ import { hasExpired } from './session-user.js';
 import type { SessionRecord } from './session-end.js';
 import { isObject } from './session-user.js';
 import { resolvedUid } from './session-user.js';
-import { RefusedUid } from './uid-rule.js';
+import { RefusedUid } from '../uid-rule.js';
 import type { WatchContext } from './context.js';
 import type { SessionRequest } from './session-request.js';
 import { storeMethod, type StoreMethod } from './patch-store.js';
