@@ -11,7 +11,7 @@ async function start(
   { act, debateSpace, trace }: Staging<SocketContext>,
   ending: SocketEnding,
 ): Promise<EndingHost> {
-  const store = trace.record(new session.MemoryStore());
+  const store = trace.record(new session.MemoryStore(), ['set', 'destroy', 'clear']); // each poll touches
   const sessions = session({ secret: 'only for tests', resave: false, saveUninitialized: false, store });
   let current: { readonly browser: Browser; readonly client: Client } | undefined;
   let sid = '';

@@ -64,12 +64,11 @@ export async function judge(cell: EndingCell, n: number, options: JudgeOptions =
         checked.add('same');
         if (seen) wrong.push(...difference(plain, seen.played).map((text) => `same: ${text}`));
         if (!only.includes('contained')) return;
-        const { name, ...broken } = breakages[n % breakages.length] as Breakage;
+        const names = Object.keys(breakages);
+        const name = names[n % names.length] ?? '';
+        const { options: more, ...broken } = breakages[name]?.() ?? {};
         options.uncaught?.();
-        const played = await play(cell, {
-          started: broken.started?.(),
-          debateSpace: using(service, broken.options()),
-        });
+        const played = await play(cell, { ...broken, debateSpace: using(service, more) });
         await pause(5); // what is thrown in a timer is thrown by then
         checked.add('contained');
         const lost = [...difference(plain, played), ...(options.uncaught?.() ?? [])];
@@ -170,8 +169,8 @@ function toldWrongly({ ending }: EndingCell, seen: Watched, nest = '12'): string
 
 /** The first line of each list that is another. */
 function difference({ trace: expected }: Played, { trace: received }: Played): string[] {
-  return Object.entries(expected as Record<string, readonly unknown[]>).flatMap(([name, lines]) => {
-    const others = (received as Record<string, readonly unknown[]>)[name] ?? [];
+  return Object.entries(expected).flatMap(([name, lines]) => {
+    const others = received[name] ?? [];
     const n = [...lines, ...others].findIndex((_, index) => !isDeepStrictEqual(lines[index], others[index]));
     const text = (line: unknown): string => JSON.stringify(line) || 'nothing';
     return n < 0 ? [] : [`${name}: ${text(others[n])} in place of ${text(lines[n])}`];
@@ -206,40 +205,42 @@ function withMethods(
 }
 
 /** Something of the plugin's surroundings that fails from the start of the host on. */
-interface Breakage {
-  readonly name: string;
-  readonly options: () => Partial<DebateSpaceModuleOptions>;
-  readonly started?: () => PlayOptions['started'];
-}
-
-const fail = (): never => {
-  throw new Error('a fault that was injected');
+type Breakage = () => Pick<PlayOptions, 'started' | 'over'> & {
+  readonly options?: Partial<DebateSpaceModuleOptions>;
 };
-const failing = (method: () => never | Promise<never>) => (): Partial<DebateSpaceModuleOptions> => ({
-  storage: withMethods(memoryStorage(), () => ({
-    get: method,
-    range: method,
-    count: method,
-    commit: method,
-    close: method,
-  })),
+
+const fault = (): Error => new Error('a fault that was injected');
+const fail = (): never => {
+  throw fault();
+};
+const METHODS = ['get', 'range', 'count', 'commit', 'close'];
+const failing = (
+  method: () => never | Promise<never>,
+  methods = METHODS,
+): Partial<DebateSpaceModuleOptions> => ({
+  storage: withMethods(memoryStorage(), () => Object.fromEntries(methods.map((name) => [name, method]))),
   logout: { storageTimeoutMs: 20 },
 });
 
-const breakages: readonly Breakage[] = [
-  { name: 'the storage throws', options: failing(fail) },
-  {
-    name: 'the storage rejects',
-    options: failing(() => Promise.reject(new Error('a fault that was injected'))),
+const breakages: Readonly<Record<string, Breakage>> = {
+  'the storage throws': () => ({ options: failing(fail) }),
+  'the storage rejects': () => ({ options: failing(() => Promise.reject(fault())) }),
+  'the storage never answers': () => {
+    let give = (): void => undefined;
+    // Until the host stops: `host-comes-first` has the rest.
+    const answer = new Promise<never>((_, reject) => {
+      give = () => {
+        reject(fault());
+      };
+    });
+    answer.catch(() => undefined);
+    return { options: failing(() => answer, ['commit']), over: give };
   },
-  { name: 'the storage never answers', options: failing(() => new Promise<never>(() => undefined)) },
-  { name: 'session.uid throws', options: () => ({ session: { uid: fail } }) },
-  {
-    name: 'a listener to the events throws',
-    options: () => ({}),
-    started: () => (host) => void host.app.get(DebateSpaceEvents).events$.subscribe(fail),
-  },
-];
+  'session.uid throws': () => ({ options: { session: { uid: fail } } }),
+  'a listener to the events throws': () => ({
+    started: (host) => void host.app.get(DebateSpaceEvents).events$.subscribe(fail),
+  }),
+};
 
 async function within(ms: number, work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;

@@ -12,6 +12,8 @@ export interface PlayOptions {
   /** Default: a host without the plugin. */
   readonly debateSpace?: DebateSpaceModuleOptions | undefined;
   readonly started?: ((host: EndingHost) => void) | undefined;
+  /** Called before the host stops. */
+  readonly over?: (() => void) | undefined;
   /** Called when the browser has the whole answer of the request that ends the session. */
   readonly answered?: () => void;
   /** Waits until somebody was told of these ends. Default: nobody is. */
@@ -21,7 +23,7 @@ export interface PlayOptions {
 export interface Played {
   /** The truth: whose browsers, asked again, no longer get their user. */
   readonly loggedOut: readonly string[];
-  readonly trace: unknown;
+  readonly trace: ReturnType<Trace['lines']>;
   readonly nameOf: (uid: string) => string;
 }
 
@@ -69,6 +71,7 @@ class Play {
       await options.told?.([...loggedOut]);
     } finally {
       for (const each of cleanUp) each();
+      options.over?.();
       if (ending.aborts)
         (host.app.getHttpServer() as { closeAllConnections?(): void }).closeAllConnections?.();
       await host.stop(); // has every verdict fall, and delivers what there is

@@ -201,11 +201,23 @@ const fastifyVariants: readonly FastifyVariant[] = [
   },
 ];
 
-export const sessionStacks = [...expressVariants.map(onExpressStack), ...fastifyVariants.map(onFastifyStack)];
+const tables: readonly (readonly EndingCell[])[] = [
+  [...expressVariants.map(onExpressStack), ...fastifyVariants.map(onFastifyStack)].flatMap(cellsOf),
+  cookieStacks.flatMap(cellsOf),
+  socketStacks.flatMap(cellsOf),
+];
 
 /** Every row on every stack that has it. */
-export const endingCells: readonly EndingCell[] = [
-  ...sessionStacks.flatMap(cellsOf),
-  ...cookieStacks.flatMap(cellsOf),
-  ...socketStacks.flatMap(cellsOf),
-];
+export const endingCells: readonly EndingCell[] = tables.flat();
+
+const platformOf = ({ stack }: EndingCell): string => /^\w+/.exec(stack)?.[0] ?? '';
+
+/** Every row once on each platform, on the first stack that has it. */
+export const eachRowOnce: readonly EndingCell[] = tables.flatMap((cells) => {
+  const byRow = new Map<string, EndingCell>();
+  for (const cell of cells) {
+    const key = `${platformOf(cell)}: ${cell.ending.name}`;
+    if (!byRow.has(key)) byRow.set(key, cell);
+  }
+  return [...byRow.values()];
+});

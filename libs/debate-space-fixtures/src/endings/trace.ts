@@ -18,17 +18,17 @@ export class Trace {
   /** @param many whether requests run at once: only the calls for one session then have an order */
   constructor(readonly many: boolean) {}
 
-  lines(): unknown {
-    if (!this.many)
-      return { browsers: this.#browsers, seen: this.#seen, store: this.#calls.map(({ line }) => line) };
-    const bySession = grouped(this.#calls, ({ sid }) => sid);
-    const store = [...bySession.values()].map((calls) =>
-      calls.map(({ line }) => line.replaceAll(/\bs\d+\b/g, 's')),
-    );
+  lines(): Readonly<Record<string, readonly unknown[]>> {
+    const calls = this.#calls.map(({ line }) => line);
+    if (!this.many) return { browsers: this.#browsers, seen: this.#seen, store: calls };
+    const bySession = [...grouped(this.#calls, ({ sid }) => sid).values()];
+    const store = bySession.map((own) => own.map(({ line }) => line).join('; '));
+    const nameless = (lines: readonly string[]): string[] =>
+      lines.map((line) => line.replaceAll(/\bs\d+\b/g, 's'));
     return {
-      browsers: this.#browsers,
-      seen: this.#seen.map((line) => line.replaceAll(/\bs\d+\b/g, 's')).toSorted(),
-      store: store.map((calls) => calls.join('; ')).toSorted(),
+      browsers: this.#browsers.map(nameless),
+      seen: nameless(this.#seen).toSorted(),
+      store: nameless(store).toSorted(),
     };
   }
 
@@ -68,13 +68,13 @@ export class Trace {
   }
 
   /** Has a store tell of each write that reaches it, as a subclass would. Reads are not told: the plugin may read. */
-  record<Store extends object>(store: Store): Store {
+  record<Store extends object>(store: Store, writes = WRITES): Store {
     const between = Object.create(Reflect.getPrototypeOf(store)) as object;
     const tell = (sid: unknown, line: string): void => {
       const alias = typeof sid === 'string' ? this.sid(sid) : 'all';
       this.#calls.push({ sid: alias, line: `${line.replace('SID', alias)}` });
     };
-    for (const name of WRITES) {
+    for (const name of writes) {
       const method: unknown = Reflect.get(store, name);
       if (typeof method !== 'function') continue;
       const value: Method = function (...args) {
