@@ -10,6 +10,7 @@ import {
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { EndingCell } from '../endings.js';
+import { Latch } from '../latch.js';
 import { startService, using } from '../service.js';
 import { play, type PlayOptions, type Played } from './play.js';
 
@@ -101,7 +102,8 @@ async function watched(
   const reports = cell.ending.reports ?? ['alice'];
   let [stored, isLate]: [boolean | undefined, boolean] = [undefined, false];
   let nameOf = (uid: string): string => uid;
-  const logout = { storageTimeoutMs: 20_000 }; // a busy machine is no storage that is away
+  // A busy machine is no storage that is away.
+  const logout = { concurrency: 50, storageTimeoutMs: 20_000 };
   const options: PlayOptions = {
     debateSpace: using(service, {
       ...storage,
@@ -213,28 +215,36 @@ const fault = (): Error => new Error('a fault that was injected');
 const fail = (): never => {
   throw fault();
 };
-const METHODS = ['get', 'range', 'count', 'commit', 'close'];
-const failing = (
-  method: () => never | Promise<never>,
-  methods = METHODS,
-): Partial<DebateSpaceModuleOptions> => ({
-  storage: withMethods(memoryStorage(), () => Object.fromEntries(methods.map((name) => [name, method]))),
+const failing = (method: () => never | Promise<never>): Partial<DebateSpaceModuleOptions> => ({
+  storage: withMethods(memoryStorage(), () => ({
+    get: method,
+    range: method,
+    count: method,
+    commit: method,
+    close: method,
+  })),
   logout: { storageTimeoutMs: 20 },
 });
 
 const breakages: Readonly<Record<string, Breakage>> = {
   'the storage throws': () => ({ options: failing(fail) }),
   'the storage rejects': () => ({ options: failing(() => Promise.reject(fault())) }),
-  'the storage never answers': () => {
-    let give = (): void => undefined;
-    // Until the host stops: `host-comes-first` has the rest.
-    const answer = new Promise<never>((_, reject) => {
-      give = () => {
-        reject(fault());
-      };
-    });
-    answer.catch(() => undefined);
-    return { options: failing(() => answer, ['commit']), over: give };
+  'the storage does not answer before the host stops': () => {
+    const released = new Latch();
+    let hasStarted = false;
+    const storage = withMethods(memoryStorage(), ({ commit }) => ({
+      commit: async (...args) => {
+        if (hasStarted) await released.passed;
+        return commit(...args);
+      },
+    }));
+    return {
+      options: { storage, logout: { storageTimeoutMs: 20 } },
+      started: () => (hasStarted = true),
+      over: () => {
+        released.open();
+      },
+    };
   },
   'session.uid throws': () => ({ options: { session: { uid: fail } } }),
   'a listener to the events throws': () => ({

@@ -11,7 +11,7 @@ import { sidIn, Trace } from './trace.js';
 export interface PlayOptions {
   /** Default: a host without the plugin. */
   readonly debateSpace?: DebateSpaceModuleOptions | undefined;
-  readonly started?: ((host: EndingHost) => void) | undefined;
+  readonly started?: ((host: EndingHost) => unknown) | undefined;
   /** Called before the host stops. */
   readonly over?: (() => void) | undefined;
   /** Called when the browser has the whole answer of the request that ends the session. */
