@@ -1,12 +1,8 @@
 import { chain, isPromise, type MaybePromise } from './containment.js';
-import type { FoundSession } from './session-end.js';
-import { hasExpired } from './session-user.js';
-import type { SessionRecord } from './session-end.js';
-import { isObject } from './session-user.js';
-import { resolvedUid } from './session-user.js';
+import type { FoundSession, SessionRecord } from './session-end.js';
+import { isObject, resolvedUid } from './session-user.js';
 import { RefusedUid } from '../uid-rule.js';
 import type { WatchContext } from './context.js';
-import type { SessionRequest } from './session-request.js';
 import { storeMethod, type StoreMethod } from './patch-store.js';
 
 /** A session as a store lists it; without the id where the store does not tell it. */
@@ -50,13 +46,6 @@ export class SessionReader {
       containment.report('session.uid', error);
     }
     return undefined;
-  }
-
-  /** The user of the session that a request has now, in memory; none when it is about to be saved as expired. */
-  userNow(request: SessionRequest): string | undefined {
-    const { session } = request;
-    if (!isObject(session) || hasExpired(session as SessionRecord)) return undefined;
-    return this.uidOf(session as SessionRecord, request.native);
   }
 
   /**
