@@ -31,17 +31,63 @@ export function cookiesAfter(
   return cookies;
 }
 
-/** The values of the cookies that the answer of a request has removed or replaced. */
-export function removedCookies(scope: RequestScope, changes: CookieChanges): readonly string[] {
-  if (changes.setCookies.length === 0 && !changes.clearsCookies) return [];
-  const sent = cookiesSent(scope.raw.headers.cookie);
-  const after = cookiesAfter(sent, changes, pathOf(scope.native));
-  return Object.keys(sent).flatMap((name) => (after[name] === sent[name] ? [] : (sent[name] ?? [])));
+/** How a cookie's value shows a session id, the surest way first: signed, as it is, or inside something else. */
+const SHOWS: readonly ((value: string, sid: string) => boolean)[] = [
+  (value, sid) => value.startsWith(`s:${sid}.`) || value.startsWith(`${sid}.`),
+  (value, sid) => value === sid,
+  (value, sid) => value.includes(sid),
+];
+
+/**
+ * Whether the answer of a request takes its session from the browser.
+ * @param ofSession the `cookie` of the session: browsers distinguish cookies of one name by their path and domain
+ */
+export function losesSession(
+  sid: string,
+  { raw, native }: RequestScope,
+  { setCookies, clearsCookies }: CookieChanges,
+  ofSession: SessionCookieScope,
+): boolean {
+  const sent = cookiesSent(raw.headers.cookie);
+  const own = setCookies.filter((header) => !isOfAnother(header, ofSession, raw.headers.host));
+  const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(native));
+  const shown = (cookies: Cookies, shows: (typeof SHOWS)[number]): boolean =>
+    Object.values(cookies).some((value) => value !== undefined && shows(value, sid));
+  const shows = SHOWS.find((each) => shown(sent, each));
+  return shows !== undefined && !shown(after, shows);
 }
 
-/** The session id in a cookie's value: `s:ID.SIGNATURE` of express-session, `ID.SIGNATURE` of @fastify/session, or `ID`. */
-export function sessionIdIn(value: string): string {
-  return /^(?:s:)?([^.]*)/.exec(value)?.[1] ?? value;
+/** As far as a session says what its cookie applies to. */
+interface SessionCookieScope {
+  readonly path?: unknown;
+  readonly domain?: unknown;
+}
+
+/** Whether a header sets another cookie of the same name (RFC 6265, section 5.3). In doubt, it sets the session's. */
+function isOfAnother(setCookie: string, ofSession: SessionCookieScope, host = ''): boolean {
+  const { path, domain } = parseSetCookie(setCookie);
+  if (path !== undefined && typeof ofSession.path === 'string' && path !== ofSession.path) return true;
+  const [one, other] = [domain, ofSession.domain].map(domainOf);
+  if (one !== undefined && other !== undefined) return one !== other;
+  // A cookie without a domain belongs to the host alone, never to a domain above it.
+  return host
+    .replace(/:\d+$/, '')
+    .toLowerCase()
+    .endsWith(`.${one ?? other}`);
+}
+
+function domainOf(domain: unknown): string | undefined {
+  return typeof domain === 'string' && domain !== '' ? domain.replace(/^\./, '').toLowerCase() : undefined;
+}
+
+/** The ids of sessions whose cookies the answer of a request has removed or replaced, as far as cookies show them. */
+export function removedSessionIds({ raw, native }: RequestScope, changes: CookieChanges): readonly string[] {
+  if (changes.setCookies.length === 0 && !changes.clearsCookies) return [];
+  const sent = cookiesSent(raw.headers.cookie);
+  const after = cookiesAfter(sent, changes, pathOf(native));
+  // `s:ID.SIGNATURE` of express-session, `ID.SIGNATURE` of @fastify/session, or `ID`.
+  const idIn = (value = ''): string => /^(?:s:)?([^.]*)/.exec(value)?.[1] ?? value;
+  return Object.keys(sent).flatMap((name) => (after[name] === sent[name] ? [] : idIn(sent[name])));
 }
 
 /** The value of a session cookie, joined if it was cut into `name.0`, `name.1` and so on. */
@@ -62,7 +108,9 @@ function isExpired(maxAge: number | undefined, expires: Date | undefined): boole
 /** RFC 6265, section 5.1.4. */
 function matches(requested: string, path: string): boolean {
   return (
-    requested === path || requested.startsWith(path.endsWith('/') ? path : `${path}/`) || !path.startsWith('/')
+    requested === path ||
+    requested.startsWith(path.endsWith('/') ? path : `${path}/`) ||
+    !path.startsWith('/')
   );
 }
 

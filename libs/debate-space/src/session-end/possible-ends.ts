@@ -131,7 +131,8 @@ export class PossibleEnds {
     if (end.isReported || end.isKept || end.call.outcome !== 'done') return undefined;
     if (end.owners.get(scope)?.isLate !== true && this.#userNow(scope) === end.uid) return undefined;
     for (const owner of end.owners.keys())
-      if (owner !== scope && owner.sessionID !== end.sid && this.#userNow(owner) === end.uid) return undefined;
+      if (owner !== scope && owner.sessionID !== end.sid && this.#userNow(owner) === end.uid)
+        return undefined;
     return this.#conclude(end);
   }
 
@@ -186,7 +187,7 @@ export class PossibleEnds {
 
   /** @param otherwise the answer when the store cannot be read */
   async #hasUser(sid: string, uid: string, otherwise: boolean): Promise<boolean> {
-    const user = async (): Promise<boolean> => (await this.#reader.user(sid)) === uid;
+    const user = async (): Promise<boolean> => (await this.#reader.liveUser(sid)) === uid;
     return user().catch(() => otherwise);
   }
 
@@ -227,10 +228,6 @@ export class PossibleEnds {
         if (isOver() || (wasSent && isSent)) done();
         wasSent = isSent;
       };
-      const closed = (): void => {
-        scope.isAborted ||= containment.run('response close', () => !res.headersSent, false);
-        if (isOver()) done();
-      };
       const timer = setInterval(look, graceMs / 2).unref();
       const done = (): void => {
         clearInterval(timer);
@@ -238,7 +235,9 @@ export class PossibleEnds {
         resolve();
       };
       const stop = waits.onClose(done);
-      res.on('close', closed);
+      res.on('close', () => {
+        if (isOver()) done();
+      });
       if (mayNeverClose(res)) res.on('finish', done);
     });
   }

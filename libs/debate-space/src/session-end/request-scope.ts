@@ -76,6 +76,7 @@ export class RequestScope {
     const closed = (): void => {
       if (this.#isOver) return;
       this.#isOver = true;
+      this.isAborted = !this.res.headersSent;
       for (const session of this.sessions) session.store.released(session);
       if (this.sessions.length === 0) this.#unowned?.closedWithoutSession(this);
     };

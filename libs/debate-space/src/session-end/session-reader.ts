@@ -1,6 +1,6 @@
 import { chain, isPromise, type MaybePromise } from './containment.js';
 import type { FoundSession, SessionRecord } from './session-end.js';
-import { isObject, resolvedUid } from './session-user.js';
+import { hasExpired, isObject, resolvedUid } from './session-user.js';
 import { RefusedUid } from '../uid-rule.js';
 import type { WatchContext } from './context.js';
 import { storeMethod, type StoreMethod } from './patch-store.js';
@@ -56,6 +56,14 @@ export class SessionReader {
     return chain(
       () => this.#session(sid),
       (session) => session && this.uidOf(session),
+    );
+  }
+
+  /** The same, or `undefined` if the session has expired: some stores return expired sessions. */
+  liveUser(sid: string): MaybePromise<string | undefined> {
+    return chain(
+      () => this.#session(sid),
+      (session) => (session && !hasExpired(session) ? this.uidOf(session) : undefined),
     );
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { removedCookies } from './browser-cookies.js';
+import { removedSessionIds } from './browser-cookies.js';
 import { Containment } from './containment.js';
 import type { WatchContext } from './context.js';
 import { cookieChangesOf } from './cookie-changes.js';
@@ -117,7 +117,7 @@ export class WatchedApp implements UnownedListener {
       this.#context.arriving.delete(scope);
       this.#warnOfUncalledStore(scope);
       if (!scope.res.headersSent) return;
-      const removed = removedCookies(scope, cookieChangesOf(scope.res));
+      const removed = removedSessionIds(scope, cookieChangesOf(scope.res));
       if (removed.length > 0) for (const store of this.stores.values()) store.closedWithoutSession(removed);
     });
   }
@@ -142,7 +142,8 @@ export class WatchedApp implements UnownedListener {
   #warnOfUncalledStore({ native }: RequestScope): void {
     const { session, sessionStore } = native as { session?: unknown; sessionStore?: unknown };
     if (!isObject(session) || !isObject(sessionStore) || this.stores.has(sessionStore)) return;
-    if (this.#unwatchable.has(sessionStore) || [...this.stores.values()].some((each) => each.isCalled)) return;
+    if (this.#unwatchable.has(sessionStore) || [...this.stores.values()].some((each) => each.isCalled))
+      return;
     const name = storeName(sessionStore);
     this.#context.warnings.warn('store-not-watchable', `${name}: requests use it, but it is not watched`);
   }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { REMEMBERED, removedCookies, sessionIdIn } from './browser-cookies.js';
+import { losesSession, REMEMBERED } from './browser-cookies.js';
 import { isPromise, type MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
 import { cookieChangesOf } from './cookie-changes.js';
@@ -92,10 +92,12 @@ export class WatchedStore {
     }
   }
 
-  /** A request without a session has closed. A route in front of the session middleware may have cleared its cookie. */
+  /**
+   * A request without a session has closed. A route in front of the session middleware may have cleared its cookie.
+   * @param removed the session ids in the cookies that its answer has removed
+   */
   closedWithoutSession(removed: readonly string[]): void {
-    for (const value of removed) {
-      const sid = sessionIdIn(value);
+    for (const sid of removed) {
       const uid = this.#seen.get(sid);
       if (uid !== undefined) this.#abandoned(sid, uid);
     }
@@ -130,7 +132,8 @@ export class WatchedStore {
     // Most answers set no cookie, or set the same session cookie again.
     const isKept = (header: string): boolean => header.includes(sid) && !EXPIRES.test(header);
     if (!changes.clearsCookies && changes.setCookies.every(isKept)) return false;
-    return removedCookies(scope, changes).some((value) => value.includes(sid));
+    const { cookie } = (scope.session ?? {}) as SessionRecord;
+    return losesSession(sid, scope, changes, isObject(cookie) ? cookie : {});
   }
 
   #layer(name: StoreMethodName, next: PassOn): PassOn {
@@ -170,7 +173,7 @@ export class WatchedStore {
     if (!read && this.#waiting.size === 0) return undefined;
     const { reporter } = this.#context;
     const sids = name === 'clear' ? [] : [args[0] as string | string[]].flat();
-    const earlier = sids.map((sid) => this.#waiting.get(sid)).find((call) => call);
+    const earlier = sids.map((sid) => this.#waiting.get(sid)).find((call) => call !== undefined);
     if (!read) return earlier;
     const before = withTimeout(Promise.all([read, earlier]), reporter.answerTimeoutMs, undefined);
     for (const sid of sids) {

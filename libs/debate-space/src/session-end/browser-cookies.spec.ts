@@ -1,0 +1,156 @@
+import { describe, expect, it } from '@jest/globals';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  cookiesAfter,
+  cookiesSent,
+  cookieValue,
+  losesSession,
+  removedSessionIds,
+} from './browser-cookies.js';
+import type { CookieChanges } from './cookie-changes.js';
+import { RequestScope } from './request-scope.js';
+
+const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
+const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';
+
+describe('the cookies that a browser has after a response', () => {
+  it.each<{ name: string; set: string[]; after: Record<string, string> }>([
+    {
+      name: 'are others at another path',
+      set: ['sid=; Max-Age=0; Path=/legacy', 'theme=light; Path=/app/news'],
+      after: { sid: 'a b', theme: 'dark' },
+    },
+    {
+      name: 'change at the path that was requested, and above',
+      set: ['sid=; Max-Age=0; Path=/app', 'theme=light; Path=/app/page'],
+      after: { theme: 'light' },
+    },
+    {
+      name: 'change by a cookie of the root',
+      set: ['theme=light; Path=/'],
+      after: { sid: 'a b', theme: 'light' },
+    },
+    {
+      name: 'stay by a cookie of a path that only begins alike',
+      set: ['theme=light; Path=/ap'],
+      after: { sid: 'a b', theme: 'dark' },
+    },
+    {
+      name: 'change by a cookie of a path that is none',
+      set: ['theme=light; Path=x'],
+      after: { sid: 'a b', theme: 'light' },
+    },
+    {
+      name: 'change with an Expires of the future',
+      set: [`sid=x; Expires=${FUTURE}`],
+      after: { sid: 'x', theme: 'dark' },
+    },
+    { name: 'stay as they are', set: [], after: { sid: 'a b', theme: 'dark' } },
+    { name: 'change', set: ['sid=c%20d; Path=/; HttpOnly'], after: { sid: 'c d', theme: 'dark' } },
+    { name: 'grow', set: ['basket=3'], after: { sid: 'a b', theme: 'dark', basket: '3' } },
+    { name: 'go with an Expires of the past', set: [`sid=; Expires=${PAST}`], after: { theme: 'dark' } },
+    { name: 'go with a Max-Age of nothing', set: ['sid=x; Max-Age=0'], after: { theme: 'dark' } },
+    {
+      name: 'stay when Max-Age says so',
+      set: [`sid=x; Max-Age=60; Expires=${PAST}`],
+      after: { sid: 'x', theme: 'dark' },
+    },
+    {
+      name: 'go when Max-Age says so',
+      set: [`sid=x; Max-Age=0; Expires=${FUTURE}`],
+      after: { theme: 'dark' },
+    },
+    {
+      name: 'are what the last header says',
+      set: ['sid=; Max-Age=0', 'sid=x'],
+      after: { sid: 'x', theme: 'dark' },
+    },
+    {
+      name: 'may have the names of what objects inherit',
+      set: ['constructor=x', '__proto__=y'],
+      after: { sid: 'a b', theme: 'dark', constructor: 'x', ['__proto__']: 'y' },
+    },
+  ])('$name', ({ set, after }) => {
+    const cookies = cookiesAfter(
+      cookiesSent('sid=a%20b; theme=dark'),
+      { setCookies: set, clearsCookies: false },
+      '/app/page',
+    );
+    expect(Object.entries(cookies).toSorted()).toEqual(Object.entries(after).toSorted());
+  });
+
+  it('are none when Clear-Site-Data has cleared them, also those that were set', () => {
+    const changes = { setCookies: ['basket=3'], clearsCookies: true };
+    expect(Object.keys(cookiesAfter(cookiesSent('sid=a'), changes, '/'))).toEqual([]);
+  });
+
+  it('are none without a header', () => {
+    expect(cookieValue(cookiesSent(undefined), 'toString')).toBeUndefined();
+  });
+});
+
+describe('the value of a session cookie', () => {
+  it.each([
+    { cookies: { session: 'whole' }, value: 'whole' },
+    { cookies: { 'session.0': 'one', 'session.1': 'two', 'session.3': 'four' }, value: 'onetwo' },
+    { cookies: { 'session.1': 'two' }, value: undefined },
+    { cookies: { session: '' }, value: undefined },
+    { cookies: {}, value: undefined },
+  ])('in $cookies is $value', ({ cookies, value }) => {
+    expect(cookieValue(cookies, 'session')).toBe(value);
+  });
+});
+
+describe('a session', () => {
+  const changes = (...setCookies: string[]): CookieChanges => ({ setCookies, clearsCookies: false });
+  const request = (cookie: string): RequestScope =>
+    new RequestScope(
+      { url: '/app/page' },
+      { headers: { cookie, host: 'app.example.org:8443' } } as IncomingMessage,
+      {} as ServerResponse,
+    );
+  const isLost = (setCookie: string, cookie: object, sent = 'sid=s%3As1.c2ln'): boolean =>
+    losesSession('s1', request(sent), changes(setCookie), cookie);
+  const own = { path: '/' };
+  const ofDomain = { path: '/', domain: '.Example.org' };
+
+  it.each([
+    { name: 'the path of the session', clears: 'sid=; Max-Age=0; Path=/app', cookie: { path: '/app' } },
+    { name: 'no path', clears: 'sid=; Max-Age=0', cookie: { path: '/app' } },
+    { name: 'any path, and the session names none', clears: 'sid=; Max-Age=0; Path=/', cookie: {} },
+    { name: 'the domain of the session', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: ofDomain },
+    { name: 'the host as its domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: own },
+    { name: 'a domain that is not above the host', clears: 'sid=; Max-Age=0; Domain=other.org', cookie: own },
+  ])('is lost when its cookie is cleared for $name', ({ clears, cookie }) => {
+    expect(isLost(clears, cookie)).toBe(true);
+  });
+
+  it.each([
+    { name: 'another path', clears: 'sid=; Max-Age=0; Path=/', cookie: { path: '/app' } },
+    { name: 'a domain above the host', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: own },
+    { name: 'the host, and the session has a domain', clears: 'sid=; Max-Age=0', cookie: ofDomain },
+    { name: 'another domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: ofDomain },
+  ])('is kept when a cookie of its name is cleared for $name', ({ clears, cookie }) => {
+    expect(isLost(clears, cookie)).toBe(false);
+  });
+
+  it.each([
+    { name: 'that repeats the id', sent: 'sid=s%3As1.c2ln; last=s1' },
+    { name: 'that has the id inside', sent: 'sid=s1; last=of-s1-today' },
+  ])('is kept when another cookie is cleared $name', ({ sent }) => {
+    expect(isLost('last=; Max-Age=0', own, sent)).toBe(false);
+  });
+
+  it('is lost when the cookie that has its id inside is cleared', () => {
+    expect(isLost('sid=; Max-Age=0', own, 'sid=prefix-s1')).toBe(true);
+  });
+
+  it.each(['sid=s%3As1.c2ln', 'sid=s1.c2ln', 'sid=s1'])(
+    'shows its id in %s when the cookie is cleared',
+    (sent) => {
+      expect(removedSessionIds(request(sent), changes('sid=; Max-Age=0; Path=/'))).toEqual(['s1']);
+      expect(removedSessionIds(request(sent), changes('theme=dark; Path=/'))).toEqual([]);
+      expect(removedSessionIds(request(sent), changes())).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { watchExpress, type ExpressApp } from './express.js';
+import { WatchedApp } from './watched-app.js';
+
+const newStore = (): object => ({ get: () => undefined, set: () => undefined, destroy: () => undefined });
+
+interface Host {
+  /** A request after the session middleware has set its store. */
+  readonly handled: (store: object) => Record<string, unknown>;
+  readonly found: () => readonly object[];
+  readonly detach: () => void;
+}
+
+/** @param isLate whether something asynchronous is in front of the session middleware */
+function host(isLate = false): Host {
+  let set: () => void = () => undefined;
+  const express = {
+    request: {},
+    response: Object.create({ end: () => undefined, write: () => undefined }) as object,
+    handle: (...[request]: unknown[]): unknown => {
+      Object.setPrototypeOf(request, express.request);
+      if (!isLate) set();
+      return undefined;
+    },
+  };
+  const app = new WatchedApp({ onSessionEnd: () => undefined });
+  const detach = watchExpress(express, app);
+  return {
+    handled: (store) => {
+      const request = { headers: {}, method: 'GET' };
+      set = () => void Object.assign(request, { sessionStore: store });
+      express.handle(request, {});
+      if (isLate) set();
+      return request;
+    },
+    found: () => [...app.stores.keys()],
+    detach,
+  };
+}
+
+describe('a request', () => {
+  it('keeps the session store that its session middleware gives it, also when the library leaves meanwhile', () => {
+    const { handled, found, detach } = host();
+    const store = newStore();
+    const [first, second] = [handled(store), handled(store)];
+    first.sessionStore = undefined;
+    detach();
+    expect(first.sessionStore).toBeUndefined();
+    expect(second.sessionStore).toBe(store);
+    expect(found()).toEqual([store]);
+    expect(Object.getOwnPropertyDescriptor(handled(store), 'sessionStore')?.value).toBe(store);
+  });
+
+  it('can be copied, and the copy has a session store of its own', () => {
+    const store = newStore();
+    const request = host().handled(store);
+    const copy = Object.create(request) as Record<string, unknown>;
+    expect(copy.sessionStore).toBe(store);
+    copy.sessionStore = 'another';
+    expect([copy.sessionStore, request.sessionStore]).toEqual(['another', store]);
+  });
+});
+
+describe('the session store', () => {
+  it('of the first request is found at the moment it is set', () => {
+    const { handled, found } = host(true);
+    const store = newStore();
+    handled(store);
+    expect(found()).toEqual([store]);
+  });
+
+  it('of another session middleware is found when that has run', () => {
+    const { handled, found } = host();
+    const [one, other] = [newStore(), newStore()];
+    handled(one);
+    handled(other);
+    expect(found()).toEqual([one, other]);
+  });
+});
+
+it('an Express host whose requests throw when their session store is read answers as without the library', () => {
+  const express: ExpressApp = {
+    request: {},
+    response: Object.create({ end: () => undefined, write: () => undefined }) as object,
+    handle: (request: IncomingMessage): unknown =>
+      Object.defineProperty(request, 'sessionStore', {
+        get: () => {
+          throw new RangeError('of the host');
+        },
+      }),
+  };
+  watchExpress(express, new WatchedApp({ onSessionEnd: () => undefined }));
+  const request = { headers: {}, method: 'GET' } as IncomingMessage;
+  expect(() => express.handle(request, {} as ServerResponse)).not.toThrow();
+});

@@ -1,0 +1,81 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { SetupWarning } from './session-end.js';
+import { WatchedApp } from './watched-app.js';
+
+let stores: string[];
+let faults: string[];
+let warnings: SetupWarning[];
+let app: WatchedApp;
+beforeEach(() => {
+  [stores, faults, warnings] = [[], [], []];
+  app = new WatchedApp({
+    onSessionEnd: () => undefined,
+    onStore: (name) => stores.push(name),
+    onFault: (where) => faults.push(where),
+    onWarning: (warning) => warnings.push(warning),
+  });
+});
+
+const methods = (): object => ({ get: () => 'got', set: () => undefined, destroy: () => undefined });
+
+it('a store without a prototype is watched', () => {
+  const store = Object.assign(Object.create(null) as object, methods());
+  expect(app.watch(store)).toBe(true);
+  expect(stores).toEqual(['Object']);
+});
+
+it('a store whose constructor has no name that can be read is watched', () => {
+  const store = Object.defineProperty(methods(), 'constructor', {
+    get: () => {
+      throw new Error('of the host');
+    },
+  });
+  expect(app.watch(store)).toBe(true);
+  expect(stores).toEqual(['Object']);
+});
+
+describe('a store that cannot be watched', () => {
+  const kinds: { readonly name: string; readonly make: () => object; readonly part: string }[] = [
+    {
+      name: 'one of its methods cannot be replaced',
+      make: () => Object.defineProperty(methods(), 'destroy', { writable: false }),
+      part: 'method destroy',
+    },
+    { name: 'it is frozen', make: () => Object.freeze(methods()), part: 'method set' },
+    {
+      name: 'it cannot be extended',
+      make: () => Object.preventExtensions(Object.create(methods()) as object),
+      part: 'method set',
+    },
+    {
+      name: 'it is a Proxy that binds its methods',
+      make: () =>
+        new Proxy(methods(), {
+          get: (target, key) => (Reflect.get(target, key) as (() => unknown) | undefined)?.bind(target),
+        }),
+      part: 'method set',
+    },
+  ];
+  it.each(kinds)('is one warning that names the option and the part when $name', ({ make, part }) => {
+    const store = make();
+    expect([app.watch(store), app.watch(store)]).toEqual([false, false]);
+    expect(faults).toHaveLength(1);
+    expect(warnings).toEqual([
+      expect.objectContaining({
+        code: 'store-not-watchable',
+        message: expect.stringContaining(`its ${part} cannot be replaced`) as unknown,
+        hint: expect.stringContaining('the option store') as unknown,
+      }),
+    ]);
+  });
+
+  it('keeps its methods and its prototype', () => {
+    const store = Object.defineProperty(methods(), 'destroy', { writable: false }) as {
+      get: () => string;
+    };
+    const { get } = store;
+    app.watch(store);
+    expect(store.get).toBe(get);
+    expect(Object.getPrototypeOf(store)).toBe(Object.prototype);
+  });
+});
