@@ -155,7 +155,7 @@ function regenerate({ native }: Request, sid: string, uid?: string): void {
   const { sessionID = '' } = native;
   store.destroy(sessionID, () => undefined);
   Object.assign(native, { sessionID: sid, session });
-  store.set(sid, native.session!, () => undefined);
+  store.set(sid, session, () => undefined);
 }
 
 describe('a request that ends its own session', () => {
