@@ -3,7 +3,7 @@ import type { EndReporter } from './end-reporter.js';
 import type { RequestScope } from './request-scope.js';
 import type { LiveSessions, SessionUid } from './session-end.js';
 import type { SetupWarnings } from './setup-warnings.js';
-import type { OpenWaits, Pace, PendingTasks } from './waits.js';
+import type { OpenWaits, PendingTasks } from './waits.js';
 
 /** What all parts that watch the sessions of one app share. */
 export interface WatchContext {
@@ -15,7 +15,6 @@ export interface WatchContext {
   readonly warnings: SetupWarnings;
   /** The ends that are not decided or not reported yet. */
   readonly tasks: PendingTasks;
-  readonly pace: Pace;
   readonly liveSessions: LiveSessions | undefined;
   /** Requests of Fastify between two hooks of ours: hooks of the host may end their session before we see it. */
   readonly arriving: Set<RequestScope>;

@@ -9,6 +9,7 @@ import type { EndReason, SessionRecord } from './session-end.js';
 import type { SessionReader } from './session-reader.js';
 import { hasExpired } from './session-user.js';
 import type { ObservedCall } from './store-call.js';
+import { SLICE } from './waits.js';
 
 export interface PossibleEnd {
   /** Absent when the store does not tell the ids of the sessions that it clears. */
@@ -25,6 +26,8 @@ export interface Owners {
   /** Whether these requests make the call. Otherwise one of them may make it, or a job. */
   readonly areSure: boolean;
 }
+
+export const NO_OWNERS: Owners = { scopes: [], areSure: true };
 
 interface OpenEnd extends PossibleEnd {
   /** In milliseconds since 1970. */
@@ -54,6 +57,8 @@ export class PossibleEnds {
   readonly #context: WatchContext;
   readonly #reader: SessionReader;
   readonly #open = new Map<string, OpenEnd>();
+  /** Ends of sessions that no request owned, until their turn. */
+  readonly #unowned: PossibleEnd[] = [];
   /** The moment of each end, on the counter of requests. A row that is removed later is no second end. */
   readonly #ended = new LRUCache<string, number>(REMEMBERED);
 
@@ -98,7 +103,21 @@ export class PossibleEnds {
   }
 
   /** Must be called before the store is. A later call that would end the same session joins. */
-  begin(possible: PossibleEnd, { scopes, areSure }: Owners): void {
+  begin(possible: PossibleEnd, owners: Owners): void {
+    if (owners.scopes.length > 0) this.#begin(possible, owners);
+    else if (this.#unowned.push(possible) === 1) void this.#context.tasks.track(this.#beginUnowned());
+  }
+
+  /** A job may end thousands of sessions in one turn of the event loop: they are looked at in slices. */
+  async #beginUnowned(): Promise<void> {
+    for (let next = 0; next < this.#unowned.length; next += SLICE) {
+      await new Promise(setImmediate);
+      for (const possible of this.#unowned.slice(next, next + SLICE)) this.#begin(possible, NO_OWNERS);
+    }
+    this.#unowned.length = 0;
+  }
+
+  #begin(possible: PossibleEnd, { scopes, areSure }: Owners): void {
     const key = keyOf(possible.sid, possible.uid);
     if (this.#ended.has(key)) return;
     const known = possible.sid === undefined ? undefined : this.#open.get(key);
@@ -108,10 +127,9 @@ export class PossibleEnds {
     if (known?.call.outcome === 'failed') known.call = possible.call;
     if (known) return;
     this.#open.set(key, end);
+    const { containment, tasks } = this.#context;
     const judge = (): Promise<void> => this.#judge(end);
-    void this.#context.tasks.track(
-      Promise.resolve(this.#context.containment.run<unknown>('session end', judge, undefined)),
-    );
+    void tasks.track(Promise.resolve(containment.run<unknown>('session end', judge, undefined)));
   }
 
   #addOwner(end: OpenEnd, scope: RequestScope, isSure: boolean): void {
@@ -138,14 +156,13 @@ export class PossibleEnds {
 
   /** Waits until the store is done and the owners have answered, then decides. */
   async #judge(end: OpenEnd): Promise<void> {
-    const { waits, pace } = this.#context;
+    const { waits } = this.#context;
     const { call, owners } = end;
     if (call.outcome === undefined) await waits.within(call.over(), CALL_TIMEOUT_MS, undefined);
     for (let awaited = 0; awaited < owners.size && !end.isReported;) {
       awaited = owners.size; // another call may add owners meanwhile
       await Promise.all([...owners].map(([scope, ownership]) => this.#untilJudged(end, scope, ownership)));
     }
-    if (owners.size === 0) await pace.turn();
     const hasEnded = !end.isReported && (await this.#hasEnded(end));
     if (end.isReported) return;
     if (hasEnded) await this.#conclude(end);

@@ -43,7 +43,9 @@ export function observeCall(
     };
   let returned: unknown;
   try {
-    returned = next(self, observer ? [...Array.from(args).slice(0, -1), observer] : args);
+    const passed = Array.from(args);
+    if (observer) passed[passed.length - 1] = observer;
+    returned = next(self, passed);
   } catch (error) {
     ended('failed');
     throw error;

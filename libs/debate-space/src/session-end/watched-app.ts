@@ -10,7 +10,7 @@ import type { RequestScope, UnownedListener } from './request-scope.js';
 import type { FoundSession, SessionEndOptions, SessionRecord, SessionStore } from './session-end.js';
 import { defaultSessionUid, isObject, userIn } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
-import { OpenWaits, Pace, PendingTasks, withTimeout } from './waits.js';
+import { OpenWaits, PendingTasks, withTimeout } from './waits.js';
 import { WatchedStore } from './watched-store.js';
 
 /** After so many requests, only one in a hundred is checked for a session without a store: a host may have no sessions. */
@@ -43,7 +43,7 @@ export class WatchedApp implements UnownedListener {
     const warnings = new SetupWarnings(options.onWarning ?? (() => undefined), hasOwnUid);
     const reporter = new EndReporter(options, containment, answerTimeoutMs);
     const shared = { reporter, uid, graceMs, containment, warnings, liveSessions };
-    const open = { tasks: new PendingTasks(), waits: new OpenWaits(), pace: new Pace() };
+    const open = { tasks: new PendingTasks(), waits: new OpenWaits() };
     this.#context = { ...shared, ...open, arriving: new Set() };
     this.containment = containment;
     this.reporter = reporter;

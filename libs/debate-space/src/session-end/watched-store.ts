@@ -4,14 +4,14 @@ import { isPromise, type MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
 import { cookieChangesOf } from './cookie-changes.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
-import { PossibleEnds, type Owners } from './possible-ends.js';
+import { NO_OWNERS, PossibleEnds, type Owners } from './possible-ends.js';
 import { scopeOf, scopeOfSession, type OwnedSession, type RequestScope } from './request-scope.js';
 import type { EndReason, SessionRecord } from './session-end.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 import { expiryOf, hasExpired, isObject, loadedExpiry } from './session-user.js';
 import { UidCount } from './setup-warnings.js';
 import { ObservedCall, observeCall, type StoreOutcome } from './store-call.js';
-import { SLICE, withTimeout } from './waits.js';
+import { Pace, SLICE } from './waits.js';
 
 /** A store call that may end a session. */
 interface Observed {
@@ -21,7 +21,6 @@ interface Observed {
   readonly read?: Promise<unknown> | undefined;
 }
 
-const NO_OWNERS: Owners = { scopes: [], areSure: true };
 const EXPIRES = /;\s*(?:expires|max-age)\s*=/i;
 
 /**
@@ -45,6 +44,11 @@ export class WatchedStore {
   readonly #owners = new Map<string, OwnedSession[]>();
   /** By session id: the call that waits for its read. Later calls for the same session stay behind it. */
   readonly #waiting = new Map<string, Promise<unknown>>();
+  readonly #pace = new Pace();
+  /** Whether the store has answered a read later than at once. */
+  #isAsync = false;
+  /** When the calls of this turn of the event loop stop waiting. */
+  #turnDeadline: Promise<void> | undefined;
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: RequestScope | undefined;
 
@@ -141,46 +145,50 @@ export class WatchedStore {
     if (name === 'regenerate') return (self, args) => this.#regenerate(next, self, args);
     const { containment } = this.#context;
     const where = `store.${name}`;
-    return (self, args) => {
-      this.isCalled = true;
-      let observed: Observed | undefined;
-      let before: Promise<unknown> | undefined;
+    const observed: PassOn = (self, args) => {
+      let seen: Observed | undefined;
       try {
-        observed = this.#observe(name, args);
-        before = this.#before(name, args, observed?.read);
+        seen = this.#observe(name, args);
       } catch (error) {
         containment.report(where, error);
       }
-      if (!observed && !before) return next(self, args);
-      const ended = observed?.ended;
+      if (!seen) return next(self, args);
+      const { ended, read } = seen;
       const call = (): unknown =>
         observeCall(next, self, args, (outcome) => {
-          if (ended)
-            containment.run(where, () => {
-              ended(outcome);
-            });
+          containment.run(where, () => {
+            ended(outcome);
+          });
         });
-      return before ? this.#callLater(before, where, call, args) : call();
+      return read ? this.#callLater(Promise.race([read, this.#deadline()]), where, call, args) : call();
+    };
+    return (self, args) => {
+      this.isCalled = true;
+      const before = this.#earlier(args) ?? (name === 'destroy' ? this.#turnOf(args[0]) : undefined);
+      return before ? this.#callLater(before, where, () => observed(self, args), args) : observed(self, args);
     };
   }
 
-  /** What the call has to wait for: its own read, and the call for the same session that waits already. */
-  #before(
-    name: StoreMethodName,
-    args: ArrayLike<unknown>,
-    read: Promise<unknown> | undefined,
-  ): Promise<unknown> | undefined {
-    if (!read && this.#waiting.size === 0) return undefined;
-    const { reporter } = this.#context;
-    const sids = name === 'clear' ? [] : [args[0] as string | string[]].flat();
-    const earlier = sids.map((sid) => this.#waiting.get(sid)).find((call) => call !== undefined);
-    if (!read) return earlier;
-    const before = withTimeout(Promise.all([read, earlier]), reporter.answerTimeoutMs, undefined);
-    for (const sid of sids) {
-      this.#waiting.set(sid, before);
-      void before.then(() => this.#waiting.get(sid) === before && this.#waiting.delete(sid));
-    }
-    return before;
+  /** The call for the same session that waits already. */
+  #earlier(args: ArrayLike<unknown>): Promise<unknown> | undefined {
+    if (this.#waiting.size === 0) return undefined;
+    for (const sid of sidsOf(args)) if (this.#waiting.has(sid)) return this.#waiting.get(sid);
+    return undefined;
+  }
+
+  /** A job may end thousands of unknown sessions at once: those are read in slices, if the store is asynchronous. */
+  #turnOf(sid: unknown): Promise<void> | undefined {
+    if (!this.#isAsync || typeof sid !== 'string' || this.#seen.has(sid) || this.#owners.has(sid))
+      return undefined;
+    return this.#pace.turn();
+  }
+
+  /** Resolves after `answerTimeoutMs`. The calls of one turn of the event loop share the timer. */
+  #deadline(): Promise<void> {
+    if (this.#turnDeadline) return this.#turnDeadline;
+    const { answerTimeoutMs } = this.#context.reporter;
+    setImmediate(() => (this.#turnDeadline = undefined));
+    return (this.#turnDeadline = new Promise((resolve) => setTimeout(resolve, answerTimeoutMs).unref()));
   }
 
   #callLater(
@@ -198,9 +206,15 @@ export class WatchedStore {
         return void Reflect.apply(callback, undefined, [error]);
       }
     });
-    late.catch((error: unknown) => {
+    const sids = sidsOf(args);
+    const over = (): void => {
+      for (const sid of sids) if (this.#waiting.get(sid) === settled) this.#waiting.delete(sid);
+    };
+    const settled = late.then(over, (error: unknown) => {
+      over();
       this.#context.containment.report(where, error); // the caller may not expect a promise
     });
+    for (const sid of sids) this.#waiting.set(sid, settled);
     return late;
   }
 
@@ -310,7 +324,9 @@ export class WatchedStore {
   /** The requests to which a call belongs. express-session's `destroy` lets go of `request.session` before the call. */
   #ownersOf(sid: string, by: RequestScope | undefined): Owners {
     if (by) return { scopes: [by], areSure: true };
-    const scopes = (this.#owners.get(sid) ?? []).map(({ scope }) => scope);
+    const owned = this.#owners.get(sid);
+    if (!owned && this.#context.arriving.size === 0) return NO_OWNERS;
+    const scopes = (owned ?? []).map(({ scope }) => scope);
     for (const scope of this.#context.arriving) if (scope.sessionID === sid) scopes.push(scope);
     const letGo = scopes.filter(({ session }) => !session);
     return letGo.length > 0 ? { scopes: letGo, areSure: true } : { scopes, areSure: false };
@@ -318,7 +334,13 @@ export class WatchedStore {
 
   #read(sid: string): MaybePromise<string | undefined> {
     const read = (): MaybePromise<string | undefined> => this.reader.user(sid);
-    return this.#context.containment.run<MaybePromise<string | undefined>>('session store', read, undefined);
+    const user = this.#context.containment.run<MaybePromise<string | undefined>>(
+      'session store',
+      read,
+      undefined,
+    );
+    this.#isAsync ||= isPromise(user);
+    return user;
   }
 
   #clear(): Observed {
@@ -358,4 +380,9 @@ export class WatchedStore {
       read: isPromise(listed) ? Promise.resolve(listed) : undefined,
     };
   }
+}
+
+/** The session ids of a call. Some stores take several at once; a call of `clear` has none. */
+function sidsOf(args: ArrayLike<unknown>): readonly string[] {
+  return [args[0]].flat().filter((sid) => typeof sid === 'string');
 }
