@@ -72,38 +72,12 @@ export interface FoundSession {
   readonly session: SessionRecord;
 }
 
-/** Whether an end is to be reported: it is if both are true. */
-export interface EndVerdict {
-  /** Whether no other process reports it. */
-  readonly isFirst: boolean;
-  /** Whether it counts: each does, or the user has no other live session. */
-  readonly isLast: boolean;
-}
-
-/**
- * A port for those who keep every live session, over all processes: to report only the last end of a user, an end once over
- * several processes, or sessions that have expired. Its methods neither throw nor reject.
- */
+/** A port for those who know the live sessions of all processes: an end is told once, and those that expire are found. */
 export interface LiveSessions {
-  /** Whether an end counts only if the user has no other live session. */
-  readonly lastOnly: boolean;
-  /** A request has loaded the session. @param isTouched whether the store can be told that a session is used */
-  loaded(sid: string, uid: string, session: SessionRecord, isTouched: boolean): void;
-  /** The session was saved with this user. */
-  saved(sid: string, uid: string, session: SessionRecord): void;
-  /** The session was used, by a request that may not have heard of its end. */
-  touched(sid: string, uid: string, session: SessionRecord): void;
-  /**
-   * The session has no user.
-   * @param wasSaved whether it was saved like that although nobody knew that it had a user: no end of it will follow
-   */
-  anonymous(sid: string, wasSaved?: boolean): void;
-  /** The session has ended. If it is to be reported, {@link reported} follows, unless this process dies before. */
-  ended(sid: string, uid: string): Promise<EndVerdict>;
-  /** The end is reported. */
-  reported(sid: string, uid: string): Promise<unknown>;
-  /** The user has gone on with another session: this one is not to be reported. */
-  forget(sid: string, uid: string): Promise<unknown>;
+  /** The session was loaded, saved or touched with this user. Called with each request; must not throw. expiresAt in ms since 1970, undefined when the cookie has no end. */
+  seen(sid: string, uid: string, expiresAt: number | undefined): void;
+  /** The session has no user any more. Calls `report` unless another process has just reported this end; without `report` the user has gone on with another session and nothing is to be reported. Never rejects. */
+  gone(sid: string, uid: string, report?: () => unknown): Promise<void>;
 }
 
 /** A setup in which ends are missed. */
