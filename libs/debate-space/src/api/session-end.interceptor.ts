@@ -16,7 +16,6 @@ import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
 import { isPromise } from '../async/maybe-promise.js';
 import { Containment } from '../async/containment.js';
-import type { DebateSpaceService } from './debate-space.service.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
 
 const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
@@ -39,7 +38,7 @@ export interface EndsDebateSessionOptions {
 /**
  * For a handler of HTTP or GraphQL that ends a login which no session store knows of, such as a JWT: when the handler
  * succeeds, its user is logged out of the debate space as well. Handlers of WebSockets and microservices call
- * {@link DebateSpaceService.logoutUser} instead.
+ * `DebateSpaceService.logoutUser` instead.
  */
 export function EndsDebateSession(options: EndsDebateSessionOptions = {}): MethodDecorator & ClassDecorator {
   return applyDecorators(SetMetadata(ENDS_DEBATE_SESSION, options), UseInterceptors(SessionEndInterceptor));

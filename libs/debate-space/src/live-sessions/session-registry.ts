@@ -176,10 +176,11 @@ export class SessionRegistry {
       const { names, own, live, ended } = records;
       const [name] = names;
       const now = this.now();
+      for (const record of live.filter(isReadable))
+        if (!own.includes(record)) transaction.replace(SESSION, record, { ...record, dueAt: now });
       const isOver = own.length === 0 && this.#isKnown(ended, aliveAt);
       if (!name || isOver || (claim !== undefined && !isClaimed(records, claim))) return false;
-      for (const record of live.filter(isReadable))
-        transaction.replace(SESSION, record, own.includes(record) ? undefined : { ...record, dueAt: now });
+      for (const record of own) transaction.replace(SESSION, record, undefined);
       for (const record of ended) transaction.replace(SESSION, record, undefined);
       const dates = { expiresAt: own[0]?.expiresAt ?? 0, dueAt: now + REPORT_WITHIN_MS, endedAt };
       transaction.replace(SESSION, undefined, { ...name, sealed: this.#seal(session, name), ...dates });
