@@ -75,7 +75,12 @@ export class SessionEndInterceptor implements NestInterceptor {
   #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
     const find = (): HandlerCall | undefined => {
       const found = requestOf(context);
-      if (!found) this.#warnOnce(context, 'HTTP and GraphQL only; call logoutUser of DebateSpaceService');
+      if (!found)
+        this.#warnOnce(
+          context,
+          (name) =>
+            `@EndsDebateSession() on ${name}: HTTP and GraphQL only; call logoutUser of DebateSpaceService`,
+        );
       return found;
     };
     const call = this.#containment.run('no request was found', find, undefined);
@@ -103,9 +108,17 @@ export class SessionEndInterceptor implements NestInterceptor {
       const user = resolvedUid(uid(request, context));
       if (typeof user === 'string') return user;
       // A user whom nobody can name would stay logged in to the debate space, at every logout.
-      if (user) this.#warnOnce(context, `the uid of its user ${user.problem}; give { uid }`);
+      if (user)
+        this.#warnOnce(
+          context,
+          (name) => `@EndsDebateSession() on ${name}: the uid of its user ${user.problem}; give { uid }`,
+        );
       else if (uid === defaultUid && memberOf(request, 'user'))
-        this.#warnOnce(context, 'its user has no uid, id, sub, userId or _id; give { uid }');
+        this.#warnOnce(
+          context,
+          (name) =>
+            `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
+        );
       return undefined;
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
@@ -118,10 +131,10 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   /** Once for each handler. */
-  #warnOnce(context: ExecutionContext, problem: string): void {
+  #warnOnce(context: ExecutionContext, line: (className: string) => string): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
-    this.#logger.warn(`@EndsDebateSession() on ${context.getClass().name}: ${problem}`);
+    this.#logger.warn(line(context.getClass().name));
   }
 }
 
