@@ -4,8 +4,6 @@ import {
   DebateSpaceEvents,
   type DebateSpaceModuleOptions,
   type DebateSpaceSessionOptions,
-  type DebateSpaceStorage,
-  type StorageEngine,
 } from 'nestjs-debate-space';
 import type { EndingHost } from './endings.js';
 import { storageWith } from './storage-with.js';
@@ -66,30 +64,6 @@ const storageFaults: readonly HostFault[] = [
   ),
   failingClock(),
 ].map((fault) => ({ ...fault, onOneHost: true }));
-
-/** A storage that fails wherever it is called for live sessions. */
-function registryFailing(
-  method: 'get' | 'range' | 'commit',
-  failing: () => never | Promise<never>,
-): StorageEngine {
-  const isSession = (key: string | undefined): boolean => key?.startsWith('session:') ?? false;
-  return storageWith((memory) => {
-    const each: Pick<DebateSpaceStorage, typeof method> = {
-      get: (keys) => (keys.some(isSession) ? failing() : memory.get(keys)),
-      range: (from, ...more) => (isSession(from) ? failing() : memory.range(from, ...more)),
-      commit: (checks, changes) =>
-        [...changes.keys()].some(isSession) ? failing() : memory.commit(checks, changes),
-    };
-    return { [method]: each[method] };
-  });
-}
-const registryFaults: readonly HostFault[] = (['get', 'range', 'commit'] as const).flatMap((method) =>
-  failures.map(({ how, failing }) => ({
-    name: `the storage of live sessions ${how} in ${method}`,
-    onOneHost: true,
-    options: { session: { policy: 'last' }, storage: registryFailing(method, failing) },
-  })),
-);
 
 const around = (name: string, apply: (parts: FaultyRequest) => void): HostFault[] => [
   { name: `${name}, before the end`, before: apply },
@@ -160,7 +134,6 @@ export const hostFaults: readonly HostFault[] = [
     },
   },
   ...storageFaults,
-  ...registryFaults,
 ];
 
 /** Those that are played on a host; the platform matters to most of them. */
