@@ -103,17 +103,6 @@ export function scopeOf(request: unknown): RequestScope | undefined {
   return isObject(request) ? (request as ScopedRequest)[SCOPE] : undefined;
 }
 
-/**
- * The request that a session library keeps in a session: express-session as `req`, @fastify/session under a private symbol,
- * which is found by its description.
- */
-export function scopeOfSession(session: object): RequestScope | undefined {
-  const { req } = session as { req?: unknown };
-  if (req !== undefined) return scopeOf(req);
-  const key = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'request');
-  return key && scopeOf(Reflect.get(session, key));
-}
-
 /** Whether the request opens a WebSocket: nobody ends its response, so its store calls count as those of a job. */
 export function isUpgrade(request: IncomingMessage): boolean {
   return (request as { readonly upgrade?: unknown }).upgrade === true;

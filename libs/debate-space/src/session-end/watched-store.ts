@@ -5,7 +5,7 @@ import type { WatchContext } from './context.js';
 import { cookieChangesOf } from './cookie-changes.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { NO_OWNERS, PossibleEnds, type Owners } from './possible-ends.js';
-import { scopeOf, scopeOfSession, type OwnedSession, type RequestScope } from './request-scope.js';
+import { scopeOf, type OwnedSession, type RequestScope } from './request-scope.js';
 import type { EndReason, SessionRecord } from './session-end.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
 import { expiryOf, hasExpired, isObject, loadedExpiry } from './session-user.js';
@@ -44,6 +44,8 @@ export class WatchedStore {
   readonly #owners = new Map<string, OwnedSession[]>();
   /** By session id: the call that waits for its read. Later calls for the same session stay behind it. */
   readonly #waiting = new Map<string, Promise<unknown>>();
+  /** The key of the request in a session of @fastify/session. */
+  #requestKey: symbol | undefined;
   readonly #pace = new Pace();
   /** Whether the store has answered a read later than at once. */
   #isAsync = false;
@@ -81,9 +83,13 @@ export class WatchedStore {
 
   /** A request that owns the session has closed. */
   released({ scope, sid, uid }: OwnedSession): void {
-    const others = this.#owners.get(sid)?.filter((owner) => owner.scope !== scope) ?? [];
-    if (others.length > 0) this.#owners.set(sid, others);
-    else this.#owners.delete(sid);
+    const owners = this.#owners.get(sid) ?? [];
+    if (owners.length <= 1) this.#owners.delete(sid);
+    else
+      this.#owners.set(
+        sid,
+        owners.filter((owner) => owner.scope !== scope),
+      );
     if (uid === undefined) return;
     try {
       const { session, sessionID } = scope;
@@ -133,9 +139,11 @@ export class WatchedStore {
   #hasClearedCookie(scope: RequestScope, sid: string): boolean {
     if (!scope.res.headersSent) return false;
     const changes = cookieChangesOf(scope.res);
-    // Most answers set no cookie, or set the same session cookie again.
-    const isKept = (header: string): boolean => header.includes(sid) && !EXPIRES.test(header);
-    if (!changes.clearsCookies && changes.setCookies.every(isKept)) return false;
+    if (!changes.clearsCookies) {
+      if (changes.setCookies.length === 0) return false;
+      // Rolling sessions set their cookie in each answer.
+      if (changes.setCookies.every((header) => header.includes(sid) && !EXPIRES.test(header))) return false;
+    }
     const { cookie } = (scope.session ?? {}) as SessionRecord;
     return losesSession(sid, scope, changes, isObject(cookie) ? cookie : {});
   }
@@ -266,7 +274,7 @@ export class WatchedStore {
   }
 
   #set(sid: string, session: SessionRecord): Observed | undefined {
-    const scope = scopeOfSession(session);
+    const scope = this.#scopeOf(session);
     const user = this.reader.uidOf(session, scope?.native);
     if (user === undefined) {
       this.#context.warnings.withoutUid(session);
@@ -291,6 +299,16 @@ export class WatchedStore {
       },
       read,
     };
+  }
+
+  /** The request that the session library keeps in a session: express-session as `req`, @fastify/session under a symbol. */
+  #scopeOf(session: SessionRecord): RequestScope | undefined {
+    const { req } = session;
+    if (req !== undefined) return scopeOf(req);
+    // The symbol is private, and so is found by its description.
+    if (!this.#requestKey || !(this.#requestKey in session))
+      this.#requestKey = Object.getOwnPropertySymbols(session).find((key) => key.description === 'request');
+    return this.#requestKey && scopeOf(Reflect.get(session, this.#requestKey));
   }
 
   /**
