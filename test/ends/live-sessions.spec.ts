@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
-import fastifySession from '@fastify/session';
 import { RedisStore } from 'connect-redis';
 import type { Request } from 'express';
 import type { SessionData, Store } from 'express-session';
@@ -93,21 +92,6 @@ describe('on MemoryStore of @fastify/session, which keeps sessions that have exp
       await logInAll(host.url);
     },
   );
-
-  it('a session that has expired does not hide the logout of another browser with policy last', async () => {
-    const store = new fastifySession.MemoryStore();
-    const session = { store, policy: 'last', expiry: { sweepMs: 50 } } as unknown as SessionOptions;
-    const host = await startOnFastify(store, session, 2_000);
-    await logInTo(host, 'alice');
-    const other = await logInTo(host, 'bob');
-    await received(2);
-    expect(scene.service.received.logouts.toSorted()).toEqual(['alice', 'bob']);
-    const next = await logInTo(host, 'alice');
-    await next.post('/act');
-    await received(3);
-    expect(await other.get('/whoami')).toBe('nobody');
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'alice', 'bob']);
-  });
 });
 
 postgresServer.describe('on connect-pg-simple', () => {
@@ -143,10 +127,10 @@ redisServer.describe('with Redis,', () => {
   const storage = (): StorageEngine => redisStorage({ sendCommand: (...args) => client.sendCommand(args) });
 
   /** Two instances of one app, on the same sessions and one storage. */
-  async function startTwo(acts: Acts, session: Partial<SessionOptions>): Promise<[SessionHost, SessionHost]> {
+  async function startTwo(acts: Acts): Promise<[SessionHost, SessionHost]> {
     const [one, other] = await Promise.all(
       sharedStores(2).map((store) => {
-        const options = { store, ...session } as SessionOptions;
+        const options = { store, expiry: { sweepMs: 50 } } as SessionOptions;
         return scene.start(
           { store, act: acting(acts) },
           { session: options, storage: storage(), storageKey },
@@ -184,11 +168,7 @@ redisServer.describe('with Redis,', () => {
     });
   });
 
-  const policies: readonly { readonly name: string; readonly session: Partial<SessionOptions> }[] = [
-    { name: 'session.expiry', session: { expiry: { sweepMs: 50 } } },
-    { name: 'policy last', session: { policy: 'last' } },
-  ];
-  describe.each(policies)('two instances with $name', ({ session }) => {
+  describe('two instances', () => {
     it.each([0, 10, 30])(
       'report a session once that logs out twice, at each of them, %d ms apart',
       async (apartMs) => {
@@ -196,7 +176,7 @@ redisServer.describe('with Redis,', () => {
           await pause(40); // as a handler that asks a database
           await destroySession(request);
         };
-        const [one, other] = await startTwo({ logout: act }, session);
+        const [one, other] = await startTwo({ logout: act });
         const logOut = async (uid: string): Promise<void> => {
           const browser = await logInTo(one, uid);
           const first = browser.post('/act?name=logout');
@@ -216,7 +196,7 @@ redisServer.describe('with Redis,', () => {
           return save(request);
         },
       };
-      const [one, other] = await startTwo(acts, session);
+      const [one, other] = await startTwo(acts);
       const browser = new Browser(one.url);
       for (const { url } of [one, other, one, other, one, other]) {
         await browser.post(`${url}/login`, { uid: 'alice' });
@@ -243,7 +223,7 @@ redisServer.describe('with Redis,', () => {
         enter: (request) => inTurn('enter', request),
         logout: destroySession,
       };
-      const [one, other] = await startTwo(acts, session);
+      const [one, other] = await startTwo(acts);
       const browser = await logInTo(one, 'alice');
       await Promise.all([browser.post('/act?name=leave'), browser.post(`${other.url}/act?name=enter`)]);
       return [one, other, browser];
@@ -268,25 +248,5 @@ redisServer.describe('with Redis,', () => {
       await (await logInTo(one, 'bob')).post('/act?name=logout');
       expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob', 'bob']);
     });
-  });
-
-  it('a short session that is in use does not count as expired with policy last', async () => {
-    const [store] = sharedStores(1);
-    const session = { store, policy: 'last', expiry: { sweepMs: 60_000 } } as SessionOptions;
-    const host = await scene.start(
-      { ...(store ? { store } : {}), maxAge: 3_000, act: destroySession },
-      { session, storage: storage(), storageKey },
-    );
-    const used = await logInTo(host, 'alice');
-    const end = Date.now() + 5_000;
-    while (Date.now() < end) {
-      expect(await used.get('/whoami')).toBe('alice');
-      await pause(200);
-    }
-    await (await logInTo(host, 'alice')).post('/act');
-    expect(await used.get('/whoami')).toBe('alice');
-    expect(scene.service.received.logouts).toEqual([]);
-    await used.post('/act');
-    expect(await scene.logouts()).toEqual(['alice']);
   });
 });

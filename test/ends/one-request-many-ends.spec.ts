@@ -130,32 +130,6 @@ const logoutsEverywhere: { readonly name: string; readonly act: Act; readonly on
   },
 ];
 
-const singleLogins: { readonly name: string; readonly act: Act }[] = [
-  {
-    name: 'ends the other sessions, then logs in',
-    act: async (handling) => {
-      await endOthers(handling, 'alice');
-      handling.user = { uid: 'alice' };
-    },
-  },
-  {
-    name: 'ends the other sessions, then logs in with a new session',
-    act: async (handling) => {
-      await endOthers(handling, 'alice');
-      await handling.regenerate();
-      handling.user = { uid: 'alice' };
-    },
-  },
-  {
-    name: 'logs in, then ends the other sessions',
-    act: async (handling) => {
-      await handling.regenerate();
-      handling.user = { uid: 'alice' };
-      await endOthers(handling, 'alice');
-    },
-  },
-];
-
 function manyEnds(openStore: () => Promise<session.Store>, options: () => PluginOptions): void {
   const cases = platforms
     .flatMap((each) => logoutsEverywhere.map((logout) => ({ ...each, ...logout })))
@@ -184,36 +158,6 @@ function manyEnds(openStore: () => Promise<session.Store>, options: () => Plugin
       for (let n = 0; n < 3; n += 1) await logInTo(host, 'bob');
       await admin.post('/act');
       expect(events.flatMap((event) => (event.type === 'session-ended' ? [event.uid] : []))).toEqual(['bob']);
-      expect(await scene.logouts()).toEqual(['bob']);
-    },
-  );
-
-  const logins = platforms.flatMap((each) =>
-    singleLogins.flatMap((login) => [1, 2, 3].map((others) => ({ ...each, ...login, others }))),
-  );
-  it.each(logins)(
-    "under 'last' on $platform, a login that $name is not reported, with $others others",
-    async ({ start, act, others }) => {
-      const host = await start(await openStore(), act, { ...options(), session: { policy: 'last' } });
-      for (let n = 0; n < others; n += 1) await logInTo(host, 'alice');
-      const browser = new Browser(host.url);
-      await browser.post('/act');
-      expect(await browser.get('/whoami')).toBe('alice');
-      await browser.post('/logout');
-      expect(await scene.logouts()).toEqual([]);
-    },
-  );
-
-  it.each(platforms)(
-    "under 'last' on $platform, the end of all sessions of a user by an administrator is reported once",
-    async ({ start }) => {
-      const act: Act = async ({ store }) => {
-        for (const sid of await sessionsOf(store, 'bob')) await jobs.destroy(store, sid);
-      };
-      const host = await start(await openStore(), act, { ...options(), session: { policy: 'last' } });
-      const admin = await logInTo(host, 'admin');
-      for (let n = 0; n < 3; n += 1) await logInTo(host, 'bob');
-      await admin.post('/act');
       expect(await scene.logouts()).toEqual(['bob']);
     },
   );

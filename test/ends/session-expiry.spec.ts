@@ -4,6 +4,7 @@ import { RedisStore } from 'connect-redis';
 import session, { type SessionData, type Store } from 'express-session';
 import {
   memoryStorage,
+  StorageError,
   type DebateSpaceSessionOptions,
   type SessionRecord,
   type StorageEngine,
@@ -103,13 +104,13 @@ function expiry(place: () => Place): void {
     expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('of two sessions of a user, only the last one that expires is reported with policy last', async () => {
-    await start(place().stores(place().instances), place().storage(), { policy: 'last' });
+  it('each session of a user that ends is reported, by a logout or when it expires', async () => {
+    await start(place().stores(place().instances), place().storage());
     const [browser] = await logIn(['alice', 'alice', 'bob']);
     await browser?.post('/act');
-    await received(2);
+    await received(3);
     await pause(200);
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'alice', 'bob']);
   });
 }
 
@@ -156,6 +157,19 @@ describe('session.expiry, in one process', () => {
     isFailing = true;
     await fault;
     expect(await scene.logouts()).toEqual([]);
+  });
+
+  it.each([
+    { name: 'fails', answer: () => Promise.reject(new StorageError('down', 'wait')) },
+    { name: 'does not answer', answer: () => new Promise<never>(() => undefined) },
+  ])('a logout is reported while the storage $name for the live sessions', async ({ answer }) => {
+    const storage = storageWith((memory) => ({
+      get: (keys) => (keys.some((key) => key.startsWith('session:')) ? answer() : memory.get(keys)),
+    }));
+    await start(sharedStores(1), storage, { expiry: { sweepMs: 60_000 } });
+    const [browser] = await logIn(['alice']);
+    expect(await browser?.post('/act')).toBe('done');
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('a login stores its session although the app closes meanwhile', async () => {

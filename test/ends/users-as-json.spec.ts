@@ -94,7 +94,7 @@ describe('a user whose session has them as JSON', () => {
       scene.afterwards(() => rm(path, { recursive: true }));
       const tap = await startTap(scene.service.url);
       const storage = lmdbStorage({ path });
-      const options = using(scene.service, { authUrl: tap.url, storage, session: { policy: 'last' } });
+      const options = using(scene.service, { authUrl: tap.url, storage });
       const host = await scene.add<Host | FastifyHost>(start(options));
       Logger.overrideLogger(logger);
       const events = eventsOf(host.app);

@@ -21,7 +21,6 @@ const {
   JobRunner,
   LogoutRoute,
   SessionWatch,
-  SessionRegistry,
   Shutdown,
   Transport,
 } = internal;
@@ -134,7 +133,6 @@ describe('the shutdown', () => {
     [JobRunner, 'idle'],
     [FallbackQueue, 'flush'],
     [Transport, 'close'],
-    [SessionRegistry, 'idle'],
     [FallbackQueue, 'close'],
   ] as const;
 

@@ -131,25 +131,23 @@ for (const kind of keptPlaces) {
         const registry = new SessionRegistry(storage, [new Secret('a storage key of a test')]);
         const faults: unknown[] = [];
         const containment = new Containment((event) => faults.push(event));
-        const recorder = { record: () => undefined };
         const find = () => Promise.resolve([]);
-        const context = { containment, recorder, find };
-        const sessions = new RegistryWriter({ registry, lastOnly: true, sweepMs: 1 }, context);
-        const [alive, gone] = [
-          { cookie: { maxAge: LONG } },
-          { cookie: { expires: new Date(Date.now() - LONG) } },
-        ];
-        for (const name of ['a', 'b']) sessions.saved(`alive ${uidOf(name)}`, uidOf(name), alive);
-        sessions.saved(`gone ${uidOf('c')}`, uidOf('c'), gone);
-        await registry.idle();
-        expect(await sessions.ended(`unknown ${uidOf('a')}`, uidOf('a'))).toMatchObject({ isLast: false });
+        const sessions = new RegistryWriter(registry, find, containment);
+        for (const name of ['a', 'b']) sessions.seen(`alive ${uidOf(name)}`, uidOf(name), Date.now() + LONG);
+        sessions.seen(`gone ${uidOf('c')}`, uidOf('c'), Date.now() - LONG);
+        await sessions.idle();
         expect(await traces()).toEqual([]);
         const [claimed] = await registry.claimExpired(10, LONG);
         expect(claimed).toMatchObject({ sid: `gone ${uidOf('c')}`, uid: uidOf('c') });
         expect(await traces()).toEqual([]);
-        expect(await sessions.ended(`alive ${uidOf('a')}`, uidOf('a'))).toMatchObject({ isLast: true });
-        expect(await traces()).toEqual([]);
-        await sessions.reported(`alive ${uidOf('a')}`, uidOf('a'));
+        const reported: string[] = [];
+        for (const sid of [`alive ${uidOf('a')}`, `unknown ${uidOf('a')}`])
+          await sessions.gone(sid, uidOf('a'), async () => {
+            expect(await traces()).toEqual([]);
+            reported.push(sid);
+          });
+        expect(reported).toHaveLength(2);
+        await sessions.idle();
         expect(await traces()).toEqual([]);
         expect(faults).toEqual([]);
       } finally {

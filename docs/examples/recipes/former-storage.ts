@@ -7,5 +7,5 @@ export const former = (options: DebateSpaceModuleOptions) => ({
   name: 'former',
   storage: lmdbStorage({ path: '/var/lib/my-app/debate-space' }),
   session: undefined,
-  logout: { ...options.logout, mode: 'oidc' as const, onRelogin: undefined },
+  logout: { ...options.logout, mode: 'oidc' as const },
 });

@@ -82,8 +82,6 @@ export type DebateSpaceEvent =
       /** Why the storage does not work again by itself. */
       readonly problem: string | undefined;
     }
-  /** So many logouts are not sent any more, because the user has logged in again (`logout.onRelogin: 'drop'`). */
-  | { readonly type: 'logout-superseded'; readonly uid: string; readonly count: number }
   /** So many users are to be erased; they are durable. */
   | (ErasureEvent & {
       readonly type: 'erasure-requested';

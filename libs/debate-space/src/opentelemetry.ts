@@ -56,8 +56,6 @@ export function observeDebateSpace(options: DebateSpaceTelemetryOptions): () => 
     }
     const erasure = erasureOutcome(event);
     if (erasure !== undefined) erasures.add(1, { ...attributes, outcome: erasure });
-    if (event.type === 'logout-superseded')
-      logouts.add(event.count, { ...attributes, outcome: 'superseded' });
     if (event.type === 'logout-delivered') delay.record(event.delayMs / 1000, attributes);
     if ('tookMs' in event) traceAttempt(tracer, event, attributes);
   });

@@ -2,7 +2,6 @@
 import { USERS, type Act, type Step } from './steps.js';
 
 export interface Rules {
-  readonly policy: 'any' | 'last';
   readonly expiry: boolean;
   readonly instances: 1 | 2;
   readonly store: string;
@@ -60,8 +59,6 @@ export const SHORT_MS = 2_000;
 const EARLY_MS = 1_000;
 /** `session.graceMs` is 500: answers that are further apart than half of it may be more than that apart for the plugin. */
 const APART_MS = 250;
-/** A third of its maxAge after its last use, and a second for stores that count in seconds. */
-const LAPSING_MS = 2 * SHORT_MS + 1_000;
 const WIDE: readonly Act[] = ['end all', 'end others', 'end target'];
 const DESTROYING: readonly Act[] = ['destroy', 'destroy without waiting', 'regenerate'];
 const LEAVING: readonly Act[] = [...DESTROYING, 'remove user', 'clear cookie'];
@@ -81,8 +78,6 @@ export class Oracle {
   readonly #late = new Map<string, number>();
   /** Session ids that another instance has given back to a browser that had left them. */
   readonly #givenBack = new Set<string>();
-  /** Until when a session of a user that has run out may count as live, by uid. */
-  readonly #lapsedUntil = new Map<string, number>();
 
   constructor(rules: Rules) {
     this.#rules = rules;
@@ -114,7 +109,6 @@ export class Oracle {
   #dueOf(uid: string, happening: Happening): Due {
     const { kind, before, after } = happening;
     const { expiry } = this.#rules;
-    const isLast = this.#rules.policy === 'last';
     const left = [...before.browsers.keys()].filter(
       (browser) => seen(before, browser).uid === uid && seen(after, browser).uid !== uid,
     );
@@ -144,44 +138,22 @@ export class Oracle {
     }
     // docs/sessions.md, edge cases: without a client there is no answer at which its ends could be judged together.
     if (kind === 'request' && happening.visits.some(({ isGone }) => isGone)) due.may = Math.max(0, ended - 1);
-    // The same page, single login under `last`: a login whose client has gone.
-    const isLogin = happening.visits.some(({ isGone, login }) => isGone && login === uid);
-    if (isLast && isLogin && ended > 0 && live > 0) due.may += 1;
-    if (isLast) due.must = live === 0 ? Math.min(1, reports) : 0;
-    if (isLast && ranOut > 0) this.#lapsedUntil.set(uid, after.at + LAPSING_MS);
-    // docs/sessions.md, several instances: a session counts as live for a while after its date, and hides another end.
-    if (isLast && due.must > 0 && after.at < (this.#lapsedUntil.get(uid) ?? 0)) {
-      this.#allowLate(uid, due.must);
-      due.may += due.must;
-      due.must = 0;
-    }
-    if (kind === 'pair') this.#allowForPair(uid, happening, due, { isLast, live, ended });
+    if (kind === 'pair') this.#allowForPair(uid, happening, due);
     // docs/sessions.md, edge cases: destroyed without waiting or without a client, and saved back by its own request.
-    else if (live > 0 && (!isLast || (left.length === 0 && live === 1)))
+    else if (live > 0)
       due.may += happening.visits.filter((visit) => isSavedBack(uid, visit, happening)).length;
-    this.#allowForStrays(uid, happening, due, { isLast, live });
+    this.#allowForStrays(uid, happening, due);
     if (this.#rules.instances === 2) due.may += this.#removedAfterItsEnd(uid, happening);
     return due;
   }
 
-  #allowForPair(
-    uid: string,
-    { visits, before, after }: Happening,
-    due: Due,
-    { isLast, live, ended }: { readonly isLast: boolean; readonly live: number; readonly ended: number },
-  ): void {
+  #allowForPair(uid: string, { visits, before, after }: Happening, due: Due): void {
     const [one, other] = visits as readonly [Visit, Visit];
     const browser = one.browser;
-    if (browser !== other.browser) {
-      // docs/sessions.md, edge cases: one browser logs in, or renews its session, while another logs out.
-      const isLogin = visits.some(({ login }) => login === uid);
-      if (isLast && ended > 0 && live > 0 && isLogin) due.may += 1;
-      return;
-    }
+    if (browser !== other.browser) return;
     const isAcross = one.instance !== other.instance;
     const isKept = seen(after, browser).uid === uid;
-    const isElsewhere = live > (isKept ? 1 : 0);
-    const may = (): void => void (due.may += isLast && isElsewhere ? 0 : 1);
+    const may = (): void => void (due.may += 1);
     if (seen(before, browser).uid !== uid) {
       // Allowance: a user whom one request logs in and the other one logs out before any browser could ask. Or whom both log
       // in, where docs/sessions.md, several instances, has the session that was renewed reported.
@@ -193,10 +165,10 @@ export class Oracle {
     const renewing = visits.filter(({ login }) => login === uid);
     if (isKept && leaving.length > 0 && renewing.length === 0) {
       // docs/sessions.md, edge cases: destroyed, and saved back by the other request, is reported once: the user wanted to
-      // leave. Allowance: of a user removed and saved back the page says nothing; nor does it of `last`.
+      // leave. Allowance: of a user removed and saved back the page says nothing.
       // Nor of a destroy that is not awaited: its own request may have saved the session back, which then lives on.
       const isDestroyed = leaving.some(({ acts }) => acts.includes('destroy') || acts.includes('regenerate'));
-      if (isDestroyed && !isLast) due.must += 1;
+      if (isDestroyed) due.must += 1;
       else may();
     } else if (isKept && leaving.length > 0) {
       // Allowance: the answer that logged the browser out came before the login: in between it was logged out. Rule 4: its
@@ -218,7 +190,7 @@ export class Oracle {
       // docs/sessions.md, several instances: both report what they end at the same time, and none an old cookie set again.
       // With shared live sessions both do if one has seen the session in the store after the other's end: the answers of
       // Postgres, over several connections, overtake each other.
-      const isShared = isLast || this.#rules.expiry;
+      const isShared = this.#rules.expiry;
       const staysInStore = leaving.some(({ acts }) => acts.includes('clear cookie'));
       const isOvertaken = this.#rules.store === 'postgres';
       if (leaving.length === 2 && (!isShared || staysInStore || isOvertaken)) may();
@@ -233,24 +205,12 @@ export class Oracle {
 
   /**
    * Allowance: a session with a user that no browser has been seen with, and none has left – its cookie was lost to an
-   * aborted answer, to the other answer of a pair, or to the `regenerate` of @fastify/session 10. Its end may be reported;
-   * under `last` it may count as live.
+   * aborted answer, to the other answer of a pair, or to the `regenerate` of @fastify/session 10. Its end may be reported.
    */
-  #allowForStrays(
-    uid: string,
-    { kind, visits, before, after }: Happening,
-    due: Due,
-    { isLast, live }: { readonly isLast: boolean; readonly live: number },
-  ): void {
-    const strays = this.#straysOf(uid, before);
-    const removed = strays.filter((sid) => after.rows.get(sid) !== uid).length;
-    if (!isLast) {
-      const isOne = kind === 'request' && !visits.some(({ isGone }) => isGone);
-      due.may += isOne ? Math.max(0, Math.min(1, removed) - due.must) : removed;
-    } else if (live === 0 && strays.length + this.#straysOf(uid, after).length > 0) {
-      due.may = Math.max(due.may + due.must, Math.min(1, removed));
-      due.must = 0;
-    }
+  #allowForStrays(uid: string, { kind, visits, before, after }: Happening, due: Due): void {
+    const removed = this.#straysOf(uid, before).filter((sid) => after.rows.get(sid) !== uid).length;
+    const isOne = kind === 'request' && !visits.some(({ isGone }) => isGone);
+    due.may += isOne ? Math.max(0, Math.min(1, removed) - due.must) : removed;
   }
 
   /**
@@ -284,7 +244,6 @@ export class Oracle {
         const lost = this.#straysOf(uid, after).filter((sid) => !before.rows.has(sid)).length;
         if (lost > 0) this.#allowLate(uid, lost);
       }
-    // The same page: destroyed by one instance, without a user, while another one logs a user in to it.
     const [one, other] = visits;
     for (const { browser, acts } of visits) {
       const { uid, sid } = seen(after, browser);
@@ -293,9 +252,8 @@ export class Oracle {
         this.#givenBack.add(sid);
     }
     if (one && other && isAcross && one.browser === other.browser)
-      for (const [{ login }, { had, acts }] of [[one, other] as const, [other, one] as const]) {
+      for (const [{ login }, { had }] of [[one, other] as const, [other, one] as const]) {
         if (login === undefined || login === had) continue;
-        if (acts.some((act) => DESTROYING.includes(act))) this.#lapsedUntil.set(login, Infinity);
         // The same page: who was saved last. The instance that logged the other one in may see it at a later request.
         if (seen(after, one.browser).uid !== login) this.#allowLate(login, 1);
       }

@@ -104,7 +104,7 @@ class Walk {
   }
 
   async #start(): Promise<void> {
-    const { platform, policy, expiry, instances } = this.configuration;
+    const { platform, expiry, instances } = this.configuration;
     const { stores, storage } = this.place;
     for (const [instance, store] of stores.slice(0, instances).entries()) {
       const given = expiry ? { store: store as never, expiry: { sweepMs: 50 } } : {}; // or else it is found
@@ -112,7 +112,7 @@ class Walk {
         storage,
         storageKey: 'a key that protects nothing',
         logout: { concurrency: 50, storageTimeoutMs: 20_000 }, // a busy machine is no storage that is away
-        session: { policy, ...given },
+        session: given,
       });
       const desk = {
         sidsOf: async (uid: string | undefined) =>

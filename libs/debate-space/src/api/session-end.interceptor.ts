@@ -23,10 +23,10 @@ const ENDS_DEBATE_SESSION = 'debate-space:ends-session';
 /** Which user of which application a handler with `@EndsDebateSession()` logs out. */
 export interface EndsDebateSessionOptions {
   /**
-   * Finds the user before the handler runs: in the request, which for GraphQL is that of its context, or in the client
-   * of a WebSocket; everything else is in the context.
-   * @defaultValue `user`, or for socket.io `data.user` or `request.user` – a string, a number, an ObjectId, or an object
-   * or JSON text of one with one of them in `uid`, `id`, `sub`, `userId` or `_id`
+   * Finds the user before the handler runs: in the request, which for GraphQL is that of its context; everything else is
+   * in the context.
+   * @defaultValue `user` – a string, a number, an ObjectId, or an object or JSON text of one with one of them in `uid`,
+   * `id`, `sub`, `userId` or `_id`
    */
   readonly uid?:
     | ((request: Readonly<Record<string, unknown>>, context: ExecutionContext) => string | number | undefined)
@@ -36,15 +36,16 @@ export interface EndsDebateSessionOptions {
 }
 
 /**
- * For a handler that ends a login which no session store knows of, such as a JWT: when the handler succeeds, its user
- * is logged out of the debate space as well.
+ * For a handler of HTTP or GraphQL that ends a login which no session store knows of, such as a JWT: when the handler
+ * succeeds, its user is logged out of the debate space as well. Handlers of WebSockets and microservices call
+ * `DebateSpaceService.logoutUser` instead.
  */
 export function EndsDebateSession(options: EndsDebateSessionOptions = {}): MethodDecorator & ClassDecorator {
   return applyDecorators(SetMetadata(ENDS_DEBATE_SESSION, options), UseInterceptors(SessionEndInterceptor));
 }
 
 /**
- * Ends the debate session of the user whose request it is, over HTTP, GraphQL or a WebSocket, when the handler succeeds.
+ * Ends the debate session of the user whose request it is, over HTTP or GraphQL, when the handler succeeds.
  * Bound by `@EndsDebateSession()` to handlers that end a login which no session store knows of; sessions are watched at
  * their store and do not need it.
  */
@@ -72,7 +73,17 @@ export class SessionEndInterceptor implements NestInterceptor {
   }
 
   #observed(context: ExecutionContext, handle: () => Observable<unknown>): Observable<unknown> {
-    const call = this.#containment.run('no request was found', () => requestOf(context), undefined);
+    const find = (): HandlerCall | undefined => {
+      const found = requestOf(context);
+      if (!found)
+        this.#warnOnce(
+          context,
+          (name) =>
+            `@EndsDebateSession() on ${name}: HTTP and GraphQL only; call logoutUser of DebateSpaceService`,
+        );
+      return found;
+    };
+    const call = this.#containment.run('no request was found', find, undefined);
     const record = call && this.#recordOf(context, call);
     if (!record) return handle();
     const contained = (): unknown => this.#containment.run('recording it', record, undefined);
@@ -96,7 +107,18 @@ export class SessionEndInterceptor implements NestInterceptor {
     const resolve = (): string | undefined => {
       const user = resolvedUid(uid(request, context));
       if (typeof user === 'string') return user;
-      if (user || (uid === defaultUid && userOf(request))) this.#warnOfNobody(context, user);
+      // A user whom nobody can name would stay logged in to the debate space, at every logout.
+      if (user)
+        this.#warnOnce(
+          context,
+          (name) => `@EndsDebateSession() on ${name}: the uid of its user ${user.problem}; give { uid }`,
+        );
+      else if (uid === defaultUid && memberOf(request, 'user'))
+        this.#warnOnce(
+          context,
+          (name) =>
+            `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
+        );
       return undefined;
     };
     const user = this.#containment.run('its uid function failed', resolve, undefined);
@@ -108,20 +130,15 @@ export class SessionEndInterceptor implements NestInterceptor {
     return () => watcher.report(user, 'explicit', marks);
   }
 
-  /** Once per handler: a user whom nobody can name would stay logged in to the debate space, at every logout. */
-  #warnOfNobody(context: ExecutionContext, refused?: RefusedUid): void {
+  /** Once for each handler. */
+  #warnOnce(context: ExecutionContext, line: (className: string) => string): void {
     if (this.#warnedOf.has(context.getHandler())) return;
     this.#warnedOf.add(context.getHandler());
-    const name = context.getClass().name;
-    this.#logger.warn(
-      refused
-        ? `@EndsDebateSession() on ${name}: the uid of its user ${refused.problem}; give { uid }`
-        : `@EndsDebateSession() on ${name}: its user has no uid, id, sub, userId or _id; give { uid }`,
-    );
+    this.#logger.warn(line(context.getClass().name));
   }
 }
 
-/** A request, a client of a gateway, or the message of a microservice. */
+/** A request, or a GraphQL context that has none. */
 export type HandlerRequest = Readonly<Record<string, unknown>>;
 
 export interface HandlerCall {
@@ -130,9 +147,8 @@ export interface HandlerCall {
   readonly marks: readonly unknown[];
 }
 
-/** The request of HTTP or of a GraphQL context, or the client of a WebSocket, without a need for their packages. */
-export function requestOf(context: ExecutionContext): HandlerCall {
-  const first = context.getArgByIndex<HandlerRequest>(0);
+/** The request of HTTP or of a GraphQL context, without a need for their packages; `undefined` for anything else. */
+export function requestOf(context: ExecutionContext): HandlerCall | undefined {
   switch (context.getType<string>()) {
     case 'graphql': {
       const graphql = context.getArgByIndex<unknown>(2);
@@ -142,11 +158,11 @@ export function requestOf(context: ExecutionContext): HandlerCall {
     }
     case 'http': {
       const response = context.getArgByIndex<unknown>(1);
-      return { request: first, marks: [memberOf(response, 'raw') ?? response] }; // `raw` is Fastify's
+      const request = context.getArgByIndex<HandlerRequest>(0);
+      return { request, marks: [memberOf(response, 'raw') ?? response] }; // `raw` is Fastify's
     }
     default:
-      // A client of a WebSocket may log in and out many times; a message is handled once.
-      return { request: first, marks: [] };
+      return undefined;
   }
 }
 
@@ -157,14 +173,9 @@ function requestIn(graphql: unknown): HandlerRequest {
   return (request ?? graphql) as HandlerRequest;
 }
 
-/** Where guards and passport leave the user: `user`, or with socket.io `data.user` or the handshake's `request.user`. */
-function userOf(request: unknown): unknown {
-  const places = [request, memberOf(request, 'data'), memberOf(request, 'request')];
-  return places.map((each) => memberOf(each, 'user')).find((user) => user !== undefined && user !== null);
-}
-
+/** Where guards and passport leave the user. */
 export function defaultUid(request: HandlerRequest): string | RefusedUid | undefined {
-  return foundUid(userOf(request));
+  return foundUid(memberOf(request, 'user'));
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -1,28 +1,14 @@
 import type { SessionRecord } from '../session-end/session-end.js';
+import { expiryOf } from '../session-end/session-user.js';
 
 /** What stores give a session whose cookie has no end: connect-redis, connect-pg-simple and memorystore a day. */
-const DAY_MS = 24 * 60 * 60 * 1000;
+export const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** A session that is used with each click is registered once in this time. */
 const RENEW_EVERY_MS = 60_000;
-
-/** When a session expires, by its cookie, in milliseconds since 1970. A store that touches it may know better. */
-export function expiryOf(session: SessionRecord, now: number): number {
-  return cookieDate(session, 'expires') ?? now + DAY_MS;
-}
-
-/**
- * When a session expires that a request has just loaded. Its date in the row may be stale: connect-redis and
- * connect-pg-simple do not write the date when express-session touches the session, which it does with each answer.
- * @param isTouched whether the store can be told that a session is used
- */
-export function loadedExpiry(session: SessionRecord, now: number, isTouched: boolean): number {
-  // `@fastify/session` gives the cookie a new date when it loads the session, and may never save it.
-  const stored = cookieDate(session, 'originalExpires');
-  const { originalMaxAge } = cookieOf(session);
-  if (stored === undefined && isTouched && typeof originalMaxAge === 'number') return now + originalMaxAge;
-  return stored ?? expiryOf(session, now);
-}
+const LATEST_MS = 60 * 60_000;
+/** Stores may keep the date of a cookie in seconds. */
+const ACCURACY_MS = 1_000;
 
 /**
  * How much later a session must expire to be registered again. A session that expires soon is registered more often, so
@@ -32,25 +18,10 @@ export function renewalInterval(expiresAt: number, now: number): number {
   return Math.min(Math.max(0, (expiresAt - now) / 3), RENEW_EVERY_MS);
 }
 
-function cookieOf(session: SessionRecord): Cookie {
-  return (session.cookie as Cookie | null | undefined) ?? {};
-}
-
-function cookieDate(session: SessionRecord, name: 'expires' | 'originalExpires'): number | undefined {
-  const date = cookieOf(session)[name];
-  if (!(date instanceof Date) && typeof date !== 'string') return undefined;
-  const time = typeof date === 'string' ? Date.parse(date) : date.getTime();
-  return Number.isNaN(time) ? undefined : time;
-}
-
-const LATEST_MS = 60 * 60_000;
-
-/** Stores may keep the date of a cookie in seconds. */
-const ACCURACY_MS = 1_000;
-
 /**
- * When to look again at a session that is in the store although its time has come: soon if that was just now, then less
- * often. A row whose date is earlier than the registered one was touched since: it lives as long as the store has it.
+ * When to look again at a session that is in the store although a sweep was to look for it: when it expires, or, if its time
+ * has come, soon, and then less often. A row whose date is earlier than the registered one was touched since: it lives as
+ * long as the store has it.
  * @param registered the date of its cookie, as the registry has it
  * @returns `undefined` when it has expired: some stores return expired sessions
  */
@@ -60,12 +31,11 @@ export function nextLook(
   now: number,
   soonestMs: number,
 ): number | undefined {
+  if (registered > now) return registered + renewalInterval(registered, now);
   // Without a date in the row a handler may have given it one that was not saved, but told by a touch.
-  const expiry = cookieDate(session, 'expires') ?? Infinity;
+  const expiry = expiryOf(session) ?? Infinity;
   if (expiry <= now && expiry >= registered - ACCURACY_MS) return undefined;
   const next = now + Math.min(Math.max((now - registered) / 2, soonestMs), LATEST_MS);
   // Do not wait for that date: a handler may have shortened the session without saving it.
   return expiry > now ? Math.min(next, expiry) : next;
 }
-
-type Cookie = Partial<Record<'expires' | 'originalExpires' | 'originalMaxAge', unknown>>;

@@ -1,12 +1,13 @@
-import { nextLook } from './expiry-dates.js';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Containment } from '../async/containment.js';
 import { timeoutOrThrow } from '../async/with-timeout.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
-import { ANSWER_WITHIN_MS, type FindSession, type SessionIndexing, reportEnd } from './registry-writer.js';
-import type { ClaimedSession } from './session-registry.js';
+import { nextLook } from './expiry-dates.js';
+import { ANSWER_WITHIN_MS, type FindSession } from './registry-writer.js';
+import type { ClaimedSession, SessionRegistry } from './session-registry.js';
 
-export interface SweepContext extends SessionIndexing {
+export interface SweepContext {
+  readonly registry: SessionRegistry;
   readonly recorder: Pick<LogoutRecorder, 'record'>;
   readonly containment: Containment;
   readonly find: FindSession;
@@ -47,18 +48,16 @@ export async function sweepExpired(context: SweepContext): Promise<void> {
 
 async function lookAt(session: ClaimedSession, context: SweepContext): Promise<void> {
   const { registry, recorder, find, sweepMs } = context;
-  const { sid, uid, endedAt, expiresAt } = session;
-  if (endedAt !== undefined) {
-    // Its end counts, or nobody would have left it to a sweep.
-    const ago = registry.now() - endedAt;
-    await recorder.record({ uid, reason: 'expired', endedAt: new Date(Date.now() - ago) });
-    await inTime(registry.reported(session));
-    return;
+  const { sid, uid, claim, endedAt, expiresAt } = session;
+  if (endedAt === undefined) {
+    const found = (await inTime(find(sid))).find((each) => each.uid === uid);
+    const next = found && nextLook(found.session, expiresAt, Date.now(), sweepMs);
+    if (next !== undefined) return inTime(registry.postpone(session, next));
+    if (!(await inTime(registry.end(session, { claim })))) return;
   }
-  const found = (await inTime(find(sid))).find((each) => each.uid === uid);
-  const next = found && nextLook(found.session, expiresAt, Date.now(), sweepMs);
-  if (next !== undefined) await inTime(registry.postpone(session, next));
-  else await inTime(reportEnd(session, 'expired', context));
+  const ago = endedAt === undefined ? 0 : registry.now() - endedAt;
+  await recorder.record({ uid, reason: 'expired', endedAt: new Date(Date.now() - ago) });
+  await inTime(registry.reported(session));
 }
 
 function inTime<T>(answer: Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import type { SessionCookie, SessionRecord, SessionStore } from '../session-end/session-end.js';
 
-/** Where the sessions are, who their user is, and which of their ends count. */
+/** Where the sessions are, who their user is, and whether sessions that expire count. */
 export interface DebateSpaceSessionOptions<Session extends object = SessionRecord> {
   /**
    * Finds the user in a session (docs/getting-started.md#which-user): the uid under which the user was registered in the
@@ -19,11 +19,6 @@ export interface DebateSpaceSessionOptions<Session extends object = SessionRecor
    * (docs/cookie-sessions.md). @defaultValue `[]`
    */
   cookies?: readonly SessionCookie[] | undefined;
-  /**
-   * Which ends of a user's sessions notify. `'any'`: each. `'last'`: only when the user has no other live session; for
-   * sessions in stores. Keeps the live sessions in `storage`, which all instances must share. @defaultValue `'any'`
-   */
-  policy?: 'any' | 'last' | undefined;
   /**
    * Whether users whose session expired count as logged out. `true` looks every minute. Needs `store`, where the sweep
    * looks whether a session is really gone. Keeps the live sessions in `storage`. @defaultValue `false`

@@ -14,7 +14,7 @@ export interface DebateSpaceLogoutOptions {
   /**
    * `'direct'`: each end of a session is sent to the service. `'oidc'`: no session is watched and nothing is sent
    * automatically, because the identity provider notifies the service (section 4.5; docs/identity-providers.md). The options
-   * of `session` and `logout.onRelogin: 'drop'` are then refused at boot, because they would have no effect.
+   * of `session` are then refused at boot, because they would have no effect.
    * @defaultValue `'direct'`
    */
   mode?: 'direct' | 'oidc' | undefined;
@@ -37,12 +37,6 @@ export interface DebateSpaceLogoutOptions {
   concurrency?: number | undefined;
   /** How long delivery of a logout is tried before it is parked, in milliseconds. @defaultValue `86_400_000` (1 day) */
   giveUpAfterMs?: number | undefined;
-  /**
-   * What happens to a logout that still waits when the user logs in again. `'deliver'`: it is sent, and may close the newer
-   * debate session – the safe side. `'drop'`: it is not; a debate session that the user left open elsewhere then stays open.
-   * @defaultValue `'deliver'`
-   */
-  onRelogin?: 'deliver' | 'drop' | undefined;
   /**
    * How long the answer of a request that has ended a session waits until the storage has the logout, in milliseconds.
    * Then the answer leaves anyway, the logout continues from memory, and a `storage-degraded` event reports it.

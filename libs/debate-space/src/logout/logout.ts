@@ -43,7 +43,7 @@ export interface WaitingJob extends LogoutJob {
   readonly hint?: string;
 }
 
-/** `superseded`: the user had logged in again, and `logout.onRelogin` is `drop`. */
+/** `superseded`: the user was erased before it was sent. */
 export type Outcome = 'delivered' | 'discarded' | 'superseded';
 
 /** What is kept of a finished entry: nothing personal. */

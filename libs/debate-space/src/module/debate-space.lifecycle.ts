@@ -102,8 +102,6 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
 const FORGETFUL =
   'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
   'hint: a durable storage, such as lmdbStorage(), keeps them';
-const UNENDING =
-  "session.policy 'last' without session.expiry: a user whose last session runs out is never logged out of the debate space";
 
 /** What tells that this process is frozen or ended after its answers, by the variable of the platform. */
 const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'VERCEL', 'K_SERVICE'] as const;
@@ -116,12 +114,11 @@ function bootWarnings(
   signer: LogoutTokenSigner,
   modules: ModulesContainer,
 ): readonly string[] {
-  const { expiry, policy } = options.session;
+  const { expiry } = options.session;
   const isDirect = options.logout.mode === 'direct';
   return [
     signer.weakness(bootSecretKey),
     isDirect && expiry !== false && !options.storage.durable ? FORGETFUL : undefined,
-    isDirect && expiry === false && policy === 'last' ? UNENDING : undefined,
     serverlessWarning(options),
     ...(storage.warnings ?? []).map(({ problem, hint }) => `${problem}; hint: ${hint}`),
     sharedApiKeyWarning(options, modules),

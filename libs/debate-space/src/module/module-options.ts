@@ -39,7 +39,7 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
    * @defaultValue none
    */
   storageKey?: string | readonly string[] | undefined;
-  /** Where the sessions are, who their user is, and which of their ends count. */
+  /** Where the sessions are, who their user is, and whether sessions that expire count. */
   session?: DebateSpaceSessionOptions<Session> | undefined;
   /** How logouts are signed and delivered. */
   logout?: DebateSpaceLogoutOptions | undefined;

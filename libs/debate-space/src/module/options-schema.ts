@@ -61,7 +61,6 @@ const session = {
     ),
     [],
   ),
-  policy: v.optional(oneOf('any', 'last'), 'any'),
   expiry: v.optional(
     v.pipe(
       v.union([v.boolean(), onlyWith({ sweepMs: milliseconds(1) }, EXPIRY)], EXPIRY),
@@ -103,7 +102,6 @@ const logout = {
   claims: v.optional(functionOption<LogoutClaims>()),
   concurrency: v.optional(whole(1, 1000), 8),
   giveUpAfterMs: v.optional(milliseconds(1), DAY_MS),
-  onRelogin: v.optional(oneOf('deliver', 'drop'), 'deliver'),
   storageTimeoutMs: v.optional(milliseconds(1), 250),
   historyRetentionMs: v.optional(milliseconds(0), 7 * DAY_MS),
 };

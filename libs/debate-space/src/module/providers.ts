@@ -141,9 +141,7 @@ function overdueAges({ erasure }: ResolvedOptions): readonly number[] {
 
 const sessions = [
   provide(SessionRegistry, [], ({ storage, storageKeys }) => new SessionRegistry(storage, storageKeys)),
-  provide(LogoutRecorder, [FallbackQueue], ({ options, emit }, logouts) => {
-    return new LogoutRecorder(logouts, emit, options.logout);
-  }),
+  provide(LogoutRecorder, [FallbackQueue], ({ emit }, logouts) => new LogoutRecorder(logouts, emit)),
   provide(
     SessionWatch,
     [LogoutRecorder, SessionRegistry],
@@ -194,7 +192,7 @@ export const providers = [
   construct(
     Shutdown,
     ...([Application, LogoutRecorder, SessionWatch, JobRunner, FallbackQueue] as const),
-    ...([DebateSpaceOutbox, ErasureStorage, Transport, SessionRegistry] as const),
+    ...([DebateSpaceOutbox, ErasureStorage, Transport] as const),
   ),
   construct(
     DebateSpaceLifecycle,

@@ -127,7 +127,6 @@ const REFUSED: readonly [Record<string, unknown>, string][] = [
     { session: { cookies: [{ name: 'session' }] } },
     'session.cookies.0.uid must be a function (found nothing)',
   ],
-  [{ session: { policy: 'first' } }, "session.policy must be 'any' or 'last' (found 'first')"],
   [{ session: { expiry: 60 } }, 'session.expiry must be true, false or { sweepMs }'],
   [{ session: { expiry: true } }, 'session.expiry needs session.store'],
   [{ session: { index: {} } }, 'session.index is no such option'],
@@ -312,7 +311,6 @@ describe('the options', () => {
     ['a session cookie', { session: { cookies: [{ name: 'session', uid: () => 'alice' }] } }],
     ['expiry, with a store', { session: { store, expiry: true } }],
     ['expiry as often as told', { session: { store, expiry: { sweepMs: 1000 } } }],
-    ['the last session only', { session: { policy: 'last' } }],
     ['a storage', { storage: memoryStorage() }],
     ['no rate limit', { http: { rateLimit: false } }],
     ['a function for the claims', { logout: { claims: () => ({}) } }],
@@ -333,25 +331,23 @@ describe('the options', () => {
     expect(found[0]).toContain(problem);
   });
 
-  it.each<[string, Record<string, Record<string, unknown>>]>([
+  it.each<[string, { session: Record<string, unknown> }]>([
     ['session.uid', { session: { uid: () => 'alice' } }],
     ['session.store', { session: { store } }],
     ['session.cookies', { session: { cookies: [] } }],
-    ['session.policy', { session: { policy: 'last' } }],
     ['session.expiry', { session: { expiry: { sweepMs: 1000 } } }],
     ['session.graceMs', { session: { graceMs: 500 } }],
-    ['logout.onRelogin', { logout: { onRelogin: 'drop' } }],
-  ])('are refused when OpenID Connect mode ignores %s', (option, { session = {}, logout = {} }) => {
-    const found = problems({ session, logout: { ...logout, mode: 'oidc' } });
+  ])('are refused when OpenID Connect mode ignores %s', (option, { session }) => {
+    const found = problems({ session, logout: { mode: 'oidc' } });
     expect(found.filter((line) => !line.includes('needs session.store'))).toEqual([
       `${option} has no effect with logout.mode 'oidc', which watches no session; hint: leave it out, or leave out logout.mode`,
     ]);
   });
 
   it('may say what OpenID Connect mode does anyway, and how logouts are sent that the host requests', () => {
-    const session = { policy: 'any', expiry: false, store: undefined };
+    const session = { expiry: false, store: undefined };
     const requested = { issuer: 'demo', claims: () => ({}), concurrency: 2, storageTimeoutMs: 1000 };
-    const logout = { mode: 'oidc', onRelogin: 'deliver', ...requested };
+    const logout = { mode: 'oidc', ...requested };
     expect(problems({ session, logout })).toEqual([]);
   });
 

@@ -15,18 +15,14 @@ import {
   validateServiceUrl,
 } from '../options/option-problem.js';
 
-/** The options of `logout.mode: 'direct'` alone, and the value of each, if any, that asks for nothing in another mode. */
-const DIRECT_ONLY = {
-  session: {
-    uid: undefined,
-    store: undefined,
-    cookies: undefined,
-    policy: 'any',
-    expiry: false,
-    graceMs: undefined,
-  } satisfies Record<keyof CheckedOptions['session'], unknown>,
-  logout: { onRelogin: 'deliver' },
-};
+/** The options of `logout.mode: 'direct'` alone. */
+const DIRECT_ONLY = [
+  'uid',
+  'store',
+  'cookies',
+  'expiry',
+  'graceMs',
+] as const satisfies readonly (keyof CheckedOptions['session'])[];
 
 const GROUPS = new Set(['session', 'logout', 'audience', 'storageKey']);
 
@@ -83,18 +79,14 @@ function expiryProblems({ session }: Readonly<Record<string, unknown>>): OptionP
   return [optionProblem('session.expiry', problem, 'give the store of the app as session.store')];
 }
 
-/** Options that would do nothing in this mode, though the host counts on them. The other `logout` options are for `logoutUser`. */
+/** Options that would do nothing in this mode, though the host counts on them. The `logout` options are for `logoutUser`. */
 function oidcProblems(options: Readonly<Record<string, unknown>>): OptionProblem[] {
   if ((Object(options.logout) as { mode?: unknown }).mode !== 'oidc') return [];
   const problem = "has no effect with logout.mode 'oidc', which watches no session";
-  return Object.entries(DIRECT_ONLY).flatMap(([name, idle]) => {
-    const given = Object(options[name]) as Readonly<Record<string, unknown>>;
-    return Object.entries(idle)
-      .filter(([option, value]) => given[option] !== undefined && given[option] !== value)
-      .map(([option]) =>
-        optionProblem(`${name}.${option}`, problem, 'leave it out, or leave out logout.mode'),
-      );
-  });
+  const given = Object(options.session) as Readonly<Record<string, unknown>>;
+  return DIRECT_ONLY.filter((option) => given[option] !== undefined && given[option] !== false).map(
+    (option) => optionProblem(`session.${option}`, problem, 'leave it out, or leave out logout.mode'),
+  );
 }
 
 function secretKeyProblems(options: Readonly<Record<string, unknown>>): OptionProblem[] {

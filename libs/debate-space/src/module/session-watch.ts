@@ -11,34 +11,31 @@ import type { Application } from './application.js';
 /** A look at expired sessions that is under way may end; what is left has been claimed, and will be again. */
 const STOP_WITHIN_MS = 1_000;
 
-/** Watches the sessions of the host, and the live ones of all instances where the options need that. */
+/** Watches the sessions of the host, and with `session.expiry` the live ones of all instances. */
 export class SessionWatch {
   readonly watcher: SessionEndWatcher;
-  readonly #liveSessions: RegistryWriter | undefined;
+  readonly #liveSessions?: RegistryWriter;
   readonly #shutdown = new AbortController();
-  readonly #sweep: () => Promise<void>;
+  readonly #sweep?: () => Promise<void>;
   #sweeping: Promise<void> | undefined;
 
   constructor({ options, emit }: Application, recorder: LogoutRecorder, registry: SessionRegistry) {
-    const { policy, expiry, ...session } = options.session;
+    const { expiry, ...session } = options.session;
     const { signal } = this.#shutdown;
+    const containment = new Containment(emit);
     const find = (sid: string): Promise<readonly FoundSession[]> => this.watcher.find(sid);
-    const context = { containment: new Containment(emit), recorder, find, signal };
-    const isIndexed = options.logout.mode === 'direct' && (policy === 'last' || expiry !== false);
-    const sweepMs = expiry === false ? undefined : expiry.sweepMs;
-    const indexing = { registry, lastOnly: policy === 'last', sweepMs };
-    this.#liveSessions = isIndexed ? new RegistryWriter(indexing, context) : undefined;
-    this.#sweep = async () => {
-      if (isIndexed && sweepMs !== undefined) await keepSweeping({ ...context, ...indexing, sweepMs });
-    };
+    const sweepMs = expiry === false || options.logout.mode !== 'direct' ? undefined : expiry.sweepMs;
+    if (sweepMs !== undefined) {
+      this.#liveSessions = new RegistryWriter(registry, find, containment);
+      this.#sweep = () => keepSweeping({ registry, recorder, containment, find, sweepMs, signal });
+    }
     this.watcher = new SessionEndWatcher({
       ...session,
       answerTimeoutMs: options.logout.storageTimeoutMs,
       liveSessions: this.#liveSessions,
       onSessionEnd: (end) => recorder.record(end),
-      ...(recorder.wantsLogins ? { loggedIn: recorder.loggedIn.bind(recorder) } : {}),
       onFault: (where, error) => {
-        context.containment.report(where, error);
+        containment.report(where, error);
       },
       onWarning: ({ code, message, hint }) => {
         emit({ type: 'setup-warning', code, message: ofPlugin(message), hint: ofPlugin(hint) });
@@ -49,9 +46,9 @@ export class SessionWatch {
     });
   }
 
-  /** Begins to look for sessions that have expired, if the host wants that. */
+  /** Looks for sessions that have expired from now on, if the host wants that. */
   start(): void {
-    this.#sweeping ??= this.#sweep();
+    this.#sweeping ??= this.#sweep?.();
   }
 
   /** Has every open verdict fall now. */

@@ -3,7 +3,6 @@ import type { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
 import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import type { SessionRegistry } from '../live-sessions/session-registry.js';
 import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
 import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
 import type { Transport } from '../service/http/transport.js';
@@ -33,7 +32,6 @@ export class Shutdown {
     private readonly outbox: DebateSpaceOutbox,
     private readonly erasures: ErasureStorage,
     private readonly transport: Transport,
-    private readonly registry: SessionRegistry,
   ) {
     this.#containment = new Containment(application.emit);
   }
@@ -66,7 +64,6 @@ export class Shutdown {
     await this.#step(() => {
       this.transport.close();
     });
-    await this.#step(() => this.registry.idle(), MIN_DRAIN_MS);
     await this.#step(() => this.logouts.close()); // and the storage
     events.complete();
   }

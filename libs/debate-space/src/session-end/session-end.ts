@@ -1,9 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/**
- * Why a session ended. `abandoned`: the browser left it for another or for none; `expired`: it ran out; `explicit`:
- * reported by the app.
- */
+/** Why a session ended. `abandoned`: its cookie was cleared; `expired`: it expired; `explicit`: the app reported the end. */
 export type EndReason =
   'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'abandoned' | 'expired' | 'explicit';
 
@@ -17,15 +14,10 @@ export interface SessionEnd {
 /** The listener for ends. Its errors become faults, and never reach the app. */
 export interface SessionEndListener {
   /**
-   * Called once per user and request, and once per session and user. A promise holds the answer of the request that ended
-   * the session, for `answerTimeoutMs` at most, and nothing else.
+   * Called once per user and request, and once per session and user; rarely twice within a second. A promise delays the
+   * answer of the request that ended the session, for at most `answerTimeoutMs`, and nothing else.
    */
   onSessionEnd(end: SessionEnd): void | PromiseLike<void>;
-  /**
-   * A user has logged in, in a session that was anonymous or another user's.
-   * @param at in milliseconds since 1970; it may be known late, after the next end
-   */
-  loggedIn?(uid: string, at: number): void;
 }
 
 /** The content of one session in a store. */
@@ -72,38 +64,19 @@ export interface FoundSession {
   readonly session: SessionRecord;
 }
 
-/** Whether an end is to be reported: it is if both are true. */
-export interface EndVerdict {
-  /** Whether no other process reports it. */
-  readonly isFirst: boolean;
-  /** Whether it counts: each does, or the user has no other live session. */
-  readonly isLast: boolean;
-}
-
-/**
- * A port for those who keep every live session, over all processes: to report only the last end of a user, an end once over
- * several processes, or sessions that have expired. Its methods neither throw nor reject.
- */
+/** A port for whoever keeps the live sessions of all processes: an end is told once, and expired sessions are found. */
 export interface LiveSessions {
-  /** Whether an end counts only if the user has no other live session. */
-  readonly lastOnly: boolean;
-  /** A request has loaded the session. @param isTouched whether the store can be told that a session is used */
-  loaded(sid: string, uid: string, session: SessionRecord, isTouched: boolean): void;
-  /** The session was saved with this user. */
-  saved(sid: string, uid: string, session: SessionRecord): void;
-  /** The session was used, by a request that may not have heard of its end. */
-  touched(sid: string, uid: string, session: SessionRecord): void;
   /**
-   * The session has no user.
-   * @param wasSaved whether it was saved like that although nobody knew that it had a user: no end of it will follow
+   * A request has loaded, saved or touched the session with this user. Called with each request; must not throw.
+   * @param expiresAt in milliseconds since 1970, by its cookie; `undefined` when the cookie has no end
    */
-  anonymous(sid: string, wasSaved?: boolean): void;
-  /** The session has ended. If it is to be reported, {@link reported} follows, unless this process dies before. */
-  ended(sid: string, uid: string): Promise<EndVerdict>;
-  /** The end is reported. */
-  reported(sid: string, uid: string): Promise<unknown>;
-  /** The user has gone on with another session: this one is not to be reported. */
-  forget(sid: string, uid: string): Promise<unknown>;
+  seen(sid: string, uid: string, expiresAt: number | undefined): void;
+  /**
+   * The session has no user any more. Never rejects.
+   * @param report called unless another process has just reported this end; absent when the user continues with another
+   * session, so that nothing is to be reported
+   */
+  gone(sid: string, uid: string, report?: () => unknown): Promise<void>;
 }
 
 /** A setup in which ends are missed. */

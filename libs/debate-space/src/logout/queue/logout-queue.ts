@@ -136,7 +136,7 @@ export class LogoutQueue implements JobQueue<LogoutJob> {
     if (!isFinished) await this.#finishUnclaimed(id, attempts, unstored);
   }
 
-  /** Removes a logout that must not be delivered any more. */
+  /** Removes a logout whose user is erased. */
   async drop(id: string): Promise<void> {
     await this.#jobs.remove(jobIdOf(id), this.#ending('superseded'));
   }
@@ -156,8 +156,8 @@ export class LogoutQueue implements JobQueue<LogoutJob> {
   }
 
   /**
-   * Removes what is pending for a user and ended no later than this; nothing that is parked. One that is under way may
-   * still arrive. @returns how many
+   * Removes what is pending for a user who is erased, and ended no later than this; nothing that is parked. One that is
+   * under way may still arrive. @returns how many
    */
   async supersede(uid: string, endedUntil: number): Promise<number> {
     let superseded = 0;

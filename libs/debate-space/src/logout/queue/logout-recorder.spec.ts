@@ -2,16 +2,16 @@ import { describe, expect, it, jest } from '@jest/globals';
 import type { SessionEnd } from '../../session-end/session-end.js';
 import { memoryQueue } from 'debate-space-fixtures/outbox-engines.js';
 import type { DebateSpaceEvent } from '../../events.js';
-import { LogoutRecorder, type LogoutRecorderOptions } from './logout-recorder.js';
+import { LogoutRecorder } from './logout-recorder.js';
 
-function recording(options?: LogoutRecorderOptions): {
+function recording(): {
   readonly outbox: ReturnType<typeof memoryQueue>;
   readonly recorder: LogoutRecorder;
   readonly events: DebateSpaceEvent[];
 } {
   const outbox = memoryQueue();
   const events: DebateSpaceEvent[] = [];
-  return { outbox, recorder: new LogoutRecorder(outbox, (event) => events.push(event), options), events };
+  return { outbox, recorder: new LogoutRecorder(outbox, (event) => events.push(event)), events };
 }
 
 const endOf = (uid: string): SessionEnd => ({ uid, reason: 'destroyed', endedAt: new Date() });
@@ -37,15 +37,6 @@ describe('the end of a session', () => {
     });
     await Promise.all(Array.from({ length: 6 }, async () => recorder.record(endOf('alice'))));
     expect(events.filter(({ type }) => type === 'fault')).toHaveLength(5);
-  });
-
-  it('is not stored when it is decided after the next login, with onRelogin drop', async () => {
-    const { outbox, recorder, events } = recording({ onRelogin: 'drop' });
-    const end = endOf('alice');
-    recorder.loggedIn('alice', end.endedAt.getTime() + 1);
-    await recorder.record(end);
-    expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
-    expect(events.map(({ type }) => type)).toEqual(['session-ended', 'logout-superseded']);
   });
 });
 

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { namedUid } from '../../uid-rule.js';
 import type { SessionEnd } from '../../session-end/session-end.js';
 import { Containment } from '../../async/containment.js';
@@ -9,14 +8,8 @@ import type { Emit, EndReason } from '../../events.js';
 import type { LogoutEntry } from '../logout.js';
 import type { FallbackQueue } from './fallback-queue.js';
 
-export type EndQueue = Pick<FallbackQueue, 'add' | 'supersede'>;
+export type EndQueue = Pick<FallbackQueue, 'add'>;
 
-export interface LogoutRecorderOptions {
-  /** @defaultValue `'deliver'` */
-  readonly onRelogin?: 'deliver' | 'drop';
-}
-
-const MAX_REMEMBERED = 10_000;
 /** So many ends of one turn of the event loop are stored at once; more of them, such as those of a job, together. */
 const DIRECT = 4;
 /** How many are stored in one commit, and in one turn of the event loop. */
@@ -28,23 +21,15 @@ export class LogoutRecorder {
   readonly #emit: Emit;
   readonly #containment: Containment;
   #isClosed = false;
-  /** For `logout.onRelogin: 'drop'`, when users logged in last: an end may be decided after the next login. */
-  readonly #loginAt: LRUCache<string, number> | undefined;
   /** How many ends this turn of the event loop has had. */
   #inTurn = 0;
   #waiting: LogoutEntry[] = [];
   #turn: Promise<unknown> | undefined;
 
-  constructor(queue: EndQueue, emit: Emit, options: LogoutRecorderOptions = {}) {
+  constructor(queue: EndQueue, emit: Emit) {
     this.#queue = queue;
     this.#emit = emit;
     this.#containment = new Containment(emit);
-    if (options.onRelogin === 'drop') this.#loginAt = new LRUCache({ max: MAX_REMEMBERED });
-  }
-
-  /** Whether {@link loggedIn} has an effect. */
-  get wantsLogins(): boolean {
-    return this.#loginAt !== undefined;
   }
 
   /** Stores the logout. @returns resolves when it is stored; a promise only when the storage needs one */
@@ -59,20 +44,6 @@ export class LogoutRecorder {
     }
     const added = this.#contained(() => this.#queue.add([entry]));
     return isPromise(added) ? Promise.resolve(added).then(() => undefined) : undefined;
-  }
-
-  /**
-   * A user has logged in: what is pending from before would close the newer debate session.
-   * @param at when, in milliseconds since 1970; it may be known late, after the next end
-   */
-  loggedIn(uid: string, at: number): void {
-    if (!this.#loginAt) return;
-    this.#loginAt.set(uid, Math.max(at, this.#loginAt.get(uid) ?? at));
-    const supersede = async (): Promise<void> => {
-      const count = await this.#queue.supersede(uid, at);
-      if (count > 0) this.#emit({ type: 'logout-superseded', uid, count });
-    };
-    void this.#contained(supersede);
   }
 
   /** From now on only ends of sessions are recorded. */
@@ -104,7 +75,7 @@ export class LogoutRecorder {
     }
   }
 
-  /** @returns `undefined` when there is nothing to store: no such uid can exist, or the user has logged in again */
+  /** @returns `undefined` when the service cannot know such a uid */
   #entryOf({ uid: reported, reason, endedAt }: SessionEnd): LogoutEntry | undefined {
     const uid = namedUid(reported);
     if (typeof uid !== 'string') {
@@ -113,9 +84,7 @@ export class LogoutRecorder {
     }
     const entry = newEntry(uid, reason, endedAt.getTime());
     this.#emit({ type: 'session-ended', id: entry.id, uid, reason });
-    if ((this.#loginAt?.get(uid) ?? -Infinity) <= entry.endedAt) return entry;
-    this.#emit({ type: 'logout-superseded', uid, count: 1 });
-    return undefined;
+    return entry;
   }
 
   #contained(work: () => MaybePromise<void>): MaybePromise<unknown> {
