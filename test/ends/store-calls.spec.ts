@@ -172,6 +172,8 @@ async function seenBy(
     seen.push(isPromise(returned) ? 'a promise' : returned);
     // What the host called has reached the store in this tick, unless it had to wait for the user.
     seen.push(store.calls.filter((each) => name === 'get' || name === 'all' || !/^(get|all)/.test(each)));
+    if (isPromise(returned))
+      seen.push(await returned.then(String, (error: unknown) => `rejected: ${String(error)}`));
   } catch (error) {
     seen.push(`thrown: ${String(error)}`);
   }

@@ -1,128 +1,178 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
-import fastifySession from '@fastify/session';
-import session, { type SessionData } from 'express-session';
+import { RedisStore } from 'connect-redis';
+import type { Request } from 'express';
+import session, { type SessionData, type Store } from 'express-session';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
+import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
-import { using } from 'debate-space-fixtures/service.js';
+import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
 import type { Act } from 'debate-space-fixtures/session-host.js';
 import { called, destroySession, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
-import { platforms, type Handle, type HostSession } from './transparency/platforms.js';
+import { storesInMemory, type StoreKind } from 'debate-space-fixtures/store-kinds.js';
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
-type Wrap = (store: object) => object;
 
 const scene = scenario();
 
-/** How circuit breakers, caches and metrics stand in front of a store. */
-const proxies: readonly { readonly name: string; readonly wrap: Wrap }[] = [
-  {
-    name: 'binds each method to its target',
-    wrap: (store) =>
-      new Proxy(store, {
-        get: (target, key) => {
-          const value: unknown = Reflect.get(target, key);
-          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-        },
-      }),
+/** What a handler does, by the user who is logged in. */
+const acts: Readonly<Record<string, (request: Request) => unknown>> = {
+  'destroys the session': destroySession,
+  'renews it for nobody': ({ session }) => called((done) => session.regenerate(done)),
+  'removes its user': ({ session }) => {
+    delete session.user;
   },
-  {
-    name: 'returns functions of its own',
-    wrap: (store) =>
-      new Proxy(store, {
-        get: (target, key) => {
-          const value: unknown = Reflect.get(target, key);
-          if (typeof value !== 'function') return value;
-          return (...args: unknown[]): unknown => Reflect.apply(value as Method, target, args);
-        },
-      }),
-  },
-  {
-    name: 'passes its receiver on',
-    wrap: (store) =>
-      new Proxy(store, { get: (target, key, receiver): unknown => Reflect.get(target, key, receiver) }),
-  },
-];
-
-const given: readonly { readonly how: string; readonly options: (inner: object, proxy: object) => object }[] =
-  [
-    { how: 'found by itself', options: () => ({}) },
-    { how: 'given as session.store', options: (_, proxy) => ({ session: { store: proxy } }) },
-    { how: 'with the store behind it given', options: (inner) => ({ session: { store: inner } }) },
-  ];
-
-const openStore = (express: boolean): object =>
-  new (express ? session.MemoryStore : fastifySession.MemoryStore)();
-
-const behindProxies = platforms
-  .filter(({ unset }) => !unset)
-  .flatMap((platform) =>
-    proxies.flatMap((proxy) => given.map((way) => ({ platform, on: platform.name, ...proxy, ...way }))),
-  );
-
-const sessionOf = ({ request }: Parameters<Handle>[0]): HostSession => {
-  if (!request.session) throw new Error('the request has no session');
-  return request.session;
-};
-
-/** By user. */
-const acts: Readonly<Record<string, Handle>> = {
-  'destroys the session': (handling) =>
-    called((done) => {
-      sessionOf(handling).destroy(done);
-    }),
-  'renews it for nobody': (handling) =>
-    called((done) => {
-      sessionOf(handling).regenerate(done);
-    }),
-  'removes its user': (handling) => {
-    delete sessionOf(handling).user;
-  },
-  'logs in again': async (handling) => {
-    const { user } = sessionOf(handling);
-    await called((done) => {
-      sessionOf(handling).regenerate(done);
-    });
-    sessionOf(handling).user = user;
+  'logs in again': async (request) => {
+    const { user } = request.session;
+    await called((done) => request.session.regenerate(done));
+    request.session.user = user;
   },
   'does nothing': () => undefined,
 };
 const silent = ['logs in again', 'does nothing'];
 
-describe('a store behind an ES Proxy', () => {
-  it.each(behindProxies)(
-    'has each end reported once, and nothing else, when the Proxy $name: $on, $how',
-    async ({ platform, wrap, options }) => {
-      const inner = openStore(platform.express);
-      const store = wrap(inner);
-      let sid: string | undefined;
-      const act: Handle = (handling) => {
-        sid = handling.sid();
-        return acts[sessionOf(handling).user?.uid ?? '']?.(handling);
-      };
-      const plugin = using(scene.service, options(inner, store));
-      const host = await scene.add(platform.start(store, act, plugin));
-      for (const uid of Object.keys(acts)) await (await logInTo(host, uid)).post('/act');
-      await (await logInTo(host, 'is killed by a job')).post('/act');
-      await called((done) => {
-        (Reflect.get(store, 'destroy') as Method).call(store, sid, done);
-      });
-      const ends = [...Object.keys(acts).filter((uid) => !silent.includes(uid)), 'is killed by a job'];
-      expect((await scene.logouts()).toSorted()).toEqual(ends.toSorted());
-    },
+/** Stores as hosts use them, each by one of each kind of end. */
+function contract(kind: () => StoreKind): void {
+  it('has each end reported, and nothing else', async () => {
+    const { store, close } = await kind().open();
+    scene.afterwards(() => close?.());
+    let sid = '';
+    const act: Act = (request) => {
+      sid = request.sessionID;
+      return acts[request.session.user?.uid ?? '']?.(request);
+    };
+    const host = await scene.start({ store: store as Store, act });
+    for (const uid of Object.keys(acts)) await (await logInTo(host, uid)).post('/act');
+    await (await logInTo(host, 'is killed by a job')).post('/act');
+    await jobs.destroy(store as Store, sid);
+    const ends = [...Object.keys(acts).filter((uid) => !silent.includes(uid)), 'is killed by a job'];
+    expect([...new Set(await scene.logouts())].toSorted()).toEqual(ends.toSorted());
+  });
+}
+
+const kindOf = (kinds: readonly StoreKind[], name: string): StoreKind => {
+  const kind = kinds.find((each) => each.name === name);
+  if (!kind) throw new Error(`no store ${name}`);
+  return kind;
+};
+
+describe.each(['MemoryStore of express-session', 'memorystore'])('%s', (name) => {
+  contract(() => kindOf(storesInMemory, name));
+});
+
+postgresServer.describe('connect-pg-simple', () => {
+  let postgres: RunningPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  });
+  afterAll(() => postgres.stop());
+  contract(() =>
+    kindOf(
+      storesInPostgres(() => postgres.connectionString),
+      'connect-pg-simple',
+    ),
+  );
+});
+
+redisServer.describe('connect-redis', () => {
+  let redis: RunningRedis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+  contract(() =>
+    kindOf(
+      storesInRedis(() => redis.url),
+      'connect-redis',
+    ),
   );
 
-  it.each(proxies)('has its name in the log when the Proxy $name', async ({ wrap }) => {
-    const lines: unknown[] = [];
-    const log = (line: unknown): unknown => lines.push(line);
-    const store = wrap(new session.MemoryStore()) as session.MemoryStore;
-    await logInTo(await scene.start({ store, logger: { log, error: log, warn: log } }), 'alice');
-    expect(lines.filter((line) => String(line).startsWith('session store found')).join()).toContain(
-      'MemoryStore',
-    );
+  it.each([
+    { does: 'passes on', ends: true },
+    { does: 'ends nothing', ends: false },
+  ])('has its prototype spied on after the first request, by a spy that $does', async ({ ends }) => {
+    const client = await redisClient(redis.url).connect();
+    scene.afterwards(() => client.close());
+    const host = await scene.start({ store: new RedisStore({ client }), act: destroySession });
+    const browser = await logInTo(host, 'alice');
+    const spy = jest.spyOn(RedisStore.prototype, 'destroy');
+    if (!ends)
+      spy.mockImplementation((_, done) => {
+        done?.(new Error('the spy ends nothing'), null);
+        return Promise.resolve();
+      });
+    scene.afterwards(() => {
+      spy.mockRestore();
+    });
+    await browser.post('/act');
+    expect(await scene.logouts()).toEqual(ends ? ['alice'] : []);
+    expect(spy).toHaveBeenCalledTimes(1);
   });
 });
+
+/** Lists rows of a table, as better-sqlite3-session-store: no row has the id of its session as a key. */
+class RowStore extends session.MemoryStore {
+  override all(callback: (error: unknown, rows?: never) => void): void {
+    super.all((error, sessions) => {
+      const rows = Object.entries(sessions ?? {}).map(([sid, row]) => ({ sid, sess: JSON.stringify(row) }));
+      callback(error, rows as never);
+    });
+  }
+}
+
+describe('a store that cannot list its sessions with their ids', () => {
+  it('is cleared twice: each user with a request is reported, and one warning says what cannot be seen', async () => {
+    const store = new RowStore();
+    const [waiting, done] = [new Latch(2), new Latch()];
+    const warnings: string[] = [];
+    const quiet = (): void => undefined;
+    const warn = (message: unknown): unknown => warnings.push(String(message));
+    const act = async (): Promise<void> => {
+      waiting.open();
+      await done.passed;
+    };
+    const host = await scene.start({ store, act, logger: { log: quiet, error: quiet, warn } });
+    const browsers = await Promise.all(['alice', 'bob', 'carol'].map((uid) => logInTo(host, uid)));
+    const underWay = browsers.slice(0, 2).map((browser) => browser.post('/act'));
+    await waiting.passed;
+    await jobs.clear(store);
+    await jobs.clear(store);
+    done.open();
+    await Promise.all(underWay);
+    const known = (await scene.logouts()).filter((uid) => uid !== 'carol');
+    expect([...new Set(known)].toSorted()).toEqual(['alice', 'bob']);
+    expect(warnings.filter((line) => /clear/i.test(line))).toHaveLength(1);
+  });
+});
+
+/** Counts how often it is read. */
+class CountingStore extends session.MemoryStore {
+  reads = 0;
+
+  override get(...args: Parameters<session.MemoryStore['get']>): void {
+    this.reads += 1;
+    super.get(...args);
+  }
+}
+
+it.each(Object.entries(acts))(
+  'a request that %s costs the store no further read, or one',
+  async (uid, act) => {
+    const readsOf = async (watched: boolean): Promise<number> => {
+      const store = new CountingStore();
+      const host = await scene.start(watched ? { store, act } : { store, act, debateSpace: [] });
+      const browser = await logInTo(host, uid);
+      store.reads = 0;
+      await browser.post('/act');
+      await scene.stop();
+      return store.reads;
+    };
+    const plain = await readsOf(false);
+    expect((await readsOf(true)) - plain).toBeLessThanOrEqual(uid === 'does nothing' ? 0 : 1);
+  },
+);
 
 /** Its promises say nothing, and settle before it calls back. */
 class CallingBackLate extends session.MemoryStore {}
@@ -200,9 +250,6 @@ class Unreadable extends session.MemoryStore {
   }
 }
 
-/** Well below the five seconds for which a shutdown waits for a store. */
-const SOON_MS = 2_000;
-
 describe('a store that does not answer any read', () => {
   it('has sessions reported that are destroyed, for whom their requests knew, with one warning', async () => {
     const store = new Unreadable();
@@ -260,7 +307,7 @@ describe('a store that does not answer any read', () => {
     expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('does not keep a shutdown waiting, and the session is reported', async () => {
+  it('has a session reported that is destroyed, when the app closes', async () => {
     const store = new Unreadable();
     const act: Act = async (request) => {
       store.answers = false;
@@ -268,10 +315,7 @@ describe('a store that does not answer any read', () => {
     };
     const browser = await logInTo(await scene.start({ store, act }), 'alice');
     await browser.post('/act');
-    const begun = performance.now();
-    const logouts = await scene.logouts();
-    expect(performance.now() - begun).toBeLessThan(SOON_MS);
-    expect(logouts).toEqual(['alice']);
+    expect(await scene.logouts()).toEqual(['alice']);
   });
 
   it('does what a job calls', async () => {
