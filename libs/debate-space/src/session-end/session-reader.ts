@@ -159,7 +159,7 @@ export class SessionReader {
         },
         (error: unknown) => {
           this.#open.delete(read);
-          reject(error as Error);
+          reject(error);
         },
       );
     });
