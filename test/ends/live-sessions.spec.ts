@@ -6,7 +6,7 @@ import type { SessionData, Store } from 'express-session';
 import { memoryStorage, type DebateSpaceModuleOptions, type StorageEngine } from 'nestjs-debate-space';
 import { redisStorage } from 'nestjs-debate-space/redis';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
-import { sessionOf } from 'debate-space-fixtures/fastify-endings/ending.js';
+import { sessionOf } from 'debate-space-fixtures/fastify-logins.js';
 import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
 import { fastifyLogins } from 'debate-space-fixtures/fastify-logins.js';
 import { Latch } from 'debate-space-fixtures/latch.js';

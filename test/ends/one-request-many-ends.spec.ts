@@ -8,7 +8,7 @@ import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { eventsOf } from 'debate-space-fixtures/events.js';
 import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
 import { fastifyLogins } from 'debate-space-fixtures/fastify-logins.js';
-import { sessionOf } from 'debate-space-fixtures/fastify-endings/ending.js';
+import { sessionOf } from 'debate-space-fixtures/fastify-logins.js';
 import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';

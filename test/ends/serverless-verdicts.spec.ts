@@ -11,7 +11,7 @@ import { filter, firstValueFrom, of, timeout } from 'rxjs';
 import { Browser, type Fetch } from 'debate-space-fixtures/browser.js';
 import type { EndingHost } from 'debate-space-fixtures/endings.js';
 import { onLambda } from 'debate-space-fixtures/express-wirings.js';
-import { sessionOf } from 'debate-space-fixtures/fastify-endings/ending.js';
+import { sessionOf } from 'debate-space-fixtures/fastify-logins.js';
 import { FastifyHost, type FastifyContext } from 'debate-space-fixtures/fastify-host.js';
 import { fastifyLogins } from 'debate-space-fixtures/fastify-logins.js';
 import { lambdaFetch, type LambdaHandler } from 'debate-space-fixtures/lambda-fetch.js';

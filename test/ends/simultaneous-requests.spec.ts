@@ -7,7 +7,7 @@ import session, { type SessionData } from 'express-session';
 import type { FastifyRequest } from 'fastify';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
-import { sessionOf } from 'debate-space-fixtures/fastify-endings/ending.js';
+import { sessionOf } from 'debate-space-fixtures/fastify-logins.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import { called } from 'debate-space-fixtures/session-jobs.js';

@@ -4,7 +4,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { expressCookieLogins, fastifyCookieLogins, type CookieLogin } from './cookie-logins.js';
-import type { Ending, EndingStack } from './endings.js';
+import type { Ending, EndingHost, EndingStack } from './endings.js';
 import { FastifyHost } from './fastify-host.js';
 import { SessionHost } from './session-host.js';
 
@@ -136,13 +136,16 @@ function stackOf<App, Exchange>(
     act: (exchange: Exchange) => unknown,
     debateSpace: DebateSpaceModuleOptions | undefined,
     started: (app: App) => void,
-  ) => ReturnType<EndingStack<Context>['start']>,
+  ) => Promise<EndingHost>,
   raw: (exchange: Exchange) => Pick<Context, 'raw' | 'hijack'>,
 ): EndingStack<Context> {
   return {
     name: login.name,
-    endings: endings.filter(({ needs }) => !needs || login[needs]),
-    start: (act, _, debateSpace) => {
+    // The cookies have to leave first.
+    endings: endings
+      .filter(({ needs }) => !needs || login[needs])
+      .map((ending) => ({ ...ending, later: true })),
+    start: ({ act, debateSpace }) => {
       let app: App;
       const cookies = [login.cookie(() => app)];
       const acting = (exchange: Exchange): unknown =>

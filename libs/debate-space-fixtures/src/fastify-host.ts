@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import awsLambdaFastify from '@fastify/aws-lambda';
 import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { ActingController, providerOf, type ActingScenario } from './acting-controller.js';
@@ -28,6 +28,10 @@ export interface FastifyHostOptions {
   /** Default: a host without the plugin. */
   readonly debateSpace: DebateSpaceModuleOptions | undefined;
   readonly serving?: FastifyServing;
+  /** Whether the session plugin is there before Nest, and so before ours. */
+  readonly isEarly?: boolean;
+  /** Whether requests with `?in=HOOK` have their act in that hook of the host, which `&answers`. */
+  readonly hooks?: boolean;
 }
 
 /** How the requests of a host come in. */
@@ -93,27 +97,32 @@ export class FastifyHost {
     class FastifyHostModule {}
 
     const { adapter: more, serve } = options.serving ?? onServer;
-    const adapter = new FastifyAdapter({ forceCloseConnections: true, ...more });
+    const given = fastify({ forceCloseConnections: true });
+    if (options.isEarly) await options.login.register(given as never);
+    const adapter = new FastifyAdapter(
+      options.isEarly ? (given as never) : { forceCloseConnections: true, ...more },
+    );
     const app = await NestFactory.create<NestFastifyApplication>(FastifyHostModule, adapter, {
       logger: false,
       abortOnError: false,
     });
-    const fastify = app.getHttpAdapter().getInstance();
-    fastify.addHook('onRequest', async (request, reply) => {
+    const instance = app.getHttpAdapter().getInstance();
+    instance.addHook('onRequest', async (request, reply) => {
       if (request.url !== '/before-sessions') return;
       await options.act({ request, reply });
       await reply.send('done');
     });
-    await options.login.register(app);
-    const outside = async (fastify: FastifyInstance): Promise<void> => {
-      fastify.post('/outside', async (request, reply) => {
+    if (!options.isEarly) await options.login.register(app);
+    if (options.hooks) addHooks(instance, options.act);
+    const outside = async (inner: FastifyInstance): Promise<void> => {
+      inner.post('/outside', async (request, reply) => {
         await options.act({ request, reply });
         return 'done';
       });
       await Promise.resolve();
     };
     await app.register(outside as never);
-    fastify.addHook('preHandler', async (request, reply) => {
+    instance.addHook('preHandler', async (request, reply) => {
       if (request.url === '/missing') await options.act({ request, reply });
     });
     return new FastifyHost(app, await serve(app));
@@ -125,9 +134,21 @@ export class FastifyHost {
   }
 }
 
+const HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler', 'onSend', 'onResponse'] as const;
+
+function addHooks(instance: FastifyInstance, act: FastifyHostOptions['act']): void {
+  for (const hook of HOOKS)
+    instance.addHook(hook as 'onRequest', async (request, reply) => {
+      const { in: name, answers } = request.query as Readonly<Record<string, string | undefined>>;
+      if (name !== hook) return;
+      await act({ request, reply });
+      if (answers !== undefined) await reply.send('answered by the hook');
+    });
+}
+
 function scenarioOf({ act, login }: FastifyHostOptions): ActingScenario<FastifyRequest, FastifyReply> {
   return {
-    act: (request, reply) => act({ request, reply }),
+    act: (request, reply) => (request.url.includes('?in=') ? undefined : act({ request, reply })),
     logIn: (request, reply, uid) => login.logIn({ request, reply }, uid),
     uidIn: (request, reply) => login.uidIn({ request, reply }),
     finish: (reply) => reply.sent || reply.send('done'),

@@ -2,11 +2,30 @@ import cookie from '@fastify/cookie';
 import { Authenticator } from '@fastify/passport';
 import fastifySession from '@fastify/session';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { sessionOf, type FastifyStore, type LoginKind } from './fastify-endings/ending.js';
+import type { FastifyRequest } from 'fastify';
 import type { FastifyLogin } from './fastify-host.js';
 import { bareUid, type UserShape } from './user-shape.js';
 
-type RegisterSession = (app: NestFastifyApplication, store: FastifyStore, maxAge?: number) => Promise<void>;
+/** The session of @fastify/session, under @fastify/passport or not. */
+export interface FastifySession {
+  user?: { uid: string } | undefined;
+  readonly sessionId: string;
+  readonly cookie: { maxAge: number | null; expires: Date | null };
+  destroy(): Promise<void>;
+  destroy(callback: (error?: unknown) => void): void;
+  regenerate(keys?: string[]): Promise<void>;
+  save(): Promise<void>;
+  reload(): Promise<void>;
+  touch(): void;
+}
+
+/** What logs in: @fastify/session alone, or @fastify/passport. */
+export type LoginKind = 'session' | 'passport';
+
+export const sessionOf = (request: FastifyRequest): FastifySession =>
+  request.session as unknown as FastifySession;
+
+type RegisterSession = (app: NestFastifyApplication, store: object, maxAge?: number) => Promise<void>;
 
 const registerSession: RegisterSession = async (app, store, maxAge) => {
   await app.register(cookie as never);
@@ -20,7 +39,7 @@ const registerSession: RegisterSession = async (app, store, maxAge) => {
 
 /** How a host on Fastify logs in, to sessions that live for `maxAge` ms, or as long as the browser. */
 export const fastifyLogins: Readonly<
-  Record<LoginKind, (store: FastifyStore, maxAge?: number, users?: UserShape) => FastifyLogin>
+  Record<LoginKind, (store: object, maxAge?: number, users?: UserShape) => FastifyLogin>
 > = {
   session: (store, maxAge) => ({
     register: (app) => registerSession(app, store, maxAge),

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, constants, type IncomingHttpHeaders } from 'node:http2';
-import { text } from 'node:stream/consumers';
+import { Readable } from 'node:stream';
 import type { Fetch } from './browser.js';
 
 const WITHOUT_BODY = [204, 304];
@@ -24,13 +24,15 @@ export function http2Fetch(origin: string): { readonly fetch: Fetch; close(): Pr
       const answered = once(stream, 'response') as Promise<[IncomingHttpHeaders & { ':status': number }]>;
       const [{ ':status': status, ...fields }] = await Promise.race([answered, gone]);
       gone.catch(() => undefined);
-      const received = await text(stream);
       const sent = new Headers();
       for (const [name, value] of Object.entries(fields)) {
         if (name.startsWith(':')) continue;
         for (const each of [value ?? []].flat()) sent.append(name, each);
       }
-      return new Response(WITHOUT_BODY.includes(status) ? null : received, { status, headers: sent });
+      return new Response(WITHOUT_BODY.includes(status) ? null : (Readable.toWeb(stream) as ReadableStream), {
+        status,
+        headers: sent,
+      });
     },
     close: async () => {
       if (connection.destroyed) return;

@@ -2,7 +2,6 @@ import type { Request } from 'express';
 import type { Store } from 'express-session';
 import type { Browser } from './browser.js';
 import type { Ending } from './endings.js';
-import { regenerate, reload, save } from './express-endings/acts.js';
 import { logIn } from './session-host.js';
 import { called, destroySession, jobs } from './session-jobs.js';
 
@@ -21,6 +20,9 @@ export interface SocketEnding extends Omit<Ending<SocketContext>, 'path'> {
 }
 
 const destroy = ({ request }: SocketContext): Promise<void> => destroySession(request);
+const regenerate = (request: Request): Promise<void> => called((done) => request.session.regenerate(done));
+const save = (request: Request): Promise<void> => called((done) => request.session.save(done));
+const reload = (request: Request): Promise<void> => called((done) => request.session.reload(done));
 const nothing = (): void => undefined;
 
 /** What a handler of a socket does to its session. */

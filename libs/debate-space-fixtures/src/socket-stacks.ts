@@ -1,7 +1,6 @@
 import session from 'express-session';
-import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import type { Browser } from './browser.js';
-import type { EndingHost, EndingStack } from './endings.js';
+import type { EndingHost, EndingStack, Staging } from './endings.js';
 import { logIn, SessionHost, uidIn } from './session-host.js';
 import { destroySession, onlySid } from './session-jobs.js';
 import { socketEndings, type SocketContext, type SocketEnding } from './socket-endings.js';
@@ -9,11 +8,10 @@ import { socketKinds, type Acting, type Client, type SocketKind } from './socket
 
 async function start(
   kind: SocketKind,
-  act: (context: SocketContext) => unknown,
-  ending: SocketEnding | undefined,
-  debateSpace: DebateSpaceModuleOptions | undefined,
+  { act, debateSpace, trace }: Staging<SocketContext>,
+  ending: SocketEnding,
 ): Promise<EndingHost> {
-  const store = new session.MemoryStore();
+  const store = trace.record(new session.MemoryStore(), ['set', 'destroy', 'clear']); // each poll touches
   const sessions = session({ secret: 'only for tests', resave: false, saveUninitialized: false, store });
   let current: { readonly browser: Browser; readonly client: Client } | undefined;
   let sid = '';
@@ -58,7 +56,7 @@ async function start(
       current = { browser, client };
       sid = await onlySid(store);
       await client.act();
-      await ending?.job?.(store, sid);
+      await ending.job?.(store, sid);
       return () => {
         client.close();
       };
@@ -70,8 +68,5 @@ async function start(
 export const socketStacks: readonly EndingStack<SocketContext>[] = socketKinds.map((kind) => ({
   name: `Sockets, ${kind.name}`,
   endings: socketEndings,
-  start: (act, { name }, debateSpace) => {
-    const ending = socketEndings.find((row) => row.name === name);
-    return start(kind, act, ending, debateSpace);
-  },
+  start: (staging, ending: SocketEnding) => start(kind, staging, ending),
 }));

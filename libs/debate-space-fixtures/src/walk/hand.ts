@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Request, Response } from 'express';
 import session, { type Store } from 'express-session';
 import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { sessionOf } from '../fastify-endings/ending.js';
+import { sessionOf } from '../fastify-logins.js';
 import { FastifyHost } from '../fastify-host.js';
 import { called } from '../session-jobs.js';
 import { logIn, SessionHost, uidIn } from '../session-host.js';
