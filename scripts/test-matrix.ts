@@ -1,4 +1,4 @@
-// Plays every row of the table of endings (ending-stacks.ts of the fixtures) on every stack under NestJS 10, 11 and 12 and
+// Plays every row of the table of endings (endings/stacks.ts of the fixtures) on every stack under NestJS 10, 11 and 12 and
 // Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
 // to that NestJS. By default each NestJS and each Node.js has at least one column.
 // Options: `--storage` memory (default), lmdb, redis or postgres; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
@@ -62,7 +62,7 @@ try {
     transpile(place, host.type, 'scripts/test-matrix/run-cells.ts');
     for (const node of nodesOf(host)) {
       const binary = nodeBinary(node, folder);
-      const { cells, trouble } = await play(place, binary);
+      const { cells, trouble } = await play(place, binary, host.nest);
       console.log(`NestJS ${host.nest}, Node.js ${node}: ${cells.length} cells played`);
       const version = run(binary, ['--version']).trim();
       const versions = new Map([['node', version], ...versionsIn(place, host)]);
@@ -85,10 +85,14 @@ function nodesOf({ nodes }: Host): readonly string[] {
 }
 
 /** Every result that came, and what brought the run down if something did. */
-async function play(place: string, execPath: string): Promise<Pick<Column, 'cells' | 'trouble'>> {
+async function play(
+  place: string,
+  execPath: string,
+  nest: string,
+): Promise<Pick<Column, 'cells' | 'trouble'>> {
   const cells: Cell[] = [];
   const where = runningServer?.url ?? join(mkdtempSync(join(place, 'storage-')), `${values.storage}-`);
-  const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), [values.storage, where], {
+  const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), [values.storage, where, nest], {
     cwd: place,
     execPath,
     execArgv: ['--disable-warning=ExperimentalWarning'], // Node 20 says it of the ESM packages that it requires

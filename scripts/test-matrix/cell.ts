@@ -1,9 +1,12 @@
-import type { EndingCell, Observed } from 'debate-space-fixtures/endings.js';
+import type { Verdict } from 'debate-space-fixtures/endings/judge.js';
 
-/** A cell of the table, and what came of it: what was observed, or an error. */
-export type Cell = Omit<EndingCell, 'observe'> & ((Observed & { readonly error?: undefined }) | Failed);
-
-type Failed = { readonly error: string } & Partial<Record<keyof Observed, undefined>>;
+/** A row on a stack, and what came of it. */
+export interface Cell extends Pick<Verdict, 'checked' | 'wrong'> {
+  readonly stack: string;
+  readonly name: string;
+  /** Whether somebody is told of. */
+  readonly isTold: boolean;
+}
 
 /** The cells of one host, on one Node.js. */
 export interface Column {

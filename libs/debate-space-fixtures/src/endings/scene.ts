@@ -26,6 +26,6 @@ export interface Scene {
 }
 
 /** Of hosts whose scenes go on for longer than that. */
-export const SHORT_GRACE_MS = 5;
+export const SHORT_GRACE_MS = 50;
 
-export const longerThanTheGrace = (): Promise<void> => pause(10 * SHORT_GRACE_MS);
+export const longerThanTheGrace = (): Promise<void> => pause(3 * SHORT_GRACE_MS);

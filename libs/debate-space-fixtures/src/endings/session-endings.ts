@@ -232,11 +232,11 @@ const leftBehind: readonly Row[] = [
     BEFORE,
   ),
   stays(
-    'a cookie of the same name and another path is cleared before the session middleware',
+    'a cookie of the same name and another path is cleared',
     (handler) => {
-      handler.header('Set-Cookie', `${cleared(handler)}before-sessions`);
+      handler.header('Set-Cookie', `${cleared(handler)}act`);
     },
-    BEFORE,
+    onExpress,
   ),
   ends(
     'Clear-Site-Data clears the cookies',
