@@ -6,7 +6,6 @@ import { text } from 'node:stream/consumers';
 import { Containment } from './containment.js';
 import type { MaybePromise } from './containment.js';
 import { beforeAnswer, gateAnswersOf, installGate } from './answer-gate.js';
-import { observe } from './session-request.js';
 
 let server: Server | undefined;
 let handler: RequestListener;
@@ -44,9 +43,8 @@ const gatedPrototype = Object.create(ServerResponse.prototype) as object;
 gateAnswersOf(gatedPrototype);
 
 /** As an app does with each response. */
-function serve(response: ServerResponse): ReturnType<typeof observe> {
+function serve(response: ServerResponse): void {
   Object.setPrototypeOf(response, gatedPrototype);
-  return observe(response.req, response);
 }
 
 /** A promise of the next turns of the event loop. */
@@ -305,32 +303,6 @@ describe('an answer', () => {
     expect(answer).toMatch(/bye$/);
     expect(faults).toEqual(['response.end']);
   });
-});
-
-it('an answer that is held leaves when it is released, and not when its handler has ended it', async () => {
-  let held = NaN;
-  let answered = NaN;
-  await answerTo('GET', (request, response) => {
-    const seen = observe(request, response);
-    before(response, async () => {
-      await soon();
-      held = seen.answeredAt;
-    });
-    response.end('bye');
-    response.once('close', () => (answered = seen.answeredAt));
-  });
-  expect(held).toBe(0);
-  expect(answered).toBeGreaterThan(0);
-});
-
-it('an answer that nothing has to be done for leaves when its handler ends it', async () => {
-  let answeredAt = 0;
-  await answerTo('GET', (_, response) => {
-    const seen = serve(response);
-    response.end('bye');
-    ({ answeredAt } = seen);
-  });
-  expect(answeredAt).toBeGreaterThan(0);
 });
 
 it('the gate of an app is taken away by the one that has put it there', () => {

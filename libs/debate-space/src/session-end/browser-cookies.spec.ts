@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { cookiesAfter, cookiesSent, cookieValue, NOT_CHANGED } from './browser-cookies.js';
-import { sessionLeftBy, sessionLeftByOne } from './browser-cookies.js';
-import type { SessionRequest } from './session-request.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  cookiesAfter,
+  cookiesSent,
+  cookieValue,
+  losesSession,
+  removedSessionIds,
+} from './browser-cookies.js';
+import type { CookieChanges } from './cookie-changes.js';
+import { RequestScope } from './request-scope.js';
 
 const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
 const FUTURE = 'Fri, 31 Dec 2100 00:00:00 GMT';
@@ -94,12 +101,16 @@ describe('the value of a session cookie', () => {
   });
 });
 
-describe('the session that a response leaves a browser with', () => {
-  const leftBy = (setCookie: string, cookie: object): unknown => {
-    const native = { url: '/app/page', headers: { host: 'app.example.org:8443' } };
-    const request = { native, session: { cookie }, sessionID: 's1', cookieHeader: 'sid=s1' };
-    return sessionLeftByOne({ ...request, isAnswered: true, setCookies: [setCookie] } as never, 's1');
-  };
+describe('a session', () => {
+  const changes = (...setCookies: string[]): CookieChanges => ({ setCookies, clearsCookies: false });
+  const request = (cookie: string): RequestScope =>
+    new RequestScope(
+      { url: '/app/page' },
+      { headers: { cookie, host: 'app.example.org:8443' } } as IncomingMessage,
+      {} as ServerResponse,
+    );
+  const isLost = (setCookie: string, cookie: object, sent = 'sid=s%3As1.c2ln'): boolean =>
+    losesSession('s1', request(sent), changes(setCookie), cookie);
   const own = { path: '/' };
   const ofDomain = { path: '/', domain: '.Example.org' };
 
@@ -110,8 +121,8 @@ describe('the session that a response leaves a browser with', () => {
     { name: 'the domain of the session', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: ofDomain },
     { name: 'the host as its domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: own },
     { name: 'a domain that is not above the host', clears: 'sid=; Max-Age=0; Domain=other.org', cookie: own },
-  ])('is none when it clears the cookie of $name', ({ clears, cookie }) => {
-    expect(leftBy(clears, cookie)).toBeUndefined();
+  ])('is lost when its cookie is cleared for $name', ({ clears, cookie }) => {
+    expect(isLost(clears, cookie)).toBe(true);
   });
 
   it.each([
@@ -119,109 +130,27 @@ describe('the session that a response leaves a browser with', () => {
     { name: 'a domain above the host', clears: 'sid=; Max-Age=0; Domain=example.org', cookie: own },
     { name: 'the host, and the session has a domain', clears: 'sid=; Max-Age=0', cookie: ofDomain },
     { name: 'another domain', clears: 'sid=; Max-Age=0; Domain=app.example.org', cookie: ofDomain },
-  ])('is the same when it clears a cookie of that name of $name', ({ clears, cookie }) => {
-    expect(leftBy(clears, cookie)).toBe(NOT_CHANGED);
-  });
-
-  const leftWith = (cookieHeader: string, ...setCookies: string[]): unknown => {
-    const request = { native: { url: '/' }, sessionID: 's1', cookieHeader, isAnswered: true, setCookies };
-    return sessionLeftByOne(request as never, 's1');
-  };
-
-  it.each([
-    { name: 'of express-session', cookies: 'sid=s%3As1.signature; last=s1' },
-    { name: 'of @fastify/session', cookies: 'sid=s1.signature; last=s1' },
-    { name: 'without a signature', cookies: 'sid=s1; last=id:s1' },
-  ])('is none when it clears the cookie $name, and another cookie names the session', ({ cookies }) => {
-    expect(leftWith(cookies, 'sid=; Max-Age=0')).toBeUndefined();
-    expect(leftWith(cookies, 'sid=; Max-Age=0', 'last=id:s1')).toBeUndefined();
-  });
-
-  it('is the same when it clears a cookie that only names the session', () => {
-    expect(leftWith('sid=s%3As1.signature; last=s1', 'last=; Max-Age=0')).toBe(NOT_CHANGED);
-  });
-
-  it('is none when it clears the only cookie that names the session', () => {
-    expect(leftWith('sid=id:s1', 'sid=; Max-Age=0')).toBeUndefined();
-  });
-
-  it('is none when Clear-Site-Data clears the cookies, although the session is set again', () => {
-    const setCookies = ['sid=s1'];
-    const request = { sessionID: 's1', cookieHeader: 'sid=s1', isAnswered: true, setCookies };
-    expect(sessionLeftByOne({ ...request, clearsCookies: true } as never, 's1')).toBeUndefined();
-  });
-
-  /** By a request that has sent the session s1. */
-  const answerOf = (
-    sessionID: string | undefined,
-    setCookies: string[],
-    more: object = {},
-  ): SessionRequest => {
-    const request = { native: { url: '/' }, sessionID, cookieHeader: 'sid=s1', isAnswered: true, setCookies };
-    return { ...request, ...more } as unknown as SessionRequest;
-  };
-  const EXPIRES = `sid=s1; expires = ${FUTURE}`;
-
-  it.each([
-    { name: 'the same by a rolling cookie', id: 's1', set: ['sid=s1'], left: 's1' },
-    { name: 'the same by a rolling cookie with an end', id: 's1', set: [EXPIRES], left: 's1' },
-    { name: 'the same by one of no white space', id: 's1', set: ['sid=s1;MAX-AGE=60'], left: 's1' },
-    {
-      name: 'none by one with an end in the past',
-      id: 's1',
-      set: [`sid=s1;Expires=${PAST}`],
-      left: undefined,
-    },
-    { name: 'none by one with an age of nothing', id: 's1', set: ['sid=s1; max-age =0'], left: undefined },
-    {
-      name: 'none by a rolling cookie that is cleared again',
-      id: 's1',
-      set: ['sid=s1', 'sid='],
-      left: undefined,
-    },
-    { name: 'not changed by another cookie', id: 's1', set: ['theme=dark'], left: NOT_CHANGED },
-    { name: 'not changed without cookies', id: 's2', set: [], left: NOT_CHANGED },
-    { name: 'the new one', id: 's2', set: ['sid=s2'], left: 's2' },
-    { name: 'the old one where the new one is not set', id: 's2', set: ['sid=s1'], left: 's1' },
-    {
-      name: 'none where its cookie is cleared',
-      id: 's2',
-      set: ['sid=; Max-Age=0'],
-      left: undefined,
-    },
-    { name: 'none for a request without a session', id: undefined, set: ['sid='], left: undefined },
-  ])('is $name', ({ id, set, left }) => {
-    expect(sessionLeftByOne(answerOf(id, set), 's1')).toBe(left);
-  });
-
-  it('is that of the request where cookies do not show it, or where none was sent', () => {
-    const hidden = answerOf('s2', ['sid=encrypted'], { cookieHeader: 'sid=secret' });
-    expect(sessionLeftByOne(hidden, 's1')).toBe('s2');
-    expect(sessionLeftByOne(answerOf('s2', [], { isAnswered: false }), undefined)).toBe('s2');
-  });
-
-  it('is not changed by an answer that has not reached the browser', () => {
-    const lost = answerOf('s2', ['sid=s2'], { isAnswered: false });
-    expect(sessionLeftByOne(lost, 's1')).toBe(NOT_CHANGED);
-  });
-
-  it('is that of the answer that has left last and has changed it', () => {
-    const renewal = answerOf('s2', ['sid=s2'], { answeredAt: 2 });
-    const early = answerOf('s3', ['sid=s3'], { answeredAt: 1 });
-    const other = answerOf('s1', ['theme=dark'], { answeredAt: 3 });
-    expect(sessionLeftBy([renewal, early, other], 's1')).toBe('s2');
-    expect(sessionLeftBy([early, other, renewal], 's1')).toBe('s2');
-    expect(sessionLeftBy([other], 's1')).toBe('s1');
-    expect(sessionLeftBy([], 's1')).toBe('s1');
+  ])('is kept when a cookie of its name is cleared for $name', ({ clears, cookie }) => {
+    expect(isLost(clears, cookie)).toBe(false);
   });
 
   it.each([
-    { name: 'the host is not known', headers: {}, domain: 'example.org' },
-    { name: 'nothing is known of the request', headers: undefined, domain: 'example.org' },
-    { name: 'the domain is empty', headers: { host: 'a.example.org' }, domain: '' },
-  ])('is none when it clears a cookie of a domain, and $name', ({ headers, domain }) => {
-    const more = { native: { url: '/', headers }, session: { cookie: { path: '/' } } };
-    const request = answerOf('s1', [`sid=; Max-Age=0; Domain=${domain}`], more);
-    expect(sessionLeftByOne(request, 's1')).toBeUndefined();
+    { name: 'that repeats the id', sent: 'sid=s%3As1.c2ln; last=s1' },
+    { name: 'that has the id inside', sent: 'sid=s1; last=of-s1-today' },
+  ])('is kept when another cookie is cleared $name', ({ sent }) => {
+    expect(isLost('last=; Max-Age=0', own, sent)).toBe(false);
   });
+
+  it('is lost when the cookie that has its id inside is cleared', () => {
+    expect(isLost('sid=; Max-Age=0', own, 'sid=prefix-s1')).toBe(true);
+  });
+
+  it.each(['sid=s%3As1.c2ln', 'sid=s1.c2ln', 'sid=s1'])(
+    'shows its id in %s when the cookie is cleared',
+    (sent) => {
+      expect(removedSessionIds(request(sent), changes('sid=; Max-Age=0; Path=/'))).toEqual(['s1']);
+      expect(removedSessionIds(request(sent), changes('theme=dark; Path=/'))).toEqual([]);
+      expect(removedSessionIds(request(sent), changes())).toEqual([]);
+    },
+  );
 });

@@ -1,22 +1,23 @@
 import type { Containment } from './containment.js';
 import type { EndReporter } from './end-reporter.js';
+import type { RequestScope } from './request-scope.js';
 import type { LiveSessions, SessionUid } from './session-end.js';
-import type { OpenRequests } from './active-requests.js';
 import type { SetupWarnings } from './setup-warnings.js';
 import type { OpenWaits, PendingTasks } from './waits.js';
 
-/** What everything that watches the sessions of one application shares. */
+/** What all parts that watch the sessions of one app share. */
 export interface WatchContext {
   readonly reporter: EndReporter;
   readonly uid: SessionUid;
-  /** How long a response that is still open may delay the verdict on an end. */
+  /** How long an open response may delay the verdict on an end, in milliseconds. */
   readonly graceMs: number;
   readonly containment: Containment;
   readonly warnings: SetupWarnings;
-  /** The ends that are not decided, or not reported, yet. */
+  /** The ends that are not decided or not reported yet. */
   readonly tasks: PendingTasks;
-  /** Closed when the app shuts down: nothing is waited for any more. */
-  readonly waits: OpenWaits;
-  readonly openRequests: OpenRequests;
   readonly liveSessions: LiveSessions | undefined;
+  /** Requests of Fastify between two hooks of ours: hooks of the host may end their session before we see it. */
+  readonly arriving: Set<RequestScope>;
+  /** Closed when the app shuts down: from then on nothing waits. */
+  readonly waits: OpenWaits;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { cookieChangesOf, cookieChangesOfReply, type CookieChanges } from './cookie-changes.js';
+import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 
 const responseOf = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
 const NOTHING = { setCookies: [], clearsCookies: false };
@@ -34,35 +34,6 @@ describe('the cookies that a head changes', () => {
     byMethod.writeHead(200);
     for (const response of [byArgument, byMethod, unsent, byBoth])
       expect(cookieChangesOf(response)).toEqual(changes);
-  });
-});
-
-describe('the cookies that a reply of Fastify changes', () => {
-  const SET = ['a=1', 'b=2'];
-  const raw = responseOf().setHeader('Set-Cookie', 'raw=1').setHeader('Clear-Site-Data', '"*"');
-  it.each<{ name: string; kept: Record<string, string | string[] | number>; changes: CookieChanges }>([
-    {
-      name: 'those that it keeps',
-      kept: { 'set-cookie': SET },
-      changes: { setCookies: SET, clearsCookies: false },
-    },
-    {
-      name: 'one that it keeps',
-      kept: { 'set-cookie': 1 },
-      changes: { setCookies: ['1'], clearsCookies: false },
-    },
-    {
-      name: 'all, besides those that it keeps',
-      kept: { 'set-cookie': SET, 'clear-site-data': '"cookies"' },
-      changes: { setCookies: SET, clearsCookies: true },
-    },
-    {
-      name: 'those of the response below',
-      kept: {},
-      changes: { setCookies: ['raw=1'], clearsCookies: true },
-    },
-  ])('are $name', ({ kept, changes }) => {
-    expect(cookieChangesOfReply({ raw, getHeader: (name) => kept[name] })).toEqual(changes);
   });
 });
 

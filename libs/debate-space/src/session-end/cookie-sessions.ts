@@ -9,7 +9,7 @@ import { resolvedUid } from './session-user.js';
 import { RefusedUid } from '../uid-rule.js';
 import { UidCount } from './setup-warnings.js';
 import type { WatchContext } from './context.js';
-import { isClosed, pathOf } from './session-request.js';
+import { isClosed, pathOf } from './request-scope.js';
 import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 import type { Containment } from './containment.js';
 
@@ -18,7 +18,7 @@ const ASK_TIMEOUT_MS = 5_000;
 /** How long after a logout a request with the same cookie is the second click of a double click. */
 const DOUBLE_CLICK_MS = 60_000;
 
-/** What a response makes of the cookies of a browser. Times are of `performance.now()`. */
+/** What a response makes of the cookies of a browser. Times are in milliseconds since 1970. */
 interface CookieChange {
   readonly now: CookieRequest;
   readonly next: CookieRequest;
@@ -67,11 +67,10 @@ export class CookieSessions {
   /** To be called for each request of the host, before anybody writes its response. */
   watch(request: IncomingMessage, response: ServerResponse): void {
     const { headers } = request;
-    const { reporter, containment } = this.#context;
+    const { containment } = this.#context;
     const { cookie: cookieHeader = '' } = headers;
-    const watchesLogins = reporter.wantsLogins || this.#departures.size > 0;
-    if (!watchesLogins && !this.names.some((name) => cookieHeader.includes(name))) return;
-    const since = performance.now();
+    if (this.#departures.size === 0 && !this.names.some((name) => cookieHeader.includes(name))) return;
+    const since = Date.now();
     onHead(response, containment, (changes) => {
       // A client that has gone gets no cookie.
       if (isClosed(response)) return;
@@ -83,7 +82,7 @@ export class CookieSessions {
       const next = isUnchanged
         ? now
         : { headers: { ...headers, cookie: stringifyCookie(after) }, cookies: after };
-      const change = { now, next, response, since, at: performance.now(), setCookies: changes.setCookies };
+      const change = { now, next, response, since, at: Date.now(), setCookies: changes.setCookies };
       for (const cookie of this.#cookies) this.#headLeft(cookie, change);
     });
   }
@@ -140,15 +139,13 @@ export class CookieSessions {
   ): Promise<string | undefined> {
     const { reporter } = this.#context;
     const [value, nextValue] = [now, next].map(({ cookies }) => cookieValue(cookies, cookie.name));
-    if (value === undefined && !reporter.wantsLogins) return undefined;
+    if (value === undefined) return undefined;
     await Promise.resolve(); // not within the host's `writeHead`: the function that finds the user is the host's
     const uid = await this.#userOf(cookie, now);
-    if (uid === undefined && !reporter.wantsLogins) return undefined;
+    if (uid === undefined) return undefined;
     const nextUid = await this.#userOf(cookie, next);
     if (uid === nextUid) return undefined;
-    // A cookie that was nobody's any more is renewed, most likely.
-    if (nextUid !== undefined && (uid !== undefined || value === undefined)) reporter.loggedIn(nextUid, at);
-    if (uid === undefined || (await endedBefore) === uid) return uid;
+    if ((await endedBefore) === uid) return uid;
     const reason =
       nextUid !== undefined ? 'user-replaced' : nextValue === undefined ? 'destroyed' : 'user-removed';
     await reporter.report({ uid, reason, at }, [response]);

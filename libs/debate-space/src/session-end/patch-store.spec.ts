@@ -1,57 +1,74 @@
-import { expect, it } from '@jest/globals';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { WatchedApp } from './watched-app.js';
+import { describe, expect, it } from '@jest/globals';
+import { patchStore, storeMethod, UnwatchableStoreError } from './patch-store.js';
 
-type Callback = (error: unknown, result?: unknown) => void;
-type Read = (sid: string, done: Callback) => void;
-
-/** An asynchronous store whose methods are its own properties. */
-function asyncStore(): { get: Read; set: unknown; destroy: (sid: string, done: Callback) => void } {
-  const rows = new Map<string, object>([['s1', { user: 'alice' }]]);
-  return {
-    get: (sid, done) =>
-      void setImmediate(() => {
-        done(null, rows.get(sid));
-      }),
-    set: (sid: string, session: object, done: Callback) => {
-      rows.set(sid, session);
-      done(null);
-    },
-    destroy: (sid, done) => {
-      rows.delete(sid);
-      done(null);
-    },
-  };
+class Store {
+  readonly rows = new Map<string, object>();
+  set(this: Store, sid: string, session: object): string {
+    this.rows.set(sid, session);
+    return `set ${sid}`;
+  }
+  destroy(this: Store, sid: string): string {
+    this.rows.delete(sid);
+    return `destroyed ${sid}`;
+  }
 }
 
-it('a read that the host has replaced stays replaced after a call that had to wait', async () => {
-  const store = asyncStore();
-  const app = new WatchedApp({ onSessionEnd: () => undefined, graceMs: 10 });
-  app.watch(store);
-  const original = store.get;
-  const calls: string[] = [];
-  const wrapper: Read = (sid, done) => {
-    calls.push(sid);
-    original(sid, done);
-  };
-  store.get = wrapper;
-  const destroyed = new Promise((resolve) => {
-    store.destroy('s1', resolve);
+/** @returns the store, the names of the calls that were seen, and how to take the wrappers away */
+function patched(store: Store = new Store()): { store: Store; seen: string[]; remove: () => void } {
+  const seen: string[] = [];
+  const remove = patchStore(store, (name, next) => (self, args) => {
+    seen.push(name);
+    return next(self, args);
   });
-  store.get('s2', () => undefined);
-  await destroyed;
-  await app.close();
-  expect(calls).toEqual(['s1', 's2']); // the first one is ours
-  expect(store.get).toBe(wrapper);
+  return { store, seen, remove };
+}
+
+describe('a patched store', () => {
+  it('does what it did, and each call is seen', () => {
+    const { store, seen } = patched();
+    expect([store.set('s1', {}), store.destroy('s1')]).toEqual(['set s1', 'destroyed s1']);
+    expect(seen).toEqual(['set', 'destroy']);
+  });
+
+  it('calls what an agent puts into its class later', () => {
+    class Patched extends Store {}
+    const { store, seen } = patched(new Patched());
+    Patched.prototype.destroy = (sid) => `by the agent: ${sid}`;
+    expect(store.destroy('s1')).toBe('by the agent: s1');
+    expect(seen).toEqual(['destroy']);
+  });
+
+  it('passes calls of an object that is derived from it on unseen', () => {
+    const { store, seen } = patched();
+    const derived = Object.create(store) as Store;
+    expect(derived.destroy('s1')).toBe('destroyed s1');
+    expect(seen).toEqual([]);
+  });
+
+  it('has its own methods back when the wrappers are taken away', () => {
+    const own = Object.assign(new Store(), { destroy: () => 'own' });
+    const destroy: unknown = Reflect.get(own, 'destroy');
+    patched(own).remove();
+    expect([Reflect.get(own, 'destroy'), Object.hasOwn(own, 'set')]).toEqual([destroy, false]);
+  });
+
+  it('keeps a wrapper that the host has put in front since', () => {
+    const { store, remove } = patched();
+    const host = (): string => 'of the host';
+    store.destroy = host;
+    remove();
+    expect(Reflect.get(store, 'destroy')).toBe(host);
+  });
+
+  it('tells its own method behind all wrappers', () => {
+    const { store } = patched(patched().store);
+    expect(storeMethod(store, 'destroy')).toBe(Reflect.get(Store.prototype, 'destroy'));
+    expect(storeMethod(store, 'all')).toBeUndefined();
+  });
 });
 
-it('a store whose read cannot be replaced throws nothing into the host', async () => {
-  const store = Object.defineProperty(asyncStore(), 'get', { configurable: false, writable: false });
-  const app = new WatchedApp({ onSessionEnd: () => undefined, graceMs: 10 });
-  app.watch(store);
-  expect(() => {
-    store.destroy('s1', () => undefined);
-  }).not.toThrow();
-  await nextTurn();
-  await app.close();
+it('a store that cannot be patched keeps all of its methods', () => {
+  const store = Object.defineProperty(new Store(), 'destroy', { value: () => 'fixed', writable: false });
+  expect(() => patched(store)).toThrow(UnwatchableStoreError);
+  expect(Reflect.get(store, 'set')).toBe(Reflect.get(Store.prototype, 'set'));
 });

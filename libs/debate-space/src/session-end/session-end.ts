@@ -1,9 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/**
- * Why a session ended. `abandoned`: the browser left it for another or for none; `expired`: it ran out; `explicit`:
- * reported by the app.
- */
+/** Why a session ended. `abandoned`: its cookie was cleared; `expired`: it expired; `explicit`: the app reported the end. */
 export type EndReason =
   'destroyed' | 'user-removed' | 'user-replaced' | 'cleared' | 'abandoned' | 'expired' | 'explicit';
 
@@ -17,15 +14,10 @@ export interface SessionEnd {
 /** The listener for ends. Its errors become faults, and never reach the app. */
 export interface SessionEndListener {
   /**
-   * Called once per user and request, and once per session and user. A promise holds the answer of the request that ended
-   * the session, for `answerTimeoutMs` at most, and nothing else.
+   * Called once per user and request, and once per session and user; rarely twice within a second. A promise delays the
+   * answer of the request that ended the session, for at most `answerTimeoutMs`, and nothing else.
    */
   onSessionEnd(end: SessionEnd): void | PromiseLike<void>;
-  /**
-   * A user has logged in, in a session that was anonymous or another user's.
-   * @param at in milliseconds since 1970; it may be known late, after the next end
-   */
-  loggedIn?(uid: string, at: number): void;
 }
 
 /** The content of one session in a store. */
@@ -72,11 +64,18 @@ export interface FoundSession {
   readonly session: SessionRecord;
 }
 
-/** A port for those who know the live sessions of all processes: an end is told once, and those that expire are found. */
+/** A port for whoever keeps the live sessions of all processes: an end is told once, and expired sessions are found. */
 export interface LiveSessions {
-  /** The session was loaded, saved or touched with this user. Called with each request; must not throw. expiresAt in ms since 1970, undefined when the cookie has no end. */
+  /**
+   * A request has loaded, saved or touched the session with this user. Called with each request; must not throw.
+   * @param expiresAt in milliseconds since 1970, by its cookie; `undefined` when the cookie has no end
+   */
   seen(sid: string, uid: string, expiresAt: number | undefined): void;
-  /** The session has no user any more. Calls `report` unless another process has just reported this end; without `report` the user has gone on with another session and nothing is to be reported. Never rejects. */
+  /**
+   * The session has no user any more. Never rejects.
+   * @param report called unless another process has just reported this end; absent when the user continues with another
+   * session, so that nothing is to be reported
+   */
   gone(sid: string, uid: string, report?: () => unknown): Promise<void>;
 }
 

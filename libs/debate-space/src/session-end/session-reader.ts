@@ -1,12 +1,8 @@
 import { chain, isPromise, type MaybePromise } from './containment.js';
-import type { FoundSession } from './session-end.js';
-import { hasExpired } from './session-user.js';
-import type { SessionRecord } from './session-end.js';
-import { isObject } from './session-user.js';
-import { resolvedUid } from './session-user.js';
+import type { FoundSession, SessionRecord } from './session-end.js';
+import { hasExpired, isObject, resolvedUid } from './session-user.js';
 import { RefusedUid } from '../uid-rule.js';
 import type { WatchContext } from './context.js';
-import type { SessionRequest } from './session-request.js';
 import { storeMethod, type StoreMethod } from './patch-store.js';
 
 /** A session as a store lists it; without the id where the store does not tell it. */
@@ -19,6 +15,7 @@ const READ_TIMEOUT_MS = 5_000;
 /** The same during a shutdown, and for a store that has been late before. */
 const SHORT_TIMEOUT_MS = 1_000;
 const LATE_TIMEOUT_MS = 250;
+const CHECK_EVERY_MS = 25;
 /** How long a promise of `undefined` may precede a callback. A store that never calls back answers by its promise. */
 const CALLBACK_GRACE_MS = 1_000;
 
@@ -29,6 +26,9 @@ export class SessionReader {
   /** How the store answers, as far as it has shown: the number of parameters that a method declares may be wrong. */
   #answersBy: 'callback' | 'promise' | undefined;
   #isLate = false;
+  /** The reads that have not been answered, each with its limit by `performance.now()`. */
+  readonly #open = new Set<{ until: number; readonly reject: (error: Error) => void }>();
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(store: object, context: ReaderContext) {
     this.#store = store;
@@ -52,13 +52,6 @@ export class SessionReader {
     return undefined;
   }
 
-  /** The user of the session that a request has now, in memory; none when it is about to be saved as expired. */
-  userNow(request: SessionRequest): string | undefined {
-    const { session } = request;
-    if (!isObject(session) || hasExpired(session as SessionRecord)) return undefined;
-    return this.uidOf(session as SessionRecord, request.native);
-  }
-
   /**
    * The user of a session, as the store has it now.
    * @throws when the store cannot be read, or does not answer in time
@@ -67,6 +60,14 @@ export class SessionReader {
     return chain(
       () => this.#session(sid),
       (session) => session && this.uidOf(session),
+    );
+  }
+
+  /** The same, or `undefined` if the session has expired: some stores return expired sessions. */
+  liveUser(sid: string): MaybePromise<string | undefined> {
+    return chain(
+      () => this.#session(sid),
+      (session) => (session && !hasExpired(session) ? this.uidOf(session) : undefined),
     );
   }
 
@@ -141,33 +142,46 @@ export class SessionReader {
     return this.#inTime(promised);
   }
 
+  /** All reads share one timer: a job may cause thousands at once. */
   #inTime(answer: Promise<unknown>): Promise<unknown> {
-    const { waits, warnings, containment } = this.#context;
-    const limitMs = this.#isLate ? LATE_TIMEOUT_MS : waits.isClosed ? SHORT_TIMEOUT_MS : READ_TIMEOUT_MS;
+    const limitMs = this.#isLate ? LATE_TIMEOUT_MS : READ_TIMEOUT_MS;
     return new Promise((resolve, reject) => {
-      const late = (): void => {
-        this.#isLate = true;
-        reject(new Error('the store does not answer'));
-        containment.run('session store', () => {
-          warnings.warn('store-not-answering');
-        });
-      };
-      let timer = setTimeout(late, limitMs).unref();
-      const hurry = (): void => {
-        clearTimeout(timer);
-        timer = setTimeout(late, Math.min(limitMs, SHORT_TIMEOUT_MS)).unref();
-      };
-      const stop = waits.isClosed ? undefined : waits.onClose(hurry);
-      const settled = (): void => {
-        clearTimeout(timer);
-        stop?.();
-      };
-      answer.then((result) => {
-        this.#isLate = false;
-        resolve(result);
-      }, reject);
-      answer.then(settled, settled);
+      const read = { until: performance.now() + limitMs, reject };
+      this.#open.add(read);
+      this.#timer ??= setInterval(() => {
+        this.#rejectLate();
+      }, CHECK_EVERY_MS).unref();
+      answer.then(
+        (result) => {
+          this.#open.delete(read);
+          this.#isLate = false;
+          resolve(result);
+        },
+        (error: unknown) => {
+          this.#open.delete(read);
+          reject(error as Error);
+        },
+      );
     });
+  }
+
+  #rejectLate(): void {
+    const { waits, warnings, containment } = this.#context;
+    const now = performance.now();
+    for (const read of this.#open) {
+      // A shutdown has less time.
+      if (waits.isClosed) read.until = Math.min(read.until, now + SHORT_TIMEOUT_MS);
+      if (read.until > now) continue;
+      this.#open.delete(read);
+      this.#isLate = true;
+      read.reject(new Error('the store does not answer'));
+      containment.run('session store', () => {
+        warnings.warn('store-not-answering');
+      });
+    }
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }
 

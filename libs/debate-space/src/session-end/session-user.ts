@@ -6,11 +6,37 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
+type Cookie = Partial<Readonly<Record<'expires' | 'originalExpires' | 'originalMaxAge', unknown>>>;
+
+/** When the cookie of a session expires, in milliseconds since 1970; `undefined` when it has no end. */
+export function expiryOf({ cookie }: SessionRecord): number | undefined {
+  return timeOf((cookie as Cookie | null | undefined)?.expires);
+}
+
+/**
+ * When a session expires that a request has just loaded. The date in the row may be old: connect-redis and
+ * connect-pg-simple do not write it when express-session touches the session, which it does with each answer.
+ * @param isTouched whether the store has a method `touch`
+ */
+export function loadedExpiry(session: SessionRecord, isTouched: boolean): number | undefined {
+  const { originalExpires, originalMaxAge } = (session.cookie ?? {}) as Cookie;
+  // @fastify/session gives the cookie a new date when it loads the session, and may never save it.
+  const stored = timeOf(originalExpires);
+  if (stored === undefined && isTouched && typeof originalMaxAge === 'number')
+    return Date.now() + originalMaxAge;
+  return stored ?? expiryOf(session);
+}
+
 /** Whether the cookie of a session has expired. A handler that saves such a session logs its user out. */
 export function hasExpired(session: SessionRecord): boolean {
-  const expires = (session.cookie as { readonly expires?: unknown } | null | undefined)?.expires;
-  if (!(expires instanceof Date) && typeof expires !== 'string') return false;
-  return (typeof expires === 'string' ? Date.parse(expires) : expires.getTime()) <= Date.now();
+  const expiry = expiryOf(session);
+  return expiry !== undefined && expiry <= Date.now();
+}
+
+function timeOf(date: unknown): number | undefined {
+  if (!(date instanceof Date) && typeof date !== 'string') return undefined;
+  const time = typeof date === 'string' ? Date.parse(date) : date.getTime();
+  return Number.isNaN(time) ? undefined : time;
 }
 
 /**

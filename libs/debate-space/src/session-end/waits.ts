@@ -1,4 +1,4 @@
-/** Waits that come to their end together when the app shuts down. Linear: thousands may be open. */
+/** The waits of one app. They all end when the app shuts down. Thousands may be open. */
 export class OpenWaits {
   readonly #open = new Set<() => void>();
   #isClosed = false;
@@ -15,7 +15,7 @@ export class OpenWaits {
   }
 
   /**
-   * Waits for a promise, but no longer than `ms`, nor beyond the shutdown; the promise itself goes on.
+   * Waits for a promise, for at most `ms` and not beyond the shutdown. The promise itself continues.
    * @returns what the promise resolves to, or `late`
    */
   within<T, L>(promise: PromiseLike<T>, ms: number, late: L): Promise<T | L> {
@@ -43,7 +43,35 @@ export class OpenWaits {
   }
 }
 
-/** Work under way that a shutdown has to wait for. */
+/** How many sessions one turn of the event loop looks at: a job may end thousands at once. */
+export const SLICE = 100;
+
+/** Admits {@link SLICE} callers per turn of the event loop. */
+export class Pace {
+  #left = SLICE;
+  #isTicking = false;
+  readonly #waiting: (() => void)[] = [];
+  #first = 0;
+
+  /** @returns `undefined` when the caller may continue at once */
+  turn(): Promise<void> | undefined {
+    if (!this.#isTicking) setImmediate(this.#tick);
+    this.#isTicking = true;
+    this.#left -= 1;
+    return this.#left >= 0 ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  readonly #tick = (): void => {
+    const last = Math.min(this.#first + SLICE, this.#waiting.length);
+    while (this.#first < last) this.#waiting[this.#first++]?.();
+    this.#isTicking = this.#first < this.#waiting.length;
+    this.#left = this.#isTicking ? 0 : SLICE;
+    if (this.#isTicking) setImmediate(this.#tick);
+    else this.#waiting.length = this.#first = 0;
+  };
+}
+
+/** Tasks that a shutdown waits for. */
 export class PendingTasks {
   readonly #pending = new Set<Promise<unknown>>();
 
@@ -62,7 +90,7 @@ export class PendingTasks {
 }
 
 /**
- * Waits for a promise, but no longer than `ms`; the promise itself goes on. Keeps neither the process alive nor a timer.
+ * Waits for a promise, for at most `ms`. The promise itself continues; the timer does not keep the process alive.
  * @returns what the promise resolves to, or `late`
  */
 export function withTimeout<T, L>(promise: PromiseLike<T>, ms: number, late: L): Promise<T | L> {

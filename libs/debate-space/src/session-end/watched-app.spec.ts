@@ -38,14 +38,22 @@ describe('a store that cannot be watched', () => {
   const kinds: { readonly name: string; readonly make: () => object; readonly part: string }[] = [
     {
       name: 'one of its methods cannot be replaced',
-      make: () => Object.defineProperty(methods(), 'destroy', { configurable: false }),
+      make: () => Object.defineProperty(methods(), 'destroy', { writable: false }),
       part: 'method destroy',
     },
     { name: 'it is frozen', make: () => Object.freeze(methods()), part: 'method set' },
     {
       name: 'it cannot be extended',
       make: () => Object.preventExtensions(Object.create(methods()) as object),
-      part: 'prototype',
+      part: 'method set',
+    },
+    {
+      name: 'it is a Proxy that binds its methods',
+      make: () =>
+        new Proxy(methods(), {
+          get: (target, key) => (Reflect.get(target, key) as (() => unknown) | undefined)?.bind(target),
+        }),
+      part: 'method set',
     },
   ];
   it.each(kinds)('is one warning that names the option and the part when $name', ({ make, part }) => {
@@ -62,7 +70,7 @@ describe('a store that cannot be watched', () => {
   });
 
   it('keeps its methods and its prototype', () => {
-    const store = Object.defineProperty(methods(), 'destroy', { configurable: false }) as {
+    const store = Object.defineProperty(methods(), 'destroy', { writable: false }) as {
       get: () => string;
     };
     const { get } = store;

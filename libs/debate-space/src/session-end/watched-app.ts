@@ -1,39 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { OpenRequests } from './active-requests.js';
+import { removedSessionIds } from './browser-cookies.js';
 import { Containment } from './containment.js';
 import type { WatchContext } from './context.js';
+import { cookieChangesOf } from './cookie-changes.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { EndReporter } from './end-reporter.js';
 import { UnwatchableStoreError } from './patch-store.js';
-import type { FoundSession, SessionEndOptions, SessionStore } from './session-end.js';
-import type { CloseListener, NativeRequest, SessionRequest } from './session-request.js';
+import type { RequestScope, UnownedListener } from './request-scope.js';
+import type { FoundSession, SessionEndOptions, SessionRecord, SessionStore } from './session-end.js';
 import { defaultSessionUid, isObject, userIn } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
 import { OpenWaits, PendingTasks, withTimeout } from './waits.js';
 import { WatchedStore } from './watched-store.js';
 
-/** Of the requests after so many, one in a hundred is looked at for a session without a store: a host may have none. */
+/** After so many requests, only one in a hundred is checked for a session without a store: a host may have no sessions. */
 const FIRST_LOOKS = 10_000;
-/** A listener that never comes to its end must not keep an app from its own. */
-const CLOSE_WITHIN_MS = 5_000;
+/** With so many arriving requests, those that a hook has answered are removed. */
+const MAX_ARRIVING = 1_000;
+/** A listener that never resolves must not keep an app from its shutdown. */
+const CLOSE_TIMEOUT_MS = 5_000;
 
 /** The session stores and session cookies of one app. The platform calls its methods inside the containment. */
-export class WatchedApp implements CloseListener {
+export class WatchedApp implements UnownedListener {
   readonly containment: Containment;
-  readonly isForOthers = true;
-  /** The requests under way that may log a user in. */
-  readonly openRequests: OpenRequests;
   readonly cookies: CookieSessions;
-  /** The stores of the options; none: every store that the requests bring along is watched. */
+  /** The stores of the options. If there are none, every store that the requests bring along is watched. */
   readonly givenStores: readonly SessionStore[];
-  /** The stores that are watched. */
   readonly stores = new Map<object, WatchedStore>();
   readonly reporter: EndReporter;
   readonly #context: WatchContext;
   readonly #onStore: ((name: string) => void) | undefined;
-  /** The stores by the prototype that each has got: that of a Proxy is its target's. */
-  #byPrototype = new WeakMap<object, WatchedStore>();
-  /** Stores that cannot be watched. */
   readonly #unwatchable = new WeakSet<object>();
   #isBlind = false;
   #isClosed = false;
@@ -44,41 +40,29 @@ export class WatchedApp implements CloseListener {
     const hasOwnUid = options.uid !== undefined && options.uid !== defaultSessionUid;
     const uid = hasOwnUid ? options.uid : userIn;
     const containment = new Containment(options.onFault ?? (() => undefined));
-    const warn = options.onWarning ?? (() => undefined);
-    const warnings = new SetupWarnings(warn, hasOwnUid);
-    const openRequests = new OpenRequests(containment, liveSessions?.lastOnly === true);
+    const warnings = new SetupWarnings(options.onWarning ?? (() => undefined), hasOwnUid);
     const reporter = new EndReporter(options, containment, answerTimeoutMs);
-    const shared = { reporter, uid, graceMs, containment, warnings, openRequests, liveSessions };
-    this.#context = { ...shared, tasks: new PendingTasks(), waits: new OpenWaits() };
+    const shared = { reporter, uid, graceMs, containment, warnings, liveSessions };
+    const open = { tasks: new PendingTasks(), waits: new OpenWaits() };
+    this.#context = { ...shared, ...open, arriving: new Set() };
     this.containment = containment;
-    this.openRequests = openRequests;
     this.reporter = reporter;
     this.cookies = new CookieSessions(options.cookies ?? [], this.#context);
     this.givenStores = [options.store ?? []].flat();
     this.#onStore = options.onStore;
   }
 
-  /** Whether the requests have not brought the store along that is to be watched. */
+  /** Whether no store is known yet, so that the requests have to bring one along. */
   get isLooking(): boolean {
     return this.givenStores.length === 0 && this.stores.size === 0;
   }
 
-  /** How a store is watched, or the one behind a Proxy. */
-  watchedStore(store: object): WatchedStore | undefined {
-    return this.stores.get(store) ?? this.#byPrototype.get(Reflect.getPrototypeOf(store) ?? store);
-  }
-
-  /**
-   * Watches a store from now on. Never throws.
-   * @returns whether it was not watched before
-   */
+  /** Watches a store from now on. Never throws. @returns whether it was not watched before */
   watch(store: object): boolean {
-    if (this.#isClosed || this.#unwatchable.has(store) || this.watchedStore(store)) return false;
+    if (this.#isClosed || this.#unwatchable.has(store) || this.stores.has(store)) return false;
     const name = storeName(store);
     try {
-      const watched = new WatchedStore(store, this.#context);
-      this.stores.set(store, watched);
-      this.#byPrototype.set(Reflect.getPrototypeOf(store) ?? store, watched);
+      this.stores.set(store, new WatchedStore(store, this.#context));
       this.containment.run('onStore', () => this.#onStore?.(name));
       return true;
     } catch (error) {
@@ -86,10 +70,7 @@ export class WatchedApp implements CloseListener {
       this.#unwatchable.add(store);
       this.containment.report('session store', error);
       if (error instanceof UnwatchableStoreError)
-        this.#context.warnings.warn(
-          'store-not-watchable',
-          `${name} cannot be watched, because its ${error.part}`,
-        );
+        this.#context.warnings.warn('store-not-watchable', `${name}: its ${error.part} cannot be replaced`);
       return false;
     }
   }
@@ -99,56 +80,75 @@ export class WatchedApp implements CloseListener {
     return this.givenStores.length === 0 && this.watch(store);
   }
 
-  /** Whether a browser with these cookies may have a session. */
-  mayKnow(cookieHeader: string): boolean {
-    for (const watched of this.stores.values()) if (watched.mayKnow(cookieHeader)) return true;
-    return false;
-  }
-
-  /** Each request, before hooks and plugins that are registered later. */
+  /** Called for each request, before hooks and plugins that are registered later. */
   arrived(request: IncomingMessage, response: ServerResponse, native: object = request): void {
     if (this.cookies.names.length > 0) this.cookies.watch(request, response);
     else if (this.stores.size === 0) this.#lookForSession(response, native);
   }
 
-  /** A request has got a session, out of this store. */
-  loaded(store: object, request: NativeRequest, session: unknown, sid: string | undefined): void {
-    this.watchedStore(store)?.loaded(request, session, sid);
+  /** A parent app has loaded the session before the request came here. */
+  loadedByParent(store: object, scope: RequestScope): void {
+    if (this.found(store)) this.#context.warnings.warn('session-of-parent-app');
+    this.loadedBefore(store, scope);
   }
 
-  /** A parent app has loaded the session before the store could be watched. */
-  loadedByParent(store: object, request: SessionRequest): void {
-    if (!this.found(store)) return;
-    this.#context.warnings.warn('session-of-parent-app');
-    this.loaded(store, request.native, request.session, request.sessionID);
+  /** The session plugin will give a session to this request, if its browser has one. */
+  expect(scope: RequestScope): void {
+    const { arriving } = this.#context;
+    if (scope.raw.headers.cookie === undefined || this.stores.size === 0) return;
+    arriving.add(scope);
+    if (arriving.size > MAX_ARRIVING) for (const each of arriving) if (each.isClosed) arriving.delete(each);
   }
 
-  /** The answer of a request may clear the cookie of a session that it has not loaded. */
-  closed(request: SessionRequest): void {
-    if (!request.isAnswered) return;
-    if (request.setCookies.length === 0 && !request.clearsCookies) return;
-    for (const watched of this.stores.values()) watched.closedWithoutSession(request);
+  /** @returns whether the request was expected */
+  hasArrived(scope: RequestScope): boolean {
+    return this.#context.arriving.delete(scope);
   }
 
-  /** The session as the stores have it now. Ids are not to be guessed, so whichever store has it has the right one. */
+  /** The request has had its session before this method could hear of it. */
+  loadedBefore(store: object, scope: RequestScope): void {
+    const { session, sessionID } = scope;
+    if (session && sessionID !== undefined)
+      this.stores.get(store)?.loaded(scope, sessionID, session as SessionRecord);
+  }
+
+  closedWithoutSession(scope: RequestScope): void {
+    this.containment.run('response close', () => {
+      this.#context.arriving.delete(scope);
+      this.#warnOfUncalledStore(scope);
+      if (!scope.res.headersSent) return;
+      const removed = removedSessionIds(scope, cookieChangesOf(scope.res));
+      if (removed.length > 0) for (const store of this.stores.values()) store.closedWithoutSession(removed);
+    });
+  }
+
+  /** The session as the stores have it now. Ids cannot be guessed, so a store that has the session has the right one. */
   async find(sid: string): Promise<readonly FoundSession[]> {
-    // What is not in the stores that can be asked may be in another.
-    if (this.#isBlind || this.stores.size === 0) throw new Error('not every store can be asked');
+    if (this.#isBlind || this.stores.size === 0) throw new Error('not every store can be read');
     const found = await Promise.all([...this.stores.values()].map(({ reader }) => reader.find(sid)));
     return found.filter((session) => session !== undefined);
   }
 
-  /** Has every open verdict fall now, and gives the stores their own methods back. */
+  /** Decides every open end now, and gives the stores their own methods back. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#context.waits.close();
-    await withTimeout(this.#context.tasks.onIdle(), CLOSE_WITHIN_MS, undefined);
+    await withTimeout(this.#context.tasks.onIdle(), CLOSE_TIMEOUT_MS, undefined);
     for (const watched of this.stores.values()) watched.release();
     this.stores.clear();
-    this.#byPrototype = new WeakMap();
   }
 
-  /** When the response is closed: the session may come from any middleware. */
+  /** The requests have sessions, but of a store that wraps the given one: the given one is not what they call. */
+  #warnOfUncalledStore({ native }: RequestScope): void {
+    const { session, sessionStore } = native as { session?: unknown; sessionStore?: unknown };
+    if (!isObject(session) || !isObject(sessionStore) || this.stores.has(sessionStore)) return;
+    if (this.#unwatchable.has(sessionStore) || [...this.stores.values()].some((each) => each.isCalled))
+      return;
+    const name = storeName(sessionStore);
+    this.#context.warnings.warn('store-not-watchable', `${name}: requests use it, but it is not watched`);
+  }
+
+  /** Looks when the response closes, because any middleware may have set the session. */
   #lookForSession(response: ServerResponse, native: object): void {
     this.#looks += 1;
     if (this.#looks > FIRST_LOOKS && this.#looks % 100 > 0) return;

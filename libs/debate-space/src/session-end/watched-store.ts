@@ -1,149 +1,238 @@
-import { chain, isPromise, type MaybePromise } from './containment.js';
-import type { SessionRecord } from './session-end.js';
-import { ActiveRequests } from './active-requests.js';
-import { ObservedCall } from './decide-end.js';
+import { LRUCache } from 'lru-cache';
+import { losesSession, REMEMBERED } from './browser-cookies.js';
+import { isPromise, type MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
-import { EndTracker, type Parties, type PossibleEnd } from './end-tracker.js';
-import { hasExpired } from './session-user.js';
-import { LearnedCookies, type LeftSession } from './learned-cookies.js';
-import { ownerOf, seenRequest, sessionRequest, setOwner } from './session-request.js';
-import type { NativeRequest, SessionRequest } from './session-request.js';
-import { UidCount } from './setup-warnings.js';
-import type { Suspects } from './suspected-ends.js';
-import { CallQueue, type StoreCall } from './call-queue.js';
+import { cookieChangesOf } from './cookie-changes.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
+import { NO_OWNERS, PossibleEnds, type Owners } from './possible-ends.js';
+import { scopeOf, scopeOfSession, type OwnedSession, type RequestScope } from './request-scope.js';
+import type { EndReason, SessionRecord } from './session-end.js';
 import { SessionReader, type ListedSession } from './session-reader.js';
+import { expiryOf, hasExpired, isObject, loadedExpiry } from './session-user.js';
+import { UidCount } from './setup-warnings.js';
+import { ObservedCall, observeCall, type StoreOutcome } from './store-call.js';
+import { Pace, SLICE } from './waits.js';
 
-/** A call that saves or destroys a session, until the store has said that it is done. */
-interface Write {
-  /** Whose session it is then. */
-  readonly uid: string | undefined;
-  readonly call: ObservedCall;
-  /** Whether a later call ends the session, or gives it to another user. */
-  isOver: boolean;
+/** A store call that may end a session. */
+interface Observed {
+  /** Called with the outcome of the call. */
+  readonly ended: (outcome: StoreOutcome) => void;
+  /** The read that finds the user of the session: the call has to wait for it, or the session could be gone before. */
+  readonly read?: Promise<unknown> | undefined;
 }
 
-const ON_ALL_SESSIONS: StoreCall = { sid: undefined };
-/** How many of the sessions that a store lists are looked at in one turn of the event loop. */
-const SLICE = 100;
+const EXPIRES = /;\s*(?:expires|max-age)\s*=/i;
 
 /**
- * Observes every call of one store instance that can end a session (session-endings.md, rules 1 to 3). What may be an end
- * goes to the {@link EndTracker} before the store is called; the call is passed on in the same tick. It waits only where
- * it may end a session whose user nobody knows, on an asynchronous store: for the read that finds the user.
+ * Observes each call of one store instance that can end a session (session-endings.md, rules 1 to 3 and 8). The call is
+ * passed on in the same tick. It waits only if it may end a session whose user nobody knows, on an asynchronous store.
  */
 export class WatchedStore {
   readonly reader: SessionReader;
-  readonly #context: WatchContext;
-  readonly #queue: CallQueue;
-  readonly #active: ActiveRequests;
-  readonly #ends: EndTracker;
-  /** Whether the store can be told that a session is used. */
-  readonly #isTouched: boolean;
-  readonly #cookies = new LearnedCookies();
-  readonly #uids: UidCount;
-  /** Whose session a request had at first; kept only where logins count. */
-  readonly #loadedAs = new WeakMap<SessionRequest, string>();
-  /** The last call under way for each session, but for those that leave it to its user and are of no interest. */
-  readonly #writes = new Map<string, Write>();
-  /** The request whose `regenerate` is calling `destroy` right now. */
-  #regenerating: SessionRequest | undefined;
-
   /** Stops watching. */
   readonly release: () => void;
+  /** Whether the store was called since it is watched. */
+  isCalled = false;
+  readonly #context: WatchContext;
+  readonly #ends: PossibleEnds;
+  readonly #uids: UidCount;
+  /** Whether the store has a method `touch`. */
+  readonly #isTouched: boolean;
+  /** The user of each session when this process saw it last. */
+  readonly #seen = new LRUCache<string, string>(REMEMBERED);
+  /** By session id: the open requests that own the session. */
+  readonly #owners = new Map<string, OwnedSession[]>();
+  /** By session id: the call that waits for its read. Later calls for the same session stay behind it. */
+  readonly #waiting = new Map<string, Promise<unknown>>();
+  readonly #pace = new Pace();
+  /** Whether the store has answered a read later than at once. */
+  #isAsync = false;
+  /** When the calls of this turn of the event loop stop waiting. */
+  #turnDeadline: Promise<void> | undefined;
+  /** The request whose `regenerate` is calling `destroy` right now. */
+  #regenerating: RequestScope | undefined;
 
   constructor(store: object, context: WatchContext) {
-    const { containment, reporter } = context;
     this.#context = context;
     this.reader = new SessionReader(store, context);
-    this.#queue = new CallQueue(containment, reporter.answerTimeoutMs, (areSome) => {
-      patch.watchReads(areSome);
-    });
+    this.#isTouched = storeMethod(store, 'touch') !== undefined;
+    this.#ends = new PossibleEnds(context, this.reader);
     this.#uids = new UidCount((keys) => {
       context.warnings.warn('uid-never-found', keys);
     });
-    this.#active = new ActiveRequests(containment, this.#abandoned.bind(this));
-    this.#ends = new EndTracker({ ...context, reader: this.reader, moves: this.#active.moves });
-    this.#isTouched = storeMethod(store, 'touch') !== undefined;
-    const patch = patchStore(store, (name, next) => this.#layer(name, next));
-    this.release = () => {
-      patch.remove();
-    };
+    this.release = patchStore(store, (name, next) => this.#layer(name, next));
   }
 
-  /** A request has loaded a session, or made a new one. */
-  loaded(native: NativeRequest, session: unknown, sessionID: string | undefined): void {
-    const { reporter, liveSessions, warnings } = this.#context;
-    if (typeof session !== 'object' || session === null || sessionID === undefined) return;
-    setOwner(session, native);
-    const uid = this.reader.uidOf(session as SessionRecord, native);
-    // Nothing is to be known of a request without a user, unless it is known for something else.
-    const request = uid === undefined ? seenRequest(native) : sessionRequest(native);
-    if (request) request.hasLoaded = true;
-    if (uid === undefined || !request) {
-      liveSessions?.anonymous(sessionID);
-      if (uid !== undefined) return;
-      warnings.withoutUid(session);
-      this.#uids.notFound(sessionID, session);
+  /** A request has got a session. @param scope absent for a WebSocket and for `store.load` */
+  loaded(scope: RequestScope | undefined, sid: string, session: SessionRecord): void {
+    this.isCalled = true;
+    const uid = this.reader.uidOf(session, scope?.native);
+    if (scope) this.#own(scope, sid, uid);
+    if (uid === undefined) {
+      this.#context.warnings.withoutUid(session);
+      this.#uids.notFound(sid, session);
       return;
     }
     this.#uids.found();
-    if (reporter.wantsLogins) this.#loadedAs.set(request, uid);
-    if (this.#ends.concerns(sessionID, uid)) this.#ends.loaded(sessionID, uid, request);
-    this.#active.link(sessionID, uid, request);
-    this.#cookies.learn(sessionID, session as SessionRecord, request);
-    // Not by a request that was under way when the session ended.
-    if (liveSessions && !this.#ends.hasEnded(sessionID, uid))
-      liveSessions.loaded(sessionID, uid, session as SessionRecord, this.#isTouched);
+    if (scope) this.#ends.loaded(sid, uid, scope);
+    if (this.#ends.hasEnded(sid, uid)) return; // the request was open when the session ended
+    this.#see(sid, uid, this.#context.liveSessions && loadedExpiry(session, this.#isTouched));
   }
 
-  /** Whether a browser with these cookies may have a session of this store. */
-  mayKnow(cookieHeader: string): boolean {
-    return this.#cookies.mayBeIn(cookieHeader);
-  }
-
-  /** The response of a request that has loaded no session is closed, and has changed cookies. */
-  closedWithoutSession(request: SessionRequest): void {
-    const { containment, tasks } = this.#context;
-    for (const left of this.#cookies.leftBy(request)) {
-      // Another request had renewed the session that the browser sent; the browser has left the new one.
-      if (this.#active.moves.after(left.sid)) this.#active.closed(left.sid, undefined, request);
-      // Or else the session middleware has seen the cookie, if there is a session id, and found no session.
-      else if (request.sessionID === undefined) {
-        const leave = (): Promise<void> => this.#left(left, request);
-        void tasks.track(Promise.resolve(containment.run('session store', leave, undefined)));
-      }
+  /** A request that owns the session has closed. */
+  released({ scope, sid, uid }: OwnedSession): void {
+    const others = this.#owners.get(sid)?.filter((owner) => owner.scope !== scope) ?? [];
+    if (others.length > 0) this.#owners.set(sid, others);
+    else this.#owners.delete(sid);
+    if (uid === undefined) return;
+    try {
+      const { session, sessionID } = scope;
+      const isOver =
+        session && sessionID !== sid && this.reader.uidOf(session as SessionRecord, scope.native) === uid;
+      if (isOver) this.#ends.left(sid, uid);
+      else if (this.#hasClearedCookie(scope, sid)) this.#abandoned(sid, uid);
+    } catch (error) {
+      this.#context.containment.report('response close', error);
     }
   }
 
-  /** What is called in place of a method of the store. */
+  /**
+   * A request without a session has closed. A route in front of the session middleware may have cleared its cookie.
+   * @param removed the session ids in the cookies that its answer has removed
+   */
+  closedWithoutSession(removed: readonly string[]): void {
+    for (const sid of removed) {
+      const uid = this.#seen.get(sid);
+      if (uid !== undefined) this.#abandoned(sid, uid);
+    }
+  }
+
+  /** The browser has lost its cookie, so the session has ended although the store still has it. */
+  #abandoned(sid: string, uid: string): void {
+    const call = new ObservedCall();
+    call.end('done');
+    this.#ends.begin({ sid, uid, reason: 'abandoned', call }, NO_OWNERS);
+  }
+
+  #own(scope: RequestScope, sid: string, uid: string | undefined): void {
+    const known = scope.owned(this, sid);
+    const session = known ?? { scope, store: this, sid, uid };
+    session.uid = uid;
+    if (known || !scope.own(session)) return;
+    const others = this.#owners.get(sid);
+    if (others) others.push(session);
+    else this.#owners.set(sid, [session]);
+  }
+
+  #see(sid: string, uid: string, expiresAt: number | undefined): void {
+    if (this.#seen.get(sid) !== uid) this.#seen.set(sid, uid); // a write of each request would cost
+    this.#context.liveSessions?.seen(sid, uid, expiresAt);
+  }
+
+  /** Whether the answer has cleared the cookie by which the request got its session. */
+  #hasClearedCookie(scope: RequestScope, sid: string): boolean {
+    if (!scope.res.headersSent) return false;
+    const changes = cookieChangesOf(scope.res);
+    // Most answers set no cookie, or set the same session cookie again.
+    const isKept = (header: string): boolean => header.includes(sid) && !EXPIRES.test(header);
+    if (!changes.clearsCookies && changes.setCookies.every(isKept)) return false;
+    const { cookie } = (scope.session ?? {}) as SessionRecord;
+    return losesSession(sid, scope, changes, isObject(cookie) ? cookie : {});
+  }
+
   #layer(name: StoreMethodName, next: PassOn): PassOn {
-    if (name === 'createSession') return (self, args) => this.#loading(next, self, args);
+    if (name === 'createSession') return (self, args) => this.#create(next, self, args);
     if (name === 'regenerate') return (self, args) => this.#regenerate(next, self, args);
-    const where = `store.${name}`;
     const { containment } = this.#context;
+    const where = `store.${name}`;
+    const observed: PassOn = (self, args) => {
+      let seen: Observed | undefined;
+      try {
+        seen = this.#observe(name, args);
+      } catch (error) {
+        containment.report(where, error);
+      }
+      if (!seen) return next(self, args);
+      const { ended, read } = seen;
+      const call = (): unknown =>
+        observeCall(next, self, args, (outcome) => {
+          containment.run(where, () => {
+            ended(outcome);
+          });
+        });
+      return read ? this.#callLater(Promise.race([read, this.#deadline()]), where, call, args) : call();
+    };
     return (self, args) => {
-      if (this.#queue.isIdle && this.#endsNothing(name, args)) return next(self, args);
-      const call = containment.run(where, () => this.#observe(name, args), ON_ALL_SESSIONS);
-      return this.#queue.call(where, next, self, args, call);
+      this.isCalled = true;
+      const before = this.#earlier(args) ?? (name === 'destroy' ? this.#turnOf(args[0]) : undefined);
+      return before ? this.#callLater(before, where, () => observed(self, args), args) : observed(self, args);
     };
   }
 
+  /** The call for the same session that waits already. */
+  #earlier(args: ArrayLike<unknown>): Promise<unknown> | undefined {
+    if (this.#waiting.size === 0) return undefined;
+    for (const sid of sidsOf(args)) if (this.#waiting.has(sid)) return this.#waiting.get(sid);
+    return undefined;
+  }
+
+  /** A job may end thousands of unknown sessions at once: those are read in slices, if the store is asynchronous. */
+  #turnOf(sid: unknown): Promise<void> | undefined {
+    if (!this.#isAsync || typeof sid !== 'string' || this.#seen.has(sid) || this.#owners.has(sid))
+      return undefined;
+    return this.#pace.turn();
+  }
+
+  /** Resolves after `answerTimeoutMs`. The calls of one turn of the event loop share the timer. */
+  #deadline(): Promise<void> {
+    if (this.#turnDeadline) return this.#turnDeadline;
+    const { answerTimeoutMs } = this.#context.reporter;
+    setImmediate(() => (this.#turnDeadline = undefined));
+    return (this.#turnDeadline = new Promise((resolve) => setTimeout(resolve, answerTimeoutMs).unref()));
+  }
+
+  #callLater(
+    before: Promise<unknown>,
+    where: string,
+    call: () => unknown,
+    args: ArrayLike<unknown>,
+  ): Promise<unknown> {
+    const callback = args[args.length - 1];
+    const late = before.then(() => {
+      try {
+        return call();
+      } catch (error) {
+        if (typeof callback !== 'function') throw error;
+        return void Reflect.apply(callback, undefined, [error]);
+      }
+    });
+    const sids = sidsOf(args);
+    const over = (): void => {
+      for (const sid of sids) if (this.#waiting.get(sid) === settled) this.#waiting.delete(sid);
+    };
+    const settled = late.then(over, (error: unknown) => {
+      over();
+      this.#context.containment.report(where, error); // the caller may not expect a promise
+    });
+    for (const sid of sids) this.#waiting.set(sid, settled);
+    return late;
+  }
+
   /** express-session makes the session of a request out of what the store holds. */
-  #loading(next: PassOn, self: unknown, args: ArrayLike<unknown>): unknown {
-    const session = next(self, args);
+  #create(next: PassOn, self: unknown, args: ArrayLike<unknown>): unknown {
+    const created = next(self, args);
     try {
-      const request = sessionRequest(args[0]);
-      if (request) this.loaded(request.native, request.session, request.sessionID);
+      const { session, sessionID } = args[0] as { session?: unknown; sessionID?: string };
+      if (isObject(session) && sessionID !== undefined)
+        this.loaded(scopeOf(args[0]), sessionID, session as SessionRecord);
     } catch (error) {
       this.#context.containment.report('store.createSession', error);
     }
-    return session;
+    return created;
   }
 
   #regenerate(next: PassOn, self: unknown, args: ArrayLike<unknown>): unknown {
-    const { containment } = this.#context;
-    this.#regenerating = containment.run('store.regenerate', () => sessionRequest(args[0]), undefined);
+    this.#regenerating = scopeOf(args[0]);
     try {
       return next(self, args);
     } finally {
@@ -151,276 +240,149 @@ export class WatchedStore {
     }
   }
 
-  /**
-   * Whether the call is one of those that each request makes: a read, or a session saved or touched with the user that it
-   * is known to have. Never throws.
-   */
-  #endsNothing(name: StoreMethodName, args: ArrayLike<unknown>): boolean {
-    if (name !== 'touch' && name !== 'set') return name === 'get';
+  #observe(name: StoreMethodName, args: ArrayLike<unknown>): Observed | undefined {
     const sid = args[0] as string;
     const session = args[1] as SessionRecord;
-    const known = this.#active.uidOf(sid);
-    if (known === undefined || this.#context.liveSessions || this.#ends.concerns(sid, known)) return false;
-    try {
-      if (hasExpired(session)) return false;
-      if (name === 'touch') return true;
-      const request = ownerOf(session);
-      if (this.reader.uidOf(session, request?.native) !== known) return false;
-      this.#active.link(sid, known, request);
-      return true;
-    } catch {
-      return false; // what cannot be read is looked at with care
-    }
-  }
-
-  #observe(name: StoreMethodName, args: ArrayLike<unknown>): StoreCall {
-    const sid = args[0] as string;
-    const session = args[1] as SessionRecord;
-    switch (name) {
-      case 'touch':
-        return this.#touch(sid, session);
-      case 'set':
-        return this.#set(sid, session);
-      case 'destroy':
-        return this.#destroy([sid].flat()); // some stores take several in one call
-      case 'clear':
-        return this.#clear();
-      case 'get':
-        return { sid };
-      default:
-        return ON_ALL_SESSIONS;
-    }
-  }
-
-  #touch(sid: string, session: SessionRecord): StoreCall {
-    const uid = this.#active.uidOf(sid);
-    if (uid !== undefined && hasExpired(session)) return this.#set(sid, session);
-    if (uid !== undefined) this.#context.liveSessions?.touched(sid, uid, session);
-    return { sid };
-  }
-
-  #set(sid: string, session: SessionRecord): StoreCall {
-    const { reporter, liveSessions, warnings } = this.#context;
-    const request = ownerOf(session);
-    const call = new ObservedCall();
-    let uid: string | undefined;
-    let isLogin = false;
-    let isEnding = false;
-    let write: Write | undefined;
-    let other: Write | undefined;
-    const before = (): MaybePromise<unknown> => {
-      const user = this.reader.uidOf(session, request?.native);
-      if (user === undefined) warnings.withoutUid(session);
-      else this.#uids.found();
-      // Some hosts log a user out by saving the session as expired.
-      const next = user !== undefined && hasExpired(session) ? undefined : user;
-      uid = next;
-      other = this.#writes.get(sid);
-      // The user stays, and nothing ends.
-      if (next !== undefined && this.#active.uidOf(sid) === next && !this.#ends.hasEnded(sid, next)) {
-        if (liveSessions) write = this.#write(sid, next, call);
-        return;
-      }
-      if (request) this.#follow(sid, next, request);
-      const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
-      const parties = request ? { actors: [request] } : { holders: this.#active.requestsOf(sid) };
-      return this.#withUserBefore(sid, request, (previous) => {
-        write = this.#write(sid, next, call);
-        if (previous === next) return;
-        // A user who renews a session, or saves it back after its end, was there before; nobody logs in by a job.
-        if (next !== undefined && request)
-          isLogin = this.#loadedAs.get(request) !== next && !this.#ends.concerns(sid, next);
-        if (previous === undefined) return;
-        isEnding = true;
-        this.#begin({ sid, uid: previous, reason, call, ...parties });
-      });
+    if (name === 'set') return this.#set(sid, session);
+    if (name === 'touch') return this.#touch(sid, session);
+    if (name === 'clear') return this.#clear();
+    // Some stores take several ids.
+    const all = [sid].flat().map((each) => this.#end(each, undefined, 'destroyed', this.#regenerating));
+    const reads = all.flatMap(({ read }) => read ?? []);
+    return {
+      ended: (outcome) => {
+        for (const { ended } of all) ended(outcome === 'done' && all.length > 1 ? 'silent' : outcome);
+      },
+      read: reads.length > 0 ? Promise.all(reads) : undefined,
     };
-    const ended: StoreCall['ended'] = (outcome) => {
-      call.end(outcome);
-      if (this.#writes.get(sid) === write) this.#writes.delete(sid);
-      // The store has destroyed the session before it has said that it was saved.
-      if (outcome === 'failed' || write?.isOver) return;
-      if (uid === undefined) {
-        liveSessions?.anonymous(sid, !isEnding);
-        this.#active.forget(sid);
-        return;
-      }
-      this.#active.link(sid, uid, request);
-      if (!this.#active.moves.isBehind(sid, request)) liveSessions?.saved(sid, uid, session);
-      if (other && other.uid !== uid)
-        void this.#context.tasks.track(this.#ends.confirm(sid, uid, other.call));
-      this.#ends.saved(sid, uid, session, request);
-      if (isLogin) reporter.loggedIn(uid);
-    };
-    return { sid, before, ended };
   }
 
-  #destroy(sids: readonly string[]): StoreCall {
-    const regenerating = this.#regenerating;
-    const call = new ObservedCall();
-    const begin = (sid: string): MaybePromise<unknown> => {
-      const parties = this.#partiesOf(sid, regenerating);
-      const loaded = parties.actors && this.#active.uidLoadedBy(sid, parties.actors);
-      const end = (uid: string | undefined): void => {
-        if (uid !== undefined) this.#begin({ sid, uid, reason: 'destroyed', call, ...parties });
-      };
-      // Another request has renewed the session since, and its user stays; this one may be leaving.
-      if (loaded === undefined || this.#active.uidOf(sid) !== undefined || this.#ends.hasEnded(sid, loaded))
-        return this.#withUserBefore(sid, regenerating, end);
-      end(loaded);
+  #touch(sid: string, session: SessionRecord): Observed | undefined {
+    const uid = this.#seen.get(sid);
+    if (uid === undefined) return undefined;
+    if (hasExpired(session)) return this.#set(sid, session);
+    if (!this.#ends.hasEnded(sid, uid)) this.#context.liveSessions?.seen(sid, uid, expiryOf(session));
+    return undefined;
+  }
+
+  #set(sid: string, session: SessionRecord): Observed | undefined {
+    const scope = scopeOfSession(session);
+    const user = this.reader.uidOf(session, scope?.native);
+    if (user === undefined) {
+      this.#context.warnings.withoutUid(session);
+      this.#uids.notFound(sid, session);
+    } else this.#uids.found();
+    // Some hosts log a user out by saving the session as expired.
+    const next = user !== undefined && hasExpired(session) ? undefined : user;
+    // The usual case: a request saves its session with its user.
+    if (next !== undefined && this.#seen.get(sid) === next && !this.#ends.concerns(sid, next)) {
+      this.#context.liveSessions?.seen(sid, next, expiryOf(session));
       return undefined;
-    };
-    const sid = sids.length === 1 ? sids[0] : undefined;
-    let writes: readonly Write[] = [];
-    const before = (): MaybePromise<unknown> => {
-      const begun = all(sids.map(begin));
-      writes = sids.map((each) => this.#write(each, undefined, call));
-      return begun;
-    };
-    const ended: StoreCall['ended'] = (outcome) => {
-      // Not every store takes a list: one that does not says that it is done, and has destroyed none.
-      call.end(outcome === 'done' && sid === undefined ? 'silent' : outcome);
-      for (const [n, each] of sids.entries())
-        if (this.#writes.get(each) === writes[n]) this.#writes.delete(each);
-      if (outcome !== 'failed' && sid !== undefined) this.#active.forget(sid);
-    };
-    return { sid, before, ended };
-  }
-
-  #clear(): StoreCall {
-    const call = new ObservedCall();
-    const before = (): MaybePromise<unknown> =>
-      chain(
-        () => this.reader.sessions(),
-        (sessions) => {
-          if (!sessions) this.#context.warnings.warn('clear-not-listed');
-          const active = new Map(this.#active.all());
-          for (const [sid, { uid }] of this.#writes) if (uid !== undefined) active.set(sid, uid);
-          for (const [sid, uid] of active) this.#beginCleared(sid, uid, call);
-          for (const write of this.#writes.values()) write.isOver = true;
-          if (sessions) void this.#context.tasks.track(this.#beginListed(sessions, active, call));
-        },
-      );
-    const ended: StoreCall['ended'] = (outcome) => {
-      call.end(outcome);
-      if (outcome !== 'failed') for (const [sid] of this.#active.all()) this.#active.forget(sid);
-    };
-    return { sid: undefined, before, ended };
-  }
-
-  /** A call for the session begins, before the store has said that the one before is done. */
-  #write(sid: string, uid: string | undefined, call: ObservedCall): Write {
-    const before = this.#writes.get(sid);
-    if (before && before.uid !== uid) before.isOver = true;
-    const write = { uid, call, isOver: false };
-    // The store may be done before the user is found.
-    if (call.outcome === undefined) this.#writes.set(sid, write);
-    return write;
-  }
-
-  #beginCleared(sid: string | undefined, uid: string, call: ObservedCall): void {
-    const holders = sid === undefined ? [] : this.#active.requestsOf(sid);
-    this.#begin({ sid, uid, reason: 'cleared', call, holders });
-  }
-
-  /** @param begun the sessions and users whose ends are begun already */
-  async #beginListed(
-    sessions: readonly ListedSession[],
-    begun: ReadonlyMap<string, string>,
-    call: ObservedCall,
-  ): Promise<void> {
-    const uids = new Set(begun.values());
-    for (const [n, [sid, session]] of sessions.entries()) {
-      if (n % SLICE === 0) await new Promise(setImmediate);
-      const uid = this.reader.uidOf(session);
-      const isBegun = uid === undefined || (sid === undefined ? uids.has(uid) : begun.has(sid));
-      if (isBegun) continue;
-      if (sid !== undefined) this.#ends.found(sid, uid);
-      this.#beginCleared(sid, uid, call);
     }
-  }
-
-  async #left({ sid, next }: LeftSession, request: SessionRequest): Promise<void> {
-    const uid = await this.reader.user(sid);
-    if (uid === undefined || this.#ends.hasEnded(sid, uid)) return;
-    if (next === undefined || (await this.reader.user(next)) !== uid) this.#abandoned(sid, uid, request);
-  }
-
-  #abandoned(sid: string, uid: string, ...actors: readonly SessionRequest[]): void {
-    const call = new ObservedCall();
-    call.end('done');
-    this.#begin({ sid, uid, reason: 'abandoned', call, actors });
-  }
-
-  /** What has ended does not end again, such as the row of a session that its browser has left. */
-  #begin(end: PossibleEnd): void {
-    if (end.sid !== undefined && this.#ends.hasEnded(end.sid, end.uid)) return;
-    this.#ends.begin(end, end.actors ? undefined : this.#suspectsOf(end));
-  }
-
-  /** The request goes on with a session that its browser has not sent: it may be renewing one that another request ends. */
-  #follow(sid: string, uid: string | undefined, request: SessionRequest): void {
-    const sent = request.cookieHeader?.includes(sid) === false ? this.#cookies.sentBy(request) : undefined;
-    if (sent === undefined) return;
-    this.#active.follow(request, sent);
-    if (uid !== undefined) this.#ends.join(sent, uid, request);
+    const reason = next !== undefined ? 'user-replaced' : user === undefined ? 'user-removed' : 'destroyed';
+    const { ended, read } = this.#end(sid, next, reason, scope);
+    return {
+      ended: (outcome) => {
+        ended(outcome);
+        if (outcome === 'failed' || next === undefined) return;
+        if (scope) this.#own(scope, sid, next);
+        this.#ends.saved(sid, next, scope);
+        this.#see(sid, next, expiryOf(session));
+      },
+      read,
+    };
   }
 
   /**
-   * Whose session it was: as the requests under way know, or else as the store has it before the call.
-   * @param request the one that ends it, if it is one
+   * A call that leaves a session to the user `next`, or to nobody.
+   * @param by the request that makes the call, where that is known
    */
-  #withUserBefore(
-    sid: string,
-    request: SessionRequest | undefined,
-    work: (uid: string | undefined) => void,
-  ): MaybePromise<void> {
-    const known = this.#writes.get(sid)?.uid ?? this.#active.uidOf(sid);
-    if (known === undefined ? request && this.#active.knows(request) : !this.#ends.hasEnded(sid, known)) {
-      work(known);
-      return undefined;
-    }
-    const done = chain(
-      () => this.reader.user(sid),
-      (uid) => {
-        if (uid !== undefined) this.#ends.found(sid, uid);
-        work(uid);
+  #end(sid: string, next: string | undefined, reason: EndReason, by: RequestScope | undefined): Observed {
+    const owned = by ? [by.owned(this, sid) ?? []].flat() : (this.#owners.get(sid) ?? []);
+    const known = this.#seen.get(sid) ?? owned.find(({ uid }) => uid !== undefined)?.uid;
+    const call = new ObservedCall();
+    const owners = this.#ownersOf(sid, by);
+    const begin = (uid: string | undefined): void => {
+      if (uid !== undefined && uid !== next) this.#ends.begin({ sid, uid, reason, call }, owners);
+    };
+    const isNew = by?.sessionID === sid && !this.#context.arriving.has(by);
+    const user = known ?? (owned.length > 0 || isNew ? undefined : this.#read(sid));
+    let read: Promise<void> | undefined;
+    if (isPromise(user)) read = this.#context.tasks.track(user.then(begin));
+    else begin(user);
+    return {
+      ended: (outcome) => {
+        call.end(outcome);
+        if (outcome === 'failed' || next !== undefined) return;
+        this.#seen.delete(sid);
+        if (owned.length === 1) for (const session of owned) session.uid = undefined;
       },
-      (error) => {
-        if (known === undefined) throw error;
-        work(known);
-      },
+      read: next === undefined ? read : undefined,
+    };
+  }
+
+  /** The requests to which a call belongs. express-session's `destroy` lets go of `request.session` before the call. */
+  #ownersOf(sid: string, by: RequestScope | undefined): Owners {
+    if (by) return { scopes: [by], areSure: true };
+    const owned = this.#owners.get(sid);
+    if (!owned && this.#context.arriving.size === 0) return NO_OWNERS;
+    const scopes = (owned ?? []).map(({ scope }) => scope);
+    for (const scope of this.#context.arriving) if (scope.sessionID === sid) scopes.push(scope);
+    const letGo = scopes.filter(({ session }) => !session);
+    return letGo.length > 0 ? { scopes: letGo, areSure: true } : { scopes, areSure: false };
+  }
+
+  #read(sid: string): MaybePromise<string | undefined> {
+    const read = (): MaybePromise<string | undefined> => this.reader.user(sid);
+    const user = this.#context.containment.run<MaybePromise<string | undefined>>(
+      'session store',
+      read,
+      undefined,
     );
-    // Work that is not over when the store's call gets tired of waiting still counts.
-    return isPromise(done) ? this.#context.tasks.track(done) : done;
+    this.#isAsync ||= isPromise(user);
+    return user;
   }
 
-  /**
-   * The request that regenerates the session, those that have just let go of it, those that have it, or else those that
-   * came with it.
-   */
-  #partiesOf(sid: string, regenerating: SessionRequest | undefined): Parties {
-    if (regenerating) return { actors: [regenerating] };
-    const holders = this.#active.requestsOf(sid);
-    const actors = holders.filter((request) => request.hasLetGo);
-    if (actors.length > 0) return { actors };
-    if (holders.length > 0) return { holders };
-    // Its user may have come by another request of the browser, a moment ago.
-    const isOfBrowser = ({ cookieHeader }: SessionRequest): boolean => cookieHeader?.includes(sid) === true;
-    return { holders: this.#context.openRequests.unanswered().filter(isOfBrowser) };
-  }
-
-  /** Under `last` any request under way may have ended the session, and may log the user in before it is answered. */
-  #suspectsOf({ uid, holders = [] }: PossibleEnd): Suspects {
-    const { openRequests } = this.#context;
-    const own = openRequests.countsAll ? [] : this.#active.requestsOfUser(uid);
-    const areOfUser = own.length > 0;
-    const all = areOfUser ? own : [...openRequests.unanswered(), ...this.#active.unanswered()];
-    return { areOfUser, requests: all.filter((request) => !holders.includes(request)) };
+  #clear(): Observed {
+    const { containment, tasks, warnings } = this.#context;
+    const call = new ObservedCall();
+    const seen = [...this.#seen.entries()];
+    const listed = this.reader.sessions();
+    const begun = new Set<string>();
+    const begin = (sid: string | undefined, uid: string): void => {
+      const name = sid ?? ` ${uid}`; // a list without ids names each user once
+      if (begun.has(name)) return;
+      begun.add(name).add(` ${uid}`);
+      const owners = sid === undefined ? NO_OWNERS : this.#ownersOf(sid, undefined);
+      this.#ends.begin({ sid, uid, reason: 'cleared', call }, owners);
+    };
+    // The sessions of open requests first, in this turn of the event loop: their answers may leave in the next one.
+    for (const [sid, uid] of seen) if (this.#owners.has(sid)) begin(sid, uid);
+    const beginAll = async (): Promise<void> => {
+      for (const [n, [sid, uid]] of seen.entries()) {
+        if (n % SLICE === 0) await new Promise(setImmediate);
+        begin(sid, uid);
+      }
+      const sessions: readonly ListedSession[] | undefined = await listed;
+      if (!sessions) warnings.warn('clear-not-listed');
+      for (const [n, [sid, session]] of (sessions ?? []).entries()) {
+        if (n % SLICE === 0) await new Promise(setImmediate);
+        const uid = this.reader.uidOf(session);
+        if (uid !== undefined) begin(sid, uid);
+      }
+    };
+    void tasks.track(Promise.resolve(containment.run('store.clear', beginAll, undefined)));
+    return {
+      ended: (outcome) => {
+        call.end(outcome);
+        if (outcome !== 'failed') this.#seen.clear();
+      },
+      read: isPromise(listed) ? Promise.resolve(listed) : undefined,
+    };
   }
 }
 
-/** @returns a promise only when one of them is */
-function all(results: readonly unknown[]): MaybePromise<unknown> {
-  return results.some(isPromise) ? Promise.all(results) : undefined;
+/** The session ids of a call. Some stores take several at once; a call of `clear` has none. */
+function sidsOf(args: ArrayLike<unknown>): readonly string[] {
+  return [args[0]].flat().filter((sid) => typeof sid === 'string');
 }

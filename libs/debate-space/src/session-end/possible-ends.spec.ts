@@ -1,0 +1,448 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { RequestScope } from './request-scope.js';
+import type { LiveSessions, SessionEndOptions } from './session-end.js';
+import { WatchedApp } from './watched-app.js';
+
+type Callback = (error?: unknown, result?: unknown) => void;
+type Row = Record<string, unknown>;
+
+/** A store that answers at once, or in a later turn of the event loop. */
+class Store {
+  readonly rows = new Map<string, Row>();
+  readonly calls: string[] = [];
+  fails = false;
+  isSilent = false;
+
+  constructor(readonly isAsync = false) {}
+
+  get(sid: string, done: Callback): void {
+    this.calls.push(`get ${sid}`);
+    const answer = (): void => {
+      done(null, this.rows.get(sid));
+    };
+    if (this.isAsync) setImmediate(answer);
+    else answer();
+  }
+  set(sid: string, session: Row, done?: Callback): void {
+    this.calls.push(`set ${sid}`);
+    this.#answer(done, () => (this.fails ? undefined : this.rows.set(sid, { ...session })));
+  }
+  destroy(sid: string, done?: Callback): void {
+    this.calls.push(`destroy ${sid}`);
+    this.#answer(done, () => (this.fails ? undefined : this.rows.delete(sid)));
+  }
+  touch(_sid: string, _session: Row, done?: Callback): void {
+    this.#answer(done, () => undefined);
+  }
+  clear(done?: Callback): void {
+    this.calls.push('clear');
+    this.#answer(done, () => {
+      this.rows.clear();
+    });
+  }
+  all(done: Callback): void {
+    this.#answer(done, () => Object.fromEntries(this.rows));
+  }
+
+  #answer(done: Callback | undefined, work: () => unknown): void {
+    const run = (): void => {
+      const result = work();
+      if (this.isSilent) return;
+      done?.(this.fails ? new Error('of the store') : null, result);
+    };
+    if (this.isAsync) setImmediate(run);
+    else run();
+  }
+}
+
+/** The part of a response that the detector uses. */
+class Response extends EventEmitter {
+  headersSent = false;
+  writableEnded = false;
+  writableFinished = false;
+  closed = false;
+  readonly socket = Object.assign(new EventEmitter(), { destroySoon: () => undefined, writableLength: 0 });
+  readonly headers: Record<string, unknown> = {};
+  getHeader(name: string): unknown {
+    return this.headers[name];
+  }
+  write(): boolean {
+    return true;
+  }
+  end(): this {
+    this.headersSent = this.writableEnded = this.writableFinished = true;
+    return this;
+  }
+}
+
+let store: Store;
+let ends: string[];
+let app: WatchedApp;
+const userOf = (uid?: string): Row => ({ cookie: {}, ...(uid === undefined ? {} : { user: uid }) });
+
+function start(options: Partial<SessionEndOptions> = {}): void {
+  app = new WatchedApp({
+    graceMs: 20,
+    ...options,
+    onSessionEnd: ({ uid, reason }) => void ends.push(`${uid} ${reason}`),
+  });
+  app.watch(store);
+}
+
+beforeEach(() => {
+  [store, ends] = [new Store(), []];
+  start();
+});
+afterEach(async () => {
+  await app.close();
+});
+
+interface Request {
+  readonly native: { session?: Row | null; sessionID?: string };
+  /** The session that it has loaded. */
+  readonly session: Row;
+  readonly response: Response;
+  readonly scope: RequestScope;
+  /** Sends the answer, and closes the response. @returns the ends that were told before the answer left */
+  answer(): Promise<string[]>;
+}
+
+/** An open request that has loaded its session. */
+function request(sid?: string, uid?: string, cookie?: string): Request {
+  const response = new Response();
+  const native: Request['native'] = {};
+  const raw = { headers: { cookie } } as IncomingMessage;
+  const scope = new RequestScope(native, raw, response as unknown as ServerResponse);
+  scope.listen(app);
+  const session = { ...userOf(uid), req: native };
+  if (sid !== undefined) {
+    if (uid !== undefined) store.rows.set(sid, userOf(uid));
+    Object.assign(native, { sessionID: sid, session });
+    app.loadedBefore(store, scope);
+  }
+  const answer = async (): Promise<string[]> => {
+    response.end();
+    const told = [...ends];
+    await closed(response);
+    return told;
+  };
+  return { native, session, response, scope, answer };
+}
+
+async function closed(response: Response): Promise<void> {
+  response.closed = true;
+  response.emit('close');
+  await judged();
+}
+
+/** Gives every open end the time for its verdict: with no request open, it needs none but the store's. */
+async function judged(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+}
+
+/** As express-session's `destroy` does. */
+function destroyOwn({ native }: Request): void {
+  const { sessionID = '' } = native;
+  Reflect.deleteProperty(native, 'session');
+  store.destroy(sessionID, () => undefined);
+}
+
+/** As express-session's `regenerate` and a login do. */
+function regenerate({ native }: Request, sid: string, uid?: string): void {
+  const session = { ...userOf(uid), req: native };
+  const { sessionID = '' } = native;
+  store.destroy(sessionID, () => undefined);
+  Object.assign(native, { sessionID: sid, session });
+  store.set(sid, session, () => undefined);
+}
+
+describe('a request that ends its own session', () => {
+  it('has told it before its answer leaves', async () => {
+    const logout = request('s1', 'alice');
+    destroyOwn(logout);
+    expect(ends).toEqual([]);
+    expect(await logout.answer()).toEqual(['alice destroyed']);
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('by saving it without its user, or with another, tells of the user before', async () => {
+    const [logout, switched] = [request('s1', 'alice'), request('s2', 'bob')];
+    Reflect.deleteProperty(logout.session, 'user');
+    store.set('s1', logout.session);
+    switched.session.user = 'carol';
+    store.set('s2', switched.session);
+    await Promise.all([logout.answer(), switched.answer()]);
+    expect(ends).toEqual(['alice user-removed', 'bob user-replaced']);
+  });
+
+  it('by saving it as expired tells of it, also by a touch', async () => {
+    const [saved, touched] = [request('s1', 'alice'), request('s2', 'bob')];
+    const expired = { cookie: { expires: new Date(0) } };
+    Object.assign(saved.session, expired);
+    store.set('s1', saved.session);
+    store.rows.delete('s2');
+    store.touch('s2', Object.assign(touched.session, expired));
+    await Promise.all([saved.answer(), touched.answer()]);
+    expect(ends).toEqual(['alice destroyed', 'bob destroyed']);
+  });
+
+  it('tells nothing when the same user continues in a new session, and the old row may go later', async () => {
+    const login = request('s1', 'alice');
+    regenerate(login, 's2', 'alice');
+    await login.answer();
+    store.destroy('s1');
+    await judged();
+    expect(ends).toEqual([]);
+  });
+
+  it('tells of it when the new session is nobody’s', async () => {
+    const logout = request('s1', 'alice');
+    regenerate(logout, 's2');
+    expect(await logout.answer()).toEqual(['alice destroyed']);
+  });
+
+  it('tells nothing when it saves the session back with its user', async () => {
+    const page = request('s1', 'alice');
+    store.destroy('s1');
+    store.set('s1', page.session);
+    await page.answer();
+    expect(ends).toEqual([]);
+  });
+
+  it('tells nothing when the store fails and still has the session', async () => {
+    store.fails = true;
+    const logout = request('s1', 'alice');
+    destroyOwn(logout);
+    await logout.answer();
+    expect(ends).toEqual([]);
+  });
+
+  it('tells of it when the store fails, but has done it', async () => {
+    store.fails = true;
+    const logout = request('s1', 'alice');
+    destroyOwn(logout);
+    store.rows.delete('s1');
+    await logout.answer();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('tells of it when the store says nothing, but no longer has it', async () => {
+    const logout = request('s1', 'alice');
+    Reflect.deleteProperty(logout.native, 'session');
+    store.destroy('s1');
+    await logout.answer();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('tells of it although its client has left, and a session that it began then counts for nothing', async () => {
+    const logout = request('s1', 'alice');
+    regenerate(logout, 's2', 'alice');
+    await closed(logout.response); // before its head
+    logout.response.writableEnded = true;
+    await app.close();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('by clearing its cookie tells of it when the response closes', async () => {
+    const logout = request('s1', 'alice', 'sid=s%3As1.c2ln');
+    logout.response.headers['set-cookie'] = 'sid=; Max-Age=0; Path=/';
+    await logout.answer();
+    expect(ends).toEqual(['alice abandoned']);
+  });
+});
+
+describe('a session that other requests own', () => {
+  it('has ended at the answer of the one that let go of it, while another is open', async () => {
+    const [logout, page] = [request('s1', 'alice'), request('s1', 'alice')];
+    destroyOwn(logout);
+    expect(await logout.answer()).toEqual(['alice destroyed']);
+    await page.answer();
+    expect(ends).toHaveLength(1);
+  });
+
+  it('has not ended while another owner continues with the user in a new session', async () => {
+    const [renewing, logout] = [request('s1', 'alice'), request('s1', 'alice')];
+    regenerate(renewing, 's2', 'alice');
+    destroyOwn(logout);
+    expect(await logout.answer()).toEqual([]);
+    await renewing.answer();
+    expect(ends).toEqual([]);
+  });
+
+  it('has ended by a job after the grace period, though its owners stay open', async () => {
+    request('s1', 'alice');
+    store.destroy('s1');
+    await judged();
+    expect(ends).toEqual([]);
+    await app.close(); // ends the grace period
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('has ended at once when another request ends it, for each user of its own', async () => {
+    const [alice, bob] = [request('s1', 'alice'), request('s2', 'bob')];
+    await bob.answer();
+    store.destroy('s2');
+    await judged();
+    expect(ends).toEqual(['bob destroyed']);
+    await alice.answer();
+    expect(ends).toHaveLength(1);
+  });
+});
+
+describe('a session that no request owns', () => {
+  it('has ended when the store has done it', async () => {
+    store.rows.set('s1', userOf('alice'));
+    store.destroy('s1');
+    await judged();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('ends once, and again when it was saved with its user since', async () => {
+    const page = request('s1', 'alice');
+    await page.answer();
+    for (let n = 0; n < 2; n += 1) store.destroy('s1', () => undefined);
+    await judged();
+    expect(ends).toHaveLength(1);
+    store.set('s1', userOf('alice'));
+    store.destroy('s1');
+    await judged();
+    expect(ends).toHaveLength(2);
+  });
+
+  it('ends again when a later request has loaded it: another instance has saved it', async () => {
+    await request('s1', 'alice').answer();
+    store.destroy('s1');
+    await judged();
+    await request('s1', 'alice').answer();
+    store.destroy('s1');
+    await judged();
+    expect(ends).toHaveLength(2);
+  });
+
+  it('has ended when a request without a session clears its cookie', async () => {
+    await request('s1', 'alice').answer();
+    const logout = request(undefined, undefined, 'sid=s%3As1.c2ln');
+    logout.response.headers['set-cookie'] = 'sid=; Max-Age=0; Path=/';
+    await logout.answer();
+    expect(ends).toEqual(['alice abandoned']);
+  });
+
+  it('ends in slices of a hundred per turn of the event loop', async () => {
+    for (let n = 0; n < 250; n += 1) {
+      store.rows.set(`s${n}`, userOf(`u${n}`));
+      store.destroy(`s${n}`, () => undefined);
+    }
+    const told: number[] = [];
+    while (ends.length < 250) {
+      await new Promise(setImmediate);
+      told.push(ends.length);
+    }
+    expect(Math.max(...told.map((count, n) => count - (told[n - 1] ?? 0)))).toBeLessThanOrEqual(200);
+    expect(told.length).toBeGreaterThan(1);
+  });
+
+  it.each([{ isListed: true }, { isListed: false }])(
+    'has ended when the store is cleared (listed: $isListed)',
+    async ({ isListed }) => {
+      await request('s1', 'alice').answer();
+      store.rows.set('s2', userOf('bob'));
+      if (!isListed) Object.assign(store, { all: undefined });
+      store.clear();
+      await judged();
+      expect(ends).toEqual(isListed ? ['alice cleared', 'bob cleared'] : ['alice cleared']);
+    },
+  );
+});
+
+describe('with an asynchronous store', () => {
+  beforeEach(async () => {
+    await app.close();
+    store = new Store(true);
+    start();
+  });
+
+  it('a destroy of an unknown session waits for the read, and later calls of that session stay behind it', async () => {
+    store.rows.set('s1', userOf('alice'));
+    const destroyed = new Promise((resolve) => {
+      store.destroy('s1', resolve);
+    });
+    store.set('s1', userOf('bob'));
+    store.set('s2', userOf('carol'));
+    expect(store.calls.filter((call) => !call.startsWith('get'))).toEqual(['set s2']);
+    await destroyed;
+    await judged();
+    expect(store.calls.filter((call) => !call.startsWith('get'))).toEqual(['set s2', 'destroy s1', 'set s1']);
+    expect(ends).toEqual(['alice destroyed']);
+    expect(store.rows.get('s1')).toMatchObject({ user: 'bob' });
+  });
+
+  it('a save without a user, and a clear, wait as well', async () => {
+    store.rows.set('s1', userOf('alice'));
+    store.set('s1', userOf());
+    await judged();
+    store.rows.set('s2', userOf('bob'));
+    store.clear();
+    await judged();
+    expect(ends).toEqual(['alice user-removed', 'bob cleared']);
+  });
+
+  it('a call for a session whose user is known does not wait', () => {
+    request('s1', 'alice');
+    store.calls.length = 0;
+    store.destroy('s1', () => undefined);
+    expect(store.calls).toEqual(['destroy s1']);
+  });
+});
+
+describe('those who keep the live sessions', () => {
+  let kept: string[];
+  let isFirst: boolean;
+  beforeEach(async () => {
+    await app.close();
+    [kept, isFirst] = [[], true];
+    const liveSessions: LiveSessions = {
+      seen: (sid, uid, expiresAt) => void kept.push(`seen ${sid} ${uid} ${expiresAt ?? 'without end'}`),
+      gone: async (sid, uid, report) => {
+        kept.push(`gone ${sid} ${uid}${report ? '' : ', unreported'}`);
+        await (isFirst ? report?.() : undefined);
+      },
+    };
+    start({ liveSessions });
+  });
+
+  it('hear of each use and end of a session, and have it reported', async () => {
+    const logout = request('s1', 'alice');
+    store.set('s1', { ...logout.session, cookie: { expires: new Date(4e12) } });
+    destroyOwn(logout);
+    await logout.answer();
+    expect(kept).toEqual(['seen s1 alice without end', 'seen s1 alice 4000000000000', 'gone s1 alice']);
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
+  it('keep an end from being reported twice', async () => {
+    isFirst = false;
+    const logout = request('s1', 'alice');
+    destroyOwn(logout);
+    await logout.answer();
+    expect([kept.at(-1), ends]).toEqual(['gone s1 alice', []]);
+  });
+
+  it('hear that a session was left for another one', async () => {
+    const login = request('s1', 'alice');
+    regenerate(login, 's2', 'alice');
+    await login.answer();
+    expect([kept.at(-1), ends]).toEqual(['gone s1 alice, unreported', []]);
+  });
+
+  it('do not hear of a session by a request that was open when it ended', async () => {
+    const [logout, late] = [request('s1', 'alice'), request()];
+    destroyOwn(logout);
+    await logout.answer();
+    const heard = kept.length;
+    Object.assign(late.native, { sessionID: 's1', session: userOf('alice') });
+    app.loadedBefore(store, late.scope);
+    expect(kept).toHaveLength(heard);
+  });
+});

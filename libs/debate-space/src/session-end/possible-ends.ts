@@ -1,0 +1,265 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { beforeAnswer } from './answer-gate.js';
+import { REMEMBERED } from './browser-cookies.js';
+import type { MaybePromise } from './containment.js';
+import type { WatchContext } from './context.js';
+import { mayNeverClose, RequestScope } from './request-scope.js';
+import type { EndReason, SessionRecord } from './session-end.js';
+import type { SessionReader } from './session-reader.js';
+import { hasExpired } from './session-user.js';
+import type { ObservedCall } from './store-call.js';
+import { SLICE } from './waits.js';
+
+export interface PossibleEnd {
+  /** Absent when the store does not tell the ids of the sessions that it clears. */
+  readonly sid: string | undefined;
+  readonly uid: string;
+  readonly reason: EndReason;
+  /** The store call that may end the session. */
+  call: ObservedCall;
+}
+
+/** The open requests that own a session which a call may end. */
+export interface Owners {
+  readonly scopes: readonly RequestScope[];
+  /** Whether these requests make the call. Otherwise one of them may make it, or a job. */
+  readonly areSure: boolean;
+}
+
+export const NO_OWNERS: Owners = { scopes: [], areSure: true };
+
+interface OpenEnd extends PossibleEnd {
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  readonly owners: Map<RequestScope, Ownership>;
+  /** Whether an owner has saved the session back with its user. */
+  isKept: boolean;
+  isReported: boolean;
+}
+
+interface Ownership {
+  isSure: boolean;
+  /** Whether the head of the answer was sent before the call: the cookie of another session cannot reach the browser. */
+  readonly isLate: boolean;
+}
+
+/** A store that has not called back after this time is read instead. */
+const CALL_TIMEOUT_MS = 25_000;
+/** When a store that neither calls back nor returns a promise is read, in milliseconds after the time before. */
+const READ_AGAIN_MS = [0, 50, 250, 1_000];
+
+/**
+ * Decides which sessions have ended (session-endings.md, rules 4, 5 and 9). A session that open requests own is judged at
+ * their answers, with the session that each has then; one that nobody owns has ended when the store has done it.
+ */
+export class PossibleEnds {
+  readonly #context: WatchContext;
+  readonly #reader: SessionReader;
+  readonly #open = new Map<string, OpenEnd>();
+  /** Ends of sessions that no request owned, until their turn. */
+  readonly #unowned: PossibleEnd[] = [];
+  /** The moment of each end, on the counter of requests. A row that is removed later is no second end. */
+  readonly #ended = new LRUCache<string, number>(REMEMBERED);
+
+  constructor(context: WatchContext, reader: SessionReader) {
+    this.#context = context;
+    this.#reader = reader;
+  }
+
+  /** Whether this session has ended for this user, or may be ending. */
+  concerns(sid: string, uid: string): boolean {
+    if (this.#ended.size === 0 && this.#open.size === 0) return false;
+    const key = keyOf(sid, uid);
+    return this.#ended.has(key) || this.#open.has(key);
+  }
+
+  /** Whether this session has ended for this user. */
+  hasEnded(sid: string, uid: string): boolean {
+    return this.#ended.size > 0 && this.#ended.has(keyOf(sid, uid));
+  }
+
+  /** The session was saved with this user, so it may end again. @param by the request that saved it */
+  saved(sid: string, uid: string, by: RequestScope | undefined): void {
+    const key = keyOf(sid, uid);
+    this.#ended.delete(key);
+    const end = this.#open.get(key);
+    if (!end || !by || !end.owners.has(by)) return;
+    // A `destroy` that nobody awaited, then the save of the reply. Not if another owner has let go of the session.
+    end.isKept = [...end.owners.keys()].every((owner) => owner === by || owner.sessionID === sid);
+  }
+
+  /** The user continues with another session. The row of this one may stay in the store, and is nobody's. */
+  left(sid: string, uid: string): void {
+    const key = keyOf(sid, uid);
+    if (!this.#open.has(key)) this.#ended.set(key, RequestScope.moment());
+  }
+
+  /** A request has loaded the session with this user. If it came after the end, another instance has saved the session. */
+  loaded(sid: string, uid: string, scope: RequestScope): void {
+    if (this.#ended.size === 0) return;
+    const key = keyOf(sid, uid);
+    if ((this.#ended.get(key) ?? Infinity) < scope.since) this.#ended.delete(key);
+  }
+
+  /** Must be called before the store is. A later call that would end the same session joins. */
+  begin(possible: PossibleEnd, owners: Owners): void {
+    if (owners.scopes.length > 0) this.#begin(possible, owners);
+    else if (this.#unowned.push(possible) === 1) void this.#context.tasks.track(this.#beginUnowned());
+  }
+
+  /** A job may end thousands of sessions in one turn of the event loop: they are looked at in slices. */
+  async #beginUnowned(): Promise<void> {
+    for (let next = 0; next < this.#unowned.length; next += SLICE) {
+      await new Promise(setImmediate);
+      for (const possible of this.#unowned.slice(next, next + SLICE)) this.#begin(possible, NO_OWNERS);
+    }
+    this.#unowned.length = 0;
+  }
+
+  #begin(possible: PossibleEnd, { scopes, areSure }: Owners): void {
+    const key = keyOf(possible.sid, possible.uid);
+    if (this.#ended.has(key)) return;
+    const known = possible.sid === undefined ? undefined : this.#open.get(key);
+    const end = known ?? { ...possible, at: Date.now(), owners: new Map(), isKept: false, isReported: false };
+    end.isKept = false;
+    for (const scope of scopes) this.#addOwner(end, scope, areSure);
+    if (known?.call.outcome === 'failed') known.call = possible.call;
+    if (known) return;
+    this.#open.set(key, end);
+    const { containment, tasks } = this.#context;
+    const judge = (): Promise<void> => this.#judge(end);
+    void tasks.track(Promise.resolve(containment.run<unknown>('session end', judge, undefined)));
+  }
+
+  #addOwner(end: OpenEnd, scope: RequestScope, isSure: boolean): void {
+    const known = end.owners.get(scope);
+    if (known) {
+      known.isSure ||= isSure;
+      return;
+    }
+    end.owners.set(scope, { isSure, isLate: scope.res.headersSent || scope.isClosed });
+    const { containment, reporter } = this.#context;
+    const answering = (): MaybePromise<unknown> => this.#answering(end, scope);
+    beforeAnswer(scope.res, { containment, timeoutMs: reporter.answerTimeoutMs, answering });
+  }
+
+  /** The answer of an owner is about to leave: an end that is certain by now is reported first. */
+  #answering(end: OpenEnd, scope: RequestScope): MaybePromise<unknown> {
+    if (end.isReported || end.isKept || end.call.outcome !== 'done') return undefined;
+    if (end.owners.get(scope)?.isLate !== true && this.#userNow(scope) === end.uid) return undefined;
+    for (const owner of end.owners.keys())
+      if (owner !== scope && owner.sessionID !== end.sid && this.#userNow(owner) === end.uid)
+        return undefined;
+    return this.#conclude(end);
+  }
+
+  /** Waits until the store is done and the owners have answered, then decides. */
+  async #judge(end: OpenEnd): Promise<void> {
+    const { waits } = this.#context;
+    const { call, owners } = end;
+    if (call.outcome === undefined) await waits.within(call.over(), CALL_TIMEOUT_MS, undefined);
+    for (let awaited = 0; awaited < owners.size && !end.isReported;) {
+      awaited = owners.size; // another call may add owners meanwhile
+      await Promise.all([...owners].map(([scope, ownership]) => this.#untilJudged(end, scope, ownership)));
+    }
+    const hasEnded = !end.isReported && (await this.#hasEnded(end));
+    if (end.isReported) return;
+    if (hasEnded) await this.#conclude(end);
+    else {
+      this.#open.delete(keyOf(end.sid, end.uid));
+      if (end.sid !== undefined) await this.#continued(end.sid, end.uid);
+    }
+  }
+
+  /** An unsure owner has a grace period to let go of the session. If it keeps it, a job made the call. */
+  async #untilJudged(end: OpenEnd, scope: RequestScope, { isSure }: Ownership): Promise<void> {
+    const { waits, graceMs } = this.#context;
+    const answered = (scope.answered ??= this.#untilAnswered(scope));
+    if (!isSure) await waits.within(answered, graceMs, undefined);
+    if (isSure || scope.sessionID !== end.sid) await answered;
+  }
+
+  /** What cannot be decided counts as an end: a logout too many harms less than one too few. */
+  async #hasEnded(end: OpenEnd): Promise<boolean> {
+    const { sid, uid, call, owners } = end;
+    if (sid === undefined) return call.outcome !== 'failed';
+    // The failure may have come after the effect.
+    if (call.outcome === 'failed') return !(await this.#hasUser(sid, uid, true));
+    let { isKept } = end;
+    for (const [scope, { isLate }] of owners) {
+      const { sessionID } = scope;
+      if (sessionID === sid) isKept = true;
+      // The user continues in another session of the same browser.
+      else if (sessionID !== undefined && !isLate && !scope.isAborted && this.#userNow(scope) === uid)
+        if (await this.#hasUser(sessionID, uid, true)) return false;
+    }
+    if (call.outcome === 'done' && !isKept) return true;
+    for (const ms of call.outcome === 'done' ? [0] : READ_AGAIN_MS) {
+      if (ms > 0) await pause(ms);
+      if (!(await this.#hasUser(sid, uid, false))) return true;
+    }
+    return false;
+  }
+
+  /** @param otherwise the answer when the store cannot be read */
+  async #hasUser(sid: string, uid: string, otherwise: boolean): Promise<boolean> {
+    const user = async (): Promise<boolean> => (await this.#reader.liveUser(sid)) === uid;
+    return user().catch(() => otherwise);
+  }
+
+  #userNow(scope: RequestScope): string | undefined {
+    const session = scope.session as SessionRecord | undefined;
+    return !session || hasExpired(session) ? undefined : this.#reader.uidOf(session, scope.native);
+  }
+
+  #conclude(end: OpenEnd): MaybePromise<unknown> {
+    const { sid, uid, owners } = end;
+    const { reporter, liveSessions } = this.#context;
+    const key = keyOf(sid, uid);
+    end.isReported = true;
+    this.#open.delete(key);
+    if (sid !== undefined) this.#ended.set(key, RequestScope.moment());
+    const responses = [...owners.keys()].map(({ res }) => res);
+    const report = (): MaybePromise<unknown> => reporter.report(end, responses);
+    return liveSessions && sid !== undefined ? liveSessions.gone(sid, uid, report) : report();
+  }
+
+  /** The user continues in another session: a sweep must not find this one expired. */
+  async #continued(sid: string, uid: string): Promise<void> {
+    const { liveSessions } = this.#context;
+    if (liveSessions && !(await this.#hasUser(sid, uid, true))) await liveSessions.gone(sid, uid);
+  }
+
+  /** Until the response is closed, or its head, with the cookies, left a grace period ago: a stream, for example. */
+  async #untilAnswered(scope: RequestScope): Promise<void> {
+    const { graceMs, waits, containment } = this.#context;
+    const { res } = scope;
+    const isOver = (): boolean =>
+      containment.run('response', () => scope.isClosed && res.writableEnded, true);
+    if (isOver() || waits.isClosed) return;
+    await new Promise<void>((resolve) => {
+      let wasSent = false;
+      const look = (): void => {
+        const isSent = containment.run('response', () => scope.isClosed || res.headersSent, true);
+        if (isOver() || (wasSent && isSent)) done();
+        wasSent = isSent;
+      };
+      const timer = setInterval(look, graceMs / 2).unref();
+      const done = (): void => {
+        clearInterval(timer);
+        stop();
+        resolve();
+      };
+      const stop = waits.onClose(done);
+      res.on('close', () => {
+        if (isOver()) done();
+      });
+      if (mayNeverClose(res)) res.on('finish', done);
+    });
+  }
+}
+
+function keyOf(sid: string | undefined, uid: string): string {
+  return sid === undefined ? ` ${uid}` : `${sid.length} ${sid}${uid}`;
+}

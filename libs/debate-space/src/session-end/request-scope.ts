@@ -1,0 +1,145 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isObject } from './session-user.js';
+
+/** The property of the platform's request that holds its scope. A `WeakMap` of all requests costs a fast host a quarter. */
+const SCOPE = Symbol('request scope');
+
+interface ScopedRequest {
+  [SCOPE]?: RequestScope;
+}
+
+/** A session that an open request has loaded or saved. */
+export interface OwnedSession {
+  readonly scope: RequestScope;
+  readonly store: { released(session: OwnedSession): void };
+  readonly sid: string;
+  /** The user of the session, as far as this request knows. */
+  uid: string | undefined;
+}
+
+/** Called when a request closes that has never owned a session. */
+export interface UnownedListener {
+  closedWithoutSession(scope: RequestScope): void;
+}
+
+/** One request and its sessions. A request owns the sessions that it has loaded or saved, until its response closes. */
+export class RequestScope {
+  static #moments = 0;
+  /** A counter that orders requests and ends: a clock has too few steps for that, and may be set back. */
+  static readonly moment = (): number => (RequestScope.#moments += 1);
+
+  /** The moment at which the request arrived. */
+  readonly since = RequestScope.moment();
+  readonly sessions: OwnedSession[] = [];
+  /** Resolves when the answer can change nothing any more. */
+  answered: Promise<void> | undefined;
+  /** Whether the client left before the head of the answer, with its cookies, was sent. */
+  isAborted = false;
+  #isListening = false;
+  #isOver = false;
+  #unowned: UnownedListener | undefined;
+
+  constructor(
+    /** The request of the platform; for Express it is Node's own. */
+    readonly native: object,
+    readonly raw: IncomingMessage,
+    readonly res: ServerResponse,
+  ) {
+    (native as ScopedRequest)[SCOPE] = this;
+  }
+
+  get session(): object | undefined {
+    const { session } = this.native as { session?: unknown };
+    return isObject(session) ? session : undefined;
+  }
+
+  /** The id of the session that the request has now: a new one after `regenerate`, `undefined` after it let go of its session. */
+  get sessionID(): string | undefined {
+    const { session } = this;
+    if (!session) return undefined;
+    const { sessionID } = this.native as { sessionID?: string };
+    return sessionID ?? (session as { sessionId?: string }).sessionId;
+  }
+
+  get isClosed(): boolean {
+    return this.#isOver || isClosed(this.res) || (!this.res.socket && this.res.writableFinished);
+  }
+
+  /**
+   * Listens for the close of the response. A request with a cookie probably has a session: listening at once costs less
+   * than after Express has prepared the response.
+   */
+  listen(unowned?: UnownedListener): void {
+    this.#unowned ??= unowned;
+    if (this.#isListening) return;
+    this.#isListening = true;
+    const closed = (): void => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      this.isAborted = !this.res.headersSent;
+      for (const session of this.sessions) session.store.released(session);
+      if (this.sessions.length === 0) this.#unowned?.closedWithoutSession(this);
+    };
+    this.res.on('close', closed);
+    if (mayNeverClose(this.res)) this.res.on('finish', closed);
+  }
+
+  /** @returns whether the request is open, and so owns the session now */
+  own(session: OwnedSession): boolean {
+    if (!this.#isListening && this.isClosed) return false;
+    this.listen();
+    if (!this.#isOver) this.sessions.push(session);
+    return !this.#isOver;
+  }
+
+  owned(store: object, sid: string): OwnedSession | undefined {
+    for (const each of this.sessions) if (each.sid === sid && each.store === store) return each;
+    return undefined;
+  }
+}
+
+/** The scope of a request of a watched app. WebSockets, and the stand-in requests of `store.load`, have none. */
+export function scopeOf(request: unknown): RequestScope | undefined {
+  return isObject(request) ? (request as ScopedRequest)[SCOPE] : undefined;
+}
+
+/**
+ * The request that a session library keeps in a session: express-session as `req`, @fastify/session under a private symbol,
+ * which is found by its description.
+ */
+export function scopeOfSession(session: object): RequestScope | undefined {
+  const { req } = session as { req?: unknown };
+  if (req !== undefined) return scopeOf(req);
+  const key = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'request');
+  return key && scopeOf(Reflect.get(session, key));
+}
+
+/** Whether the request opens a WebSocket: nobody ends its response, so its store calls count as those of a job. */
+export function isUpgrade(request: IncomingMessage): boolean {
+  return (request as { readonly upgrade?: unknown }).upgrade === true;
+}
+
+/** Works for HTTP/2 too, whose responses have no `closed`. */
+export function isClosed(response: object): boolean {
+  const either = response as { closed?: boolean; stream?: { destroyed?: boolean } };
+  return either.closed ?? either.stream?.destroyed ?? false;
+}
+
+/** Without a real connection, as on serverless platforms and with `inject`, a finished response may never close. */
+export function mayNeverClose({ socket }: ServerResponse): boolean {
+  return (
+    typeof (socket as { on?: unknown } | null)?.on !== 'function' || !('destroySoon' in (socket as object))
+  );
+}
+
+/** Whether an adapter gave the response a stand-in connection. Such an adapter takes `writableEnded` for complete. */
+export function hasStubConnection({ socket }: { readonly socket?: unknown }): boolean {
+  return isObject(socket) && !('writableLength' in socket);
+}
+
+/** The path that the browser requested; Express shortens `url` for what is mounted under a path. */
+export function pathOf(request: object): string {
+  const { originalUrl, url } = request as { originalUrl?: unknown; url?: unknown };
+  const requested = typeof originalUrl === 'string' ? originalUrl : typeof url === 'string' ? url : '/';
+  return requested.split('?', 1)[0] ?? '/';
+}
