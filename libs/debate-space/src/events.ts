@@ -13,8 +13,8 @@ export type ErasureMode = 'anonymize' | 'delete';
 export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'canceled';
 
 /**
- * Why a logout is sent. `abandoned`: the browser left its session for another or for none; `expired`: it ran out; `requested`: by `logoutUser`; `erasure`: ahead of it;
- * `explicit`: by `@EndsDebateSession()`.
+ * Why a logout is sent. `abandoned`: the cookie of the session was cleared; `expired`: the session expired; `requested`: by
+ * `logoutUser`; `erasure`: before the user is erased; `explicit`: by `@EndsDebateSession()`.
  */
 export type EndReason = SessionEndReason | 'requested' | 'erasure';
 

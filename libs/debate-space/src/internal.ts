@@ -29,6 +29,7 @@ export { ServicePause } from './service/http/service-pause.js';
 export { Transport } from './service/http/transport.js';
 export { UsersApi } from './service/calls/users-api.js';
 export { LogoutRecorder } from './logout/queue/logout-recorder.js';
+export { SessionRegistry } from './live-sessions/session-registry.js';
 export { JobRunner } from 'durable-jobs';
 export { namedUid } from './uid-rule.js';
 export { SessionEndWatcher } from './session-end/watch-session-ends.js';

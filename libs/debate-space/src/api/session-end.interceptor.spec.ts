@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Reflector, type ModuleRef } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -16,12 +17,13 @@ beforeEach(() => {
 });
 
 /** What an app's server subscribes to. */
-function intercepted(handle: () => Observable<unknown>): Observable<unknown> {
+function intercepted(handle: () => Observable<unknown>, type = 'http'): Observable<unknown> {
   const recorder = new LogoutRecorder(outbox, () => undefined);
   const watcher = watchSessionEnds(undefined, { onSessionEnd: (end) => recorder.record(end) });
   const moduleRef = { get: () => watcher } as unknown as ModuleRef;
   const interceptor = new SessionEndInterceptor(moduleRef, new Reflector());
   const context = new ExecutionContextHost([{ user: { id: 'alice' } }, {}], Object, () => undefined);
+  context.setType(type);
   return interceptor.intercept(context, { handle });
 }
 
@@ -75,6 +77,14 @@ describe('the session of a user whose logout handler', () => {
     await expect(lastValueFrom(intercepted(broken))).rejects.toThrow('of the host');
     expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
   });
+});
+
+it.each(['ws', 'rpc'])('a handler of type %s runs, reports nothing, and causes a warning', async (type) => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  expect(await lastValueFrom(intercepted(() => of('bye'), type))).toBe('bye');
+  expect(await outbox.counts()).toEqual({ pending: 0, parked: 0 });
+  expect(warn.mock.calls.join()).toContain('call logoutUser of DebateSpaceService');
+  warn.mockRestore();
 });
 
 it.each(['immediately', 'slowly'])(

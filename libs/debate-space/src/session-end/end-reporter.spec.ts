@@ -32,7 +32,7 @@ describe('an end', () => {
     for (const uid of ['alice', 'alice', 'bob']) void reporter.report(endOf(uid), [response]);
     expect(ends.map(({ uid }) => uid)).toEqual(['alice', 'bob']);
     const next = endOf('alice', Date.now() + 1);
-    void reporter.report(next, [response]);
+    void reporter.report(next, [response], next.at);
     expect(ends).toHaveLength(3);
   });
 

@@ -221,7 +221,7 @@ export class PossibleEnds {
     this.#open.delete(key);
     if (sid !== undefined) this.#ended.set(key, RequestScope.moment());
     const responses = [...owners.keys()].map(({ res }) => res);
-    const report = (): MaybePromise<unknown> => reporter.report(end, responses);
+    const report = (): MaybePromise<unknown> => reporter.report(end, responses, end.at);
     return liveSessions && sid !== undefined ? liveSessions.gone(sid, uid, report) : report();
   }
 

@@ -151,17 +151,12 @@ export class SessionReader {
       this.#timer ??= setInterval(() => {
         this.#rejectLate();
       }, CHECK_EVERY_MS).unref();
-      answer.then(
-        (result) => {
-          this.#open.delete(read);
-          this.#isLate = false;
-          resolve(result);
-        },
-        (error: unknown) => {
-          this.#open.delete(read);
-          reject(error as Error);
-        },
-      );
+      const over = (): unknown => this.#open.delete(read);
+      answer.then(over, over);
+      answer.then((result) => {
+        this.#isLate = false;
+        resolve(result);
+      }, reject);
     });
   }
 

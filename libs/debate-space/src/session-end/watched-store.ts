@@ -11,6 +11,7 @@ import { SessionReader, type ListedSession } from './session-reader.js';
 import { expiryOf, hasExpired, isObject, loadedExpiry } from './session-user.js';
 import { UidCount } from './setup-warnings.js';
 import { ObservedCall, observeCall, type StoreOutcome } from './store-call.js';
+import { WaitingCalls } from './waiting-calls.js';
 import { Pace, SLICE } from './waits.js';
 
 /** A store call that may end a session. */
@@ -42,15 +43,12 @@ export class WatchedStore {
   readonly #seen = new LRUCache<string, string>(REMEMBERED);
   /** By session id: the open requests that own the session. */
   readonly #owners = new Map<string, OwnedSession[]>();
-  /** By session id: the call that waits for its read. Later calls for the same session stay behind it. */
-  readonly #waiting = new Map<string, Promise<unknown>>();
+  readonly #waiting: WaitingCalls;
   /** The key of the request in a session of @fastify/session. */
   #requestKey: symbol | undefined;
   readonly #pace = new Pace();
   /** Whether the store has answered a read later than at once. */
   #isAsync = false;
-  /** When the calls of this turn of the event loop stop waiting. */
-  #turnDeadline: Promise<void> | undefined;
   /** The request whose `regenerate` is calling `destroy` right now. */
   #regenerating: RequestScope | undefined;
 
@@ -59,6 +57,7 @@ export class WatchedStore {
     this.reader = new SessionReader(store, context);
     this.#isTouched = storeMethod(store, 'touch') !== undefined;
     this.#ends = new PossibleEnds(context, this.reader);
+    this.#waiting = new WaitingCalls(context);
     this.#uids = new UidCount((keys) => {
       context.warnings.warn('uid-never-found', keys);
     });
@@ -168,20 +167,15 @@ export class WatchedStore {
             ended(outcome);
           });
         });
-      return read ? this.#callLater(Promise.race([read, this.#deadline()]), where, call, args) : call();
+      return read ? this.#waiting.callAfterRead(read, where, call, args) : call();
     };
     return (self, args) => {
       this.isCalled = true;
-      const before = this.#earlier(args) ?? (name === 'destroy' ? this.#turnOf(args[0]) : undefined);
-      return before ? this.#callLater(before, where, () => observed(self, args), args) : observed(self, args);
+      const before = this.#waiting.before(args) ?? (name === 'destroy' ? this.#turnOf(args[0]) : undefined);
+      return before
+        ? this.#waiting.callAfter(before, where, () => observed(self, args), args)
+        : observed(self, args);
     };
-  }
-
-  /** The call for the same session that waits already. */
-  #earlier(args: ArrayLike<unknown>): Promise<unknown> | undefined {
-    if (this.#waiting.size === 0) return undefined;
-    for (const sid of sidsOf(args)) if (this.#waiting.has(sid)) return this.#waiting.get(sid);
-    return undefined;
   }
 
   /** A job may end thousands of unknown sessions at once: those are read in slices, if the store is asynchronous. */
@@ -189,41 +183,6 @@ export class WatchedStore {
     if (!this.#isAsync || typeof sid !== 'string' || this.#seen.has(sid) || this.#owners.has(sid))
       return undefined;
     return this.#pace.turn();
-  }
-
-  /** Resolves after `answerTimeoutMs`. The calls of one turn of the event loop share the timer. */
-  #deadline(): Promise<void> {
-    if (this.#turnDeadline) return this.#turnDeadline;
-    const { answerTimeoutMs } = this.#context.reporter;
-    setImmediate(() => (this.#turnDeadline = undefined));
-    return (this.#turnDeadline = new Promise((resolve) => setTimeout(resolve, answerTimeoutMs).unref()));
-  }
-
-  #callLater(
-    before: Promise<unknown>,
-    where: string,
-    call: () => unknown,
-    args: ArrayLike<unknown>,
-  ): Promise<unknown> {
-    const callback = args[args.length - 1];
-    const late = before.then(() => {
-      try {
-        return call();
-      } catch (error) {
-        if (typeof callback !== 'function') throw error;
-        return void Reflect.apply(callback, undefined, [error]);
-      }
-    });
-    const sids = sidsOf(args);
-    const over = (): void => {
-      for (const sid of sids) if (this.#waiting.get(sid) === settled) this.#waiting.delete(sid);
-    };
-    const settled = late.then(over, (error: unknown) => {
-      over();
-      this.#context.containment.report(where, error); // the caller may not expect a promise
-    });
-    for (const sid of sids) this.#waiting.set(sid, settled);
-    return late;
   }
 
   /** express-session makes the session of a request out of what the store holds. */
@@ -398,9 +357,4 @@ export class WatchedStore {
       read: isPromise(listed) ? Promise.resolve(listed) : undefined,
     };
   }
-}
-
-/** The session ids of a call. Some stores take several at once; a call of `clear` has none. */
-function sidsOf(args: ArrayLike<unknown>): readonly string[] {
-  return [args[0]].flat().filter((sid) => typeof sid === 'string');
 }

@@ -1,0 +1,71 @@
+import type { WatchContext } from './context.js';
+
+/**
+ * The store calls that wait (session-endings.md, rule 8): each ends a session whose user nobody knows, and waits for the
+ * read that finds the user, for at most `answerTimeoutMs`. Later calls for the same session stay behind it.
+ */
+export class WaitingCalls {
+  readonly #context: Pick<WatchContext, 'containment' | 'reporter'>;
+  /** The last waiting call by session id. The promises never reject. */
+  readonly #last = new Map<string, Promise<void>>();
+  #deadline: Promise<void> | undefined;
+
+  constructor(context: Pick<WatchContext, 'containment' | 'reporter'>) {
+    this.#context = context;
+  }
+
+  /** The call for the same session that a call with these arguments has to wait for. */
+  before(args: ArrayLike<unknown>): Promise<void> | undefined {
+    if (this.#last.size === 0) return undefined;
+    const sid = sidsOf(args).find((each) => this.#last.has(each));
+    return sid === undefined ? undefined : this.#last.get(sid);
+  }
+
+  /** The calls of one turn of the event loop share the timer of their deadline: there may be thousands. */
+  callAfterRead(
+    read: Promise<unknown>,
+    where: string,
+    call: () => unknown,
+    args: ArrayLike<unknown>,
+  ): Promise<unknown> {
+    if (!this.#deadline) {
+      const { answerTimeoutMs } = this.#context.reporter;
+      this.#deadline = new Promise((resolve) => setTimeout(resolve, answerTimeoutMs).unref());
+      setImmediate(() => (this.#deadline = undefined));
+    }
+    return this.callAfter(Promise.race([read, this.#deadline]), where, call, args);
+  }
+
+  /** @returns what the call returns, for a caller that expects a promise */
+  callAfter(
+    before: Promise<unknown>,
+    where: string,
+    call: () => unknown,
+    args: ArrayLike<unknown>,
+  ): Promise<unknown> {
+    const callback = args[args.length - 1];
+    const late = before.then(() => {
+      try {
+        return call();
+      } catch (error) {
+        if (typeof callback !== 'function') throw error;
+        return void Reflect.apply(callback, undefined, [error]);
+      }
+    });
+    const sids = sidsOf(args);
+    const over = (): void => {
+      for (const sid of sids) if (this.#last.get(sid) === settled) this.#last.delete(sid);
+    };
+    const settled = late.then(over, (error: unknown) => {
+      over();
+      this.#context.containment.report(where, error); // the caller may not expect a promise
+    });
+    for (const sid of sids) this.#last.set(sid, settled);
+    return late;
+  }
+}
+
+/** The session ids of a call: some stores take several at once, and a call of `clear` has none. */
+function sidsOf(args: ArrayLike<unknown>): readonly string[] {
+  return [args[0]].flat().filter((sid) => typeof sid === 'string');
+}
