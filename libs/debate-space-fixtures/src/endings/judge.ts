@@ -55,7 +55,8 @@ export async function judge(cell: EndingCell, n: number, options: JudgeOptions =
       seen = await watched(cell, service, options.storage);
       checked.add('told');
       wrong.push(...toldWrongly(cell, seen, options.nest).map((text) => `told: ${text}`));
-      if (seen.stored === undefined || cell.ending.later) return;
+      const { later = false, laterOn } = cell.ending;
+      if (seen.stored === undefined || later || laterOn === `nest${options.nest ?? ''}`) return;
       checked.add('stored');
       if (!seen.stored) wrong.push('stored: the answer was whole before the logout was stored');
     });
