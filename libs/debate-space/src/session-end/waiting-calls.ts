@@ -1,7 +1,7 @@
 import type { WatchContext } from './context.js';
 
 /** In place of a session id: `clear` ends all sessions. */
-const ALL_SESSIONS: unique symbol = Symbol('all sessions');
+const ALL_SESSIONS = Symbol('all sessions');
 
 type SessionKey = string | typeof ALL_SESSIONS;
 
@@ -23,7 +23,8 @@ export class WaitingCalls {
   /** The call for the same session that a call with these arguments has to wait for. */
   before(args: ArrayLike<unknown>): Promise<void> | undefined {
     if (this.#last.size === 0) return undefined;
-    const sid = [ALL_SESSIONS, ...sidsOf(args)].find((each) => this.#last.has(each));
+    const keys: readonly SessionKey[] = [ALL_SESSIONS, ...sidsOf(args)];
+    const sid = keys.find((each) => this.#last.has(each));
     return sid === undefined ? undefined : this.#last.get(sid);
   }
 
