@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { SessionCookie } from 'nestjs-debate-space';
+import { Controller, Module, Post, Res } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import express, { type Response } from 'express';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { DebateSpaceModule, type SessionCookie } from 'nestjs-debate-space';
 import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { cookieHosts, type CookieHost, type CookieHostOptions } from 'debate-space-fixtures/cookie-hosts.js';
 import type { EndingHost } from 'debate-space-fixtures/endings.js';
@@ -214,4 +220,34 @@ describe('a cookie that is cut into chunks', () => {
       expect(await scene.logouts()).toEqual(['alice']);
     },
   );
+});
+
+@Controller()
+class LogoutController {
+  @Post('logout')
+  logout(@Res({ passthrough: true }) response: Response): string {
+    response.clearCookie('session');
+    return 'bye';
+  }
+}
+
+// As NestJS documents it for several servers at the same time; hosts without a server are like it.
+it('a session cookie is seen on servers that are not Nest’s own', async () => {
+  const cookies = [{ name: 'session', uid: (value: string) => value }];
+  @Module({
+    imports: [DebateSpaceModule.forRoot(using(scene.service, { session: { cookies } }))],
+    controllers: [LogoutController],
+  })
+  class App {}
+  const handler = express();
+  const creating = NestFactory.create(App, new ExpressAdapter(handler), { logger: false });
+  const app = await scene.apps.add(creating);
+  await app.init();
+  const server = createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await fetch(`http://127.0.0.1:${port}/logout`, { method: 'POST', headers: { cookie: 'session=alice' } });
+  server.closeAllConnections();
+  server.close();
+  expect(await scene.logouts()).toEqual(['alice']);
 });

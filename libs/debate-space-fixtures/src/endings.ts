@@ -21,6 +21,8 @@ export interface Ending<Context> {
   readonly aborts?: boolean | undefined;
   /** Whether it is certain only when the answer has left, so that no answer can wait for the record. */
   readonly later?: boolean | undefined;
+  /** A version of NestJS whose session library has it so. */
+  readonly laterOn?: 'nest10' | undefined;
   /** Who is logged in to further browsers. */
   readonly others?: readonly string[] | undefined;
   /** In place of one request: what several browsers do. */

@@ -45,9 +45,10 @@ export const jobs = {
 };
 
 async function withUser(store: HandledStore, sid: string, user: SessionData['user']): Promise<void> {
-  const { user: _, ...session } = await loaded(store, sid);
+  const session = { ...(await loaded(store, sid)), user };
+  if (!user) delete session.user;
   await called((done) => {
-    store.set(sid, { ...session, ...(user && { user }) }, done);
+    store.set(sid, session, done);
   });
 }
 

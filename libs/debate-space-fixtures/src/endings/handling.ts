@@ -71,7 +71,7 @@ export function onExpress(request: Request, response: Response, { store, others 
     get sid() {
       return request.sessionID;
     },
-    destroy: (session = request.session as unknown as HandledSession) => destroy(session),
+    destroy: (session = request.session) => destroy(session),
     destroyBlindly: () => void request.session.destroy(undefined as never),
     regenerate: () => called((done) => request.session.regenerate(done)),
     save: () => called((done) => request.session.save(done)),
@@ -99,7 +99,7 @@ export function onFastify(
   }: Surroundings & { readonly login: (context: FastifyContext, uid: string) => unknown },
 ): Handling {
   const { request, reply } = context;
-  const session = (): HandledSession => sessionOf(request) as unknown as HandledSession;
+  const session = (): HandledSession => sessionOf(request);
   const drop = (): void => void Object.assign(request, { session: null });
   return {
     platform: 'fastify',

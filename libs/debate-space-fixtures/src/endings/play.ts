@@ -101,9 +101,12 @@ class Play {
   #sight(context: unknown): string {
     if (!(context as Partial<Handling>).platform) return 'a request';
     try {
-      const { sid, session } = context as Handling;
-      const { cookie: _, ...content } = JSON.parse(JSON.stringify(session)) as Record<string, unknown>;
-      return `${this.#trace.sid(sid)} ${JSON.stringify(content)}`;
+      const { sid, session, fastify } = context as Handling;
+      const content = JSON.stringify(session, (key, value: unknown) =>
+        key === 'cookie' ? undefined : value,
+      );
+      const own = fastify && Object.keys(fastify.request).includes('session') ? ', its own' : '';
+      return `${this.#trace.sid(sid)} ${content}${own}`;
     } catch {
       return 'no session';
     }
@@ -113,7 +116,10 @@ class Play {
     const { path = '/act', aborts = false, others = [], ends } = this.cell.ending;
     const { browser } = await this.#enter(host, 'alice');
     for (const uid of others) this.#others.push(await (await this.#enter(host, uid)).sid());
-    if (path === 'job') return void (await host.job?.());
+    if (path === 'job') {
+      await host.job?.();
+      return;
+    }
     if (host.reach) {
       cleanUp.push(await host.reach(browser));
       return this.#left.passed;
@@ -128,7 +134,10 @@ class Play {
     await this.#entered.passed;
     if (aborts) leaving.abort();
     await this.#left.passed;
-    if (aborts) return void (await aborted);
+    if (aborts) {
+      await aborted;
+      return;
+    }
     if (path === '/act-events') {
       this.#trace.head(0, path, await answer);
       return;
@@ -168,7 +177,9 @@ class Play {
     return {
       enter: (uid) => this.#enter(host, uid),
       on: (name, act) => void this.#acts.set(name, act),
-      job: async (work) => void (await work(host.store as Handling['store'])),
+      job: async (work) => {
+        if (host.store) await work(host.store);
+      },
       told: async (count = 1) => {
         while (this.options.told && this.#ends.length < count) await this.#endsChanged.passed;
       },

@@ -58,10 +58,9 @@ export class Trace {
 
   #cookie(cookie: string): string {
     const [pair = '', ...attributes] = cookie.split('; ');
-    const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
-    const isOver = /^Expires=Thu, 01 Jan 1970/;
+    const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
     const fixed = attributes.map((each) =>
-      each.startsWith('Expires=') && !isOver.test(each) ? 'Expires=*' : each,
+      each.startsWith('Expires=') && !each.startsWith('Expires=Thu, 01 Jan 1970') ? 'Expires=*' : each,
     );
     const sid = /^(connect\.sid|sessionId)$/.test(name) ? this.sid(sidIn(value)) : '*';
     return [`${name}=${value && sid}`, ...fixed].join('; ');
@@ -72,7 +71,7 @@ export class Trace {
     const between = Object.create(Reflect.getPrototypeOf(store)) as object;
     const tell = (sid: unknown, line: string): void => {
       const alias = typeof sid === 'string' ? this.sid(sid) : 'all';
-      this.#calls.push({ sid: alias, line: `${line.replace('SID', alias)}` });
+      this.#calls.push({ sid: alias, line: line.replace('SID', alias) });
     };
     for (const name of writes) {
       const method: unknown = Reflect.get(store, name);
@@ -105,8 +104,7 @@ export function sidIn(value: string): string {
 
 /** Without the cookie, whose dates are others in each run. */
 function contentOf(row: unknown): string {
-  const { cookie: _, ...content } = JSON.parse(JSON.stringify(row)) as Record<string, unknown>;
-  return JSON.stringify(content);
+  return JSON.stringify(row, (key, value: unknown) => (key === 'cookie' ? undefined : value));
 }
 
 function grouped<T>(list: readonly T[], key: (one: T) => string): Map<string, T[]> {

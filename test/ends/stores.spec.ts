@@ -1,0 +1,324 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { RedisStore } from 'connect-redis';
+import type { Request } from 'express';
+import session, { type SessionData, type Store } from 'express-session';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
+import type { Act } from 'debate-space-fixtures/session-host.js';
+import { called, destroySession, jobs, onlySid } from 'debate-space-fixtures/session-jobs.js';
+import { storesInMemory, type StoreKind } from 'debate-space-fixtures/store-kinds.js';
+
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+const scene = scenario();
+
+/** What a handler does, by the user who is logged in. */
+const acts: Readonly<Record<string, (request: Request) => unknown>> = {
+  'destroys the session': destroySession,
+  'renews it for nobody': ({ session }) => called((done) => session.regenerate(done)),
+  'removes its user': ({ session }) => {
+    delete session.user;
+  },
+  'logs in again': async (request) => {
+    const { user } = request.session;
+    await called((done) => request.session.regenerate(done));
+    request.session.user = user;
+  },
+  'does nothing': () => undefined,
+};
+const silent = ['logs in again', 'does nothing'];
+
+/** Stores as hosts use them, each by one of each kind of end. */
+function contract(kind: () => StoreKind): void {
+  it('has each end reported, and nothing else', async () => {
+    const { store, close } = await kind().open();
+    scene.afterwards(() => close?.());
+    let sid = '';
+    const act: Act = (request) => {
+      sid = request.sessionID;
+      return acts[request.session.user?.uid ?? '']?.(request);
+    };
+    const host = await scene.start({ store: store as Store, act });
+    for (const uid of Object.keys(acts)) await (await logInTo(host, uid)).post('/act');
+    await (await logInTo(host, 'is killed by a job')).post('/act');
+    await jobs.destroy(store as Store, sid);
+    const ends = [...Object.keys(acts).filter((uid) => !silent.includes(uid)), 'is killed by a job'];
+    expect([...new Set(await scene.logouts())].toSorted()).toEqual(ends.toSorted());
+  });
+}
+
+const kindOf = (kinds: readonly StoreKind[], name: string): StoreKind => {
+  const kind = kinds.find((each) => each.name === name);
+  if (!kind) throw new Error(`no store ${name}`);
+  return kind;
+};
+
+describe.each(['MemoryStore of express-session', 'memorystore'])('%s', (name) => {
+  contract(() => kindOf(storesInMemory, name));
+});
+
+postgresServer.describe('connect-pg-simple', () => {
+  let postgres: RunningPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  });
+  afterAll(() => postgres.stop());
+  contract(() =>
+    kindOf(
+      storesInPostgres(() => postgres.connectionString),
+      'connect-pg-simple',
+    ),
+  );
+});
+
+redisServer.describe('connect-redis', () => {
+  let redis: RunningRedis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+  contract(() =>
+    kindOf(
+      storesInRedis(() => redis.url),
+      'connect-redis',
+    ),
+  );
+
+  it.each([
+    { does: 'passes on', ends: true },
+    { does: 'ends nothing', ends: false },
+  ])('has its prototype spied on after the first request, by a spy that $does', async ({ ends }) => {
+    const client = await redisClient(redis.url).connect();
+    scene.afterwards(() => client.close());
+    const host = await scene.start({ store: new RedisStore({ client }), act: destroySession });
+    const browser = await logInTo(host, 'alice');
+    const spy = jest.spyOn(RedisStore.prototype, 'destroy');
+    if (!ends)
+      spy.mockImplementation((_, done) => {
+        done?.(new Error('the spy ends nothing'), null);
+        return Promise.resolve();
+      });
+    scene.afterwards(() => {
+      spy.mockRestore();
+    });
+    await browser.post('/act');
+    expect(await scene.logouts()).toEqual(ends ? ['alice'] : []);
+    expect(spy).toHaveBeenCalledTimes(1);
+  });
+});
+
+/** Lists rows of a table, as better-sqlite3-session-store: no row has the id of its session as a key. */
+class RowStore extends session.MemoryStore {
+  override all(callback: (error: unknown, rows?: never) => void): void {
+    super.all((error, sessions) => {
+      const rows = Object.entries(sessions ?? {}).map(([sid, row]) => ({ sid, sess: JSON.stringify(row) }));
+      callback(error, rows as never);
+    });
+  }
+}
+
+describe('a store that cannot list its sessions with their ids', () => {
+  it('is cleared twice: each user with a request is reported, and one warning says what cannot be seen', async () => {
+    const store = new RowStore();
+    const [waiting, done] = [new Latch(2), new Latch()];
+    const warnings: string[] = [];
+    const quiet = (): void => undefined;
+    const warn = (message: unknown): unknown => warnings.push(String(message));
+    const act = async (): Promise<void> => {
+      waiting.open();
+      await done.passed;
+    };
+    const host = await scene.start({ store, act, logger: { log: quiet, error: quiet, warn } });
+    const browsers = await Promise.all(['alice', 'bob', 'carol'].map((uid) => logInTo(host, uid)));
+    const underWay = browsers.slice(0, 2).map((browser) => browser.post('/act'));
+    await waiting.passed;
+    await jobs.clear(store);
+    await jobs.clear(store);
+    done.open();
+    await Promise.all(underWay);
+    const known = (await scene.logouts()).filter((uid) => uid !== 'carol');
+    expect([...new Set(known)].toSorted()).toEqual(['alice', 'bob']);
+    expect(warnings.filter((line) => /clear/i.test(line))).toHaveLength(1);
+  });
+});
+
+/** Counts how often it is read. */
+class CountingStore extends session.MemoryStore {
+  reads = 0;
+
+  override get(...args: Parameters<session.MemoryStore['get']>): void {
+    this.reads += 1;
+    super.get(...args);
+  }
+}
+
+it.each(Object.entries(acts))(
+  'a request that %s costs the store no further read, or one',
+  async (uid, act) => {
+    const readsOf = async (watched: boolean): Promise<number> => {
+      const store = new CountingStore();
+      const host = await scene.start(watched ? { store, act } : { store, act, debateSpace: [] });
+      const browser = await logInTo(host, uid);
+      store.reads = 0;
+      await browser.post('/act');
+      await scene.stop();
+      return store.reads;
+    };
+    const plain = await readsOf(false);
+    expect((await readsOf(true)) - plain).toBeLessThanOrEqual(uid === 'does nothing' ? 0 : 1);
+  },
+);
+
+/** Its promises say nothing, and settle before it calls back. */
+class CallingBackLate extends session.MemoryStore {}
+for (const name of ['get', 'set', 'destroy', 'touch', 'all', 'clear'] as const) {
+  const own = Reflect.get(session.MemoryStore.prototype, name) as Method;
+  const late: Method = async function (...args) {
+    await Promise.resolve();
+    setTimeout(() => Reflect.apply(own, this, args), 2);
+  };
+  Object.defineProperty(CallingBackLate.prototype, name, { value: late, writable: true, configurable: true });
+}
+
+/** As shimmer and agents for APM wrap methods: each takes no arguments by its length. */
+function wrapped(store: session.MemoryStore): session.MemoryStore {
+  for (const name of ['get', 'set', 'destroy', 'touch', 'all', 'clear'] as const) {
+    const original = Reflect.get(store, name) as Method;
+    const value: Method = function (...args) {
+      return Reflect.apply(original, this, args);
+    };
+    Object.defineProperty(store, name, { value, writable: true, configurable: true, enumerable: true });
+  }
+  return store;
+}
+
+describe('a store whose methods take no arguments by their length, and that calls back after its promise', () => {
+  const start = (act: Act) => {
+    const store = wrapped(new CallingBackLate());
+    return { store, starting: scene.start({ store, act }, { session: { store } }) };
+  };
+
+  it('has a logout reported once', async () => {
+    const browser = await logInTo(await start(destroySession).starting, 'alice');
+    await browser.post('/act');
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await scene.logouts()).toEqual(['alice']);
+  });
+
+  it('does not have a user reported who logs in again', async () => {
+    const renew: Act = async ({ session }) => {
+      await called((done) => session.regenerate(done));
+    };
+    const { starting } = start(async (request, response, store) => {
+      await renew(request, response, store);
+      request.session.user = { uid: 'alice' };
+    });
+    const browser = await logInTo(await starting, 'alice');
+    await browser.post('/act');
+    expect(await browser.get('/whoami')).toBe('alice');
+    expect(await scene.logouts()).toEqual([]);
+  });
+
+  it.each(['destroy', 'removeUser'] as const)('has a session reported that a job ends: %s', async (job) => {
+    const { store, starting } = start(() => undefined);
+    const browser = await logInTo(await starting, 'alice');
+    await jobs[job](store, await onlySid(store));
+    expect(await browser.get('/whoami')).toBe('nobody');
+    expect(await scene.logouts()).toEqual(['alice']);
+  });
+
+  it('has each session reported that a job clears', async () => {
+    const { store, starting } = start(() => undefined);
+    const host = await starting;
+    for (const uid of ['alice', 'bob']) await logInTo(host, uid);
+    await jobs.clear(store);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
+  });
+});
+
+/** From some time on it does not answer any read. */
+class Unreadable extends session.MemoryStore {
+  answers = true;
+
+  override get(sid: string, callback: (error: unknown, data?: SessionData | null) => void): void {
+    if (this.answers) super.get(sid, callback);
+  }
+}
+
+describe('a store that does not answer any read', () => {
+  it('has sessions reported that are destroyed, for whom their requests knew', async () => {
+    const store = new Unreadable();
+    const [in_, goOn] = [new Latch(2), new Latch()];
+    const act: Act = async (request) => {
+      in_.open();
+      await goOn.passed;
+      await destroySession(request);
+    };
+    const host = await scene.start({ store, act });
+    const browsers = [await logInTo(host, 'alice'), await logInTo(host, 'bob')];
+    const leaving = browsers.map((browser) => browser.post('/act'));
+    await in_.passed;
+    store.answers = false;
+    goOn.open();
+    await Promise.all(leaving);
+    await scene.service.received.waitFor('logout', { count: 2, timeoutMs: 20_000 });
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
+  });
+
+  it('has no session reported that its request renews', async () => {
+    const store = new Unreadable();
+    const act: Act = async (request) => {
+      store.answers = false;
+      await called((done) => request.session.regenerate(done));
+      request.session.user = { uid: 'alice' };
+    };
+    const browser = await logInTo(await scene.start({ store, act }), 'alice');
+    await browser.post('/act');
+    expect(await scene.logouts()).toEqual([]);
+  });
+
+  it('has a session reported that is destroyed after the client has gone', async () => {
+    const store = new Unreadable();
+    const [inHandler, destroyed] = [new Latch(), new Latch()];
+    const act: Act = async (request, response) => {
+      const closed = once(response, 'close');
+      inHandler.open();
+      await closed;
+      store.answers = false;
+      await destroySession(request);
+      destroyed.open();
+    };
+    const browser = await logInTo(await scene.start({ store, act }), 'alice');
+    const leaving = new AbortController();
+    const left = browser.fetch('/act', { method: 'POST', signal: leaving.signal }).catch(() => undefined);
+    await inHandler.passed;
+    leaving.abort();
+    await Promise.all([left, destroyed.passed]);
+    expect(await scene.logouts()).toEqual(['alice']);
+  });
+
+  it('has a session reported that is destroyed, when the app closes', async () => {
+    const store = new Unreadable();
+    const act: Act = async (request) => {
+      store.answers = false;
+      await destroySession(request);
+    };
+    const browser = await logInTo(await scene.start({ store, act }), 'alice');
+    await browser.post('/act');
+    expect(await scene.logouts()).toEqual(['alice']);
+  });
+
+  it('does what a job calls', async () => {
+    const store = new Unreadable();
+    await logInTo(await scene.start({ store }, { session: { store } }), 'alice');
+    const sid = await onlySid(store);
+    store.answers = false;
+    await jobs.destroy(store, sid);
+    expect(await onlySid(store)).toBe('');
+  });
+});
