@@ -363,7 +363,11 @@ describe('a request with a session but no session store', () => {
   it('is a warning although thousands of requests without a session came before', () => {
     const codes: string[] = [];
     let requested: (request: object, reply: object, done: () => void) => void = () => undefined;
-    const instance = { addHook: (_: string, hook: typeof requested) => (requested = hook) };
+    const instance = {
+      addHook: (name: string, hook: typeof requested) => {
+        if (name === 'onRequest') requested = hook;
+      },
+    };
     const adapter = {
       getType: () => 'fastify',
       getInstance: () => instance,

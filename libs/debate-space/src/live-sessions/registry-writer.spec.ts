@@ -127,6 +127,14 @@ describe('a session that has ended', () => {
     expect(reads).toBeGreaterThan(0);
   });
 
+  it('is registered again at once when the same user logs in to it again', async () => {
+    expect(await reportsOf(one)).toBe(1);
+    stored = [{ uid: 'alice', session: {} }];
+    one.seen('s', 'alice', inAnHour());
+    await idle();
+    expect(await sessionsAfter(HOUR + LONG)).toEqual(['alice']);
+  });
+
   it('is reported after the next login although its instance did not hear of the first end', async () => {
     expect(await reportsOf(one)).toBe(1);
     movedOn += 10;
@@ -158,12 +166,14 @@ describe('a session that has ended', () => {
     expect(report).toHaveBeenCalledTimes(1);
   });
 
-  it('is removed, and not reported when it would expire, as soon as the registry answers again', async () => {
-    for (const method of ['end', 'reported'] as const)
+  it.each(['end', 'reported'] as const)(
+    'is removed when the registry answers again after it failed to note %s',
+    async (method) => {
       jest.spyOn(registry, method).mockRejectedValueOnce(new Error('down'));
-    expect(await reportsOf(one)).toBe(1);
-    one.seen('another', 'bob', inAnHour());
-    await idle();
-    expect(await sessionsAfter(2 * HOUR)).toEqual(['bob']);
-  });
+      expect(await reportsOf(one)).toBe(1);
+      one.seen('another', 'bob', inAnHour());
+      await idle();
+      expect(await sessionsAfter(2 * HOUR)).toEqual(['bob']);
+    },
+  );
 });

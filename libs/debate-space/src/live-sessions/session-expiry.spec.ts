@@ -19,6 +19,8 @@ let reported: SessionEnd[];
 /** The session as the store has it. */
 let stored: { readonly uid: string; readonly session: SessionRecord }[];
 let isDown: boolean;
+/** Happens while a sweep reads the store. */
+let comesBack: () => Promise<unknown>;
 let movedOn: number;
 beforeEach(async () => {
   const context = { namespace: 'app', families: ['session'], contained: () => undefined };
@@ -26,6 +28,7 @@ beforeEach(async () => {
   const now = storage.now.bind(storage);
   storage.now = () => now() + movedOn;
   [reported, stored, isDown, movedOn] = [[], [], false, 0];
+  comesBack = () => Promise.resolve();
   registry = new SessionRegistry(storage, keys);
   const expiresAt = Date.now() - HOUR;
   await registry.put(session, { expiresAt, dueAt: expiresAt });
@@ -38,7 +41,11 @@ async function sweep(instance = registry): Promise<readonly string[]> {
     recorder: { record: (end) => void reported.push(end) },
     containment: new Containment(() => undefined),
     signal: new AbortController().signal,
-    find: () => (isDown ? Promise.reject(new Error('the store is down')) : Promise.resolve(stored)),
+    find: async () => {
+      await comesBack();
+      if (isDown) throw new Error('the store is down');
+      return stored;
+    },
     sweepMs: 60_000,
   });
   return reported.map(({ uid }) => uid);
@@ -69,6 +76,11 @@ describe('a session that has expired', () => {
     expect(await sweep()).toEqual([]);
     movedOn = HOUR;
     expect(await sweep()).toEqual(['alice']);
+  });
+
+  it('is not reported when its user comes back while the sweep looks for it', async () => {
+    comesBack = () => registry.put(session, { expiresAt: Date.now() + HOUR, dueAt: Date.now() + HOUR });
+    expect(await sweep()).toEqual([]);
   });
 
   it('is reported when the store has it with another user', async () => {

@@ -80,14 +80,28 @@ function domainOf(domain: unknown): string | undefined {
   return typeof domain === 'string' && domain !== '' ? domain.replace(/^\./, '').toLowerCase() : undefined;
 }
 
-/** The ids of sessions whose cookies the answer of a request has removed or replaced, as far as cookies show them. */
-export function removedSessionIds({ raw, native }: RequestScope, changes: CookieChanges): readonly string[] {
+/** A cookie whose value an answer has changed, as session ids; `to` is absent when the answer has cleared the cookie. */
+export interface ChangedCookie {
+  readonly from: string;
+  readonly to: string | undefined;
+}
+
+/** The cookies of a request that its answer has changed, as far as they show session ids. */
+export function changedCookies(
+  { raw, native }: RequestScope,
+  changes: CookieChanges,
+): readonly ChangedCookie[] {
   if (changes.setCookies.length === 0 && !changes.clearsCookies) return [];
   const sent = cookiesSent(raw.headers.cookie);
   const after = cookiesAfter(sent, changes, pathOf(native));
   // `s:ID.SIGNATURE` of express-session, `ID.SIGNATURE` of @fastify/session, or `ID`.
   const idIn = (value = ''): string => /^(?:s:)?([^.]*)/.exec(value)?.[1] ?? value;
-  return Object.keys(sent).flatMap((name) => (after[name] === sent[name] ? [] : idIn(sent[name])));
+  return Object.keys(sent)
+    .filter((name) => after[name] !== sent[name])
+    .map((name) => ({
+      from: idIn(sent[name]),
+      to: after[name] === undefined ? undefined : idIn(after[name]),
+    }));
 }
 
 /** The value of a session cookie, joined if it was cut into `name.0`, `name.1` and so on. */

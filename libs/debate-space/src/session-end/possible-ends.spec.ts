@@ -262,12 +262,23 @@ describe('a session that other requests own', () => {
     expect(ends).toHaveLength(1);
   });
 
-  it('has not ended while another owner continues with the user in a new session', async () => {
+  it('has ended at the answer of the one that left it, although another one continues in a new session', async () => {
     const [renewing, logout] = [request('s1', 'alice'), request('s1', 'alice')];
     regenerate(renewing, 's2', 'alice');
-    destroyOwn(logout);
-    expect(await logout.answer()).toEqual([]);
+    regenerate(logout, 's3');
+    expect(await logout.answer()).toEqual(['alice destroyed']);
     await renewing.answer();
+    expect(ends).toHaveLength(1);
+  });
+
+  it('has not ended when one continues in a new session and others only read', async () => {
+    const [renewing, page] = [request('s1', 'alice'), request('s1', 'alice')];
+    store.rows.set('s1', userOf());
+    const visitor = request('s1');
+    store.rows.set('s1', userOf('alice'));
+    regenerate(renewing, 's2', 'alice');
+    for (const each of [page, visitor, renewing]) await each.answer();
+    await app.close();
     expect(ends).toEqual([]);
   });
 

@@ -147,11 +147,9 @@ export class PossibleEnds {
   /** The answer of an owner is about to leave: an end that is certain by now is reported first. */
   #answering(end: OpenEnd, scope: RequestScope): MaybePromise<unknown> {
     if (end.isReported || end.isKept || end.call.outcome !== 'done') return undefined;
-    if (end.owners.get(scope)?.isLate !== true && this.#userNow(scope) === end.uid) return undefined;
-    for (const owner of end.owners.keys())
-      if (owner !== scope && owner.sessionID !== end.sid && this.#userNow(owner) === end.uid)
-        return undefined;
-    return this.#conclude(end);
+    const ownership = end.owners.get(scope);
+    if (!ownership || (!ownership.isSure && scope.sessionID === end.sid)) return undefined;
+    return ownership.isLate || this.#userNow(scope) !== end.uid ? this.#conclude(end) : undefined;
   }
 
   /** Waits until the store is done and the owners have answered, then decides. */
@@ -187,13 +185,18 @@ export class PossibleEnds {
     // The failure may have come after the effect.
     if (call.outcome === 'failed') return !(await this.#hasUser(sid, uid, true));
     let { isKept } = end;
-    for (const [scope, { isLate }] of owners) {
+    let [isLeft, isContinued] = [false, false];
+    for (const [scope, { isSure, isLate }] of owners) {
       const { sessionID } = scope;
-      if (sessionID === sid) isKept = true;
-      // The user continues in another session of the same browser.
-      else if (sessionID !== undefined && !isLate && !scope.isAborted && this.#userNow(scope) === uid)
-        if (await this.#hasUser(sessionID, uid, true)) return false;
+      const hasUser = this.#userNow(scope) === uid;
+      if (sessionID === sid && (hasUser || !isSure)) isKept ||= hasUser;
+      // The user continues in another session, if its cookie can reach the browser.
+      else if (sessionID !== undefined && sessionID !== sid && hasUser && !isLate && !scope.isAborted)
+        isContinued ||= await this.#hasUser(sessionID, uid, true);
+      else isLeft = true;
     }
+    // Of two requests at once, one may renew the session and one log out. Which cookie arrives last, nobody knows.
+    if (isContinued && !isLeft) return false;
     if (call.outcome === 'done' && !isKept) return true;
     for (const ms of call.outcome === 'done' ? [0] : READ_AGAIN_MS) {
       if (ms > 0) await pause(ms);

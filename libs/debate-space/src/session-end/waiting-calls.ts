@@ -1,13 +1,19 @@
 import type { WatchContext } from './context.js';
 
+/** In place of a session id: `clear` ends all sessions. */
+const ALL_SESSIONS = Symbol('all sessions');
+
+type SessionKey = string | typeof ALL_SESSIONS;
+
 /**
  * The store calls that wait (session-endings.md, rule 8): each ends a session whose user nobody knows, and waits for the
- * read that finds the user, for at most `answerTimeoutMs`. Later calls for the same session stay behind it.
+ * read that finds the user, for at most `answerTimeoutMs`. Later calls for the same session stay behind it, and all later
+ * calls stay behind a `clear`.
  */
 export class WaitingCalls {
   readonly #context: Pick<WatchContext, 'containment' | 'reporter'>;
   /** The last waiting call by session id. The promises never reject. */
-  readonly #last = new Map<string, Promise<void>>();
+  readonly #last = new Map<SessionKey, Promise<void>>();
   #deadline: Promise<void> | undefined;
 
   constructor(context: Pick<WatchContext, 'containment' | 'reporter'>) {
@@ -17,7 +23,8 @@ export class WaitingCalls {
   /** The call for the same session that a call with these arguments has to wait for. */
   before(args: ArrayLike<unknown>): Promise<void> | undefined {
     if (this.#last.size === 0) return undefined;
-    const sid = sidsOf(args).find((each) => this.#last.has(each));
+    const keys: readonly SessionKey[] = [ALL_SESSIONS, ...sidsOf(args)];
+    const sid = keys.find((each) => this.#last.has(each));
     return sid === undefined ? undefined : this.#last.get(sid);
   }
 
@@ -65,7 +72,9 @@ export class WaitingCalls {
   }
 }
 
-/** The session ids of a call: some stores take several at once, and a call of `clear` has none. */
-function sidsOf(args: ArrayLike<unknown>): readonly string[] {
-  return [args[0]].flat().filter((sid) => typeof sid === 'string');
+/** The session ids of a call. Some stores take several at once; `clear` takes none. */
+function sidsOf(args: ArrayLike<unknown>): readonly SessionKey[] {
+  const first = args[0];
+  if (typeof first !== 'string' && !Array.isArray(first)) return [ALL_SESSIONS];
+  return [first as string | string[]].flat();
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { removedSessionIds } from './browser-cookies.js';
+import { changedCookies } from './browser-cookies.js';
 import { Containment } from './containment.js';
 import type { WatchContext } from './context.js';
 import { cookieChangesOf } from './cookie-changes.js';
@@ -117,8 +117,8 @@ export class WatchedApp implements UnownedListener {
       this.#context.arriving.delete(scope);
       this.#warnOfUncalledStore(scope);
       if (!scope.res.headersSent) return;
-      const removed = removedSessionIds(scope, cookieChangesOf(scope.res));
-      if (removed.length > 0) for (const store of this.stores.values()) store.closedWithoutSession(removed);
+      const changed = changedCookies(scope, cookieChangesOf(scope.res));
+      if (changed.length > 0) for (const store of this.stores.values()) store.closedWithoutSession(changed);
     });
   }
 

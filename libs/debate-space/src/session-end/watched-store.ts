@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { losesSession, REMEMBERED } from './browser-cookies.js';
+import { losesSession, REMEMBERED, type ChangedCookie } from './browser-cookies.js';
 import { isPromise, type MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
 import { cookieChangesOf } from './cookie-changes.js';
@@ -101,14 +101,12 @@ export class WatchedStore {
     }
   }
 
-  /**
-   * A request without a session has closed. A route in front of the session middleware may have cleared its cookie.
-   * @param removed the session ids in the cookies that its answer has removed
-   */
-  closedWithoutSession(removed: readonly string[]): void {
-    for (const sid of removed) {
-      const uid = this.#seen.get(sid);
-      if (uid !== undefined) this.#abandoned(sid, uid);
+  /** A request without a session has closed: a route in front of the session middleware may have changed its cookies. */
+  closedWithoutSession(changed: readonly ChangedCookie[]): void {
+    for (const { from, to } of changed) {
+      const uid = this.#seen.get(from);
+      const isContinued = to !== undefined && this.#seen.get(to) === uid;
+      if (uid !== undefined && !isContinued) this.#abandoned(from, uid);
     }
   }
 
