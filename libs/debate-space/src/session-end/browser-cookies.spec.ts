@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { cookiesAfter, cookiesSent, cookieValue, losesSession, changedCookies } from './browser-cookies.js';
 import type { CookieChanges } from './cookie-changes.js';
 import { RequestScope } from './request-scope.js';
@@ -97,14 +97,17 @@ describe('the value of a session cookie', () => {
 
 describe('a session', () => {
   const changes = (...setCookies: string[]): CookieChanges => ({ setCookies, clearsCookies: false });
-  const request = (cookie: string): RequestScope =>
+  const request = (sent: string, cookie: object = {}, setCookie?: string): RequestScope =>
     new RequestScope(
-      { url: '/app/page' },
-      { headers: { cookie, host: 'app.example.org:8443' } } as IncomingMessage,
-      {} as ServerResponse,
+      { url: '/app/page', session: { cookie } },
+      { headers: { cookie: sent, host: 'app.example.org:8443' } } as IncomingMessage,
+      {
+        headersSent: true,
+        getHeader: (name: string) => (name === 'set-cookie' ? setCookie : undefined),
+      } as never,
     );
   const isLost = (setCookie: string, cookie: object, sent = 'sid=s%3As1.c2ln'): boolean =>
-    losesSession('s1', request(sent), changes(setCookie), cookie);
+    losesSession('s1', request(sent, cookie, setCookie));
   const own = { path: '/' };
   const ofDomain = { path: '/', domain: '.Example.org' };
 

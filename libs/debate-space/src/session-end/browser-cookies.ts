@@ -1,6 +1,10 @@
 import { parseCookie, parseSetCookie } from 'cookie';
-import type { CookieChanges } from './cookie-changes.js';
+import { cookieChangesOf, type CookieChanges } from './cookie-changes.js';
 import { pathOf, type RequestScope } from './request-scope.js';
+import type { SessionRecord } from './session-end.js';
+import { isObject } from './session-user.js';
+
+const EXPIRES = /;\s*(?:expires|max-age)\s*=/i;
 
 /** Cookies by name. The object has no prototype, because browsers choose the names. */
 export type Cookies = Readonly<Record<string, string | undefined>>;
@@ -38,16 +42,17 @@ const SHOWS: readonly ((value: string, sid: string) => boolean)[] = [
   (value, sid) => value.includes(sid),
 ];
 
-/**
- * Whether the answer of a request takes its session from the browser.
- * @param ofSession the `cookie` of the session: browsers distinguish cookies of one name by their path and domain
- */
-export function losesSession(
-  sid: string,
-  { raw, native }: RequestScope,
-  { setCookies, clearsCookies }: CookieChanges,
-  ofSession: SessionCookieScope,
-): boolean {
+/** Whether the answer of a request has cleared the cookie by which the request got its session. */
+export function losesSession(sid: string, { raw, native, res, session }: RequestScope): boolean {
+  if (!res.headersSent) return false;
+  const { setCookies, clearsCookies } = cookieChangesOf(res);
+  if (!clearsCookies) {
+    if (setCookies.length === 0) return false;
+    // Rolling sessions set their cookie in each answer.
+    if (setCookies.every((header) => header.includes(sid) && !EXPIRES.test(header))) return false;
+  }
+  const { cookie } = (session ?? {}) as SessionRecord;
+  const ofSession: SessionCookieScope = isObject(cookie) ? cookie : {};
   const sent = cookiesSent(raw.headers.cookie);
   const own = setCookies.filter((header) => !isOfAnother(header, ofSession, raw.headers.host));
   const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(native));
@@ -57,7 +62,7 @@ export function losesSession(
   return shows !== undefined && !shown(after, shows);
 }
 
-/** As far as a session says what its cookie applies to. */
+/** What a session says of its cookie: browsers distinguish cookies of one name by their path and domain. */
 interface SessionCookieScope {
   readonly path?: unknown;
   readonly domain?: unknown;

@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache';
 import { losesSession, REMEMBERED, type ChangedCookie } from './browser-cookies.js';
 import { isPromise, type MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
-import { cookieChangesOf } from './cookie-changes.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
 import { NO_OWNERS, PossibleEnds, type Owners } from './possible-ends.js';
 import { scopeOf, type OwnedSession, type RequestScope } from './request-scope.js';
@@ -21,8 +20,6 @@ interface Observed {
   /** The read that finds the user of the session: the call has to wait for it, or the session could be gone before. */
   readonly read?: Promise<unknown> | undefined;
 }
-
-const EXPIRES = /;\s*(?:expires|max-age)\s*=/i;
 
 /**
  * Observes each call of one store instance that can end a session (session-endings.md, rules 1 to 3 and 8). The call is
@@ -95,7 +92,7 @@ export class WatchedStore {
       const isOver =
         session && sessionID !== sid && this.reader.uidOf(session as SessionRecord, scope.native) === uid;
       if (isOver) this.#ends.left(sid, uid);
-      else if (this.#hasClearedCookie(scope, sid)) this.#abandoned(sid, uid);
+      else if (losesSession(sid, scope)) this.#abandoned(sid, uid);
     } catch (error) {
       this.#context.containment.report('response close', error);
     }
@@ -130,19 +127,6 @@ export class WatchedStore {
   #see(sid: string, uid: string, expiresAt: number | undefined): void {
     if (this.#seen.get(sid) !== uid) this.#seen.set(sid, uid); // a write of each request would cost
     this.#context.liveSessions?.seen(sid, uid, expiresAt);
-  }
-
-  /** Whether the answer has cleared the cookie by which the request got its session. */
-  #hasClearedCookie(scope: RequestScope, sid: string): boolean {
-    if (!scope.res.headersSent) return false;
-    const changes = cookieChangesOf(scope.res);
-    if (!changes.clearsCookies) {
-      if (changes.setCookies.length === 0) return false;
-      // Rolling sessions set their cookie in each answer.
-      if (changes.setCookies.every((header) => header.includes(sid) && !EXPIRES.test(header))) return false;
-    }
-    const { cookie } = (scope.session ?? {}) as SessionRecord;
-    return losesSession(sid, scope, changes, isObject(cookie) ? cookie : {});
   }
 
   #layer(name: StoreMethodName, next: PassOn): PassOn {
