@@ -14,7 +14,7 @@ import type { Place, Places } from './places.js';
 import { actsOf, BROWSERS, USERS, type Act, type RequestStep, type Step } from './steps.js';
 
 export interface Finding {
-  readonly wrong: 'missed' | 'invented' | 'twice';
+  readonly wrong: 'missed' | 'invented';
   /** The kind of step after which it was seen. */
   readonly kind: string;
   readonly text: string;
@@ -160,7 +160,8 @@ class Walk {
       const text = `after the last step ${uid} was reported ${reports} times; due: ${must}${may > 0 ? ` to ${must + may}` : ''}`;
       if (reports < must) return [{ wrong: 'missed', kind, text }];
       if (this.#oracle.areLate(uid, reports - must - may)) return [];
-      return [{ wrong: must + may > 0 ? 'twice' : 'invented', kind, text }];
+      // To be told of twice harms nobody: session-endings.md, rule 5.
+      return must + may > 0 ? [] : [{ wrong: 'invented', kind, text }];
     });
   }
 
