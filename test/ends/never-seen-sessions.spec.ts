@@ -47,10 +47,11 @@ postgresServer.describe(
     /** Has another process log everybody in: with rows alone. */
     async function filled(): Promise<{ readonly store: Store; readonly sids: readonly string[] }> {
       if (!pool) throw new Error('no pool');
-      const tableName = `of_${randomUUID().replaceAll('-', '')}`;
+      const schemaName = `of ${randomUUID()}`;
+      await pool.query(`CREATE SCHEMA "${schemaName}"`);
       const store = new PostgresStore({
         pool,
-        tableName,
+        schemaName,
         createTableIfMissing: true,
         pruneSessionInterval: false,
       });
@@ -58,7 +59,7 @@ postgresServer.describe(
         store.get('', resolve); // makes the table
       });
       await pool.query(
-        `INSERT INTO "${tableName}" SELECT 'session-' || n, json_build_object('cookie', json_build_object('path', '/'),
+        `INSERT INTO "${schemaName}".session SELECT 'session-' || n, json_build_object('cookie', json_build_object('path', '/'),
        'user', json_build_object('uid', 'user-' || n)), now() + interval '1 hour' FROM generate_series(0, ${SESSIONS - 1}) n`,
       );
       return { store, sids: uids.map((_, n) => `session-${n}`) };
