@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import createPostgresStore from 'connect-pg-simple';
 import session, { type Store } from 'express-session';
+import { randomUUID } from 'node:crypto';
 import { DebateSpaceEvents } from 'nestjs-debate-space';
 import type { Pool } from 'pg';
 import { Browser } from 'debate-space-fixtures/browser.js';
@@ -46,13 +47,19 @@ postgresServer.describe(
     /** Has another process log everybody in: with rows alone. */
     async function filled(): Promise<{ readonly store: Store; readonly sids: readonly string[] }> {
       if (!pool) throw new Error('no pool');
-      const store = new PostgresStore({ pool, createTableIfMissing: true, pruneSessionInterval: false });
+      const schemaName = `of ${randomUUID()}`;
+      await pool.query(`CREATE SCHEMA "${schemaName}"`);
+      const store = new PostgresStore({
+        pool,
+        schemaName,
+        createTableIfMissing: true,
+        pruneSessionInterval: false,
+      });
       await new Promise((resolve) => {
         store.get('', resolve); // makes the table
       });
-      await pool.query('DELETE FROM session');
       await pool.query(
-        `INSERT INTO session SELECT 'session-' || n, json_build_object('cookie', json_build_object('path', '/'),
+        `INSERT INTO "${schemaName}".session SELECT 'session-' || n, json_build_object('cookie', json_build_object('path', '/'),
        'user', json_build_object('uid', 'user-' || n)), now() + interval '1 hour' FROM generate_series(0, ${SESSIONS - 1}) n`,
       );
       return { store, sids: uids.map((_, n) => `session-${n}`) };
