@@ -53,8 +53,7 @@ type Name = keyof typeof requests;
 
 const pairs: readonly (readonly [Name, Name])[] = [
   ['renews its session', 'destroys its session'],
-  // Not: one renews its session, and the other regenerates a dead one for nobody. Whose answer comes last decides which cookie the
-  // browser keeps, and the plugin does not follow that.
+  ['renews its session', 'regenerates its session for nobody'],
   ['renews its session', 'removes its user'],
   ['regenerates its session for nobody', 'destroys its session'],
   ['destroys its session', 'destroys its session'],

@@ -234,12 +234,15 @@ const leftBehind: readonly Row[] = [
     },
     BEFORE,
   ),
+  stays('a cookie of the same name and another path is cleared', (handler) => {
+    handler.header('Set-Cookie', `${cleared(handler)}act`);
+  }),
   stays(
-    'a cookie of the same name and another path is cleared',
+    'a cookie of the same name and another path is cleared before the session middleware',
     (handler) => {
-      handler.header('Set-Cookie', `${cleared(handler)}act`);
+      handler.header('Set-Cookie', `${cleared(handler)}before-sessions`);
     },
-    onExpress,
+    BEFORE,
   ),
   ends(
     'Clear-Site-Data clears the cookies',

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { cookiesAfter, cookiesSent, cookieValue, losesSession, changedCookies } from './browser-cookies.js';
-import type { CookieChanges } from './cookie-changes.js';
 import { RequestScope } from './request-scope.js';
 
 const PAST = 'Thu, 01 Jan 1970 00:00:00 GMT';
@@ -96,7 +95,6 @@ describe('the value of a session cookie', () => {
 });
 
 describe('a session', () => {
-  const changes = (...setCookies: string[]): CookieChanges => ({ setCookies, clearsCookies: false });
   const request = (sent: string, cookie: object = {}, setCookie?: string): RequestScope =>
     new RequestScope(
       { url: '/app/page', session: { cookie } },
@@ -145,9 +143,11 @@ describe('a session', () => {
   it.each(['sid=s%3As1.c2ln', 'sid=s1.c2ln', 'sid=s1'])(
     'shows its id in %s when the cookie changes',
     (sent) => {
-      const changed = (...set: string[]): unknown => changedCookies(request(sent), changes(...set));
+      const changed = (set?: string, cookie = own): unknown =>
+        changedCookies(request(sent, own, set), cookie);
       expect(changed('sid=; Max-Age=0; Path=/')).toEqual([{ from: 's1', to: undefined }]);
       expect(changed('sid=s%3As2.c2ln; Path=/')).toEqual([{ from: 's1', to: 's2' }]);
+      expect(changed('sid=; Max-Age=0; Path=/app')).toEqual([]);
       expect(changed('theme=dark; Path=/')).toEqual([]);
       expect(changed()).toEqual([]);
     },

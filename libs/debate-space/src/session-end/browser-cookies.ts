@@ -52,7 +52,7 @@ export function losesSession(sid: string, { raw, native, res, session }: Request
     if (setCookies.every((header) => header.includes(sid) && !EXPIRES.test(header))) return false;
   }
   const { cookie } = (session ?? {}) as SessionRecord;
-  const ofSession: SessionCookieScope = isObject(cookie) ? cookie : {};
+  const ofSession = isObject(cookie) ? cookie : {};
   const sent = cookiesSent(raw.headers.cookie);
   const own = setCookies.filter((header) => !isOfAnother(header, ofSession, raw.headers.host));
   const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(native));
@@ -63,7 +63,7 @@ export function losesSession(sid: string, { raw, native, res, session }: Request
 }
 
 /** What a session says of its cookie: browsers distinguish cookies of one name by their path and domain. */
-interface SessionCookieScope {
+export interface SessionCookieScope {
   readonly path?: unknown;
   readonly domain?: unknown;
 }
@@ -93,12 +93,15 @@ export interface ChangedCookie {
 
 /** The cookies of a request that its answer has changed, as far as they show session ids. */
 export function changedCookies(
-  { raw, native }: RequestScope,
-  changes: CookieChanges,
+  { raw, native, res }: RequestScope,
+  ofSession: SessionCookieScope,
 ): readonly ChangedCookie[] {
-  if (changes.setCookies.length === 0 && !changes.clearsCookies) return [];
+  if (!res.headersSent) return [];
+  const { setCookies, clearsCookies } = cookieChangesOf(res);
+  if (setCookies.length === 0 && !clearsCookies) return [];
   const sent = cookiesSent(raw.headers.cookie);
-  const after = cookiesAfter(sent, changes, pathOf(native));
+  const own = setCookies.filter((header) => !isOfAnother(header, ofSession, raw.headers.host));
+  const after = cookiesAfter(sent, { setCookies: own, clearsCookies }, pathOf(native));
   // `s:ID.SIGNATURE` of express-session, `ID.SIGNATURE` of @fastify/session, or `ID`.
   const idIn = (value = ''): string => /^(?:s:)?([^.]*)/.exec(value)?.[1] ?? value;
   return Object.keys(sent)

@@ -1,8 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { changedCookies } from './browser-cookies.js';
 import { Containment } from './containment.js';
 import type { WatchContext } from './context.js';
-import { cookieChangesOf } from './cookie-changes.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { EndReporter } from './end-reporter.js';
 import { UnwatchableStoreError } from './patch-store.js';
@@ -116,9 +114,7 @@ export class WatchedApp implements UnownedListener {
     this.containment.run('response close', () => {
       this.#context.arriving.delete(scope);
       this.#warnOfUncalledStore(scope);
-      if (!scope.res.headersSent) return;
-      const changed = changedCookies(scope, cookieChangesOf(scope.res));
-      if (changed.length > 0) for (const store of this.stores.values()) store.closedWithoutSession(changed);
+      for (const store of this.stores.values()) store.closedWithoutSession(scope);
     });
   }
 

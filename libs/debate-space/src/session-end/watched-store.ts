@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { losesSession, REMEMBERED, type ChangedCookie } from './browser-cookies.js';
+import { changedCookies, losesSession, REMEMBERED, type SessionCookieScope } from './browser-cookies.js';
 import { isPromise, type MaybePromise } from './containment.js';
 import type { WatchContext } from './context.js';
 import { patchStore, storeMethod, type PassOn, type StoreMethodName } from './patch-store.js';
@@ -41,6 +41,8 @@ export class WatchedStore {
   /** By session id: the open requests that own the session. */
   readonly #owners = new Map<string, OwnedSession[]>();
   readonly #waiting: WaitingCalls;
+  /** What the last session said of its cookie; the others of the store say the same. */
+  #ofSession: SessionCookieScope = {};
   /** The key of the request in a session of @fastify/session. */
   #requestKey: symbol | undefined;
   readonly #pace = new Pace();
@@ -72,6 +74,7 @@ export class WatchedStore {
       return;
     }
     this.#uids.found();
+    if (isObject(session.cookie)) this.#ofSession = session.cookie;
     if (scope) this.#ends.loaded(sid, uid, scope);
     if (this.#ends.hasEnded(sid, uid)) return; // the request was open when the session ended
     this.#see(sid, uid, this.#context.liveSessions && loadedExpiry(session, this.#isTouched));
@@ -99,8 +102,8 @@ export class WatchedStore {
   }
 
   /** A request without a session has closed: a route in front of the session middleware may have changed its cookies. */
-  closedWithoutSession(changed: readonly ChangedCookie[]): void {
-    for (const { from, to } of changed) {
+  closedWithoutSession(scope: RequestScope): void {
+    for (const { from, to } of changedCookies(scope, this.#ofSession)) {
       const uid = this.#seen.get(from);
       const isContinued = to !== undefined && this.#seen.get(to) === uid;
       if (uid !== undefined && !isContinued) this.#abandoned(from, uid);
