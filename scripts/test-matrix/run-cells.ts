@@ -20,7 +20,9 @@ async function main(): Promise<void> {
     for (let n = next++; n < endingCells.length; n = next++) {
       const played = endingCells[n];
       if (!played) return;
-      const options = { nest, storage: emptyStorage(), uncaught: () => errors.splice(0) };
+      // `npm run test:rows` checks the other promises, which do not depend on versions.
+      const only = ['told', 'stored'] as const;
+      const options = { nest, storage: emptyStorage(), only, uncaught: () => errors.splice(0) };
       const { checked, wrong, told } = await judge(played, n, options);
       const cell: Cell = {
         stack: played.stack,
