@@ -27,6 +27,8 @@ export interface Ending<Context> {
   readonly others?: readonly string[] | undefined;
   /** In place of one request: what several browsers do. */
   readonly play?: ((scene: Scene) => Promise<void>) | undefined;
+  /** Whether its act makes requests at once, so that their calls have no order. */
+  readonly isConcurrent?: boolean | undefined;
   /** Whose browsers are logged out. Default: those of the reported. */
   readonly leaves?: readonly string[] | undefined;
   /** The option of express-session. */

@@ -89,6 +89,7 @@ export const socketEndings: readonly SocketEnding[] = [
   {
     name: 'destroyed in a handler and through HTTP at the same time',
     ends: true,
+    isConcurrent: true,
     act: async (context) => {
       await Promise.all([destroy(context), context.browser.post('/act')]);
     },

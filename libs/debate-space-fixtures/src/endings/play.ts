@@ -46,7 +46,7 @@ class Play {
     private readonly cell: EndingCell,
     private readonly options: PlayOptions,
   ) {
-    this.#trace = new Trace(cell.ending.play !== undefined);
+    this.#trace = new Trace(cell.ending.play !== undefined || cell.ending.isConcurrent === true);
   }
 
   async run(): Promise<Played> {

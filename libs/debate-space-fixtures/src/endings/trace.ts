@@ -12,23 +12,20 @@ export class Trace {
   /** What handlers saw. */
   readonly #seen: string[] = [];
   /** What reached the store, and what it answered. */
-  readonly #calls: { readonly sid: string; readonly line: string }[] = [];
+  readonly #calls: string[] = [];
   readonly #sids: string[] = [];
 
-  /** @param many whether requests run at once: only the calls for one session then have an order */
+  /** @param many whether requests run at once, so that their calls have no order */
   constructor(readonly many: boolean) {}
 
   lines(): Readonly<Record<string, readonly unknown[]>> {
-    const calls = this.#calls.map(({ line }) => line);
-    if (!this.many) return { browsers: this.#browsers, seen: this.#seen, store: calls };
-    const bySession = [...grouped(this.#calls, ({ sid }) => sid).values()];
-    const store = bySession.map((own) => own.map(({ line }) => line).join('; '));
+    if (!this.many) return { browsers: this.#browsers, seen: this.#seen, store: this.#calls };
     const nameless = (lines: readonly string[]): string[] =>
       lines.map((line) => line.replaceAll(/\bs\d+\b/g, 's'));
     return {
       browsers: this.#browsers.map(nameless),
       seen: nameless(this.#seen).toSorted(),
-      store: nameless(store).toSorted(),
+      store: nameless(this.#calls).toSorted(),
     };
   }
 
@@ -71,7 +68,7 @@ export class Trace {
     const between = Object.create(Reflect.getPrototypeOf(store)) as object;
     const tell = (sid: unknown, line: string): void => {
       const alias = typeof sid === 'string' ? this.sid(sid) : 'all';
-      this.#calls.push({ sid: alias, line: line.replace('SID', alias) });
+      this.#calls.push(line.replace('SID', alias));
     };
     for (const name of writes) {
       const method: unknown = Reflect.get(store, name);
@@ -105,10 +102,4 @@ export function sidIn(value: string): string {
 /** Without the cookie, whose dates are others in each run. */
 function contentOf(row: unknown): string {
   return JSON.stringify(row, (key, value: unknown) => (key === 'cookie' ? undefined : value));
-}
-
-function grouped<T>(list: readonly T[], key: (one: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const one of list) groups.set(key(one), [...(groups.get(key(one)) ?? []), one]);
-  return groups;
 }
