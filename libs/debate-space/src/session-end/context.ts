@@ -1,6 +1,6 @@
 import type { Containment } from './containment.js';
 import type { EndReporter } from './end-reporter.js';
-import type { RequestScope } from './request-scope.js';
+import type { ArrivingRequests } from './request-scope.js';
 import type { LiveSessions, SessionUid } from './session-end.js';
 import type { SetupWarnings } from './setup-warnings.js';
 import type { OpenWaits, PendingTasks } from './waits.js';
@@ -17,7 +17,7 @@ export interface WatchContext {
   readonly tasks: PendingTasks;
   readonly liveSessions: LiveSessions | undefined;
   /** Requests of Fastify between two hooks of ours: hooks of the host may end their session before we see it. */
-  readonly arriving: Set<RequestScope>;
+  arriving: ArrivingRequests;
   /** Closed when the app shuts down: from then on nothing waits. */
   readonly waits: OpenWaits;
 }

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isUpgrade, RequestScope, scopeOf } from './request-scope.js';
+import { ArrivingRequests, isUpgrade, RequestScope, scopeOf } from './request-scope.js';
 import type { WatchedApp } from './watched-app.js';
 
-const LISTENERS = Symbol('listeners for sessions');
+const WATCHING = Symbol('watched for sessions');
 
 type Hook = (request: FastifyRequest, reply: { readonly raw: ServerResponse }, done: () => void) => void;
 type LaterHook = (request: FastifyRequest, reply: object, payload: unknown, done: () => void) => void;
 
 /** The part of Fastify that is used here; Fastify is an optional peer. */
 export interface FastifyLike {
-  [LISTENERS]?: WatchedApp[];
+  [WATCHING]?: Watching;
   addHook(name: 'onRequest', hook: Hook): unknown;
   addHook(name: 'preParsing', hook: LaterHook): unknown;
 }
@@ -20,26 +20,33 @@ interface FastifyRequest {
   readonly sessionStore?: object | undefined;
 }
 
+interface Watching {
+  readonly apps: WatchedApp[];
+  readonly arriving: ArrivingRequests;
+}
+
 /**
  * Gives each request of a Fastify app its scope. A `preParsing` hook, which runs after every `onRequest` hook, takes the
  * session that the plugin has loaded. The hooks reach every route that is registered later, and stay as long as the app.
  * @returns how to stop
  */
 export function watchFastify(fastify: FastifyLike, watched: WatchedApp): () => void {
-  const listeners = (fastify[LISTENERS] ??= addHooks(fastify));
-  listeners.push(watched);
+  const { apps, arriving } = (fastify[WATCHING] ??= addHooks(fastify));
+  watched.watchArriving(arriving);
+  apps.push(watched);
   return () => {
-    const at = listeners.indexOf(watched);
-    if (at >= 0) listeners.splice(at, 1);
+    const at = apps.indexOf(watched);
+    if (at >= 0) apps.splice(at, 1);
   };
 }
 
-function addHooks(fastify: FastifyLike): WatchedApp[] {
-  const listeners: WatchedApp[] = [];
+function addHooks(fastify: FastifyLike): Watching {
+  const watching = { apps: [] as WatchedApp[], arriving: new ArrivingRequests() };
+  const { apps, arriving } = watching;
   fastify.addHook('onRequest', (request, reply, done) => {
-    for (const watched of listeners)
+    for (const watched of apps)
       try {
-        arrived(request, reply.raw, watched);
+        arrived(request, reply.raw, watched, arriving);
       } catch (error) {
         watched.containment.report('fastify onRequest', error);
       }
@@ -47,27 +54,33 @@ function addHooks(fastify: FastifyLike): WatchedApp[] {
   });
   fastify.addHook('preParsing', (request, _reply, _payload, done) => {
     const scope = scopeOf(request);
-    if (scope)
-      for (const watched of listeners)
+    if (scope && arriving.delete(scope))
+      for (const watched of apps)
         try {
           const { sessionStore } = request;
-          if (sessionStore && watched.hasArrived(scope)) watched.loadedBefore(sessionStore, scope);
+          if (sessionStore) watched.loadedBefore(sessionStore, scope);
         } catch (error) {
           watched.containment.report('fastify preParsing', error);
         }
     done();
   });
-  return listeners;
+  return watching;
 }
 
-function arrived(request: FastifyRequest, response: ServerResponse, watched: WatchedApp): void {
+function arrived(
+  request: FastifyRequest,
+  response: ServerResponse,
+  watched: WatchedApp,
+  arriving: ArrivingRequests,
+): void {
   const { raw, sessionStore } = request; // may be an accessor of the host
   watched.arrived(raw, response, request);
   if (sessionStore && !watched.stores.has(sessionStore)) watched.found(sessionStore);
   if (isUpgrade(raw) || (!sessionStore && watched.stores.size === 0)) return;
   const scope = scopeOf(request) ?? new RequestScope(request, raw, response);
-  if (raw.headers.cookie !== undefined && watched.stores.size > 0) scope.listen(watched);
+  if (raw.headers.cookie === undefined || watched.stores.size === 0) return;
+  scope.listen(watched);
   if (!sessionStore) return;
-  if (scope.sessionID === undefined) watched.expect(scope);
+  if (scope.sessionID === undefined) arriving.add(scope);
   else watched.loadedBefore(sessionStore, scope); // the session plugin was registered before our hook
 }

@@ -31,13 +31,16 @@ export class RequestScope {
   /** The moment at which the request arrived. */
   readonly since = RequestScope.moment();
   readonly sessions: OwnedSession[] = [];
+  /** Its place in {@link ArrivingRequests}. */
+  place: number | undefined;
   /** Resolves when the answer can change nothing any more. */
   answered: Promise<void> | undefined;
   /** Whether the client left before the head of the answer, with its cookies, was sent. */
   isAborted = false;
   #isListening = false;
   #isOver = false;
-  #unowned: UnownedListener | undefined;
+  /** Several apps may watch one adapter. */
+  readonly #unowned: UnownedListener[] = [];
 
   constructor(
     /** The request of the platform; for Express it is Node's own. */
@@ -70,7 +73,7 @@ export class RequestScope {
    * than after Express has prepared the response.
    */
   listen(unowned?: UnownedListener): void {
-    this.#unowned ??= unowned;
+    if (unowned && !this.#unowned.includes(unowned)) this.#unowned.push(unowned);
     if (this.#isListening) return;
     this.#isListening = true;
     const closed = (): void => {
@@ -78,7 +81,7 @@ export class RequestScope {
       this.#isOver = true;
       this.isAborted = !this.res.headersSent;
       for (const session of this.sessions) session.store.released(session);
-      if (this.sessions.length === 0) this.#unowned?.closedWithoutSession(this);
+      if (this.sessions.length === 0) for (const each of this.#unowned) each.closedWithoutSession(this);
     };
     this.res.on('close', closed);
     if (mayNeverClose(this.res)) this.res.on('finish', closed);
@@ -95,6 +98,27 @@ export class RequestScope {
   owned(store: object, sid: string): OwnedSession | undefined {
     for (const each of this.sessions) if (each.sid === sid && each.store === store) return each;
     return undefined;
+  }
+}
+
+/** An array, because adding a request to a `Set` and deleting it costs each request a microsecond. */
+export class ArrivingRequests {
+  readonly all: RequestScope[] = [];
+
+  add(scope: RequestScope): void {
+    scope.place ??= this.all.push(scope) - 1;
+  }
+
+  /** @returns whether the request was there */
+  delete(scope: RequestScope): boolean {
+    const { place } = scope;
+    const last = this.all.at(-1);
+    if (place === undefined || !last) return false;
+    this.all[place] = last;
+    last.place = place;
+    this.all.pop();
+    scope.place = undefined;
+    return true;
   }
 }
 

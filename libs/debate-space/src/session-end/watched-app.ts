@@ -4,7 +4,7 @@ import type { WatchContext } from './context.js';
 import { CookieSessions } from './cookie-sessions.js';
 import { EndReporter } from './end-reporter.js';
 import { UnwatchableStoreError } from './patch-store.js';
-import type { RequestScope, UnownedListener } from './request-scope.js';
+import { ArrivingRequests, type RequestScope, type UnownedListener } from './request-scope.js';
 import type { FoundSession, SessionEndOptions, SessionRecord, SessionStore } from './session-end.js';
 import { defaultSessionUid, isObject, userIn } from './session-user.js';
 import { SetupWarnings } from './setup-warnings.js';
@@ -13,8 +13,6 @@ import { WatchedStore } from './watched-store.js';
 
 /** After so many requests, only one in a hundred is checked for a session without a store: a host may have no sessions. */
 const FIRST_LOOKS = 10_000;
-/** With so many arriving requests, those that a hook has answered are removed. */
-const MAX_ARRIVING = 1_000;
 /** A listener that never resolves must not keep an app from its shutdown. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
@@ -42,7 +40,7 @@ export class WatchedApp implements UnownedListener {
     const reporter = new EndReporter(options, containment, answerTimeoutMs);
     const shared = { reporter, uid, graceMs, containment, warnings, liveSessions };
     const open = { tasks: new PendingTasks(), waits: new OpenWaits() };
-    this.#context = { ...shared, ...open, arriving: new Set() };
+    this.#context = { ...shared, ...open, arriving: new ArrivingRequests() };
     this.containment = containment;
     this.reporter = reporter;
     this.cookies = new CookieSessions(options.cookies ?? [], this.#context);
@@ -90,17 +88,9 @@ export class WatchedApp implements UnownedListener {
     this.loadedBefore(store, scope);
   }
 
-  /** The session plugin will give a session to this request, if its browser has one. */
-  expect(scope: RequestScope): void {
-    const { arriving } = this.#context;
-    if (scope.raw.headers.cookie === undefined || this.stores.size === 0) return;
-    arriving.add(scope);
-    if (arriving.size > MAX_ARRIVING) for (const each of arriving) if (each.isClosed) arriving.delete(each);
-  }
-
-  /** @returns whether the request was expected */
-  hasArrived(scope: RequestScope): boolean {
-    return this.#context.arriving.delete(scope);
+  /** The requests of the platform whose session is not known yet. */
+  watchArriving(arriving: ArrivingRequests): void {
+    this.#context.arriving = arriving;
   }
 
   /** The request has had its session before this method could hear of it. */

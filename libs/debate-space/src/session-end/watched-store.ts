@@ -89,16 +89,18 @@ export class WatchedStore {
         sid,
         owners.filter((owner) => owner.scope !== scope),
       );
+    this.#context.arriving.delete(scope);
     if (uid === undefined) return;
     try {
-      const { session, sessionID } = scope;
-      const isOver =
-        session && sessionID !== sid && this.reader.uidOf(session as SessionRecord, scope.native) === uid;
-      if (isOver) this.#ends.left(sid, uid);
+      if (scope.sessionID !== sid && this.#userOf(scope) === uid) this.#ends.left(sid, uid);
       else if (losesSession(sid, scope)) this.#abandoned(sid, uid);
     } catch (error) {
       this.#context.containment.report('response close', error);
     }
+  }
+
+  #userOf({ session, native }: RequestScope): string | undefined {
+    return session && this.reader.uidOf(session as SessionRecord, native);
   }
 
   /** A request without a session has closed: a route in front of the session middleware may have changed its cookies. */
@@ -267,7 +269,7 @@ export class WatchedStore {
     const begin = (uid: string | undefined): void => {
       if (uid !== undefined && uid !== next) this.#ends.begin({ sid, uid, reason, call }, owners);
     };
-    const isNew = by?.sessionID === sid && !this.#context.arriving.has(by);
+    const isNew = by?.sessionID === sid && by.place === undefined;
     const user = known ?? (owned.length > 0 || isNew ? undefined : this.#read(sid));
     let read: Promise<void> | undefined;
     if (isPromise(user)) read = this.#context.tasks.track(user.then(begin));
@@ -287,9 +289,9 @@ export class WatchedStore {
   #ownersOf(sid: string, by: RequestScope | undefined): Owners {
     if (by) return { scopes: [by], areSure: true };
     const owned = this.#owners.get(sid);
-    if (!owned && this.#context.arriving.size === 0) return NO_OWNERS;
+    if (!owned && this.#context.arriving.all.length === 0) return NO_OWNERS;
     const scopes = (owned ?? []).map(({ scope }) => scope);
-    for (const scope of this.#context.arriving) if (scope.sessionID === sid) scopes.push(scope);
+    for (const scope of this.#context.arriving.all) if (scope.sessionID === sid) scopes.push(scope);
     const letGo = scopes.filter(({ session }) => !session);
     return letGo.length > 0 ? { scopes: letGo, areSure: true } : { scopes, areSure: false };
   }
