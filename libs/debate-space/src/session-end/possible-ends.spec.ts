@@ -271,6 +271,16 @@ describe('a session that other requests own', () => {
     expect(ends).toHaveLength(1);
   });
 
+  it('has ended when the client of the one that left it is gone before its answer', async () => {
+    const [renewing, logout] = [request('s1', 'alice'), request('s1', 'alice')];
+    regenerate(renewing, 's2', 'alice');
+    regenerate(logout, 's3');
+    logout.response.writableEnded = true;
+    await closed(logout.response);
+    await renewing.answer();
+    expect(ends).toEqual(['alice destroyed']);
+  });
+
   it('has not ended when one continues in a new session and others only read', async () => {
     const [renewing, page] = [request('s1', 'alice'), request('s1', 'alice')];
     store.rows.set('s1', userOf());
@@ -340,6 +350,14 @@ describe('a session that no request owns', () => {
     expect(ends).toEqual(['alice abandoned']);
   });
 
+  it('has not ended when a request without a session gives the browser another one of the same user', async () => {
+    for (const sid of ['s1', 's2']) await request(sid, 'alice').answer();
+    const page = request(undefined, undefined, 'sid=s%3As1.c2ln');
+    page.response.headers['set-cookie'] = 'sid=s%3As2.c2ln; Path=/';
+    await page.answer();
+    expect(ends).toEqual([]);
+  });
+
   it('ends in slices of a hundred per turn of the event loop', async () => {
     for (let n = 0; n < 250; n += 1) {
       store.rows.set(`s${n}`, userOf(`u${n}`));
@@ -397,6 +415,13 @@ describe('with an asynchronous store', () => {
     store.clear();
     await judged();
     expect(ends).toEqual(['alice user-removed', 'bob cleared']);
+  });
+
+  it('a session that is saved right after a clear stays in the store', async () => {
+    store.clear();
+    store.set('s1', userOf('alice'));
+    await judged();
+    expect([...store.rows.keys()]).toEqual(['s1']);
   });
 
   it('a call for a session whose user is known does not wait', () => {
