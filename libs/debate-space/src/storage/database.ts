@@ -1,0 +1,43 @@
+/** A row as the driver gives it: a `bigint` may be text, and `NULL` is `null`. */
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Result {
+  readonly rows: readonly Row[];
+  /** How many rows the statement changed. */
+  readonly count: number;
+}
+
+/** Runs one statement. Placeholders are `?`. Rejects with a `StorageError`. */
+export type Query = (text: string, values?: readonly unknown[]) => Promise<Result>;
+
+/** Rows to change and to return, in an order, without those that other processes have locked. */
+export interface Take {
+  readonly table: string;
+  /** The columns of the primary key. */
+  readonly key: readonly string[];
+  readonly where: string;
+  readonly order: string;
+  readonly limit: number;
+  readonly set: string;
+  /** Of `where`, then of `set`. */
+  readonly values: readonly [where: readonly unknown[], set: readonly unknown[]];
+}
+
+/** What an SQL engine is: a way to run statements, and the few places where the dialects differ. */
+export interface Database {
+  readonly dialect: 'postgres' | 'mysql' | 'sqlite';
+  /** Milliseconds since 1970 by the clock of the database. The same in a whole statement, or no index could serve it. */
+  readonly now: string;
+  /** What follows a `SELECT` that locks its rows. */
+  readonly forUpdate: string;
+  readonly query: Query;
+  /** Repeats `work` after a deadlock. In a transaction of the host's, it only calls `work`. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  /** Rows as they are *before* the change on MySQL, and after it elsewhere: read only what `set` leaves alone. */
+  take(take: Take): Promise<readonly Row[]>;
+  /** An `INSERT` that leaves rows alone that are there; the count is that of the new ones. */
+  insertNew(table: string, columns: readonly string[], values: string): string;
+  /** An `INSERT` that replaces all other columns of a row with the same key. */
+  upsert(table: string, key: readonly string[], columns: readonly string[], values: string): string;
+  close(): Promise<void>;
+}

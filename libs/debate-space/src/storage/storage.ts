@@ -1,0 +1,355 @@
+import { createHash } from 'node:crypto';
+import type { ErasureMode } from '../events.js';
+
+/*
+ * What the plugin keeps, as operations on rows: jobs (logouts, and users to be erased), references (requests for erasures),
+ * live sessions, slots of the rate limit. Every engine has exactly these operations, and storage-contract.spec.ts runs
+ * against each of them.
+ *
+ * - A rejection (always a `StorageError`) means that the outcome is unknown: every operation may be repeated.
+ * - Every operation is bounded in time. Where there may be more work than one call does, the result says so, and the caller
+ *   loops.
+ * - Moments are milliseconds since 1970 by the clock of the database.
+ * - Uids and session ids come sealed or as keyed hashes only.
+ */
+
+export type JobKind = 'logout' | 'erasure';
+
+/** How long a claimed job belongs to its process, in milliseconds. The runner renews it. */
+export const LEASE_MS = 30_000;
+/** How long an ended session is remembered, so that two instances do not report the same end, in milliseconds. */
+export const ENDED_SESSION_MS = 60_000;
+
+/** A logout to deliver. */
+export interface NewLogout {
+  /** Begins with the moment at which the session ended in 15 digits, and a hyphen, so that ids sort by age. */
+  readonly id: string;
+  /** Keyed hash of the uid. */
+  readonly subject: string;
+  /** The sealed uid. */
+  readonly sealed: string;
+  /** Why the session ended. */
+  readonly details: string;
+}
+
+/** A user to be erased. */
+export interface NewErasure {
+  /** {@link erasureId}. */
+  readonly id: string;
+  /** Keyed hash of the uid, under the first storage key. */
+  readonly subject: string;
+  /** The ids that the same user has under the other storage keys. A user who is there under one of them is left alone. */
+  readonly formerIds: readonly string[];
+  /** The sealed uid. */
+  readonly sealed: string;
+}
+
+/** How far the work on a job has come. */
+export interface Progress {
+  /** Requests that were sent. */
+  readonly attempts: number;
+  /** Failed attempts in a row. */
+  readonly failures: number;
+  /** How many logout tokens the service answered with 400. */
+  readonly rejections: number;
+  /** Whether an attempt of which no answer came may have erased the user. */
+  readonly uncertain: boolean;
+  /** Why the last attempt failed, such as `503` or `ECONNREFUSED`. */
+  readonly cause: string | undefined;
+}
+
+export interface Job extends Progress {
+  readonly id: string;
+  readonly kind: JobKind;
+  readonly subject: string;
+  /** Empty when it has ended. */
+  readonly sealed: string;
+  /** Of a logout: why the session ended. Of a finished erasure: what the receipt says, as JSON. */
+  readonly details: string;
+  readonly state: 'waiting' | 'parked' | 'done';
+  /** When it is due, or its lease ends. Absent unless it waits; absent for users of a reference that is paused. */
+  readonly dueAt: number | undefined;
+  /** When it was added or retried. */
+  readonly since: number;
+  /** When it was parked, or ended. */
+  readonly endedAt: number | undefined;
+  readonly outcome: LogoutOutcome | ErasureOutcome | undefined;
+  /** Of a parked job: the most likely fix. */
+  readonly hint: string | undefined;
+}
+
+/** A job that this process works on until its lease ends. */
+export interface Claim extends Job {
+  readonly token: string;
+  /** Milliseconds since it was added, retried or resumed. */
+  readonly ageMs: number;
+  /** Of an erasure. */
+  readonly reference: Reference | undefined;
+}
+
+export interface Claims {
+  /** The earliest due first; single erasures before lists. */
+  readonly claims: readonly Claim[];
+  /**
+   * Milliseconds until more may be due: 0 when `limit` were claimed, `undefined` when none waits. Leases of others count
+   * as due when they end.
+   */
+  readonly nextMs: number | undefined;
+}
+
+/** `superseded`: the user was erased before it was sent. */
+export type LogoutOutcome = 'delivered' | 'discarded' | 'superseded';
+export type ErasureOutcome = 'erased' | 'not-found' | 'vetoed' | 'canceled';
+
+export interface NewReference {
+  /** The name that the host gave. */
+  readonly reference: string;
+  readonly mode: ErasureMode;
+  readonly requestedBy: string | undefined;
+  /** Of a list: nothing of it is erased until its last part is stored. Absent for a single user. */
+  readonly list: ListPart | undefined;
+}
+
+export interface ListPart {
+  /** Random, the same for all parts of one call. The last call that began owns the list. */
+  readonly reader: string;
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
+
+/** A request for the erasure of a user, or of a list of users. */
+export interface Reference {
+  /** {@link referenceKey}: a short name for the ids of its jobs. */
+  readonly key: string;
+  readonly reference: string;
+  readonly mode: ErasureMode;
+  readonly requestedBy: string | undefined;
+  readonly isList: boolean;
+  readonly requestedAt: number;
+  /** Whether all of its users are stored. */
+  readonly complete: boolean;
+  readonly paused: boolean;
+  readonly canceled: boolean;
+  /** Whether a request was sent for one of its users. */
+  readonly started: boolean;
+  /** When none of its users was left. A single user added later makes it unfinished again. */
+  readonly finishedAt: number | undefined;
+  readonly total: number;
+  readonly counts: Readonly<Record<ErasureOutcome, number>>;
+}
+
+export interface ReferenceStatus extends Reference {
+  readonly parked: number;
+  /** The job that waits for its next attempt, after a failure. */
+  readonly retrying: Job | undefined;
+}
+
+/**
+ * Why users cannot be added to a reference: it stands for another mode, was canceled, its list is being read by another
+ * call, or is complete.
+ */
+export type Conflict = 'mode' | 'canceled' | 'other-reader' | 'incomplete' | 'complete';
+export type Added =
+  | { readonly conflict: Conflict; readonly mode: ErasureMode }
+  /** How many users are new; whether the last part of a list was stored just now. */
+  | { readonly conflict?: undefined; readonly added: number; readonly completed: boolean };
+
+/** An erasure that has not ended. */
+export interface OpenErasure {
+  readonly subject: string;
+  readonly reference: string;
+  readonly mode: ErasureMode;
+  /** Whether it will be carried out as things stand: neither paused, parked, canceled nor part of an incomplete list. */
+  readonly running: boolean;
+}
+
+/** A finished erasure. */
+export interface Receipt {
+  readonly job: Job;
+  readonly reference: Reference;
+}
+
+/** What can be part of a transaction of the host's. */
+export interface ErasureRequests {
+  /** At most 500 users, in one transaction with their reference. Users whom the reference has already, done or not, stay. */
+  addErasures(reference: NewReference, erasures: readonly NewErasure[]): Promise<Added>;
+  /** @param subjects at most 1,000 */
+  openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]>;
+  /** @param reference its name */
+  reference(reference: string): Promise<ReferenceStatus | undefined>;
+}
+
+/** A transaction that the host has open: runs a statement of the dialect of the storage. */
+export interface HostTransaction {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+}
+
+/** A session of the host, for `session.expiry`. */
+export interface LiveSession {
+  /** Keyed hash of the session id, and of the uid: a session in which another user logs in is another one. */
+  readonly id: string;
+  readonly subject: string;
+  /** The sealed session id and uid. */
+  readonly sealed: string;
+}
+
+export interface DueSession extends LiveSession {
+  readonly token: string;
+  /** By the clock of the host that wrote it. */
+  readonly expiresAt: number;
+}
+
+export interface Storage extends ErasureRequests {
+  // ---- logouts
+
+  /** Durable when it resolves. A logout that is there already, done or not, stays as it is. */
+  addLogouts(logouts: readonly NewLogout[]): Promise<void>;
+  /** Ends logouts, also when their leases were lost: what is done is done. Empties the sealed uids. */
+  finishLogout(claim: Claim, outcome: LogoutOutcome, attempts: number): Promise<void>;
+  /** Waiting and parked logouts of an erased user become `superseded`. @returns how many */
+  supersedeLogouts(subjects: readonly string[]): Promise<number>;
+  /** Makes a parked logout due now, as if it had never been tried. @returns whether there was one */
+  retryLogout(id: string): Promise<boolean>;
+  /** Ends a parked logout. @returns whether there was one */
+  discardLogout(id: string): Promise<boolean>;
+  /** Waiting ones the oldest end first, parked ones the longest parked first. @param limit at most 1,000 */
+  listLogouts(state: 'waiting' | 'parked', limit: number, skip?: number): Promise<readonly Job[]>;
+  /** All logouts of a user: waiting, parked, and the history. The oldest 1,000 at most. */
+  logoutsOf(subjects: readonly string[]): Promise<readonly Job[]>;
+
+  // ---- work on jobs. A call with a lost lease changes nothing
+
+  /** Due jobs, for `leaseMs`. Nothing while the kind is paused. */
+  claim(kind: JobKind, limit: number, leaseMs?: number): Promise<Claims>;
+  renew(claims: readonly Claim[], leaseMs?: number): Promise<void>;
+  /** Makes them due immediately. */
+  giveBack(claims: readonly Claim[]): Promise<void>;
+  retry(claim: Claim, delayMs: number, progress: Progress): Promise<void>;
+  /** Not due until somebody retries it. */
+  park(claim: Claim, hint: string, progress: Progress): Promise<void>;
+  /** Nothing of this kind is claimed for `ms`, by no process; never shortens a pause. */
+  pause(kind: JobKind, ms: number): Promise<void>;
+  counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }>;
+
+  // ---- erasures. `reference` is always the name that the host gave
+
+  /**
+   * Notes, immediately before the request is sent, that the erasure may have been carried out from now on.
+   * @returns `false` when the reference was paused or canceled, or when the lease was lost: then nothing may be sent. An
+   * uncertain erasure of a canceled reference is sent again, because its receipt needs an answer.
+   */
+  markSending(claim: Claim): Promise<boolean>;
+  /**
+   * Ends an erasure, also when its lease was lost. Empties the sealed uid, and counts it in the reference.
+   * @param details what the receipt says, as JSON
+   * @returns whether it had not ended before, and the reference if it is finished by this
+   */
+  finishErasure(
+    claim: Claim,
+    outcome: ErasureOutcome,
+    attempts: number,
+    details: string,
+  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }>;
+  /** @returns whether this changed the reference: it was neither finished, nor paused or not paused already */
+  setPaused(reference: string, paused: boolean): Promise<boolean>;
+  /** Makes some parked users of a reference due now. @returns how many: the caller loops until 0 */
+  retryErasures(reference: string): Promise<number>;
+  /**
+   * Cancels a reference, and removes some of the users of whom nothing was sent; uncertain parked ones become `canceled`.
+   * The first call stops further work, before it removes anything.
+   * @returns whether there may be more, and the reference if it is finished by this
+   */
+  cancelErasures(
+    reference: string,
+  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }>;
+  /** The newest first. @param after the last one of the page before @param limit at most 1,000 */
+  references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]>;
+  /** Finished erasures of a reference, by id. @param after the last id of the page before @param limit at most 1,000 */
+  receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]>;
+  /** The 1,000 latest at most. */
+  receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]>;
+  /**
+   * Unfinished references that have passed one of these ages since the last call, some at a time. Over all processes, each
+   * reference is returned once for each age; ages that were missed meanwhile count as one.
+   * @param agesMs ascending
+   */
+  claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]>;
+
+  // ---- sessions, for `session.expiry`
+
+  /**
+   * Registers a live session, or its new date.
+   * @param liveMs until a sweep looks for it
+   * @param isFound whether the host's store was read after the end, and has it: then an end of it is forgotten
+   * @returns `false` when the session ended within the last {@link ENDED_SESSION_MS}: nothing has changed
+   */
+  seen(session: LiveSession, expiresAt: number, liveMs: number, isFound?: boolean): Promise<boolean>;
+  /**
+   * Ends a session, registered or not, and adds the logout, in one transaction. Without a logout, the session is forgotten.
+   * @param token of {@link dueSessions}: ends it only if nobody has registered it since
+   * @returns `false` when somebody ended it within the last {@link ENDED_SESSION_MS}, or the token is outdated: then no
+   * logout was added
+   */
+  gone(session: LiveSession, logout: NewLogout | undefined, token?: string): Promise<boolean>;
+  /** Sessions to look for, each for one process until its lease ends. */
+  dueSessions(limit: number, leaseMs?: number): Promise<readonly DueSession[]>;
+  /** The host's store still has the session: a sweep looks for it again in `liveMs`. */
+  postpone(session: DueSession, liveMs: number): Promise<void>;
+
+  // ---- rate limit
+
+  /**
+   * Takes a slot: at most `slots` in any window of `perMs`, over all processes.
+   * @returns 0, or the milliseconds after which to ask again
+   */
+  takeSlot(slots: number, perMs: number): Promise<number>;
+
+  // ---- the storage itself
+
+  /** Removes what is older, some at a time. @returns whether there is more */
+  prune(keep: { readonly historyMs: number; readonly receiptsMs: number }): Promise<boolean>;
+  /** A random mark that changes only when the storage was emptied; `undefined` while it is empty. */
+  birth(): Promise<string | undefined>;
+  /** The same in a transaction of the host's. Absent where the storage has none. Errors are those of the host's connection. */
+  within?(transaction: HostTransaction): ErasureRequests;
+  close(): Promise<void>;
+}
+
+/** What `options.storage` is: opens the storage of an application. */
+export interface StorageEngine {
+  /** `memory`, `sqlite`, `postgres`, `mysql` or `redis`: for logs, statistics and health. */
+  readonly name: string;
+  /** Whether what waits outlives the process. */
+  readonly durable: boolean;
+  /** What a crash loses, for the log line at boot. */
+  readonly guarantee: string;
+  /**
+   * Creates the tables that are missing, unless the engine was told not to.
+   * @param application what all of its rows belong to: letters, digits, `-` and `_`, at most 64
+   * @throws {@link StorageError} with the cure: no such server, no rights, a newer version, tables are missing
+   */
+  open(application: string): Promise<OpenStorage>;
+}
+
+export interface OpenStorage {
+  readonly storage: Storage;
+  /** Where it is, without passwords: the path of a file, host and database of a server. */
+  readonly place: string | undefined;
+  /** Settings that an operator should change. */
+  readonly warnings: readonly StorageWarning[];
+  /** A storage key of its own, for engines that keep one beside the data. */
+  readonly key?: string;
+}
+
+export interface StorageWarning {
+  readonly problem: string;
+  readonly hint: string;
+}
+
+/** A short, fixed name of a reference. */
+export const referenceKey = (reference: string): string =>
+  createHash('sha256').update(reference).digest('base64url').slice(0, 22);
+
+/** The id of the job that erases a user under a reference. */
+export const erasureId = (reference: string, subject: string): string =>
+  `${referenceKey(reference)}.${subject}`;
