@@ -274,6 +274,8 @@ export interface Storage extends ErasureRequests {
    * @param agesMs ascending
    */
   claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]>;
+  /** The unfinished reference that was requested first, for the health. */
+  oldestUnfinished(): Promise<Reference | undefined>;
 
   // ---- sessions, for `session.expiry`
 
