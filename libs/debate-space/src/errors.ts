@@ -1,10 +1,3 @@
-import {
-  StorageError as JobsStorageError,
-  transact as transactInJobs,
-  type StorageView,
-  type Transaction,
-} from 'durable-jobs';
-
 /** A call to the service (service-interface.md, section 4), or of this package, as errors and events name it. */
 export type DebateSpaceOperation =
   | 'token'
@@ -99,12 +92,9 @@ export class StorageError extends DebateSpaceError {
   }
 }
 
-/** There is no erasure of this reference, its record cannot be read, or the reference stands for something else. */
+/** There is no erasure of this reference, or the reference stands for something else. */
 export class ErasureError extends DebateSpaceError {
-  readonly code:
-    | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
-    | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'
-    | 'ERR_DEBATE_SPACE_UNREADABLE_ERASURE';
+  readonly code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
 
   constructor(code: ErasureError['code'], message: string) {
     super(message);
@@ -224,21 +214,4 @@ export class PageLimitError extends DebateSpaceRequestError {
 export class AbortedError extends DebateSpaceRequestError {
   readonly code = 'ERR_DEBATE_SPACE_ABORTED';
   override readonly name = 'AbortError';
-}
-
-/** @returns a `StorageError` of durable-jobs as the one that hosts know of this package; any other error as it is */
-export function ownError(error: unknown): unknown {
-  return error instanceof JobsStorageError ? new StorageError(error.problem, error.hint) : error;
-}
-
-/** `transact` of durable-jobs. @throws {@link StorageError} of this package */
-export async function transact<T>(
-  storage: StorageView,
-  work: (transaction: Transaction) => T | Promise<T>,
-): Promise<T> {
-  try {
-    return await transactInJobs(storage, work);
-  } catch (error) {
-    throw ownError(error);
-  }
 }

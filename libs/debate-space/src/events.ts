@@ -67,9 +67,9 @@ export type DebateSpaceEvent =
       /** What is most likely to fix it. */
       readonly hint: string;
     })
-  /** Ends are noted in memory only, because the outbox does not take them: a crash now would lose them. */
+  /** Logouts are kept in memory only, because the storage does not take them: a crash now would lose them. */
   | { readonly type: 'storage-degraded'; readonly cause: string }
-  /** The outbox has everything again. */
+  /** The storage takes logouts again. */
   | { readonly type: 'storage-recovered' }
   /**
    * What the storage had accepted is gone: logouts and erasures that waited, receipts, history. Once in each process that
@@ -77,10 +77,8 @@ export type DebateSpaceEvent =
    */
   | {
       readonly type: 'storage-emptied';
-      /** A folder, a table, the beginning of keys. */
+      /** A file, or host and database. */
       readonly place: string | undefined;
-      /** Why the storage does not work again by itself. */
-      readonly problem: string | undefined;
     }
   /** So many users are to be erased; they are durable. */
   | (ErasureEvent & {
@@ -114,13 +112,6 @@ export type DebateSpaceEvent =
     })
   /** So many users of a reference are not erased yet, so many whole days after it was requested. */
   | (ErasureEvent & { readonly type: 'erasure-overdue'; readonly waiting: number; readonly days: number })
-  /** The record of a reference is damaged, or of a newer version: nothing of it is erased before it can be read. */
-  | {
-      readonly type: 'erasure-unreadable';
-      readonly reference: string;
-      readonly cause: string;
-      readonly hint: string;
-    }
   | (ErasureEvent & { readonly type: 'erasure-paused' | 'erasure-resumed' })
   /** So many of a reference are given up; nothing was sent of them. */
   | (ErasureEvent & { readonly type: 'erasure-canceled'; readonly count: number })

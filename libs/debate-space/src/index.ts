@@ -30,7 +30,6 @@ export type {
   ErasureState,
   ErasureStatus,
   RetryingErasure,
-  UnreadableErasure,
   PendingErasure,
   RequestedErasure,
 } from './erasure/erasure.js';
@@ -56,21 +55,13 @@ export {
 } from './api/debate-space-health.js';
 export {
   DebateSpaceOutbox,
-  type LogoutHistoryEntry,
   type DrainedStats,
   type DrainOptions,
   type OutboxStats,
-  type ParkedLogout,
 } from './api/debate-space-outbox.js';
-export { memoryStorage } from 'durable-jobs';
-export type {
-  HostTransaction,
-  Storage as DebateSpaceStorage,
-  StorageContext,
-  StorageEngine,
-  StorageValues,
-  StorageWarning,
-} from 'durable-jobs';
+export type { LogoutHistoryEntry, ParkedLogout } from './logout/logout-repository.js';
+export { memoryStorage } from './storage/memory-storage.js';
+export type { HostTransaction, StorageEngine, StorageWarning } from './storage/storage.js';
 export type { ErasureDryRun, UidSource } from './erasure/uid-source.js';
 export type { FindAccounts, OrphanedUser, OrphansOptions } from './service/calls/find-orphans.js';
 export type { DebateSpaceUser, ListUsersQuery, UserFilters, UserPage } from './service/calls/listed-users.js';

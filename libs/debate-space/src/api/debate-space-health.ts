@@ -1,8 +1,8 @@
-import type { FormatRow, JobRunner } from 'durable-jobs';
 import { withTimeout } from '../async/with-timeout.js';
-import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import { CALL_TIMEOUT_MS } from '../logout/queue/pending-writes.js';
+import type { ErasureRepository } from '../erasure/erasure-repository.js';
+import type { JobRunner } from '../jobs/job-runner.js';
 import type { ServicePause } from '../service/http/service-pause.js';
+import type { StorageWatch } from '../storage/storage-watch.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
 /** `degraded`: somebody should look; a service that is away is no more than that. `down`: this app does not do its part. */
@@ -30,29 +30,30 @@ export interface DebateSpaceHealthOptions {
 export type HealthIndicatorResult = Record<string, { status: 'up' | 'down' } & Record<string, unknown>>;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
+const OVERDUE_TIMEOUT_MS = 5_000;
 
 /**
  * Whether this app stores and executes logouts and erasures. Sends no request to the service. Injectable.
  */
 export class DebateSpaceHealth {
   readonly #outbox: DebateSpaceOutbox;
-  readonly #erasures: ErasureStorage;
+  readonly #erasures: Pick<ErasureRepository, 'overdueMs'>;
   readonly #pause: ServicePause;
-  readonly #format: Pick<FormatRow, 'isEmptied'>;
+  readonly #watch: Pick<StorageWatch, 'isEmptied'>;
   readonly #runner: Pick<JobRunner, 'stalledMs'> | undefined;
 
   /** @param runner absent in a process without a worker */
   constructor(
     outbox: DebateSpaceOutbox,
-    erasures: ErasureStorage,
+    erasures: Pick<ErasureRepository, 'overdueMs'>,
     pause: ServicePause,
-    format: Pick<FormatRow, 'isEmptied'>,
+    watch: Pick<StorageWatch, 'isEmptied'>,
     runner?: Pick<JobRunner, 'stalledMs'>,
   ) {
     this.#outbox = outbox;
     this.#erasures = erasures;
     this.#pause = pause;
-    this.#format = format;
+    this.#watch = watch;
     this.#runner = runner;
   }
 
@@ -64,7 +65,7 @@ export class DebateSpaceHealth {
     const overdueMs = this.#erasures.overdueMs();
     const [stats, oldestErasureMs] = await Promise.all([
       this.#outbox.stats(),
-      withTimeout(overdueMs, CALL_TIMEOUT_MS, undefined),
+      withTimeout(overdueMs, OVERDUE_TIMEOUT_MS, undefined),
     ]);
     const { oldestPendingMs: oldest = 0, unreadableMs, parked, degraded, serviceDown } = stats;
     const stalledMs = this.#runner?.stalledMs ?? 0;
@@ -72,7 +73,7 @@ export class DebateSpaceHealth {
     if (unreadableMs !== undefined) problems.push('the outbox cannot be read');
     else if (stalledMs > degradedAfterMs)
       problems.push('the jobs of this process do not run; see the log, then restart the app');
-    if (this.#format.isEmptied)
+    if (this.#watch.isEmptied)
       problems.push('the storage was emptied; see: docs/troubleshooting.md, "The storage was emptied"');
     if (oldest > degradedAfterMs)
       problems.push(`the oldest logout has waited for ${Math.round(oldest / 1000)} s`);

@@ -1,5 +1,5 @@
 import { foundUid, namedUid } from '../uid-rule.js';
-import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
+import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import { invalidArgument } from '../errors.js';
 import { acceptedUid } from '../uid.js';
 import {

@@ -14,7 +14,7 @@ import { foundUid, type RefusedUid } from '../uid-rule.js';
 import { resolvedUid } from '../session-end/session-user.js';
 import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import { concat, defer, EMPTY, from, ignoreElements, tap, type Observable } from 'rxjs';
-import { isPromise } from '../async/maybe-promise.js';
+import { isPromise } from '../session-end/containment.js';
 import { Containment } from '../async/containment.js';
 import { getDebateSpaceToken } from './debate-space.tokens.js';
 

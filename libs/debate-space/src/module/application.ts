@@ -1,14 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import type { LoggerService } from '@nestjs/common';
 import { Subject } from 'rxjs';
-import type { FormatRow, Storage } from 'durable-jobs';
-import { Containment } from '../async/containment.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import type { DebateSpaceEvent, Emit } from '../events.js';
 import { IS_SECRET_KEY, isStorageKey, optionProblem } from '../options/option-problem.js';
 import { SecretKeyError, type SecretSource, type Secret } from '../secrets/secret.js';
 import { uidCipher, type UidCipher } from '../secrets/uid-cipher.js';
-import { namespaceOf, openStorage } from './own-storage.js';
+import { memoryStorage } from '../storage/memory-storage.js';
+import type { JobKind, Storage } from '../storage/storage.js';
+import { StorageWatch } from '../storage/storage-watch.js';
+import { applicationKey, openStorage, type OpenedStorage } from './open-storage.js';
 import type { ResolvedOptions } from './resolve-options.js';
 
 /** What the providers of one application share. */
@@ -16,6 +17,9 @@ export class Application {
   /** Its signal breaks off what waits for the service. */
   readonly shutdown = new AbortController();
   readonly uids: UidCipher;
+  readonly watch: StorageWatch;
+  /** Names the kind of jobs that this process has just added: there is work. */
+  readonly added = new Subject<JobKind>();
 
   private constructor(
     readonly options: ResolvedOptions,
@@ -24,13 +28,17 @@ export class Application {
     readonly emit: Emit,
     /** The value of `secretKey` at boot: a function may return another one later. */
     readonly bootSecretKey: Secret,
-    readonly storage: Storage,
-    /** Of the uids in the storage: the first one encrypts and hashes, all of them decrypt and find. */
-    readonly storageKeys: readonly Secret[],
-    readonly format: FormatRow,
+    readonly opened: OpenedStorage,
+    /** Takes the logouts that the storage does not take in time. Absent when the storage is memory itself. */
+    readonly memory: Storage | undefined,
   ) {
     setMaxListeners(0, this.shutdown.signal); // every call that is under way listens
-    this.uids = uidCipher(storageKeys, namespaceOf(options.applicationName));
+    this.uids = uidCipher(opened.keys, applicationKey(options.applicationName));
+    this.watch = new StorageWatch(opened.storage, opened.place, emit);
+  }
+
+  get storage(): Storage {
+    return this.opened.storage;
   }
 
   /**
@@ -42,11 +50,10 @@ export class Application {
     if (isStorageKey(options.storageKey, secretKey)) throw new DebateSpaceOptionsError([IS_SECRET_KEY]);
     const events = new Subject<DebateSpaceEvent>();
     const emit = events.next.bind(events);
-    const containment = new Containment(emit);
-    const { storage, keys, format } = await openStorage(options, (work) => {
-      containment.run('storage', work);
-    });
-    return new Application(options, logger, events, emit, secretKey, storage, keys, format);
+    const opened = await openStorage(options);
+    const name = applicationKey(options.applicationName);
+    const memory = options.storage.durable ? (await memoryStorage().open(name)).storage : undefined;
+    return new Application(options, logger, events, emit, secretKey, opened, memory);
   }
 }
 

@@ -1,12 +1,12 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import type { JobRunner } from 'durable-jobs';
 import { Containment } from '../async/containment.js';
-import type { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
+import type { LogoutTokenSigner } from '../logout/logout-token-signer.js';
 import { backchannelLogoutUrl } from '../service/calls/logout-route.js';
 import type { Transport } from '../service/http/transport.js';
 import { Application } from './application.js';
 import { EventLog } from './event-log.js';
+import type { Runners } from './runners.js';
 import type { SessionWatch } from './session-watch.js';
 import type { Shutdown } from './shutdown.js';
 import type { ResolvedOptions } from './resolve-options.js';
@@ -24,7 +24,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   constructor(
     private readonly application: Application,
     private readonly sessions: SessionWatch,
-    private readonly runner: JobRunner,
+    private readonly runners: Runners,
     private readonly shutdown: Shutdown,
     private readonly signer: LogoutTokenSigner,
     private readonly transport: Transport,
@@ -56,12 +56,10 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   onModuleInit(): void {
     this.#attach(); // under @nestjs/testing, the adapter is not there earlier
     this.#containment.run('start', () => {
-      if (this.application.options.worker) this.runner.start();
+      if (this.application.options.worker) this.runners.stored.start();
+      this.runners.memory?.start(); // also without a worker: nobody else can deliver what is in this memory
       this.sessions.start();
-      const { emit, format, storage } = this.application;
-      format.start((problem) => {
-        emit({ type: 'storage-emptied', place: storage.place, problem });
-      });
+      this.application.watch.start();
     });
   }
 
@@ -88,7 +86,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   async onApplicationShutdown(): Promise<void> {
     this.sessions.watcher.detach();
     clearTimeout(this.#loading);
-    this.application.format.stop();
+    this.application.watch.stop();
     await this.shutdown.run();
   }
 
@@ -101,16 +99,16 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
 
 const FORGETFUL =
   'session.expiry with a storage in memory: after a restart, sessions that are not used again expire unreported; ' +
-  'hint: a durable storage, such as lmdbStorage(), keeps them';
+  'hint: a durable storage, such as sqliteStorage(), keeps them';
 
 /** What tells that this process is frozen or ended after its answers, by the variable of the platform. */
 const SERVERLESS = ['AWS_LAMBDA_FUNCTION_NAME', 'VERCEL', 'K_SERVICE'] as const;
 /** Storages that end with the process, or with its disk. */
-const OF_ONE_PROCESS: ReadonlySet<string> = new Set(['memory', 'lmdb']);
+const OF_ONE_PROCESS: ReadonlySet<string> = new Set(['memory', 'sqlite']);
 
 /** The warnings that are logged at boot. Call it when all modules of the Nest app are there. */
 function bootWarnings(
-  { options, bootSecretKey, storage }: Application,
+  { options, bootSecretKey, opened }: Application,
   signer: LogoutTokenSigner,
   modules: ModulesContainer,
 ): readonly string[] {
@@ -120,7 +118,7 @@ function bootWarnings(
     signer.weakness(bootSecretKey),
     isDirect && expiry !== false && !options.storage.durable ? FORGETFUL : undefined,
     serverlessWarning(options),
-    ...(storage.warnings ?? []).map(({ problem, hint }) => `${problem}; hint: ${hint}`),
+    ...opened.warnings.map(({ problem, hint }) => `${problem}; hint: ${hint}`),
     sharedApiKeyWarning(options, modules),
   ].filter((warning) => warning !== undefined);
 }
@@ -133,7 +131,7 @@ function serverlessWarning({ storage, worker }: ResolvedOptions): string | undef
   const variable = SERVERLESS.find((name) => (process.env[name] ?? '') !== '');
   if (variable === undefined) return undefined;
   if (OF_ONE_PROCESS.has(storage.name)) {
-    return `${variable} is set, and the storage ${storage.name} is lost with this process: logouts and erasures that wait are lost, too; hint: use redisStorage() or postgresStorage() with worker: false, and a worker elsewhere (docs/serverless.md)`;
+    return `${variable} is set, and the storage ${storage.name} is lost with this process: logouts and erasures that wait are lost, too; hint: use postgresStorage() or mysqlStorage() with worker: false, and a worker elsewhere (docs/serverless.md)`;
   }
   if (!worker) return undefined;
   return `${variable} is set, and this process has a worker, which stands still after each answer; hint: set worker: false here, and run a worker elsewhere (docs/serverless.md)`;

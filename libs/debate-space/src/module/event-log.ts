@@ -64,7 +64,7 @@ export class EventLog {
     'erasure-service-up': () => ['log', 'the service erases users again'],
     'erasures-in-memory': () => [
       'warn',
-      'erasures are kept in memory: a restart or a crash loses those that are not done; give `storage`: lmdbStorage, redisStorage or postgresStorage',
+      'erasures are kept in memory: a restart or a crash loses those that are not done; give `storage`: sqliteStorage, postgresStorage or mysqlStorage',
     ],
     'erasures-dropped': ({ count }) => [
       'error',
@@ -80,8 +80,6 @@ export class EventLog {
     ],
     'erasure-parked': ({ reference, cause, hint }) =>
       this.#parked(`erasure of ${reference}`, `(${cause}): ${hint}; then retry it`),
-    'erasure-unreadable': ({ reference, cause, hint }) =>
-      this.#parked(`erasure ${reference}`, `(${cause}): ${hint}`),
     'erasure-finished': ({ reference, done, notFound, vetoed, canceled }) => [
       'log',
       `erasure ${reference} is finished: ${done} done, ${notFound} not found, ${vetoed} vetoed, ${canceled} canceled`,
@@ -90,9 +88,9 @@ export class EventLog {
       'error',
       `the outbox does not take logouts (${cause}); they are delivered from memory, which a crash would lose`,
     ],
-    'storage-emptied': ({ place = 'its place', problem }) => [
+    'storage-emptied': ({ place = 'its place' }) => [
       'error',
-      `the storage was emptied: the logouts and erasures that waited in ${place} are lost${problem === undefined ? '' : `; ${problem}`}; hint: see "The storage was emptied" in docs/troubleshooting.md, then restart the app`,
+      `the storage was emptied: the logouts and erasures that waited in ${place} are lost; hint: see "The storage was emptied" in docs/troubleshooting.md, then restart the app`,
     ],
     'storage-recovered': () => ['log', 'the outbox takes logouts again'],
     'shutdown-incomplete': ({ pending, lost }) =>

@@ -1,9 +1,9 @@
-import type { StorageEngine } from 'durable-jobs';
 import type { DebateSpaceErasureOptions } from '../erasure/erasure-options.js';
 import type { DebateSpaceLogoutOptions } from '../logout/logout-options.js';
 import type { DebateSpaceHttpOptions, DebateSpaceUsersOptions } from '../service/http/http-options.js';
 import type { SessionRecord } from '../session-end/session-end.js';
 import type { DebateSpaceSessionOptions } from '../live-sessions/session-options.js';
+import type { StorageEngine } from '../storage/storage.js';
 
 // `npm run docs:options` makes the table of docs/options.md of these comments, here and in the rooms, and writes each
 // `@defaultValue` that the schema has.
@@ -34,8 +34,8 @@ export interface DebateSpaceModuleOptions<Session extends object = SessionRecord
   /**
    * Encrypts the uids in the storage (AES-256-GCM) and hashes them (HMAC-SHA-256): at least 16 characters without a comma,
    * from `openssl rand -base64 32`, for example; neither the API key nor the secret key. Of several keys the first one encrypts and
-   * hashes; all of them decrypt and find (docs/storage-keys.md#rotating-the-storage-key). `redisStorage` and
-   * `postgresStorage` require a key. `lmdbStorage` makes one next to its data, which stays the last one.
+   * hashes; all of them decrypt and find (docs/storage-keys.md#rotating-the-storage-key). `postgresStorage` and
+   * `mysqlStorage` require a key. `sqliteStorage` makes one next to its file, which stays the last one.
    * @defaultValue none
    */
   storageKey?: string | readonly string[] | undefined;

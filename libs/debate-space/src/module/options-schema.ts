@@ -4,7 +4,8 @@ import { hasDotSegment } from '../uid-rule.js';
 import type { SessionCookie, SessionStore, SessionUid } from '../session-end/session-end.js';
 import * as v from 'valibot';
 import { getDotPath, type BaseIssue } from 'valibot';
-import { memoryStorage, type StorageEngine } from 'durable-jobs';
+import { memoryStorage } from '../storage/memory-storage.js';
+import type { StorageEngine } from '../storage/storage.js';
 import type { LogoutClaims } from '../logout/logout-options.js';
 import type { BeforeErase } from '../erasure/erasure.js';
 import {

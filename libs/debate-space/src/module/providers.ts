@@ -1,34 +1,35 @@
 import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
-import { CircuitBreaker, JobRunner } from 'durable-jobs';
 import { DebateSpaceErasures } from '../api/debate-space-erasures.js';
 import { DebateSpaceEvents } from '../api/debate-space-events.js';
 import { DebateSpaceHealth } from '../api/debate-space-health.js';
 import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { DebateSpaceService } from '../api/debate-space.service.js';
-import { faultEvents } from '../async/containment.js';
-import { ErasureAttempt } from '../erasure/execution/erasure-attempt.js';
-import { ErasureExecution } from '../erasure/execution/erasure-execution.js';
-import { ErasureCalls } from '../erasure/execution/erasure-calls.js';
-import { ErasureMaintenance } from '../erasure/queue/erasure-maintenance.js';
-import { ErasureQueue } from '../erasure/queue/erasure-queue.js';
-import { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import { SessionRegistry } from '../live-sessions/session-registry.js';
-import { LogoutRecorder } from '../logout/queue/logout-recorder.js';
-import { FallbackQueue } from '../logout/queue/fallback-queue.js';
-import { LogoutDelivery, serviceEvents, LogoutSender } from '../logout/delivery/logout-delivery.js';
-import { LogoutQueue } from '../logout/queue/logout-queue.js';
-import { LogoutTokenSigner } from '../logout/delivery/logout-token-signer.js';
+import { Containment } from '../async/containment.js';
+import { ErasureAttempt } from '../erasure/erasure-attempt.js';
+import { ErasureCalls } from '../erasure/erasure-calls.js';
+import { ErasureRepository } from '../erasure/erasure-repository.js';
+import { ErasureWorker } from '../erasure/erasure-worker.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import { JobRunner } from '../jobs/job-runner.js';
+import { LogoutDelivery, serviceEvents } from '../logout/logout-delivery.js';
+import { LogoutQueues } from '../logout/logout-queues.js';
+import { LogoutRecorder } from '../logout/logout-recorder.js';
+import { LogoutRepository } from '../logout/logout-repository.js';
+import { LogoutSender } from '../logout/logout-sender.js';
+import { LogoutTokenSigner } from '../logout/logout-token-signer.js';
 import { AccessTokens, fetchToken } from '../service/calls/access-tokens.js';
 import { backchannelLogoutUrl, LogoutRoute } from '../service/calls/logout-route.js';
-import { RateLimiter, slotWaitMs, tryAcquireSlot } from '../service/rate-limiter.js';
+import { RateLimiter } from '../service/rate-limiter.js';
 import { ServiceClient } from '../service/calls/service-client.js';
 import { ServicePause } from '../service/http/service-pause.js';
 import { Transport } from '../service/http/transport.js';
 import { UsersApi } from '../service/calls/users-api.js';
+import type { Storage } from '../storage/storage.js';
 import { Application } from './application.js';
 import { DebateSpaceLifecycle } from './debate-space.lifecycle.js';
 import type { ResolvedOptions } from './resolve-options.js';
+import { Runners } from './runners.js';
 import { SessionWatch } from './session-watch.js';
 import { Shutdown } from './shutdown.js';
 import type { Abstract, FactoryProvider } from '@nestjs/common';
@@ -43,14 +44,8 @@ const service = [
     return new AccessTokens((scope) => fetchToken(transport, options, options.http, scope, signal));
   }),
   provide(RateLimiter, [], ({ options, storage }) => {
-    // What outlives a process may be shared by several.
-    const { rateLimit } = options.http;
-    if (!options.storage.durable) return new RateLimiter(rateLimit);
-    return new RateLimiter(
-      rateLimit,
-      tryAcquireSlot.bind(undefined, storage),
-      slotWaitMs.bind(undefined, storage),
-    );
+    // A storage that outlives a process may be shared by several.
+    return new RateLimiter(options.http.rateLimit, options.storage.durable ? storage : undefined);
   }),
   provide(
     ServiceClient,
@@ -83,54 +78,31 @@ const logouts = [
   provide(LogoutSender, [LogoutTokenSigner, LogoutRoute], ({ options, shutdown, emit }, signer, route) => {
     return new LogoutSender(signer, route, options.http.timeoutMs, shutdown.signal, emit);
   }),
-  provide(LogoutQueue, [], ({ options, storage, uids, emit }) => {
-    const context = { uids, keepFinishedMs: options.logout.historyRetentionMs, emit };
-    return new LogoutQueue(storage, options.storage, context);
+  provide(LogoutQueues, [], ({ options, storage, memory, uids }) => {
+    const inside = (place: Storage) => new LogoutRepository(place, uids, options.logout.historyRetentionMs);
+    return new LogoutQueues(inside(storage), memory && inside(memory));
   }),
-  provide(FallbackQueue, [LogoutQueue], ({ options, emit }, queue) => {
-    return new FallbackQueue(queue, options.logout.storageTimeoutMs, emit);
+  provide(LogoutDelivery, [LogoutSender, ServicePause], ({ emit, options }, sender, pause) => {
+    const { concurrency, giveUpAfterMs } = options.logout;
+    const breaker = new CircuitBreaker(concurrency, serviceEvents(emit));
+    return new LogoutDelivery({ breaker, sender, giveUpAfterMs, emit, pause });
   }),
-  provide(
-    LogoutDelivery,
-    [FallbackQueue, LogoutSender, ServicePause],
-    (application, queue, sender, pause) => {
-      const { emit, options } = application;
-      const { concurrency, giveUpAfterMs } = options.logout;
-      return new LogoutDelivery(
-        queue,
-        new CircuitBreaker(concurrency, serviceEvents(emit)),
-        sender,
-        giveUpAfterMs,
-        emit,
-        pause,
-      );
-    },
-  ),
 ];
 
 const erasures = [
-  provide(ErasureStorage, [], ({ options, storage, uids, emit }) => {
-    const overdueAfterMs = Math.min(...overdueAges(options));
-    const erasures = new ErasureStorage(storage, { uids, overdueAfterMs, emit });
-    const stop = erasures.onChange(() => {
-      stop(); // the first erasure is requested
-      if (!options.storage.durable) emit({ type: 'erasures-in-memory' });
-    });
-    return erasures;
+  provide(ErasureRepository, [], ({ options, storage, uids }) => {
+    return new ErasureRepository(storage, uids, Math.min(...overdueAges(options)));
   }),
-  provide(ErasureMaintenance, [ErasureStorage], ({ options, emit }, storage) => {
-    return new ErasureMaintenance(storage, overdueAges(options), options.erasure.receiptRetentionMs, emit);
-  }),
-  construct(ErasureQueue, ErasureStorage, ErasureMaintenance),
   provide(ErasureCalls, [UsersApi], ({ shutdown }, users) => new ErasureCalls(users, shutdown.signal)),
   provide(ErasureAttempt, [ErasureCalls, LogoutSender], ({ options, shutdown, emit }, calls, sender) => {
     const logouts = options.logout.mode === 'direct' ? sender : undefined;
     return new ErasureAttempt(calls, logouts, options.erasure.beforeErase, shutdown.signal, emit);
   }),
   provide(
-    ErasureExecution,
-    [ErasureQueue, ErasureAttempt, ServicePause, FallbackQueue],
-    ({ options, emit }, ...parts) => new ErasureExecution(options.erasure, emit, ...parts),
+    ErasureWorker,
+    [ErasureRepository, ErasureAttempt, ServicePause, LogoutQueues],
+    ({ options, emit }, ...parts) =>
+      new ErasureWorker({ ...options.erasure, overdueAgesMs: overdueAges(options) }, emit, ...parts),
   ),
 ];
 
@@ -140,13 +112,14 @@ function overdueAges({ erasure }: ResolvedOptions): readonly number[] {
 }
 
 const sessions = [
-  provide(SessionRegistry, [], ({ storage, storageKeys }) => new SessionRegistry(storage, storageKeys)),
-  provide(LogoutRecorder, [FallbackQueue], ({ emit }, logouts) => new LogoutRecorder(logouts, emit)),
-  provide(
-    SessionWatch,
-    [LogoutRecorder, SessionRegistry],
-    (application, ...parts) => new SessionWatch(application, ...parts),
-  ),
+  provide(LogoutRecorder, [LogoutQueues], ({ options, watch, emit, added }, queues) => {
+    const { storageTimeoutMs } = options.logout;
+    const onAdded = (): void => {
+      added.next('logout');
+    };
+    return new LogoutRecorder({ queues, watch, storageTimeoutMs, emit, onAdded });
+  }),
+  provide(SessionWatch, [LogoutRecorder], (application, recorder) => new SessionWatch(application, recorder)),
   provide(SessionEndWatcher, [SessionWatch], (_, { watcher }) => watcher),
 ];
 
@@ -155,24 +128,22 @@ const api = [
   construct(DebateSpaceService, UsersApi, LogoutRecorder, LogoutRoute),
   provide(
     DebateSpaceErasures,
-    [ErasureStorage, ErasureCalls, RateLimiter],
-    ({ shutdown, emit }, storage, calls, limiter) =>
-      new DebateSpaceErasures(storage, calls, limiter, shutdown.signal, emit),
+    [ErasureRepository, ErasureCalls, RateLimiter],
+    ({ shutdown, emit }, repository, calls, limiter) =>
+      new DebateSpaceErasures(repository, calls, limiter, shutdown.signal, emit),
   ),
   provide(DebateSpaceEvents, [], ({ events }) => new DebateSpaceEvents(events)),
   provide(
     DebateSpaceOutbox,
-    [LogoutQueue, LogoutDelivery, JobRunner],
-    ({ options, storage }, queue, { breaker, queue: logouts }, runner) => {
-      const { warnings = [] } = storage;
-      return new DebateSpaceOutbox({ queue, logouts, engine: options.storage, warnings, breaker, runner });
-    },
+    [LogoutQueues, LogoutDelivery, Runners],
+    ({ options, watch, opened: { warnings } }, queues, { breaker }, { stored: runner }) =>
+      new DebateSpaceOutbox({ queues, watch, engine: options.storage, warnings, breaker, runner }),
   ),
   provide(
     DebateSpaceHealth,
-    [DebateSpaceOutbox, ErasureStorage, ServicePause, JobRunner],
-    ({ options: { worker }, format }, outbox, storage, pause, runner) =>
-      new DebateSpaceHealth(outbox, storage, pause, format, worker ? runner : undefined),
+    [DebateSpaceOutbox, ErasureRepository, ServicePause, Runners],
+    ({ options, watch }, outbox, erasures, pause, { stored }) =>
+      new DebateSpaceHealth(outbox, erasures, pause, watch, options.worker ? stored : undefined),
   ),
 ];
 
@@ -183,20 +154,14 @@ export const providers = [
   ...erasures,
   ...sessions,
   ...api,
-  provide(JobRunner, [LogoutDelivery, ErasureExecution], ({ emit }, logouts, erasures) => {
-    const runner = new JobRunner(faultEvents(emit));
-    runner.add(logouts); // first
-    runner.add(erasures);
-    return runner;
-  }),
+  provide(Runners, [LogoutQueues, LogoutDelivery, ErasureWorker, ErasureRepository], runners),
   construct(
     Shutdown,
-    ...([Application, LogoutRecorder, SessionWatch, JobRunner, FallbackQueue] as const),
-    ...([DebateSpaceOutbox, ErasureStorage, Transport] as const),
+    ...([Application, LogoutRecorder, SessionWatch, Runners, Transport] as const),
   ),
   construct(
     DebateSpaceLifecycle,
-    ...([Application, SessionWatch, JobRunner, Shutdown, LogoutTokenSigner, Transport] as const),
+    ...([Application, SessionWatch, Runners, Shutdown, LogoutTokenSigner, Transport] as const),
     ...([HttpAdapterHost, ModulesContainer] as const),
   ),
 ];

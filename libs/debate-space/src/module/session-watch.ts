@@ -2,10 +2,9 @@ import { SessionEndWatcher } from '../session-end/watch-session-ends.js';
 import type { FoundSession } from '../session-end/session-end.js';
 import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
-import { keepSweeping } from '../live-sessions/session-expiry.js';
-import { RegistryWriter } from '../live-sessions/registry-writer.js';
-import type { SessionRegistry } from '../live-sessions/session-registry.js';
-import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
+import { LiveSessionTable } from '../live-sessions/live-session-table.js';
+import { keepSweeping } from '../live-sessions/session-sweep.js';
+import type { LogoutRecorder } from '../logout/logout-recorder.js';
 import type { Application } from './application.js';
 
 /** A look at expired sessions that is under way may end; what is left has been claimed, and will be again. */
@@ -14,26 +13,31 @@ const STOP_WITHIN_MS = 1_000;
 /** Watches the sessions of the host, and with `session.expiry` the live ones of all instances. */
 export class SessionWatch {
   readonly watcher: SessionEndWatcher;
-  readonly #liveSessions?: RegistryWriter;
+  readonly #liveSessions?: LiveSessionTable;
   readonly #shutdown = new AbortController();
   readonly #sweep?: () => Promise<void>;
   #sweeping: Promise<void> | undefined;
 
-  constructor({ options, emit }: Application, recorder: LogoutRecorder, registry: SessionRegistry) {
+  constructor({ options, emit, opened: { storage, keys } }: Application, recorder: LogoutRecorder) {
     const { expiry, ...session } = options.session;
     const { signal } = this.#shutdown;
     const containment = new Containment(emit);
     const find = (sid: string): Promise<readonly FoundSession[]> => this.watcher.find(sid);
     const sweepMs = expiry === false || options.logout.mode !== 'direct' ? undefined : expiry.sweepMs;
     if (sweepMs !== undefined) {
-      this.#liveSessions = new RegistryWriter(registry, find, containment);
-      this.#sweep = () => keepSweeping({ registry, recorder, containment, find, sweepMs, signal });
+      const sessions = new LiveSessionTable(storage, keys, find, containment);
+      this.#liveSessions = sessions;
+      this.#sweep = () => keepSweeping({ storage, sessions, recorder, containment, find, sweepMs, signal });
     }
     this.watcher = new SessionEndWatcher({
       ...session,
       answerTimeoutMs: options.logout.storageTimeoutMs,
       liveSessions: this.#liveSessions,
-      onSessionEnd: (end) => recorder.record(end),
+      onSessionEnd: (end, sid) => {
+        const sessions = sid === undefined ? undefined : this.#liveSessions;
+        if (!sessions || sid === undefined) return recorder.record(end);
+        return recorder.record(end, (logout) => sessions.end(sid, end.uid, logout));
+      },
       onFault: (where, error) => {
         containment.report(where, error);
       },

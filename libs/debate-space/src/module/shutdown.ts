@@ -1,10 +1,7 @@
-import type { JobRunner } from 'durable-jobs';
-import type { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { Containment } from '../async/containment.js';
 import { withTimeout } from '../async/with-timeout.js';
-import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
-import type { LogoutRecorder } from '../logout/queue/logout-recorder.js';
-import type { FallbackQueue } from '../logout/queue/fallback-queue.js';
+import type { LogoutRecorder } from '../logout/logout-recorder.js';
+import type { Runners } from './runners.js';
 import type { Transport } from '../service/http/transport.js';
 import type { Application } from './application.js';
 import type { SessionWatch } from './session-watch.js';
@@ -27,10 +24,7 @@ export class Shutdown {
     private readonly application: Application,
     private readonly recorder: LogoutRecorder,
     private readonly sessions: SessionWatch,
-    private readonly runner: JobRunner,
-    private readonly logouts: FallbackQueue,
-    private readonly outbox: DebateSpaceOutbox,
-    private readonly erasures: ErasureStorage,
+    private readonly runners: Runners,
     private readonly transport: Transport,
   ) {
     this.#containment = new Containment(application.emit);
@@ -54,17 +48,14 @@ export class Shutdown {
     });
     await this.#step(() => this.sessions.close());
     const drainMs = Math.max(MIN_DRAIN_MS, begun + DRAIN_MS - performance.now());
-    const drain = (): Promise<void> =>
-      options.worker ? this.runner.drain(drainMs) : this.runner.endWorkOff(drainMs); // a drain of the host's
-    await this.#step(drain, drainMs + MIN_DRAIN_MS);
+    await this.#step(() => this.runners.drain(drainMs, options.worker), drainMs + MIN_DRAIN_MS);
     shutdown.abort();
-    await this.#step(() => this.runner.idle(DRAIN_MS));
-    await this.#step(() => this.logouts.flush());
+    await this.#step(() => this.runners.idle(DRAIN_MS));
     await this.#step(() => this.#reportUnfinished());
     await this.#step(() => {
       this.transport.close();
     });
-    await this.#step(() => this.logouts.close()); // and the storage
+    await this.#step(() => this.application.storage.close());
     events.complete();
   }
 
@@ -79,13 +70,14 @@ export class Shutdown {
   }
 
   async #reportUnfinished(): Promise<void> {
-    const { options, emit } = this.application;
-    const { unpersistedCount } = this.logouts;
+    const { options, emit, storage } = this.application;
     const { durable } = options.storage;
-    const stats = options.worker ? await ifKnown(this.outbox.stats()) : undefined;
-    const pending = Math.max(stats?.pending ?? 0, unpersistedCount);
-    if (pending > 0) emit({ type: 'shutdown-incomplete', pending, lost: !durable || unpersistedCount > 0 });
-    const count = durable ? 0 : ((await ifKnown(this.erasures.count())) ?? 0);
+    const lost = await this.recorder.flush();
+    const { waiting = 0 } = (options.worker ? await ifKnown(storage.counts('logout')) : undefined) ?? {};
+    const pending = Math.max(waiting, lost);
+    if (pending > 0) emit({ type: 'shutdown-incomplete', pending, lost: !durable || lost > 0 });
+    const erasures = durable ? undefined : await ifKnown(storage.counts('erasure'));
+    const count = (erasures?.waiting ?? 0) + (erasures?.parked ?? 0);
     if (count > 0) emit({ type: 'erasures-dropped', count });
   }
 }

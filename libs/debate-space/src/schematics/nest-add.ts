@@ -162,7 +162,7 @@ function addEnvExample(tree: Tree): string[] {
 
 /** Jest in CommonJS mode transforms these packages, which are ESM only. `.pnpm` is the folder where pnpm keeps packages. */
 export const ESM_PACKAGES =
-  '/node_modules/(?!(.pnpm|nestjs-debate-space|durable-jobs|debate-space-simulator|jose)/)';
+  '/node_modules/(?!(.pnpm|nestjs-debate-space|debate-space-simulator|jose)/)';
 
 interface JestConfig {
   transformIgnorePatterns?: string[];

@@ -1,4 +1,4 @@
-import { Sealer } from 'durable-jobs';
+import { Sealer } from './sealer.js';
 import type { Secret } from './secret.js';
 import { createHmac } from 'node:crypto';
 
@@ -47,11 +47,6 @@ export function uidCipher(keys: readonly Secret[], namespace: string): UidCipher
       return uid !== undefined && hashes(uid).includes(record.uidHash) ? uid : undefined;
     },
   };
-}
-
-/** For a storage in the memory of the process, where a uid needs no encryption. */
-export function plainUidCipher(cipher: UidCipher): UidCipher {
-  return { ...cipher, seal: (uid) => uid, open: (uid) => uid };
 }
 
 /** Keeps the hashes of one thing from being compared with those of another. */

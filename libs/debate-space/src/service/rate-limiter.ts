@@ -1,5 +1,5 @@
 import { withTimeout } from '../async/with-timeout.js';
-import type { Storage } from 'durable-jobs';
+import type { Storage } from '../storage/storage.js';
 
 /** A slot of the rate limit, taken until the request was answered and a whole window has passed since. */
 export interface Slot {
@@ -20,15 +20,6 @@ export interface NoSlot {
   /** The earliest that one can come, in milliseconds from now. */
   readonly retryAfterMs: number;
 }
-
-/**
- * Takes one of so many slots in any window of so many milliseconds, over all instances of an application.
- * @returns 0 when it has one, or the milliseconds after which to ask again
- */
-export type TryAcquire = (requests: number, perMs: number) => Promise<number>;
-
-/** @returns milliseconds until the request after `ahead` others could have a slot of all instances */
-export type SlotWaitMs = (ahead: number, requests: number, perMs: number) => Promise<number>;
 
 interface Waiting {
   readonly settle: (slot: Slot | NoSlot) => void;
@@ -60,7 +51,7 @@ export class RateLimiter {
   readonly #limit: RateLimit | undefined;
   /** How many slots jobs leave to the calls. */
   readonly #reserved: number;
-  readonly #tryAcquire: TryAcquire | undefined;
+  readonly #shared: Pick<Storage, 'takeSlot'> | undefined;
   readonly #waiting = new Set<Waiting>();
   /** When each answered request leaves the window, ascending. */
   readonly #cooling: number[] = [];
@@ -73,15 +64,11 @@ export class RateLimiter {
   /** Until then, the limit of this process alone counts. */
   #aloneUntil = 0;
 
-  /** @param tryAcquire of a storage that several instances share, as is `slotWaitMs` */
-  constructor(
-    limit: RateLimit | false,
-    tryAcquire?: TryAcquire,
-    private readonly slotWaitMs?: SlotWaitMs,
-  ) {
+  /** @param shared the storage, where several instances share it */
+  constructor(limit: RateLimit | false, shared?: Pick<Storage, 'takeSlot'>) {
     this.#limit = limit === false ? undefined : limit;
     this.#reserved = limit === false ? 0 : Math.floor(limit.requests * RESERVED);
-    this.#tryAcquire = tryAcquire;
+    this.#shared = shared;
   }
 
   /** For which time a limited number of requests is permitted, in milliseconds. */
@@ -133,9 +120,9 @@ export class RateLimiter {
 
   /**
    * For how long the limit, or a pause that the service requested, holds up the last of so many jobs, in milliseconds.
-   * Those under way in this process are the first of them.
+   * Jobs that run in this process are the first of them.
    */
-  async jobWaitMs(jobs: number): Promise<number> {
+  jobWaitMs(jobs: number): number {
     const now = performance.now();
     const ahead = jobs - this.#underWay - 1;
     if (ahead < 0) return 0;
@@ -144,9 +131,8 @@ export class RateLimiter {
     const { requests, perMs } = this.#limit;
     const permitted = requests - this.#reserved;
     const ownAt = this.#freeAt(this.#reserved + (ahead % permitted), now);
-    const ownMs = ownAt - now + Math.floor(ahead / permitted) * (perMs + MARGIN_MS);
-    const sharedMs = (await this.slotWaitMs?.(ahead, permitted, perMs + ON_ITS_WAY_MS)) ?? 0;
-    return Math.max(pauseMs, ownMs, sharedMs);
+    const windows = Math.floor(ahead / permitted);
+    return Math.max(pauseMs, ownAt - now + windows * (perMs + MARGIN_MS), this.#sharedFreeAt.jobs - now);
   }
 
   #newSlot(): Slot {
@@ -170,7 +156,7 @@ export class RateLimiter {
     clearTimeout(this.#timer);
     const now = performance.now();
     while ((this.#cooling[0] ?? Infinity) <= now) this.#cooling.shift();
-    const isAlone = !this.#limit || !this.#tryAcquire || now < this.#aloneUntil;
+    const isAlone = !this.#limit || !this.#shared || now < this.#aloneUntil;
     let ahead = 0;
     let nextAt = Infinity;
     for (const { settle, isJob, until, maxPauseMs } of this.#waiting) {
@@ -197,11 +183,11 @@ export class RateLimiter {
 
   /** Asks for a slot of all instances, one question at a time, so that calls keep their order. */
   async #ask(kind: 'calls' | 'jobs'): Promise<void> {
-    if (this.#isAsking || !this.#limit || !this.#tryAcquire) return;
+    if (this.#isAsking || !this.#limit || !this.#shared) return;
     this.#isAsking = true;
     const { requests, perMs } = this.#limit;
     const permitted = kind === 'jobs' ? requests - this.#reserved : requests;
-    const answer = this.#tryAcquire(permitted, perMs + ON_ITS_WAY_MS);
+    const answer = this.#shared.takeSlot(permitted, perMs + ON_ITS_WAY_MS);
     const waitMs = await withTimeout(answer, ANSWER_TIMEOUT_MS, undefined).catch(() => 0);
     this.#isAsking = false;
     if (waitMs === undefined) this.#aloneUntil = performance.now() + ALONE_MS;
@@ -220,47 +206,4 @@ export class RateLimiter {
     const at = position < free ? now : (this.#cooling[position - free] ?? now + windowMs);
     return at + Math.floor(ahead / requests) * windowMs;
   }
-}
-
-const [FROM, TO] = ['rate:', 'rate:~'];
-const numberOf = (key = numbered(0)): number => Number(key.slice(FROM.length));
-const numbered = (n: number): string => `${FROM}${String(Math.max(0, n)).padStart(15, '0')}`;
-
-/**
- * Takes one of `requests` slots of any window of `perMs`, over all processes: the n-th request may go when the one
- * `requests` before it has left the window. A row per request, numbered without gaps: only one process can add the next.
- * @returns 0, or the milliseconds after which to ask again
- */
-export async function tryAcquireSlot(storage: Storage, requests: number, perMs: number): Promise<number> {
-  for (;;) {
-    const now = storage.now();
-    const [last, first] = await Promise.all([
-      storage.range(FROM, TO, { limit: 1, reverse: true }),
-      storage.range(FROM, TO, { limit: 2 }),
-    ]);
-    const [newest] = last[0] ?? [];
-    const next = numberOf(newest) + 1;
-    const [before] = await storage.get([numbered(next - requests)]);
-    const waitMs = Number(before ?? -Infinity) + perMs - now;
-    // More than a window: that row was written when the clock was ahead.
-    if (waitMs >= 0 && waitMs <= 2 * perMs) return Math.max(1, Math.ceil(waitMs));
-    const changes = new Map<string, string | undefined>([[numbered(next - requests), undefined]]);
-    for (const [key, at] of first)
-      if (key !== newest && Number(at) + perMs < now) changes.set(key, undefined);
-    changes.set(numbered(next), String(now));
-    if (await storage.commit(new Map([[numbered(next), undefined]]), changes)) return 0;
-  }
-}
-
-/** Takes no slot. @returns milliseconds until the request after `ahead` others could have one, if nobody else asks */
-export async function slotWaitMs(
-  storage: Storage,
-  ahead: number,
-  requests: number,
-  perMs: number,
-): Promise<number> {
-  const [[newest] = []] = await storage.range(FROM, TO, { limit: 1, reverse: true });
-  const [before] = await storage.get([numbered(numberOf(newest) + 1 + (ahead % requests) - requests)]);
-  const waitMs = Math.max(0, Number(before ?? -Infinity) + perMs - storage.now());
-  return waitMs + Math.floor(ahead / requests) * perMs;
 }

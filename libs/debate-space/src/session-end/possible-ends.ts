@@ -224,8 +224,9 @@ export class PossibleEnds {
     this.#open.delete(key);
     if (sid !== undefined) this.#ended.set(key, RequestScope.moment());
     const responses = [...owners.keys()].map(({ res }) => res);
-    const report = (): MaybePromise<unknown> => reporter.report(end, responses, end.at);
-    return liveSessions && sid !== undefined ? liveSessions.gone(sid, uid, report) : report();
+    if (liveSessions && sid !== undefined && reporter.wasReported(end, responses, end.at))
+      return liveSessions.gone(sid, uid);
+    return reporter.report(end, responses, end.at);
   }
 
   /** The user continues in another session: a sweep must not find this one expired. */

@@ -16,8 +16,9 @@ export interface SessionEndListener {
   /**
    * Called once per user and request, and once per session and user; rarely twice within a second. A promise delays the
    * answer of the request that ended the session, for at most `answerTimeoutMs`, and nothing else.
+   * @param sid the id of the session in its store; absent for a session in a cookie. A secret
    */
-  onSessionEnd(end: SessionEnd): void | PromiseLike<void>;
+  onSessionEnd(end: SessionEnd, sid?: string): void | PromiseLike<void>;
 }
 
 /** The content of one session in a store. */
@@ -64,7 +65,7 @@ export interface FoundSession {
   readonly session: SessionRecord;
 }
 
-/** A port for whoever keeps the live sessions of all processes: an end is told once, and expired sessions are found. */
+/** A port for whoever keeps the live sessions of all processes, so that expired sessions are found. */
 export interface LiveSessions {
   /**
    * A request has loaded, saved or touched the session with this user. Called with each request; must not throw.
@@ -72,11 +73,10 @@ export interface LiveSessions {
    */
   seen(sid: string, uid: string, expiresAt: number | undefined): void;
   /**
-   * The session has no user any more. Never rejects.
-   * @param report called unless another process has just reported this end; absent when the user continues with another
-   * session, so that nothing is to be reported
+   * The session has no user any more, and there is nothing to report: the user continues with another session, or was
+   * reported for the same request. Never rejects.
    */
-  gone(sid: string, uid: string, report?: () => unknown): Promise<void>;
+  gone(sid: string, uid: string): Promise<void>;
 }
 
 /** A setup in which ends are missed. */
@@ -117,7 +117,7 @@ export interface SessionEndOptions extends SessionEndListener {
    * user, in milliseconds. @defaultValue `250`
    */
   readonly answerTimeoutMs?: number | undefined;
-  /** The live sessions of all instances, which decide whether an end counts. @defaultValue none: each end counts */
+  /** The live sessions of all instances. @defaultValue nobody keeps them */
   readonly liveSessions?: LiveSessions | undefined;
   /** A failure of the app's or of ours, which is contained. @param where such as `store.destroy` */
   readonly onFault?: ((where: string, error: unknown) => void) | undefined;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fullJitter } from 'durable-jobs';
+import { fullJitter } from '../../jobs/circuit-breaker.js';
 import {
   AbortedError,
   TimeoutError,

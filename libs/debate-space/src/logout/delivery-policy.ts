@@ -1,7 +1,7 @@
-import { fullJitter } from 'durable-jobs';
-import { MAX_RETRY_AFTER_MS } from '../../service/http/service-pause.js';
-import { meaningOf, statusText, type Contradiction, type Verdict } from '../../service/http/status-table.js';
-import type { LogoutJob } from '../logout.js';
+import { fullJitter } from '../jobs/circuit-breaker.js';
+import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
+import { meaningOf, statusText, type Contradiction, type Verdict } from '../service/http/status-table.js';
+import type { Claim } from '../storage/storage.js';
 
 /** What came of one attempt at delivery. */
 export interface DeliveryAnswer {
@@ -45,9 +45,8 @@ const CLOCK_TOLERANCE_MS = 30_000;
  */
 export function decide(
   answer: DeliveryAnswer,
-  job: LogoutJob,
+  job: Pick<Claim, 'attempts' | 'rejections' | 'ageMs'>,
   giveUpAfterMs: number,
-  now = Date.now(),
   random = Math.random(),
 ): Decision {
   const { status } = answer;
@@ -65,7 +64,7 @@ export function decide(
   const recoverable = !isRefused || (status === 400 && rejections < MAX_REJECTIONS);
   if (!recoverable) return { action: 'park', ...setback, hint: hintFor(answer) };
 
-  const leftMs = (job.retriedAt ?? job.entry.endedAt) + giveUpAfterMs - now;
+  const leftMs = giveUpAfterMs - job.ageMs;
   if (leftMs <= 0)
     return { action: 'park', ...setback, hint: `it is older than logout.giveUpAfterMs; ${hintFor(answer)}` };
   return { action: 'retry', ...setback, delayMs: Math.min(waitMs, leftMs) };

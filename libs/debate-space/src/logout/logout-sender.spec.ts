@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import type { DebateSpaceEvent } from '../../events.js';
-import type { LogoutRoute } from '../../service/calls/logout-route.js';
-import { Secret } from '../../secrets/secret.js';
+import type { DebateSpaceEvent } from '../events.js';
+import type { LogoutRoute } from '../service/calls/logout-route.js';
+import { Secret } from '../secrets/secret.js';
 import type { LogoutEntry } from '../logout.js';
 import { LogoutSender } from './logout-delivery.js';
 import { LogoutTokenSigner, type LogoutTokenOptions } from './logout-token-signer.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { createHmac } from 'node:crypto';
 import { inspect } from 'node:util';
-import { Secret } from '../../secrets/secret.js';
+import { Secret } from '../secrets/secret.js';
 import { LogoutTokenSigner, type LogoutTokenOptions } from './logout-token-signer.js';
 
 type Json = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { randomUUID, webcrypto } from 'node:crypto';
-import { lazy } from '../../async/lazy.js';
-import type { LogoutClaims } from '../logout-options.js';
-import type { SecretSource, Secret } from '../../secrets/secret.js';
+import { lazy } from '../async/lazy.js';
+import type { LogoutClaims } from './logout-options.js';
+import type { SecretSource, Secret } from '../secrets/secret.js';
 
 const BACKCHANNEL_LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 

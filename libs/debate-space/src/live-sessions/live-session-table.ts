@@ -1,0 +1,167 @@
+import { LRUCache } from 'lru-cache';
+import type { Containment } from '../async/containment.js';
+import { KeyedMutex } from '../async/keyed-mutex.js';
+import type { FoundSession, LiveSessions } from '../session-end/session-end.js';
+import type { Secret } from '../secrets/secret.js';
+import { Sealer } from '../secrets/sealer.js';
+import { keyedHash } from '../secrets/uid-cipher.js';
+import type { DueSession, LiveSession, NewLogout, Storage } from '../storage/storage.js';
+import { DAY_MS, renewalInterval } from './expiry-dates.js';
+
+/** A session as the host's stores have it now, as far as it has a user. Rejects when they cannot be read. */
+export type FindSession = (sid: string) => Promise<readonly FoundSession[]>;
+
+/** A session in a store of the host. */
+export interface UserSession {
+  readonly sid: string;
+  readonly uid: string;
+}
+
+interface Registered {
+  readonly uid: string;
+  readonly expiresAt: number;
+  /** A later date is written from this much on: until then no sweep looks for the session. */
+  readonly intervalMs: number;
+}
+
+const MAX_REMEMBERED = 10_000;
+/** Requests of one session that overlap may touch it in another order than they were made. */
+const OVERLAP_MS = 1_000;
+
+/**
+ * The live sessions of all instances, for `session.expiry`. Session ids and uids are hashed and sealed: a reader of the
+ * storage can neither take over a session nor learn who has one.
+ */
+export class LiveSessionTable implements LiveSessions {
+  readonly #storage: Storage;
+  readonly #keys: readonly Secret[];
+  readonly #sealer: Sealer;
+  readonly #find: FindSession;
+  readonly #containment: Containment;
+  /** What this process has registered. */
+  readonly #registered = new LRUCache<string, Registered>({ max: MAX_REMEMBERED });
+  /** Ended sessions that the storage did not forget: a sweep would report them once more. */
+  readonly #unforgotten = new LRUCache<string, string>({ max: MAX_REMEMBERED });
+  /** Writes about one session keep the order of the calls. */
+  readonly #order = new KeyedMutex();
+
+  /** @param keys the first one seals and hashes, all of them open */
+  constructor(storage: Storage, keys: readonly Secret[], find: FindSession, containment: Containment) {
+    this.#storage = storage;
+    this.#keys = keys;
+    const secrets = keys.map((key) => key.reveal());
+    this.#sealer = new Sealer(secrets, 'nestjs-debate-space: sealed session ids');
+    this.#find = find;
+    this.#containment = containment;
+  }
+
+  /** Registers a session that is new, and again once in a while as long as it is used. */
+  seen(sid: string, uid: string, expiresAt = Date.now() + DAY_MS): void {
+    this.#containment.run('live sessions', () => {
+      const last = this.#registered.get(sid);
+      if (last?.uid === uid) {
+        const gainedMs = expiresAt - last.expiresAt;
+        if (gainedMs >= -OVERLAP_MS && gainedMs < last.intervalMs) return;
+      }
+      const intervalMs = renewalInterval(expiresAt, Date.now());
+      const registered = { uid, expiresAt, intervalMs };
+      this.#registered.set(sid, registered);
+      this.#unforgotten.delete(sid);
+      void this.#order.run(sid, async () => {
+        const isWritten = await this.#contained(() => this.#register(sid, registered));
+        // Tried again with the next request.
+        if (isWritten === undefined && this.#registered.get(sid) === registered) this.#registered.delete(sid);
+      });
+    });
+  }
+
+  /** The user has another session now: a sweep must not report the end of this one. */
+  async gone(sid: string, uid: string): Promise<void> {
+    this.#registered.delete(sid);
+    await this.#order.run(sid, () => this.#forget(sid, uid));
+  }
+
+  /**
+   * Ends a session, and adds its logout in the same transaction.
+   * @returns `false` when another process has reported this end
+   */
+  async end(sid: string, uid: string, logout: NewLogout): Promise<boolean> {
+    this.#registered.delete(sid);
+    return this.#order.run(sid, async () => {
+      try {
+        const isFirst = await this.#storage.gone(this.#rowOf({ sid, uid }), logout);
+        await this.#forgetFormer(sid, uid);
+        return isFirst;
+      } catch (error) {
+        this.#unforgotten.set(sid, uid);
+        throw error;
+      }
+    });
+  }
+
+  /** @returns `undefined` when no key opens it: then nobody can look for it */
+  open({ id, subject, sealed }: LiveSession): UserSession | undefined {
+    const text = this.#sealer.open(sealed, boundTo(id, subject));
+    return text === undefined ? undefined : (JSON.parse(text) as UserSession);
+  }
+
+  /** A sweep has found a session that has expired. @returns whether this process is to report it, as it has stored */
+  async endExpired(session: DueSession, logout: NewLogout): Promise<boolean> {
+    return this.#storage.gone(session, logout, session.token);
+  }
+
+  /** Resolves when nothing is being written. */
+  idle(): Promise<void> {
+    return this.#order.idle();
+  }
+
+  async #register(sid: string, { uid, expiresAt, intervalMs }: Registered): Promise<true> {
+    const row = this.#rowOf({ sid, uid });
+    const liveMs = expiresAt + intervalMs - Date.now();
+    if (await this.#storage.seen(row, expiresAt, liveMs)) return true;
+    // It ended a moment ago. This request may have been under way then, or the user has logged in again.
+    const found = await this.#find(sid);
+    if (found.some((each) => each.uid === uid)) await this.#storage.seen(row, expiresAt, liveMs, true);
+    else this.#registered.delete(sid);
+    return true;
+  }
+
+  async #forget(sid: string, uid: string): Promise<void> {
+    const isForgotten = await this.#contained(async () => {
+      await this.#storage.gone(this.#rowOf({ sid, uid }), undefined);
+      await this.#forgetFormer(sid, uid);
+      return true;
+    });
+    if (isForgotten === undefined) this.#unforgotten.set(sid, uid);
+  }
+
+  /** A session that was registered before the storage key changed has a row under the former key. */
+  async #forgetFormer(sid: string, uid: string): Promise<void> {
+    for (const key of this.#keys.slice(1)) await this.#storage.gone(this.#rowOf({ sid, uid }, key), undefined);
+  }
+
+  #rowOf({ sid, uid }: UserSession, key = this.#keys[0]): LiveSession {
+    if (!key) throw new Error('there is no storage key');
+    const subject = keyedHash(key, 'uid', uid);
+    const id = keyedHash(key, 'session', JSON.stringify([sid, uid]));
+    return { id, subject, sealed: this.#sealer.seal(JSON.stringify({ sid, uid }), boundTo(id, subject)) };
+  }
+
+  /** @returns `undefined` when the storage does not answer */
+  async #contained<T>(work: () => Promise<T>): Promise<T | undefined> {
+    const answer = await this.#containment.run<Promise<T | undefined>>('live sessions', work, undefined);
+    if (answer !== undefined) this.#forgetNext();
+    return answer;
+  }
+
+  /** The storage answers: forgets what it could not forget before, one session after the other. */
+  #forgetNext(): void {
+    for (const [sid, uid] of this.#unforgotten) {
+      this.#unforgotten.delete(sid);
+      void this.#order.run(sid, () => this.#forget(sid, uid));
+      return;
+    }
+  }
+}
+
+const boundTo = (id: string, subject: string): string => `${id}\0${subject}`;

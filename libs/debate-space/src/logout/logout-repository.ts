@@ -1,0 +1,140 @@
+import type { UidCipher } from '../secrets/uid-cipher.js';
+import type { Job, NewLogout, Storage } from '../storage/storage.js';
+import type { EndReason } from '../events.js';
+
+/** The intent to log a user out: never a token (tokens live two minutes), never a session id. */
+export interface LogoutEntry {
+  /** Begins with `endedAt` in 15 digits, and a hyphen. */
+  readonly id: string;
+  readonly uid: string;
+  readonly reason: EndReason;
+  /** Milliseconds since 1970. */
+  readonly endedAt: number;
+}
+
+/** One logout of a user: where it stands, or what became of it. */
+export interface LogoutHistoryEntry {
+  readonly id: string;
+  readonly state: 'pending' | 'parked' | 'delivered' | 'discarded' | 'superseded';
+  readonly reason: EndReason;
+  readonly endedAt: Date;
+  readonly attempts: number;
+  /** Why the last attempt failed. */
+  readonly cause?: string | undefined;
+  /** Of a parked logout: the most likely fix. */
+  readonly hint?: string | undefined;
+  /** When a waiting logout is sent, at the earliest. */
+  readonly dueAt?: Date | undefined;
+  /** Of a finished logout. */
+  readonly finishedAt?: Date | undefined;
+}
+
+/** A logout that is not sent until somebody retries it. */
+export interface ParkedLogout {
+  readonly id: string;
+  /** Personal data: not for logs or metrics. Empty when no storage key opens it; `hint` says so. */
+  readonly uid: string;
+  readonly reason: EndReason;
+  readonly endedAt: Date;
+  readonly parkedAt: Date;
+  readonly attempts: number;
+  /** The last answer's status, or why there was no answer; `unreadable` when no storage key opens the uid. */
+  readonly cause: string;
+  /** The most likely fix. */
+  readonly hint: string;
+}
+
+/** How many logouts there are. */
+export interface LogoutCounts {
+  readonly pending: number;
+  readonly parked: number;
+  /** How long ago the session of the oldest pending logout ended, in milliseconds; absent when none is pending. */
+  readonly oldestPendingMs?: number;
+}
+
+const OUTCOMES = { delivered: 'delivered', discarded: 'discarded', superseded: 'superseded' } as const;
+const isOutcome = (text = ''): text is keyof typeof OUTCOMES => text in OUTCOMES;
+
+/** The logouts of an application in a storage, with their uids sealed. */
+export class LogoutRepository {
+  readonly #uids: UidCipher;
+  readonly #historyRetentionMs: number;
+
+  constructor(
+    readonly storage: Storage,
+    uids: UidCipher,
+    historyRetentionMs: number,
+  ) {
+    this.#uids = uids;
+    this.#historyRetentionMs = historyRetentionMs;
+  }
+
+  /** The row of a logout, which the storage takes. */
+  rowOf({ id, uid, reason }: LogoutEntry): NewLogout {
+    const subject = this.#uids.hash(uid);
+    return {
+      id,
+      subject,
+      sealed: this.#uids.seal(uid, { kind: 'logout', id, uidHash: subject }),
+      details: reason,
+    };
+  }
+
+  /** @returns `undefined` when no storage key opens the uid, or when somebody without a key has changed the row */
+  entryOf({ id, subject, sealed, details }: Job): LogoutEntry | undefined {
+    const uid = this.#uids.open(sealed, { kind: 'logout', id, uidHash: subject });
+    return uid === undefined ? undefined : { id, uid, reason: details as EndReason, endedAt: endedAtOf(id) };
+  }
+
+  async counts(): Promise<LogoutCounts> {
+    const [{ waiting, parked }, [oldest]] = await Promise.all([
+      this.storage.counts('logout'),
+      this.storage.listLogouts('waiting', 1),
+    ]);
+    const oldestPendingMs = oldest && Math.max(0, Date.now() - endedAtOf(oldest.id));
+    return { pending: waiting, parked, ...(oldestPendingMs !== undefined && { oldestPendingMs }) };
+  }
+
+  /** The longest parked first. */
+  async parked(limit: number, skip: number): Promise<readonly ParkedLogout[]> {
+    const jobs = await this.storage.listLogouts('parked', limit, skip);
+    return jobs.map((job) => ({
+      ...endOf(job),
+      uid: this.entryOf(job)?.uid ?? '',
+      parkedAt: new Date(job.endedAt ?? 0),
+      attempts: job.attempts,
+      cause: job.cause ?? 'unreadable',
+      hint: job.hint ?? '',
+    }));
+  }
+
+  /** What happened to a user's logouts, the earliest end first. */
+  async history(uid: string): Promise<readonly LogoutHistoryEntry[]> {
+    const jobs = await this.storage.logoutsOf(this.#uids.hashes(uid));
+    const since = Date.now() - this.#historyRetentionMs;
+    const kept = jobs.filter(({ state, endedAt = 0 }) => state !== 'done' || endedAt > since);
+    return kept.map(historyEntry);
+  }
+
+  /** Ends all waiting and parked logouts of a user who is erased. */
+  async forget(uid: string): Promise<void> {
+    await this.storage.supersedeLogouts(this.#uids.hashes(uid));
+  }
+}
+
+const endedAtOf = (id: string): number => Number(id.slice(0, 15));
+
+const endOf = ({ id, details }: Job) => ({
+  id,
+  reason: details as EndReason,
+  endedAt: new Date(endedAtOf(id)),
+});
+
+function historyEntry(job: Job): LogoutHistoryEntry {
+  const { state, outcome, attempts, cause, hint, dueAt, endedAt } = job;
+  const known = { ...endOf(job), attempts };
+  if (isOutcome(outcome))
+    return { ...known, state: outcome, ...(endedAt !== undefined && { finishedAt: new Date(endedAt) }) };
+  if (state === 'parked') return { ...known, state, cause, hint };
+  return { ...known, state: 'pending', cause, ...(dueAt !== undefined && { dueAt: new Date(dueAt) }) };
+}

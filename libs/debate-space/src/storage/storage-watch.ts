@@ -1,0 +1,81 @@
+import type { Emit } from '../events.js';
+import type { Storage } from './storage.js';
+
+const LOOK_MS = 1_500;
+
+/**
+ * Whether the storage takes what is written, and still has what it took. Looks every 1.5 s; a look that fails says nothing,
+ * because whoever needs the storage reports that it does not answer.
+ */
+export class StorageWatch {
+  readonly #storage: Storage;
+  readonly #place: string | undefined;
+  readonly #emit: Emit;
+  #birth: string | undefined;
+  #isDegraded = false;
+  #isEmptied = false;
+  #isLooking = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(storage: Storage, place: string | undefined, emit: Emit) {
+    this.#storage = storage;
+    this.#place = place;
+    this.#emit = emit;
+  }
+
+  /** Whether the storage did not take the last logouts: they wait in memory, and a crash would lose them. */
+  get isDegraded(): boolean {
+    return this.#isDegraded;
+  }
+
+  /** Whether what the storage had taken is gone. Stays so until the process ends. */
+  get isEmptied(): boolean {
+    return this.#isEmptied;
+  }
+
+  start(): void {
+    const look = (): void => void this.look();
+    this.#timer ??= setInterval(look, LOOK_MS).unref();
+    look();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The storage has not taken a logout. */
+  degrade(cause: string): void {
+    if (this.#isDegraded) return;
+    this.#isDegraded = true;
+    this.#emit({ type: 'storage-degraded', cause });
+  }
+
+  /** Never rejects. */
+  async look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const birth = await this.#storage.birth();
+      if (this.#birth !== undefined && birth !== this.#birth) this.#noteEmptied();
+      this.#birth ??= birth;
+      if (this.#isDegraded) await this.#recover();
+    } catch {
+      // Still away.
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /** A pause of no length changes nothing, but is written: a full disk or a read-only server refuses it. */
+  async #recover(): Promise<void> {
+    await this.#storage.pause('logout', 0);
+    this.#isDegraded = false;
+    this.#emit({ type: 'storage-recovered' });
+  }
+
+  #noteEmptied(): void {
+    if (this.#isEmptied) return;
+    this.#isEmptied = true;
+    this.#emit({ type: 'storage-emptied', place: this.#place });
+  }
+}
