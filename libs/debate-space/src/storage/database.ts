@@ -41,3 +41,29 @@ export interface Database {
   upsert(table: string, key: readonly string[], columns: readonly string[], values: string): string;
   close(): Promise<void>;
 }
+
+/** `insertNew` and `upsert` of Postgres and SQLite. */
+export const onConflict: Pick<Database, 'insertNew' | 'upsert'> = {
+  insertNew: (table, columns, values) =>
+    `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values} ON CONFLICT DO NOTHING`,
+  upsert: (table, key, columns, values) => {
+    const set = columns
+      .filter((column) => !key.includes(column))
+      .map((column) => `${column} = excluded.${column}`);
+    return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${set.join(', ')}`;
+  },
+};
+
+/**
+ * A `take` in one statement, of Postgres and SQLite.
+ * @param materialized `MATERIALIZED` where the planner might run the `SELECT` once for each row
+ */
+export function takeStatement(
+  { table, key, where, order, limit, set }: Take,
+  materialized = '',
+  locking = '',
+): string {
+  const taken = `SELECT ${key.join(', ')} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ${limit} ${locking}`;
+  const same = key.map((column) => `${table}.${column} = taken.${column}`).join(' AND ');
+  return `WITH taken AS ${materialized} (${taken}) UPDATE ${table} SET ${set} FROM taken WHERE ${same} RETURNING *`;
+}

@@ -1,0 +1,668 @@
+import { randomUUID } from 'node:crypto';
+import { StorageError } from '../errors.js';
+import { DueHeap } from './due-heap.js';
+import {
+  ENDED_SESSION_MS,
+  LEASE_MS,
+  referenceKey,
+  type Added,
+  type Claim,
+  type Claims,
+  type Conflict,
+  type DueSession,
+  type ErasureOutcome,
+  type Job,
+  type JobKind,
+  type LiveSession,
+  type LogoutOutcome,
+  type NewErasure,
+  type NewLogout,
+  type NewReference,
+  type OpenErasure,
+  type Progress,
+  type Receipt,
+  type Reference,
+  type ReferenceStatus,
+  type Storage,
+  type StorageEngine,
+} from './storage.js';
+
+/** How many rows one call cancels, retries or prunes at most. */
+const STEP = 1_000;
+/** How many finished logouts are kept: memory has an end. */
+const MAX_HISTORY = 100_000;
+
+/**
+ * Keeps everything in the memory of this process, for development and tests: each opened storage is empty, and what it
+ * has ends with the process.
+ */
+export function memoryStorage(): StorageEngine {
+  return {
+    name: 'memory',
+    guarantee: 'what is stored is lost when this process ends',
+    durable: false,
+    open: () => Promise.resolve({ storage: new MemoryStorage(), place: undefined, warnings: [] }),
+  };
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+interface JobRow {
+  readonly job: Mutable<Job>;
+  readonly list: ReferenceRow | undefined;
+  readonly queue: DueHeap<JobRow>;
+  token: string | undefined;
+}
+
+interface ReferenceRow {
+  readonly reference: Mutable<Reference> & { counts: Record<ErasureOutcome, number> };
+  readonly jobs: JobsByState;
+  /** Its users wait in a queue of their own if it is a list. */
+  readonly queue: DueHeap<JobRow>;
+  reader: string | undefined;
+  resumedAt: number;
+  /** The greatest age that was reported as overdue. */
+  overdueMs: number;
+}
+
+interface SessionRow {
+  readonly session: LiveSession;
+  readonly expiresAt: number;
+  dueAt: number;
+  token: string | undefined;
+  endedAt: number | undefined;
+}
+
+/** Rows by id, in the order in which they came into their state. */
+class JobsByState {
+  readonly waiting = new Map<string, JobRow>();
+  readonly parked = new Map<string, JobRow>();
+  readonly done = new Map<string, JobRow>();
+
+  get(id: string): JobRow | undefined {
+    return this.waiting.get(id) ?? this.parked.get(id) ?? this.done.get(id);
+  }
+
+  /** Puts a row where its state belongs. */
+  put(row: JobRow): void {
+    this.delete(row.job.id);
+    this[row.job.state].set(row.job.id, row);
+  }
+
+  delete(id: string): void {
+    for (const rows of [this.waiting, this.parked, this.done]) rows.delete(id);
+  }
+}
+
+/** The operations in the memory of this process. Each is atomic, because none waits. */
+export class MemoryStorage implements Storage {
+  readonly #jobs = { logout: new JobsByState(), erasure: new JobsByState() };
+  readonly #bySubject = new Map<string, Set<JobRow>>();
+  /** Logouts, and single erasures. */
+  readonly #queues = { logout: new DueHeap<JobRow>(), erasure: new DueHeap<JobRow>() };
+  /** The oldest first. */
+  readonly #references = new Map<string, ReferenceRow>();
+  readonly #sessions = new Map<string, SessionRow>();
+  readonly #pausedUntil = { logout: 0, erasure: 0 };
+  #slotsTaken: number[] = [];
+  readonly #birth = randomUUID();
+  #isClosed = false;
+
+  // ---- logouts
+
+  addLogouts(logouts: readonly NewLogout[]): Promise<void> {
+    return this.#run((now) => {
+      for (const logout of logouts)
+        if (!this.#jobs.logout.get(logout.id))
+          this.#add({ ...newJob(now), ...logout, kind: 'logout' }, undefined, this.#queues.logout);
+    });
+  }
+
+  finishLogout({ id }: Claim, outcome: LogoutOutcome, attempts: number): Promise<void> {
+    return this.#run((now) => {
+      const row = this.#jobs.logout.get(id);
+      if (!row || row.job.state === 'done') return;
+      row.job.attempts = attempts;
+      this.#end(row, outcome, now);
+    });
+  }
+
+  supersedeLogouts(subjects: readonly string[]): Promise<number> {
+    return this.#run((now) => {
+      const open = this.#ofSubjects(subjects, 'logout').filter(({ job }) => job.state !== 'done');
+      for (const row of open) this.#end(row, 'superseded', now);
+      return open.length;
+    });
+  }
+
+  retryLogout(id: string): Promise<boolean> {
+    return this.#run((now) => {
+      const row = this.#jobs.logout.parked.get(id);
+      if (row) this.#makeWaiting(row, now, { attempts: 0, rejections: 0 });
+      return row !== undefined;
+    });
+  }
+
+  discardLogout(id: string): Promise<boolean> {
+    return this.#run((now) => {
+      const row = this.#jobs.logout.parked.get(id);
+      if (row) this.#end(row, 'discarded', now);
+      return row !== undefined;
+    });
+  }
+
+  listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
+    return this.#run(() => {
+      const rows = [...this.#jobs.logout[state].values()];
+      if (state === 'waiting') rows.sort(byId);
+      return rows.slice(skip, skip + limit).map(jobOf);
+    });
+  }
+
+  logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
+    return this.#run(() => this.#ofSubjects(subjects, 'logout').sort(byId).slice(0, 1_000).map(jobOf));
+  }
+
+  // ---- work on jobs
+
+  claim(kind: JobKind, limit: number, leaseMs = LEASE_MS): Promise<Claims> {
+    return this.#run((now) => {
+      const pauseMs = this.#pausedUntil[kind] - now;
+      const queues = this.#runningQueues(kind);
+      const claims: Claim[] = [];
+      for (const queue of pauseMs > 0 ? [] : queues)
+        for (let row = queue.first(isDue); row && claims.length < limit; row = queue.first(isDue)) {
+          if ((row.job.dueAt ?? 0) > now) break;
+          claims.push(claimOf(row, now));
+          this.#setDue(row, now + leaseMs);
+        }
+      if (claims.length > 0 && claims.length === limit) return { claims, nextMs: 0 };
+      const nextAt = Math.min(...queues.map((queue) => queue.first(isDue)?.job.dueAt ?? Infinity));
+      const nextMs = nextAt === Infinity ? undefined : Math.max(0, nextAt - now, pauseMs);
+      return { claims, nextMs };
+    });
+  }
+
+  renew(claims: readonly Claim[], leaseMs = LEASE_MS): Promise<void> {
+    return this.#run((now) => {
+      for (const claim of claims) {
+        const row = this.#held(claim);
+        if (row) this.#setDue(row, now + leaseMs);
+      }
+    });
+  }
+
+  giveBack(claims: readonly Claim[]): Promise<void> {
+    return this.#run((now) => {
+      for (const claim of claims) {
+        const row = this.#held(claim);
+        if (row) this.#setDue(Object.assign(row, { token: undefined }), now);
+      }
+    });
+  }
+
+  retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
+    return this.#run((now) => {
+      const row = this.#held(claim);
+      if (!row) return;
+      row.token = undefined;
+      Object.assign(row.job, progress);
+      this.#setDue(row, now + delayMs);
+    });
+  }
+
+  park(claim: Claim, hint: string, progress: Progress): Promise<void> {
+    return this.#run((now) => {
+      const row = this.#held(claim);
+      if (!row) return;
+      row.token = undefined;
+      Object.assign(row.job, progress, { state: 'parked', dueAt: undefined, endedAt: now, hint });
+      this.#putByState(row);
+    });
+  }
+
+  pause(kind: JobKind, ms: number): Promise<void> {
+    return this.#run((now) => {
+      this.#pausedUntil[kind] = Math.max(this.#pausedUntil[kind], now + ms);
+    });
+  }
+
+  counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }> {
+    return this.#run(() => ({
+      waiting: this.#jobs[kind].waiting.size,
+      parked: this.#jobs[kind].parked.size,
+    }));
+  }
+
+  // ---- erasures
+
+  addErasures(request: NewReference, erasures: readonly NewErasure[]): Promise<Added> {
+    return this.#run((now) => {
+      const key = referenceKey(request.reference);
+      const row = this.#references.get(key) ?? newReference(request, key, now, this.#queues.erasure);
+      const { reference, jobs } = row;
+      const { mode, requestedBy, list } = request;
+      const added = erasures.filter(
+        ({ id, formerIds }) => ![id, ...formerIds].some((known) => jobs.get(known)),
+      );
+      const conflict = conflictOf(row, request, added.length > 0);
+      if (conflict) return { conflict, mode: reference.mode };
+      if (list?.isFirst === true) row.reader = list.reader;
+      const completed = list?.isLast === true && !reference.complete;
+      if (completed) reference.complete = true;
+      if (added.length > 0 && reference.finishedAt !== undefined) {
+        Object.assign(reference, { finishedAt: undefined, requestedAt: now, requestedBy });
+        row.overdueMs = 0;
+        this.#references.delete(key); // it is the newest now
+      }
+      this.#references.set(key, row);
+      for (const { id, subject, sealed } of added)
+        this.#add({ ...newJob(now), id, subject, sealed, kind: 'erasure', details: '' }, row, row.queue);
+      reference.total += added.length;
+      return { added: added.length, completed, mode };
+    });
+  }
+
+  openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]> {
+    return this.#run(() =>
+      this.#ofSubjects(subjects, 'erasure').flatMap(({ job: { subject, state }, list }) => {
+        if (state === 'done' || !list) return [];
+        const { reference, mode, paused, canceled, complete } = list.reference;
+        return [
+          { subject, reference, mode, running: state === 'waiting' && !paused && !canceled && complete },
+        ];
+      }),
+    );
+  }
+
+  markSending(claim: Claim): Promise<boolean> {
+    return this.#run(() => {
+      const row = this.#held(claim);
+      const reference = row?.list?.reference;
+      if (!reference || reference.paused || (reference.canceled && !row.job.uncertain)) return false;
+      row.job.uncertain = reference.started = true;
+      return true;
+    });
+  }
+
+  finishErasure(
+    { id }: Claim,
+    outcome: ErasureOutcome,
+    attempts: number,
+    details: string,
+  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }> {
+    return this.#run((now) => {
+      const row = this.#jobs.erasure.get(id);
+      if (!row?.list || row.job.state === 'done') return { isNew: false, finished: undefined };
+      Object.assign(row.job, { attempts, details });
+      this.#end(row, outcome, now);
+      return { isNew: true, finished: count(row.list, outcome, now) };
+    });
+  }
+
+  reference(reference: string): Promise<ReferenceStatus | undefined> {
+    return this.#run(() => {
+      const row = this.#references.get(referenceKey(reference));
+      return row && statusOf(row);
+    });
+  }
+
+  setPaused(reference: string, paused: boolean): Promise<boolean> {
+    return this.#run((now) => {
+      const row = this.#references.get(referenceKey(reference));
+      if (!row || row.reference.finishedAt !== undefined || row.reference.paused === paused) return false;
+      row.reference.paused = paused;
+      if (!paused) this.#resume(row, now);
+      return true;
+    });
+  }
+
+  retryErasures(reference: string): Promise<number> {
+    return this.#run((now) => {
+      const parked = [...(this.#references.get(referenceKey(reference))?.jobs.parked.values() ?? [])];
+      const some = parked.slice(0, STEP);
+      for (const row of some) this.#makeWaiting(row, now, {});
+      return some.length;
+    });
+  }
+
+  cancelErasures(
+    reference: string,
+  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }> {
+    return this.#run((now) => {
+      const row = this.#references.get(referenceKey(reference));
+      if (!row || row.reference.finishedAt !== undefined) return { more: false, finished: undefined };
+      const { reference: canceled, jobs } = row;
+      if (canceled.paused) this.#resume(row, now);
+      Object.assign(canceled, { canceled: true, paused: false });
+      const unsent = [...jobs.waiting.values()].filter(({ job }) => !job.uncertain);
+      const some = [...jobs.parked.values(), ...unsent].slice(0, STEP);
+      for (const one of some) {
+        if (one.job.uncertain) this.#end(one, 'canceled', now);
+        else this.#remove(one);
+        canceled.counts.canceled += 1;
+      }
+      return { more: some.length === STEP, finished: settle(row, now) };
+    });
+  }
+
+  references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]> {
+    return this.#run(() => {
+      const newest = [...this.#references.values()].sort((one, other) =>
+        isBefore(one.reference, other.reference) ? 1 : -1,
+      );
+      const rest = after ? newest.filter(({ reference }) => isBefore(reference, after)) : newest;
+      return rest.slice(0, limit).map(statusOf);
+    });
+  }
+
+  receipts(reference: string, limit: number, after = ''): Promise<readonly Receipt[]> {
+    return this.#run(() => {
+      const done = [...(this.#references.get(referenceKey(reference))?.jobs.done.values() ?? [])];
+      const rest = done.filter(({ job }) => job.id > after).sort(byId);
+      return rest.slice(0, limit).flatMap(receiptOf);
+    });
+  }
+
+  receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {
+    return this.#run(() => {
+      const done = this.#ofSubjects(subjects, 'erasure').filter(({ job }) => job.state === 'done');
+      done.sort((one, other) => (other.job.endedAt ?? 0) - (one.job.endedAt ?? 0));
+      return done.slice(0, 1_000).flatMap(receiptOf);
+    });
+  }
+
+  claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
+    return this.#run((now) => {
+      const overdue: Reference[] = [];
+      for (const row of this.#references.values()) {
+        const { requestedAt, finishedAt } = row.reference;
+        const passedMs = agesMs.findLast((ms) => ms <= now - requestedAt) ?? 0;
+        if (finishedAt !== undefined || passedMs <= row.overdueMs) continue;
+        row.overdueMs = passedMs;
+        overdue.push(structuredClone(row.reference));
+      }
+      return overdue;
+    });
+  }
+
+  oldestUnfinished(): Promise<Reference | undefined> {
+    return this.#run(() => {
+      for (const { reference } of this.#references.values())
+        if (reference.finishedAt === undefined) return structuredClone(reference);
+      return undefined;
+    });
+  }
+
+  // ---- sessions
+
+  seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
+    return this.#run((now) => {
+      if (!isFound && this.#hasEnded(session.id, now)) return false;
+      const row = { session, expiresAt, dueAt: now + liveMs, token: undefined, endedAt: undefined };
+      this.#sessions.set(session.id, row);
+      return true;
+    });
+  }
+
+  gone(session: LiveSession, logout: NewLogout | undefined, token?: string): Promise<boolean> {
+    return this.#run((now) => {
+      const row = this.#sessions.get(session.id);
+      if (this.#hasEnded(session.id, now) || (token !== undefined && row?.token !== token)) return false;
+      this.#sessions.delete(session.id);
+      if (!logout) return true;
+      const ended = { session, expiresAt: 0, dueAt: Infinity, token: undefined, endedAt: now };
+      this.#sessions.set(session.id, ended);
+      void this.addLogouts([logout]); // has run when it returns
+      return true;
+    });
+  }
+
+  dueSessions(limit: number, leaseMs = LEASE_MS): Promise<readonly DueSession[]> {
+    return this.#run((now) => {
+      const due = [...this.#sessions.values()].filter(({ dueAt }) => dueAt <= now);
+      due.sort((one, other) => one.dueAt - other.dueAt);
+      return due.slice(0, limit).map((row) => {
+        const token = randomUUID();
+        Object.assign(row, { token, dueAt: now + leaseMs });
+        return { ...row.session, token, expiresAt: row.expiresAt };
+      });
+    });
+  }
+
+  postpone({ id, token }: DueSession, liveMs: number): Promise<void> {
+    return this.#run((now) => {
+      const row = this.#sessions.get(id);
+      if (row?.token === token) Object.assign(row, { token: undefined, dueAt: now + liveMs });
+    });
+  }
+
+  #hasEnded(id: string, now: number): boolean {
+    return (this.#sessions.get(id)?.endedAt ?? -Infinity) > now - ENDED_SESSION_MS;
+  }
+
+  // ---- rate limit, and the storage itself
+
+  takeSlot(slots: number, perMs: number): Promise<number> {
+    return this.#run((now) => {
+      this.#slotsTaken = this.#slotsTaken.filter((at) => at > now - perMs);
+      if (this.#slotsTaken.length >= slots) return Math.max(1, (this.#slotsTaken[0] ?? now) + perMs - now);
+      this.#slotsTaken.push(now);
+      return 0;
+    });
+  }
+
+  prune({ historyMs, receiptsMs }: { historyMs: number; receiptsMs: number }): Promise<boolean> {
+    return this.#run((now) => {
+      for (const [id, { endedAt = Infinity }] of this.#sessions)
+        if (endedAt <= now - ENDED_SESSION_MS) this.#sessions.delete(id);
+      const outdated: JobRow[] = [];
+      for (const row of this.#jobs.logout.done.values()) {
+        if (outdated.length === STEP || (row.job.endedAt ?? now) >= now - historyMs) break;
+        outdated.push(row);
+      }
+      for (const [key, { reference, jobs }] of this.#references) {
+        if ((reference.finishedAt ?? now) >= now - receiptsMs) continue;
+        outdated.push(...[...jobs.done.values()].slice(0, STEP - outdated.length));
+        if (jobs.done.size === 0) this.#references.delete(key);
+      }
+      for (const row of outdated) this.#remove(row);
+      return outdated.length > 0;
+    });
+  }
+
+  birth(): Promise<string | undefined> {
+    return this.#run(() => this.#birth);
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return Promise.resolve();
+  }
+
+  // ---- rows
+
+  /** Runs an operation at once; what it throws becomes a rejection. */
+  #run<T>(operation: (now: number) => T): Promise<T> {
+    return new Promise((resolve) => {
+      if (this.#isClosed) throw new StorageError('The storage is closed');
+      resolve(operation(Date.now()));
+    });
+  }
+
+  #add(job: Job, list: ReferenceRow | undefined, queue: DueHeap<JobRow>): void {
+    const row: JobRow = { job, list, queue, token: undefined };
+    const ofSubject = this.#bySubject.get(job.subject) ?? new Set();
+    this.#bySubject.set(job.subject, ofSubject.add(row));
+    this.#putByState(row);
+    this.#setDue(row, job.since);
+  }
+
+  #putByState(row: JobRow): void {
+    this.#jobs[row.job.kind].put(row);
+    row.list?.jobs.put(row);
+  }
+
+  #setDue(row: JobRow, at: number): void {
+    row.job.dueAt = at;
+    row.queue.push(at, row);
+  }
+
+  /** A parked job, from its beginning. */
+  #makeWaiting(row: JobRow, now: number, progress: Partial<Progress>): void {
+    const untried = { failures: 0, cause: undefined, endedAt: undefined, hint: undefined };
+    Object.assign(row.job, progress, untried, { state: 'waiting', since: now });
+    this.#putByState(row);
+    this.#setDue(row, now);
+  }
+
+  #end(row: JobRow, outcome: LogoutOutcome | ErasureOutcome, now: number): void {
+    row.token = undefined;
+    const ended = { state: 'done', sealed: '', dueAt: undefined, hint: undefined, endedAt: now, outcome };
+    Object.assign(row.job, ended);
+    this.#putByState(row);
+    const history = this.#jobs.logout.done;
+    const [oldest] = history.values();
+    if (oldest && history.size > MAX_HISTORY) this.#remove(oldest);
+  }
+
+  #remove(row: JobRow): void {
+    const { id, kind, subject } = row.job;
+    row.job.dueAt = undefined; // it may be in a heap
+    this.#jobs[kind].delete(id);
+    row.list?.jobs.delete(id);
+    const ofSubject = this.#bySubject.get(subject);
+    ofSubject?.delete(row);
+    if (ofSubject?.size === 0) this.#bySubject.delete(subject);
+  }
+
+  /** The row of a claim, unless its lease was lost. */
+  #held({ id, kind, token }: Claim): JobRow | undefined {
+    const row = this.#jobs[kind].waiting.get(id);
+    return row?.token === token ? row : undefined;
+  }
+
+  #ofSubjects(subjects: readonly string[], kind: JobKind): JobRow[] {
+    const rows = subjects.flatMap((subject) => [...(this.#bySubject.get(subject) ?? [])]);
+    return rows.filter(({ job }) => job.kind === kind);
+  }
+
+  #runningQueues(kind: JobKind): readonly DueHeap<JobRow>[] {
+    if (kind === 'logout') return [this.#queues.logout];
+    const lists = [...this.#references.values()].filter(
+      ({ reference: { isList, complete, canceled, paused } }) => isList && (complete || canceled) && !paused,
+    );
+    return [this.#queues.erasure, ...lists.map(({ queue }) => queue)];
+  }
+
+  /** The shared queue has dropped single users that were paused. */
+  #resume(row: ReferenceRow, now: number): void {
+    row.resumedAt = now;
+    for (const one of row.jobs.waiting.values())
+      if (one.job.dueAt !== undefined) one.queue.push(one.job.dueAt, one);
+  }
+}
+
+const isDue = ({ job, list }: JobRow, at: number): boolean =>
+  job.dueAt === at && list?.reference.paused !== true;
+
+const byId = (one: JobRow, other: JobRow): number => (one.job.id < other.job.id ? -1 : 1);
+
+const isBefore = (one: Reference, other: Reference): boolean =>
+  one.requestedAt < other.requestedAt || (one.requestedAt === other.requestedAt && one.key < other.key);
+
+const jobOf = ({ job, list }: JobRow): Job => ({
+  ...job,
+  dueAt: list?.reference.paused === true ? undefined : job.dueAt,
+});
+
+function claimOf(row: JobRow, now: number): Claim {
+  row.token = randomUUID();
+  const { token, list } = row;
+  const ageMs = now - Math.max(row.job.since, list?.resumedAt ?? 0);
+  return { ...jobOf(row), token, ageMs, reference: list && structuredClone(list.reference) };
+}
+
+const receiptOf = (row: JobRow): Receipt[] =>
+  row.list ? [{ job: jobOf(row), reference: structuredClone(row.list.reference) }] : [];
+
+function statusOf({ reference, jobs }: ReferenceRow): ReferenceStatus {
+  let retrying: JobRow | undefined;
+  for (const row of jobs.waiting.values())
+    if (row.job.failures > 0 && (row.job.dueAt ?? 0) < (retrying?.job.dueAt ?? Infinity)) retrying = row;
+  return { ...structuredClone(reference), parked: jobs.parked.size, retrying: retrying && jobOf(retrying) };
+}
+
+function conflictOf(
+  { reference, reader }: ReferenceRow,
+  { mode, list }: NewReference,
+  hasNew: boolean,
+): Conflict | undefined {
+  if (reference.mode !== mode) return 'mode';
+  if (reference.canceled) return 'canceled';
+  if (!list) return reference.complete ? undefined : 'incomplete';
+  if (!list.isFirst && list.reader !== reader) return 'other-reader';
+  return hasNew && reference.complete ? 'complete' : undefined;
+}
+
+/** @returns the reference if it is finished by this */
+function count(row: ReferenceRow, outcome: ErasureOutcome, now: number): Reference | undefined {
+  row.reference.counts[outcome] += 1;
+  return settle(row, now);
+}
+
+function settle({ reference }: ReferenceRow, now: number): Reference | undefined {
+  const { complete, canceled, total, counts, finishedAt } = reference;
+  const isOver = Object.values(counts).reduce((sum, each) => sum + each, 0) >= total;
+  if (finishedAt !== undefined || !isOver || !(complete || canceled)) return undefined;
+  reference.finishedAt = now;
+  return structuredClone(reference);
+}
+
+const newJob = (
+  now: number,
+): Pick<Job, keyof Progress | 'state' | 'since' | 'dueAt'> &
+  Record<'endedAt' | 'outcome' | 'hint', undefined> => ({
+  attempts: 0,
+  failures: 0,
+  rejections: 0,
+  uncertain: false,
+  cause: undefined,
+  state: 'waiting',
+  dueAt: now,
+  since: now,
+  endedAt: undefined,
+  outcome: undefined,
+  hint: undefined,
+});
+
+function newReference(
+  { reference, mode, requestedBy, list }: NewReference,
+  key: string,
+  now: number,
+  singles: DueHeap<JobRow>,
+): ReferenceRow {
+  const isList = list !== undefined;
+  return {
+    reference: {
+      key,
+      reference,
+      mode,
+      requestedBy,
+      isList,
+      requestedAt: now,
+      complete: !isList,
+      paused: false,
+      canceled: false,
+      started: false,
+      finishedAt: undefined,
+      total: 0,
+      counts: { erased: 0, 'not-found': 0, vetoed: 0, canceled: 0 },
+    },
+    jobs: new JobsByState(),
+    queue: isList ? new DueHeap() : singles,
+    reader: undefined,
+    resumedAt: 0,
+    overdueMs: 0,
+  };
+}

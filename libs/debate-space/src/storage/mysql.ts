@@ -1,0 +1,236 @@
+import { StorageError } from '../errors.js';
+import type { Database, Query, Row, Take } from './database.js';
+import {
+  checkRights,
+  inHostTransaction,
+  onServer,
+  ServerCalls,
+  type HostConnection,
+  type HostQuery,
+  type ServerErrors,
+} from './server-calls.js';
+import { schema as tablesOf, TABLES } from './schema.js';
+import { SqlStorage } from './sql-storage.js';
+import type { OpenStorage, StorageEngine } from './storage.js';
+
+/** A pool of `mysql2/promise`. */
+export interface MysqlPool {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  getConnection(): Promise<MysqlConnection>;
+}
+/** A connection of a {@link MysqlPool}. */
+export interface MysqlConnection {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  release(): void;
+  destroy(): void;
+}
+
+/** The connections of an ORM. */
+export interface MysqlFunctions {
+  /**
+   * Runs a statement with `?` for each value. Returns the rows of a `SELECT`, or for a change the header of the result with
+   * `affectedRows`, or the number of affected rows; `[rows, fields]` of mysql2 will do.
+   */
+  query(text: string, values: unknown[]): Promise<unknown>;
+  /**
+   * Runs `work` in one transaction, which is rolled back when `work` rejects. With the isolation level READ COMMITTED,
+   * fewer transactions have to be repeated after deadlocks.
+   */
+  transaction<T>(
+    work: (query: (text: string, values: unknown[]) => Promise<unknown>) => Promise<T>,
+  ): Promise<T>;
+}
+
+/** How the storage reaches MySQL or MariaDB. The pool, or the ORM, stays the host's: the storage does not close it. */
+export type MysqlStorageOptions = ({ readonly pool: MysqlPool } | MysqlFunctions) & {
+  /** What the names of the tables begin with, before `debate_space_`: letters, digits and `_`. @defaultValue `''` */
+  readonly prefix?: string;
+  /** Whether to create tables that are missing. With `false`, run `npx debate-space storage migration`. @defaultValue `true` */
+  readonly migrate?: boolean;
+  /** How long one call may take before it rejects with an unknown outcome, in milliseconds. @defaultValue 5000 */
+  readonly timeoutMs?: number;
+};
+
+/**
+ * Keeps everything in tables of MySQL 8.0.1 or later, or MariaDB 10.6 or later, whose names begin with `debate_space_`.
+ *
+ * @example
+ * import { createPool } from 'mysql2/promise';
+ * storage: mysqlStorage({ pool: createPool(process.env.DATABASE_URL) })
+ */
+export function mysqlStorage(options: MysqlStorageOptions): StorageEngine {
+  return {
+    name: 'mysql',
+    durable: true,
+    guarantee:
+      'survives crashes of the app, and is as durable as this MySQL, which with innodb_flush_log_at_trx_commit = 1 loses nothing',
+    open: (application) => open(options, application),
+  };
+}
+
+// Not UNIX_TIMESTAMP(NOW()): that is ambiguous in the hour that a session time zone repeats.
+const NOW = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)";
+const CREATE_TIMEOUT_MS = 60_000;
+
+const rights = {
+  meaning: 'the user has no right to do this',
+  hint: 'grant it SELECT, INSERT, UPDATE, DELETE on the tables debate_space_…; if it may not create tables, run the SQL of `npx debate-space storage migration --dialect mysql` as another user',
+};
+const readOnly = { meaning: 'read-only', hint: 'connect to the primary' };
+const full = { meaning: 'disk full', hint: 'make room; no restart is needed' };
+const ERRORS: ServerErrors = {
+  server: 'MySQL',
+  repeatable: ['1213', '1205', '1020'],
+  known: {
+    '1045': { meaning: 'wrong password', hint: 'correct the user and the password of the connection' },
+    '1049': { meaning: 'no such database', hint: 'create it, or correct its name in the connection' },
+    '1046': { meaning: 'no database selected', hint: 'give the connection the name of a database' },
+    '1044': rights,
+    '1142': rights,
+    '1143': rights,
+    '1146': {
+      meaning: 'a table is missing',
+      hint: 'restart the app without migrate: false, or run the SQL of `npx debate-space storage migration --dialect mysql`',
+    },
+    '1290': readOnly,
+    '1792': readOnly,
+    '1836': readOnly,
+    '1021': full,
+    '1114': full,
+    '1040': {
+      meaning: 'too many connections',
+      hint: 'raise max_connections, or lower the size of the pools',
+    },
+  },
+};
+
+async function open(options: MysqlStorageOptions, application: string): Promise<OpenStorage> {
+  const { prefix = '', migrate = true, timeoutMs } = options;
+  if (!/^\w{0,30}$/.test(prefix))
+    throw new StorageError(
+      'The option prefix of mysqlStorage is not usable',
+      'give at most 30 letters, digits and _',
+    );
+  const connection = 'pool' in options ? throughPool(options.pool) : options;
+  const calls = new ServerCalls(ERRORS, timeoutMs);
+  const database = dialect(onServer(connection, calls, queryOf));
+
+  const names = TABLES.map((table) => `${prefix}debate_space_${table}`);
+  const [server = {}] = (await database.query(SERVER, names)).rows;
+  checkVersion(String(server.version));
+  if (migrate && Number(server.tables) < names.length)
+    for (const statement of tablesOf('mysql', prefix))
+      await calls.run(() => connection.query(statement, []), CREATE_TIMEOUT_MS);
+  await checkRights(database.query, names);
+
+  const storage = new SqlStorage(database, application, prefix, (host) =>
+    dialect(inHostTransaction(host, queryOf)),
+  );
+  await storage.open();
+  const flush = 'innodb_flush_log_at_trx_commit';
+  return {
+    storage,
+    place: `the database ${String(server.name)} on ${String(server.host)}`,
+    warnings:
+      Number(server.flush) === 1
+        ? []
+        : [
+            {
+              problem: `This MySQL may lose its last commits in a crash (${flush} = ${String(server.flush)})`,
+              hint: `set ${flush} = 1`,
+            },
+          ],
+  };
+}
+
+const SERVER = `SELECT VERSION() AS version, DATABASE() AS name, @@hostname AS host, @@innodb_flush_log_at_trx_commit AS flush,
+  (SELECT COUNT(*) FROM information_schema.tables
+   WHERE table_schema = DATABASE() AND table_name IN (${TABLES.map(() => '?').join(', ')})) AS tables`;
+
+/** @throws {@link StorageError} when the server has no SKIP LOCKED */
+function checkVersion(version: string): void {
+  const [major = 0, minor = 0, patch = 0] = (/\d+\.\d+\.\d+/.exec(version)?.[0] ?? '').split('.').map(Number);
+  const since = /mariadb/i.test(version) ? [10, 6, 0] : [8, 0, 1];
+  const order = (numbers: readonly number[]): number =>
+    numbers.reduce((sum, number) => sum * 1000 + number, 0);
+  if (order([major, minor, patch]) >= order(since)) return;
+  throw new StorageError(
+    `This server is too old (${/^[\w.~+-]+/.exec(version)?.[0] ?? 'unknown'})`,
+    'use MySQL 8.0.1 or later, or MariaDB 10.6 or later',
+  );
+}
+
+function throughPool(pool: MysqlPool): HostConnection {
+  return {
+    query: (text, values) => pool.query(text, values),
+    transaction: async (work, late) => {
+      const connection = await pool.getConnection();
+      let isHeld = true;
+      const end = (how: 'release' | 'destroy'): void => {
+        if (isHeld) connection[how]();
+        isHeld = false;
+      };
+      late.addEventListener('abort', () => {
+        end('destroy');
+      });
+      try {
+        late.throwIfAborted();
+        // READ COMMITTED has no gap locks, on which claims and inserts would deadlock. It is for the next transaction only.
+        await connection.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED');
+        await connection.query('START TRANSACTION');
+        const result = await work((text, values) => connection.query(text, values));
+        await connection.query('COMMIT');
+        end('release');
+        return result;
+      } catch (error) {
+        end('destroy'); // which rolls back
+        throw error;
+      }
+    },
+  };
+}
+
+function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>): Database {
+  return {
+    dialect: 'mysql',
+    now: NOW,
+    forUpdate: 'FOR UPDATE',
+    ...statements,
+    take: (take) => statements.transaction((query) => lockThenUpdate(query, take)),
+    // Not ON DUPLICATE KEY UPDATE id = id, which counts rows that are there as well if the driver wants found rows.
+    insertNew: (table, columns, values) =>
+      `INSERT IGNORE INTO ${table} (${columns.join(', ')}) VALUES ${values}`,
+    upsert: (table, key, columns, values) => {
+      const others = columns.filter((column) => !key.includes(column));
+      const set = others.map((column) => `${column} = VALUES(${column})`).join(', ');
+      return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values} ON DUPLICATE KEY UPDATE ${set}`;
+    },
+  };
+}
+
+/** There is no UPDATE … RETURNING. */
+async function lockThenUpdate(query: Query, take: Take): Promise<readonly Row[]> {
+  const { table, key, where, order, limit, set, values } = take;
+  const text = `SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ${limit} FOR UPDATE SKIP LOCKED`;
+  const { rows } = await query(text, values[0]);
+  if (rows.length === 0) return [];
+  const keys = rows.map(() => `(${key.map(() => '?').join(', ')})`).join(', ');
+  const update = `UPDATE ${table} SET ${set} WHERE (${key.join(', ')}) IN (${keys})`;
+  await query(update, [...values[1], ...rows.flatMap((row) => key.map((column) => row[column]))]);
+  return rows;
+}
+
+function queryOf(run: HostQuery): Query {
+  return async (text, values = []) => resultOf(await run(text, [...values]));
+}
+
+/** Rows, or `[rows, fields]`; of a change a header, `[header, fields]`, or a number. */
+function resultOf(result: unknown): { readonly rows: readonly Row[]; readonly count: number } {
+  const first: unknown = Array.isArray(result) ? result[0] : result;
+  const count: unknown =
+    typeof first === 'number' ? first : (Object(first) as { affectedRows?: unknown }).affectedRows;
+  if (typeof count === 'number') return { rows: [], count };
+  const rows = (Array.isArray(first) ? first : result) as Row[];
+  if (Array.isArray(rows)) return { rows, count: rows.length };
+  throw new StorageError('MySQL returned no result', 'query of mysqlStorage must return the result');
+}

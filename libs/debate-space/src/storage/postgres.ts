@@ -1,0 +1,222 @@
+import { StorageError } from '../errors.js';
+import { onConflict, takeStatement, type Database, type Query, type Row } from './database.js';
+import {
+  checkRights,
+  inHostTransaction,
+  onServer,
+  ServerCalls,
+  type HostConnection,
+  type HostQuery,
+  type ServerErrors,
+} from './server-calls.js';
+import { schema as tablesOf, TABLES } from './schema.js';
+import { SqlStorage } from './sql-storage.js';
+import type { OpenStorage, StorageEngine } from './storage.js';
+
+/** A `pg.Pool`. */
+export interface PostgresPool {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  connect(): Promise<PostgresClient>;
+}
+/** A client of a {@link PostgresPool}. */
+export interface PostgresClient {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  release(destroy?: boolean): void;
+  on?(event: 'error', listener: () => void): unknown;
+  off?(event: 'error', listener: () => void): unknown;
+}
+
+/** The connections of an ORM. */
+export interface PostgresFunctions {
+  /** Runs a statement with `$1`, `$2`, …, and returns its rows: as an array, or as `rows` of an object. */
+  query(text: string, values: unknown[]): Promise<unknown>;
+  /** Runs `work` in one transaction, which is rolled back when `work` rejects. */
+  transaction<T>(
+    work: (query: (text: string, values: unknown[]) => Promise<unknown>) => Promise<T>,
+  ): Promise<T>;
+}
+
+/** How the storage reaches Postgres. The pool, or the ORM, stays the host's: the storage does not close it. */
+export type PostgresStorageOptions = ({ readonly pool: PostgresPool } | PostgresFunctions) & {
+  /** The schema of the tables, which must exist: its exact name. @defaultValue `public` */
+  readonly schema?: string;
+  /** Whether to create tables that are missing. With `false`, run `npx debate-space storage migration`. @defaultValue `true` */
+  readonly migrate?: boolean;
+  /** How long one call may take before it rejects with an unknown outcome, in milliseconds. @defaultValue 5000 */
+  readonly timeoutMs?: number;
+};
+
+/**
+ * Keeps everything in tables of Postgres 12 or later, whose names begin with `debate_space_`.
+ *
+ * @example
+ * storage: postgresStorage({ pool: new pg.Pool({ connectionString: process.env.DATABASE_URL }) })
+ */
+export function postgresStorage(options: PostgresStorageOptions): StorageEngine {
+  return {
+    name: 'postgres',
+    durable: true,
+    guarantee:
+      'survives crashes of the app, and is as durable as this Postgres, which with synchronous_commit loses nothing',
+    open: (application) => open(options, application),
+  };
+}
+
+// Stable within a statement: clock_timestamp() is volatile, and a volatile bound uses no index.
+const NOW = '(extract(epoch FROM statement_timestamp()) * 1000)::bigint';
+/** Two processes that create the tables at once would fail. */
+const LOCK = 'SELECT pg_advisory_xact_lock(7234501)::text';
+const CREATE_TIMEOUT_MS = 60_000;
+
+const migration = 'the SQL of `npx debate-space storage migration --dialect postgres`';
+const ERRORS: ServerErrors = {
+  server: 'Postgres',
+  repeatable: ['40001', '40P01'],
+  known: {
+    '28P01': { meaning: 'wrong password', hint: 'correct the user and the password of the connection' },
+    '28000': {
+      meaning: 'this role may not connect',
+      hint: 'correct the user of the connection, or pg_hba.conf',
+    },
+    '3D000': { meaning: 'no such database', hint: 'create it, or correct its name in the connection' },
+    '3F000': {
+      meaning: 'no such schema',
+      hint: 'create it, or give another one: postgresStorage({ schema })',
+    },
+    '42501': {
+      meaning: 'the role has no right to do this',
+      hint: `grant it USAGE on the schema, and SELECT, INSERT, UPDATE, DELETE on the tables debate_space_…; if it may not create tables, run ${migration} as another role`,
+    },
+    '42P01': {
+      meaning: 'a table is missing',
+      hint: `restart the app without migrate: false, or run ${migration}`,
+    },
+    '25006': {
+      meaning: 'read-only',
+      hint: 'connect to the primary, and check default_transaction_read_only',
+    },
+    '53100': { meaning: 'disk full', hint: 'make room; no restart is needed' },
+    '53300': {
+      meaning: 'too many connections',
+      hint: 'raise max_connections, or lower the size of the pools',
+    },
+  },
+};
+
+async function open(options: PostgresStorageOptions, application: string): Promise<OpenStorage> {
+  const { schema = 'public', migrate = true, timeoutMs } = options;
+  if (!/^[\w-]{1,63}$/.test(schema))
+    throw new StorageError(
+      'The option schema of postgresStorage is not usable',
+      'give the name of a schema, of letters, digits, _ and -',
+    );
+  const connection = 'pool' in options ? throughPool(options.pool) : options;
+  const calls = new ServerCalls(ERRORS, timeoutMs);
+  const database = dialect(onServer(connection, calls, queryOf));
+  const prefix = `"${schema}".`;
+
+  const names = TABLES.map((table) => `debate_space_${table}`);
+  const [server = {}] = (await database.query(SERVER, [schema, ...names])).rows;
+  if (Number(server.version) < 120_000)
+    throw new StorageError(`This is Postgres ${Number(server.version) / 10_000}`, 'use Postgres 12 or later');
+  if (server.replica === 'true')
+    throw new StorageError('This Postgres is a read replica', 'connect to the primary');
+  if (migrate && Number(server.tables) < names.length) {
+    const create = async (run: HostQuery): Promise<void> => {
+      for (const statement of [LOCK, ...tablesOf('postgres', prefix)]) await run(statement, []);
+    };
+    await calls.run((late) => connection.transaction(create, late), CREATE_TIMEOUT_MS);
+  }
+  await checkRights(
+    database.query,
+    names.map((name) => prefix + name),
+  );
+
+  const storage = new SqlStorage(database, application, prefix, (host) =>
+    dialect(inHostTransaction(host, queryOf)),
+  );
+  await storage.open();
+  const warnings = ['fsync', 'synchronous_commit'].filter((setting) => server[setting] === 'off');
+  return {
+    storage,
+    place: `the schema ${schema} of the database ${String(server.name)}${server.host === null ? '' : ` on ${String(server.host)}`}`,
+    warnings: warnings.map((setting) => ({
+      problem: `This Postgres may lose its last commits in a crash (${setting} = off)`,
+      hint: `set ${setting} = on`,
+    })),
+  };
+}
+
+// As text, which every driver returns alike.
+const SERVER = `SELECT current_setting('server_version_num') AS version, current_database()::text AS name,
+  host(inet_server_addr()) AS host, pg_is_in_recovery()::text AS replica,
+  current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
+  (SELECT count(*)::text FROM pg_catalog.pg_tables
+   WHERE schemaname = ? AND tablename IN (${TABLES.map(() => '?').join(', ')})) AS tables`;
+
+function throughPool(pool: PostgresPool): HostConnection {
+  return {
+    query: (text, values) => pool.query(text, values),
+    transaction: async (work, late) => {
+      const client = await pool.connect();
+      const ignore = (): void => undefined; // the statement rejects, too; without a listener, the process would end
+      client.on?.('error', ignore);
+      let isHeld = true;
+      const release = (destroy: boolean): void => {
+        if (!isHeld) return;
+        isHeld = false;
+        client.off?.('error', ignore);
+        client.release(destroy);
+      };
+      late.addEventListener('abort', () => {
+        release(true);
+      });
+      try {
+        late.throwIfAborted();
+        await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+        const result = await work((text, values) => client.query(text, values));
+        await client.query('COMMIT');
+        release(false);
+        return result;
+      } catch (error) {
+        release(true); // which rolls back
+        throw error;
+      }
+    },
+  };
+}
+
+function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>): Database {
+  return {
+    dialect: 'postgres',
+    now: NOW,
+    forUpdate: 'FOR UPDATE',
+    ...onConflict,
+    ...statements,
+    take: (take) =>
+      statements.transaction(async (query) => {
+        // With stale statistics, the planner expects few rows, and would sort all that are due instead of reading an index.
+        await query('SET LOCAL enable_sort = off');
+        const text = takeStatement(take, 'MATERIALIZED', 'FOR UPDATE SKIP LOCKED');
+        return (await query(text, take.values.flat())).rows;
+      }),
+  };
+}
+
+/** Numbers the placeholders, and has each change return a row for each row that it changes: drivers count differently. */
+function queryOf(run: HostQuery): Query {
+  return async (text, values = []) => {
+    const isChange = /^\s*(INSERT|UPDATE|DELETE)/.test(text) && !text.includes('RETURNING');
+    let n = 0;
+    const numbered = text.replaceAll('?', () => `$${(n += 1)}`) + (isChange ? ' RETURNING 1 AS changed' : '');
+    const rows = rowsOf(await run(numbered, [...values]));
+    return { rows, count: rows.length };
+  };
+}
+
+function rowsOf(result: unknown): readonly Row[] {
+  const rows = Array.isArray(result) ? (result as unknown[]) : (Object(result) as { rows?: unknown }).rows;
+  if (!Array.isArray(rows))
+    throw new StorageError('Postgres returned no rows', 'query of postgresStorage must return the result');
+  return (Array.isArray(rows[0]) ? rows[0] : rows) as Row[]; // TypeORM returns [rows, count] for a change
+}
