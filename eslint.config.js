@@ -19,15 +19,12 @@ const ROOMS = [
 ];
 /** The folders within some rooms, from the top; below them are the files of the room's root. */
 const FOLDERS = {
-  erasure: ['execution', 'queue'],
-  logout: ['delivery', 'queue'],
   service: ['calls', 'http'],
 };
 const library = 'libs/debate-space/src';
 /** These know nothing of the other rooms, so that each can be read and tested alone. */
 const OWN = {
-  'libs/debate-space/src/session-end/**/*.ts': ['../*', '!../uid-rule.js', 'durable-jobs*'],
-  'libs/durable-jobs/src/**/*.ts': ['*debate-space*', '@nestjs/*', '../../**'],
+  'libs/debate-space/src/session-end/**/*.ts': ['../*', '!../uid-rule.js'],
 };
 
 function downwardImports(files, roomsAbove) {

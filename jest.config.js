@@ -2,8 +2,6 @@ const sources = {
   '^(\\.{1,2}/.*)\\.js$': '$1',
   '^nestjs-debate-space$': '<rootDir>/libs/debate-space/src/index.ts',
   '^nestjs-debate-space/(.*)$': '<rootDir>/libs/debate-space/src/$1.ts',
-  '^durable-jobs$': '<rootDir>/libs/durable-jobs/src/index.ts',
-  '^durable-jobs/(.*)$': '<rootDir>/libs/durable-jobs/src/$1.ts',
   '^debate-space-simulator$': '<rootDir>/libs/debate-space-simulator/src/index.ts',
   '^debate-space-fixtures/(.*)\\.js$': '<rootDir>/libs/debate-space-fixtures/src/$1.ts',
 };

@@ -1,1 +1,0 @@
-export { lmdbStorage, type LmdbStorageOptions } from 'durable-jobs/lmdb';

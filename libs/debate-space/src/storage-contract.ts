@@ -1,5 +1,0 @@
-export {
-  storageContract,
-  type StorageContractCase,
-  type StorageContractSubject,
-} from 'durable-jobs/contract';
