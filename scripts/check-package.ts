@@ -130,15 +130,17 @@ async function tryAdoption(
 /** Runs tasks, `CONCURRENCY` at a time. A task that fails leaves the others as they are. */
 async function inTurns(tasks: readonly (() => Promise<void>)[]): Promise<void> {
   const waiting = [...tasks];
+  const failures: string[] = [];
   const work = async (): Promise<void> => {
     for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
       try {
         await task();
       } catch (error) {
-        console.error(`✗ ${messageOf(error)}`);
+        failures.push(messageOf(error));
         process.exitCode = 1;
       }
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  for (const failure of failures) console.error(`✗ ${failure}`);
 }
