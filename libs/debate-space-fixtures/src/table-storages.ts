@@ -1,6 +1,12 @@
 import { describe } from '@jest/globals';
+import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
+import type { Pool as PostgresPool } from 'pg';
 import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
+import { mysqlStorage, type MysqlFunctions } from '../../debate-space/src/storage/mysql.js';
+import { postgresStorage, type PostgresFunctions } from '../../debate-space/src/storage/postgres.js';
 import type { HostTransaction, StorageEngine } from '../../debate-space/src/storage/storage.js';
+import { mariadbServer, startMariadb } from './mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from './postgres.js';
 
 /** An engine that the contract runs over. */
 export interface TableStorage {
@@ -17,6 +23,116 @@ export interface TableStorage {
   stop(): Promise<void>;
 }
 
+/** A pool of connections to MariaDB. */
+export function mariadbPool(uri: string, more: PoolOptions = {}): Pool {
+  return createPool({ uri, connectionLimit: 10, ...more });
+}
+
+/** Gives rows as TypeORM does: an array, and `[rows, count]` for what changes rows. */
+export function postgresFunctions(pool: PostgresPool): PostgresFunctions {
+  const rowsOf = ({ command, rows, rowCount }: Awaited<ReturnType<PostgresPool['query']>>): unknown =>
+    ['UPDATE', 'DELETE'].includes(command) ? [rows, rowCount] : rows;
+  return {
+    query: async (text, values) => rowsOf(await pool.query(text, values)),
+    transaction: async (work) => {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        const result = await work(async (text, values) => rowsOf(await client.query(text, values)));
+        await client.query('COMMIT');
+        return result;
+      } catch (error) {
+        await client.query('ROLLBACK');
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
+  };
+}
+
+/** Gives rows or a header as TypeORM does. */
+export function mariadbFunctions(pool: Pool): MysqlFunctions {
+  return {
+    query: async (text, values) => (await pool.query(text, values))[0],
+    transaction: async (work) => {
+      const connection = await pool.getConnection();
+      try {
+        await connection.beginTransaction();
+        const result = await work(async (text, values) => (await connection.query(text, values))[0]);
+        await connection.commit();
+        return result;
+      } catch (error) {
+        await connection.rollback();
+        throw error;
+      } finally {
+        connection.release();
+      }
+    },
+  };
+}
+
+/** What a test needs of a server that runs. */
+interface Place {
+  readonly engine: StorageEngine;
+  transaction(work: (transaction: HostTransaction) => Promise<void>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function inPostgres(kind: 'pool' | 'functions'): Promise<Place> {
+  const server = await startPostgres();
+  const pool = postgresPool({ ...server, max: 20 });
+  const functions = postgresFunctions(pool);
+  return {
+    engine: postgresStorage(kind === 'pool' ? { pool } : functions),
+    transaction: (work) =>
+      functions.transaction((query) => work({ query: (text, values = []) => query(text, values) })),
+    stop: async () => {
+      await pool.end();
+      await server.stop();
+    },
+  };
+}
+
+async function inMariadb(kind: 'pool' | 'functions'): Promise<Place> {
+  const server = await startMariadb();
+  // Some ORMs have changed rows counted, and not those that an UPDATE finds.
+  const pool = mariadbPool(server.uri, {
+    connectionLimit: 20,
+    ...(kind === 'functions' && { flags: ['-FOUND_ROWS'] }),
+  });
+  const functions = mariadbFunctions(pool);
+  return {
+    engine: mysqlStorage(kind === 'pool' ? { pool } : functions),
+    transaction: (work) =>
+      functions.transaction((query) => work({ query: (text, values = []) => query(text, values) })),
+    stop: async () => {
+      await pool.end();
+      await server.stop();
+    },
+  };
+}
+
+function onServer(
+  name: string,
+  describeThese: TableStorage['describe'],
+  start: () => Promise<Place>,
+): TableStorage {
+  let starting: Promise<Place> | undefined;
+  const place = (): Promise<Place> => (starting ??= start());
+  return {
+    name,
+    isShared: true,
+    describe: describeThese,
+    engine: async () => (await place()).engine,
+    transaction: async (work) => (await place()).transaction(work),
+    stop: async () => {
+      await (await starting)?.stop();
+      starting = undefined;
+    },
+  };
+}
+
 export const tableStorages: readonly TableStorage[] = [
   {
     name: 'memory',
@@ -25,4 +141,8 @@ export const tableStorages: readonly TableStorage[] = [
     engine: () => Promise.resolve(memoryStorage()),
     stop: () => Promise.resolve(),
   },
+  onServer('Postgres', postgresServer.describe, () => inPostgres('pool')),
+  onServer('Postgres through an ORM', postgresServer.describe, () => inPostgres('functions')),
+  onServer('MariaDB', mariadbServer.describe, () => inMariadb('pool')),
+  onServer('MariaDB through an ORM', mariadbServer.describe, () => inMariadb('functions')),
 ];

@@ -115,7 +115,7 @@ async function open(options: MysqlStorageOptions, application: string): Promise<
   const calls = new ServerCalls(ERRORS, timeoutMs);
   const database = dialect(onServer(connection, calls, queryOf));
 
-  const names = TABLES.map((table) => `${prefix}debate_space_${table}`);
+  const names = TABLES.map((table) => prefix + table);
   const [server = {}] = (await database.query(SERVER, names)).rows;
   checkVersion(String(server.version));
   if (migrate && Number(server.tables) < names.length)
@@ -123,9 +123,10 @@ async function open(options: MysqlStorageOptions, application: string): Promise<
       await calls.run(() => connection.query(statement, []), CREATE_TIMEOUT_MS);
   await checkRights(database.query, names);
 
-  const storage = new SqlStorage(database, application, prefix, (host) =>
-    dialect(inHostTransaction(host, queryOf)),
-  );
+  const storage = new SqlStorage(database, application, {
+    prefix,
+    within: (host) => dialect(inHostTransaction(host, queryOf)),
+  });
   await storage.open();
   const flush = 'innodb_flush_log_at_trx_commit';
   return {

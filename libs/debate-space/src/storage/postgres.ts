@@ -115,7 +115,7 @@ async function open(options: PostgresStorageOptions, application: string): Promi
   const database = dialect(onServer(connection, calls, queryOf));
   const prefix = `"${schema}".`;
 
-  const names = TABLES.map((table) => `debate_space_${table}`);
+  const names = TABLES;
   const [server = {}] = (await database.query(SERVER, [schema, ...names])).rows;
   if (Number(server.version) < 120_000)
     throw new StorageError(`This is Postgres ${Number(server.version) / 10_000}`, 'use Postgres 12 or later');
@@ -132,9 +132,10 @@ async function open(options: PostgresStorageOptions, application: string): Promi
     names.map((name) => prefix + name),
   );
 
-  const storage = new SqlStorage(database, application, prefix, (host) =>
-    dialect(inHostTransaction(host, queryOf)),
-  );
+  const storage = new SqlStorage(database, application, {
+    prefix,
+    within: (host) => dialect(inHostTransaction(host, queryOf)),
+  });
   await storage.open();
   const warnings = ['fsync', 'synchronous_commit'].filter((setting) => server[setting] === 'off');
   return {

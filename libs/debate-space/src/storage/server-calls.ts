@@ -149,7 +149,7 @@ export function inHostTransaction(host: HostTransaction, queryOf: (run: HostQuer
 export async function checkRights(query: Query, tables: readonly string[]): Promise<void> {
   for (const table of tables) {
     await query(`INSERT INTO ${table} SELECT * FROM ${table} WHERE 1 = 0`);
-    await query(`UPDATE ${table} SET app = app WHERE 1 = 0`);
+    await query(`UPDATE ${table} SET id = id WHERE 1 = 0`);
     await query(`DELETE FROM ${table} WHERE 1 = 0`);
   }
 }
