@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { DebateSpaceEvent } from '../events.js';
 import type { LogoutRoute } from '../service/calls/logout-route.js';
 import { Secret } from '../secrets/secret.js';
-import type { LogoutEntry } from '../logout.js';
-import { LogoutSender } from './logout-delivery.js';
+import type { LogoutEntry } from './logout-repository.js';
+import { LogoutSender } from './logout-sender.js';
 import { LogoutTokenSigner, type LogoutTokenOptions } from './logout-token-signer.js';
 
 const entry: LogoutEntry = { id: 'a', uid: 'alice', reason: 'requested', endedAt: 0 };
