@@ -458,11 +458,11 @@ export class MemoryStorage implements Storage {
         if (endedAt <= now - ENDED_SESSION_MS) this.#sessions.delete(id);
       const outdated: JobRow[] = [];
       for (const row of this.#jobs.logout.done.values()) {
-        if (outdated.length === STEP || (row.job.endedAt ?? now) >= now - historyMs) break;
+        if (outdated.length === STEP || (row.job.endedAt ?? Infinity) >= now - historyMs) break;
         outdated.push(row);
       }
       for (const [key, { reference, jobs }] of this.#references) {
-        if ((reference.finishedAt ?? now) >= now - receiptsMs) continue;
+        if ((reference.finishedAt ?? Infinity) >= now - receiptsMs) continue;
         outdated.push(...[...jobs.done.values()].slice(0, STEP - outdated.length));
         if (jobs.done.size === 0) this.#references.delete(key);
       }
