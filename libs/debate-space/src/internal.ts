@@ -33,3 +33,4 @@ export { SessionRegistry } from './live-sessions/session-registry.js';
 export { JobRunner } from 'durable-jobs';
 export { namedUid } from './uid-rule.js';
 export { SessionEndWatcher } from './session-end/watch-session-ends.js';
+export { storageMigration } from './storage/migration.js';

@@ -1,3 +1,5 @@
+import { storageMigration } from './storage/migration.js';
+
 export {
   postgresStorage,
   type PostgresClient,
@@ -5,3 +7,13 @@ export {
   type PostgresPool,
   type PostgresStorageOptions,
 } from './storage/postgres.js';
+
+/**
+ * The SQL that creates the tables of `postgresStorage`, for hosts that give it `migrate: false`. It may run any number of times,
+ * and changes nothing that exists.
+ *
+ * @param options `schema`: as of `postgresStorage`
+ * @throws {@link StorageError} when `schema` cannot be the name of one
+ */
+export const postgresMigration = ({ schema }: { readonly schema?: string } = {}): string =>
+  storageMigration('postgres', schema);

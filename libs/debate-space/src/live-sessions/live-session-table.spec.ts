@@ -1,0 +1,181 @@
+import { describe, expect, it } from '@jest/globals';
+import { Containment } from '../async/containment.js';
+import { StorageError } from '../errors.js';
+import { Secret } from '../secrets/secret.js';
+import type { FoundSession } from '../session-end/session-end.js';
+import { memoryStorage } from '../storage/memory-storage.js';
+import type { NewLogout, Storage } from '../storage/storage.js';
+import { LiveSessionTable } from './live-session-table.js';
+import { sweepExpired } from './session-sweep.js';
+
+const HOUR = 3_600_000;
+const logout = (id: string): NewLogout => ({ id, subject: 'hash', sealed: 'sealed', details: 'destroyed' });
+
+/** Two instances of an app on one storage; `stored` is what the host's store has. */
+async function instances(keys: readonly [string[], string[]] = [['a storage key'], ['a storage key']]) {
+  const { storage } = await memoryStorage().open('app');
+  const faults: string[] = [];
+  const stored = new Map<string, FoundSession>();
+  const find = (sid: string): Promise<readonly FoundSession[]> =>
+    Promise.resolve([stored.get(sid)].filter((found) => found !== undefined));
+  const containment = new Containment((event) => event.type === 'fault' && faults.push(event.where));
+  const [one, other] = keys.map(
+    (some) =>
+      new LiveSessionTable(
+        storage,
+        some.map((key) => new Secret(key)),
+        find,
+        containment,
+      ),
+  ) as [LiveSessionTable, LiveSessionTable];
+  const expired: string[] = [];
+  const sweep = (sessions = other): Promise<void> =>
+    sweepExpired({
+      ...{ storage, sessions, containment, find, sweepMs: 1 },
+      recorder: {
+        recordExpired: async (uid, add) => {
+          if (await add(logout(`expired ${uid}`))) expired.push(uid);
+        },
+      },
+      signal: new AbortController().signal,
+    });
+  return { storage, one, other, stored, faults, expired, sweep, logouts: () => logoutsIn(storage) };
+}
+
+const logoutsIn = async (storage: Storage): Promise<readonly string[]> =>
+  (await storage.listLogouts('waiting', 100)).map(({ id }) => id);
+const inTheStore = (uid: string, expiresAt: number): FoundSession => ({
+  uid,
+  session: { cookie: { expires: new Date(expiresAt) } },
+});
+
+describe('a live session', () => {
+  it('is written when it is new, and again when its date has moved by a minute or to an earlier time', async () => {
+    const { storage, one } = await instances();
+    const dates: number[] = [];
+    const seen = storage.seen.bind(storage);
+    storage.seen = (session, expiresAt, ...rest) => {
+      dates.push(expiresAt);
+      return seen(session, expiresAt, ...rest);
+    };
+    const expiresAt = Date.now() + HOUR;
+    const moved = [0, 10_000, 59_000, 61_000, 62_000, -1_800_000];
+    for (const ms of moved) one.seen('s', 'alice', expiresAt + ms);
+    await one.idle();
+    expect(dates.map((date) => date - expiresAt)).toEqual([0, 61_000, -1_800_000]);
+  });
+
+  it('keeps neither its id nor its user readable', async () => {
+    const { storage, one } = await instances();
+    one.seen('the session id', 'alice', Date.now() - HOUR);
+    await one.idle();
+    const [due] = await storage.dueSessions(10);
+    expect(JSON.stringify(due)).not.toMatch(/the session id|alice/);
+    expect(due && one.open(due)).toEqual({ sid: 'the session id', uid: 'alice' });
+  });
+
+  it('is a fault while the storage is away, and is written with the next request', async () => {
+    const { storage, one, faults } = await instances();
+    const seen = storage.seen.bind(storage);
+    storage.seen = () => Promise.reject(new StorageError('away'));
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    expect(faults).toEqual(['live sessions']);
+    storage.seen = seen;
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    expect(await storage.dueSessions(10)).toHaveLength(1);
+  });
+});
+
+describe('the end of a session', () => {
+  it('is stored with its logout by the first of two instances', async () => {
+    const { one, other, logouts } = await instances();
+    one.seen('s', 'alice', Date.now() + HOUR);
+    await one.idle();
+    expect(await one.end('s', 'alice', logout('first'))).toBe(true);
+    expect(await other.end('s', 'alice', logout('second'))).toBe(false);
+    expect(await logouts()).toEqual(['first']);
+  });
+
+  it('is not undone by a request of another instance that was running', async () => {
+    const { one, other, expired, sweep } = await instances();
+    await one.end('s', 'alice', logout('first'));
+    other.seen('s', 'alice', Date.now() - HOUR);
+    await other.idle();
+    await sweep();
+    expect(expired).toEqual([]);
+  });
+
+  it('is forgotten when the same user logs in again with the same session', async () => {
+    const { one, other, stored, logouts } = await instances();
+    await one.end('s', 'alice', logout('first'));
+    stored.set('s', inTheStore('alice', Date.now() + HOUR));
+    other.seen('s', 'alice', Date.now() + HOUR);
+    await other.idle();
+    expect(await one.end('s', 'alice', logout('second'))).toBe(true);
+    expect(await logouts()).toEqual(['first', 'second']);
+  });
+
+  it('that the storage has missed is made up for when the storage answers again', async () => {
+    const { storage, one, expired, sweep } = await instances();
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    const gone = storage.gone.bind(storage);
+    storage.gone = () => Promise.reject(new StorageError('away'));
+    await expect(one.end('s', 'alice', logout('first'))).rejects.toThrow('away');
+    storage.gone = gone;
+    one.seen('another', 'bob', Date.now() + HOUR);
+    await one.idle();
+    await sweep();
+    expect(expired).toEqual([]);
+  });
+
+  it('ends the row of a former storage key, too', async () => {
+    const { one, other, expired, sweep } = await instances([['former'], ['current', 'former']]);
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    await other.end('s', 'alice', logout('first'));
+    await sweep();
+    expect(expired).toEqual([]);
+  });
+});
+
+describe('a sweep', () => {
+  it('reports a session that has expired, once', async () => {
+    const { one, other, expired, sweep, logouts } = await instances();
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    await Promise.all([sweep(one), sweep(other)]);
+    await sweep();
+    expect(expired).toEqual(['alice']);
+    expect(await logouts()).toEqual(['expired alice']);
+  });
+
+  it('leaves a session alone that is in the store of the host', async () => {
+    const { one, stored, expired, sweep } = await instances();
+    stored.set('s', inTheStore('alice', Date.now() + HOUR));
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    await sweep();
+    expect(expired).toEqual([]);
+  });
+
+  it('reports a session in which another user has logged in', async () => {
+    const { one, stored, expired, sweep } = await instances();
+    stored.set('s', inTheStore('bob', Date.now() + HOUR));
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    await sweep();
+    expect(expired).toEqual(['alice']);
+  });
+
+  it('forgets a session that no key opens', async () => {
+    const { storage, one, expired, sweep } = await instances([['lost'], ['current']]);
+    one.seen('s', 'alice', Date.now() - HOUR);
+    await one.idle();
+    await sweep();
+    expect(expired).toEqual([]);
+    expect(await storage.dueSessions(10)).toEqual([]);
+  });
+});
