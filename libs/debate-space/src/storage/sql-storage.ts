@@ -1,5 +1,35 @@
-import type { Database } from './database.js';
-import type { HostTransaction } from './storage.js';
+import { randomInt, randomUUID } from 'node:crypto';
+import { StorageError } from '../errors.js';
+import { Batches } from './batches.js';
+import type { Database, Query, Row } from './database.js';
+import { SCHEMA_VERSION, type Table } from './schema.js';
+import { COUNTERS, END, ENDED_USERS, idOf, jobOf, NEW_JOB, NEW_REFERENCE, referenceOf } from './sql-rows.js';
+import {
+  ENDED_SESSION_MS,
+  LEASE_MS,
+  referenceKey,
+  type Added,
+  type Claim,
+  type Claims,
+  type Conflict,
+  type DueSession,
+  type ErasureOutcome,
+  type ErasureRequests,
+  type HostTransaction,
+  type Job,
+  type JobKind,
+  type LiveSession,
+  type LogoutOutcome,
+  type NewErasure,
+  type NewLogout,
+  type NewReference,
+  type OpenErasure,
+  type Progress,
+  type Receipt,
+  type Reference,
+  type ReferenceStatus,
+  type Storage,
+} from './storage.js';
 
 export interface SqlStorageOptions {
   /** Of the names of the tables: a schema with a dot, or the beginning of each name. */
@@ -8,24 +38,787 @@ export interface SqlStorageOptions {
   readonly within?: (transaction: HostTransaction) => Database;
 }
 
-/** The operations in SQL, for every engine that has it. */
-export class SqlStorage {
-  readonly #database: Database;
+/** How many rows one call cancels, retries or prunes at most. */
+const STEP = 1_000;
+/** How many references one call prunes or reports at most. */
+const REFERENCES = 100;
+/** Of how many jobs the one that waits for its next attempt is looked for. */
+const LATEST_DUE = 20;
+/** Lists of which users are erased, as `r`. */
+const RUNNING_LISTS = `r.app = ? AND r.is_list = 1 AND r.finished_at IS NULL AND r.paused = 0
+  AND (r.complete = 1 OR r.canceled = 1)`;
 
-  constructor(
-    database: Database,
-    readonly application: string,
-    readonly options: SqlStorageOptions = {},
-  ) {
+type Values = readonly unknown[];
+type LogoutEnd = readonly [id: string, outcome: LogoutOutcome, attempts: number];
+
+/** The operations in SQL, for every engine that has it. Each is one statement, or one short transaction. */
+export class SqlStorage implements Storage {
+  readonly #database: Database;
+  readonly #application: string;
+  readonly #jobs: string;
+  readonly #references: string;
+  readonly #sessions: string;
+  readonly #rate: string;
+  readonly #facts: string;
+  /** The erasures of single users wait together, those of each list on their own. */
+  readonly #singles: string;
+  readonly #adds = new Batches<NewLogout>((logouts) => this.#insertLogouts(this.#database.query, logouts));
+  readonly #finishes = new Batches<LogoutEnd>((ends) => this.#finishLogouts(ends));
+  readonly within?: (transaction: HostTransaction) => ErasureRequests;
+  #slots = 0;
+
+  constructor(database: Database, application: string, options: SqlStorageOptions = {}) {
+    const { prefix = '', within } = options;
+    const table = (name: Table): string => `${prefix}${name}`;
     this.#database = database;
+    this.#application = application;
+    this.#jobs = table('debate_space_jobs');
+    this.#references = table('debate_space_references');
+    this.#sessions = table('debate_space_sessions');
+    this.#rate = table('debate_space_rate');
+    this.#facts = table('debate_space_facts');
+    this.#singles = this.#id('erasure');
+    if (within) this.within = (transaction) => new SqlStorage(within(transaction), application, { prefix });
   }
 
   /** @throws {@link StorageError} when the tables are those of a newer version */
-  open(): Promise<void> {
-    return Promise.resolve();
+  async open(): Promise<void> {
+    const { query } = this.#database;
+    await this.#addFact(query, 'version', SCHEMA_VERSION);
+    const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = 'version'`);
+    if (Number(row?.value) > SCHEMA_VERSION) {
+      throw new StorageError(
+        `The tables of the storage have version ${Number(row?.value)}, and this version of nestjs-debate-space knows ${SCHEMA_VERSION}`,
+        'update nestjs-debate-space in this app',
+      );
+    }
+    await this.#addFact(query, this.#id('birth'), randomInt(2 ** 47));
+  }
+
+  // ---- logouts
+
+  async addLogouts(logouts: readonly NewLogout[]): Promise<void> {
+    await Promise.all(logouts.map((logout) => this.#adds.add(logout)));
+  }
+
+  async #insertLogouts(query: Query, logouts: readonly NewLogout[]): Promise<void> {
+    const { now } = this.#database;
+    const queue = this.#id('logout');
+    const row = `(?, ?, 'logout', ?, NULL, ?, ?, ?, 'waiting', 0, 0, 0, 0, ${now}, ${now})`;
+    await query(
+      this.#database.insertNew(this.#jobs, NEW_JOB, marks(logouts, row)),
+      logouts.flatMap(({ id, subject, details, sealed }) => [
+        this.#id(id),
+        this.#application,
+        queue,
+        subject,
+        details,
+        sealed,
+      ]),
+    );
+  }
+
+  finishLogout({ id }: Claim, outcome: LogoutOutcome, attempts: number): Promise<void> {
+    return this.#finishes.add([id, outcome, attempts]);
+  }
+
+  async #finishLogouts(ends: readonly LogoutEnd[]): Promise<void> {
+    const kinds = new Map(ends.map((end) => [end.slice(1).join(), end]));
+    for (const [, outcome, attempts] of kinds.values()) {
+      const alike = ends.filter((end) => end[1] === outcome && end[2] === attempts);
+      const ids = alike.map(([id]) => this.#id(id));
+      const set = `${END}, outcome = ?, attempts = ?, ended_at = ${this.#database.now}`;
+      const text = `UPDATE ${this.#jobs} SET ${set} WHERE id IN (${marks(ids)}) AND state <> 'done'`;
+      await this.#database.query(text, [outcome, attempts, ...ids]);
+    }
+  }
+
+  supersedeLogouts(subjects: readonly string[]): Promise<number> {
+    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'logout' AND state <> 'done'`;
+    return this.#endLogouts('superseded', where, [...subjects, this.#application]);
+  }
+
+  async discardLogout(id: string): Promise<boolean> {
+    const where = `id = ? AND kind = 'logout' AND state = 'parked'`;
+    return (await this.#endLogouts('discarded', where, [this.#id(id)])) === 1;
+  }
+
+  #endLogouts(outcome: LogoutOutcome, where: string, values: Values): Promise<number> {
+    const set = `${END}, outcome = '${outcome}', ended_at = ${this.#database.now}`;
+    return this.#count(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, values);
+  }
+
+  async retryLogout(id: string): Promise<boolean> {
+    const set = `${this.#retried}, attempts = 0, rejections = 0`;
+    const text = `UPDATE ${this.#jobs} SET ${set} WHERE id = ? AND kind = 'logout' AND state = 'parked'`;
+    return (await this.#count(text, [this.#id(id)])) === 1;
+  }
+
+  /** What is set when a parked job is retried. */
+  get #retried(): string {
+    const { now } = this.#database;
+    const due = this.#unlessPaused(now);
+    return `state = 'waiting', due_at = ${due}, since = ${now}, failures = 0, cause = NULL, hint = NULL, ended_at = NULL`;
+  }
+
+  async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
+    const rest =
+      state === 'waiting' ? 'due_at IS NOT NULL ORDER BY id' : `ended_at IS NOT NULL ORDER BY ended_at, id`;
+    const text = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND state = ? AND ${rest} LIMIT ${limit} OFFSET ${skip}`;
+    return (await this.#rows(text, [this.#id('logout'), state])).map(jobOf);
+  }
+
+  async logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
+    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'logout'`;
+    const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT 1000`;
+    return (await this.#rows(text, [...subjects, this.#application])).map(jobOf);
+  }
+
+  // ---- work on jobs
+
+  async claim(kind: JobKind, limit: number, leaseMs = LEASE_MS): Promise<Claims> {
+    const token = randomUUID();
+    const rows = await this.#take(kind, this.#id(kind), limit, leaseMs, token);
+    const lists = kind === 'erasure' && rows.length < limit ? await this.#dueLists(limit) : [];
+    for (const list of lists)
+      if (rows.length < limit)
+        rows.push(...(await this.#take(kind, list, limit - rows.length, leaseMs, token)));
+    const references = await this.#referencesOf(this.#database.query, rows);
+    const { now, nextMs } = await this.#next(kind);
+    const claims = rows.map((row): Claim => {
+      const reference = references.get(String(row.reference));
+      const ageMs = Math.max(0, now - Math.max(Number(row.since), Number(reference?.resumed_at ?? 0)));
+      const isOf = reference && referenceOf(reference);
+      return { ...jobOf(row), token, dueAt: now + leaseMs, ageMs, reference: isOf };
+    });
+    return { claims, nextMs: rows.length > 0 && rows.length === limit ? 0 : nextMs };
+  }
+
+  async #take(kind: JobKind, queue: string, limit: number, leaseMs: number, token: string): Promise<Row[]> {
+    const { now } = this.#database;
+    const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${now}`;
+    const rows = await this.#database.take({
+      table: this.#jobs,
+      key: ['id'],
+      where: `queue = ? AND due_at <= ${now} AND NOT EXISTS (${paused})`,
+      order: 'due_at',
+      limit,
+      set: `due_at = ${now} + ?, token = ?`,
+      values: [
+        [queue, this.#pauseId(kind)],
+        [leaseMs, token],
+      ],
+    });
+    return rows.toSorted((one, other) => (String(one.id) < String(other.id) ? -1 : 1)); // in any order until here
+  }
+
+  async #dueLists(limit: number): Promise<readonly string[]> {
+    const due = `SELECT 1 FROM ${this.#jobs} j WHERE j.queue = r.id AND j.due_at <= ${this.#database.now}`;
+    const where = `${RUNNING_LISTS} AND EXISTS (${due})`;
+    const text = `SELECT id FROM ${this.#references} r WHERE ${where} ORDER BY requested_at LIMIT ${limit}`;
+    return (await this.#rows(text, [this.#application])).map(({ id }) => String(id));
+  }
+
+  /** The clock, and until when the next job of a kind is due. */
+  async #next(kind: JobKind): Promise<{ readonly now: number; readonly nextMs: number | undefined }> {
+    const first = (queue: string): string =>
+      `(SELECT j.due_at FROM ${this.#jobs} j WHERE j.queue = ${queue} AND j.due_at IS NOT NULL ORDER BY j.due_at LIMIT 1)`;
+    const lists = ` UNION ALL SELECT ${first('r.id')} FROM ${this.#references} r WHERE ${RUNNING_LISTS}`;
+    const dues = `SELECT ${first('?')} AS due${kind === 'erasure' ? lists : ''}`;
+    const pause = `(SELECT value FROM ${this.#facts} WHERE id = ?)`;
+    const [row] = await this.#rows(
+      `SELECT ${this.#database.now} AS at, MIN(due) AS due, ${pause} AS paused_until FROM (${dues}) AS dues`,
+      [this.#pauseId(kind), this.#id(kind), ...(kind === 'erasure' ? [this.#application] : [])],
+    );
+    const now = Number(row?.at);
+    if (row?.due === null || row?.due === undefined) return { now, nextMs: undefined };
+    return { now, nextMs: Math.max(0, Number(row.due) - now, Number(row.paused_until ?? 0) - now) };
+  }
+
+  renew(claims: readonly Claim[], leaseMs = LEASE_MS): Promise<void> {
+    return this.#setHeld(claims, `due_at = ${this.#database.now} + ?`, [leaseMs]);
+  }
+
+  giveBack(claims: readonly Claim[]): Promise<void> {
+    return this.#setHeld(claims, `due_at = ${this.#unlessPaused(this.#database.now)}, token = NULL`, []);
+  }
+
+  retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
+    const due = this.#unlessPaused(`${this.#database.now} + ?`);
+    const set = `due_at = ${due}, token = NULL, ${PROGRESS}`;
+    return this.#setHeld([claim], set, [delayMs, ...valuesOf(progress)]);
+  }
+
+  park(claim: Claim, hint: string, progress: Progress): Promise<void> {
+    const set = `state = 'parked', due_at = NULL, token = NULL, ended_at = ${this.#database.now}, hint = ?, ${PROGRESS}`;
+    return this.#setHeld([claim], set, [hint, ...valuesOf(progress)]);
+  }
+
+  async #setHeld(claims: readonly Claim[], set: string, values: Values): Promise<void> {
+    if (claims.length === 0) return;
+    const where = `id IN (${marks(claims)}) AND token IN (${marks(claims)})`;
+    const ids = claims.map(({ id }) => this.#id(id));
+    const tokens = claims.map(({ token }) => token);
+    await this.#database.query(`UPDATE ${this.#jobs} SET ${set} WHERE ${where}`, [
+      ...values,
+      ...ids,
+      ...tokens,
+    ]);
+  }
+
+  /** The single users of a paused reference are not due. Lists are not claimed from while they are paused. */
+  #unlessPaused(due: string): string {
+    const paused = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.paused = 1 AND r.is_list = 0`;
+    return `CASE WHEN EXISTS (${paused}) THEN NULL ELSE ${due} END`;
+  }
+
+  async pause(kind: JobKind, ms: number): Promise<void> {
+    const { now, query } = this.#database;
+    const id = this.#pauseId(kind);
+    await this.#addFact(query, id, 0);
+    await query(`UPDATE ${this.#facts} SET value = ${now} + ? WHERE id = ? AND value < ${now} + ?`, [
+      ms,
+      id,
+      ms,
+    ]);
+  }
+
+  async counts(kind: JobKind): Promise<{ readonly waiting: number; readonly parked: number }> {
+    const parked = `state = 'parked' AND ended_at IS NOT NULL`;
+    if (kind === 'logout') {
+      const count = (where: string): string =>
+        `(SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${where})`;
+      const text = `SELECT ${count('due_at IS NOT NULL')} AS waiting, ${count(parked)} AS parked`;
+      const [row] = await this.#rows(text, [this.#id(kind), this.#id(kind)]);
+      return { waiting: Number(row?.waiting), parked: Number(row?.parked) };
+    }
+    const unfinished = 'r.app = ? AND r.finished_at IS NULL';
+    const text = `SELECT (SELECT SUM(total - (${ENDED_USERS})) FROM ${this.#references} r WHERE ${unfinished}) AS unended,
+      (SELECT COUNT(*) FROM ${this.#jobs} WHERE queue = ? AND ${parked}) +
+      (SELECT COUNT(*) FROM ${this.#references} r JOIN ${this.#jobs} j ON j.queue = r.id AND ${parked}
+        WHERE ${unfinished} AND r.is_list = 1) AS parked`;
+    const [row] = await this.#rows(text, [this.#application, this.#singles, this.#application]);
+    return { waiting: Number(row?.unended ?? 0) - Number(row?.parked), parked: Number(row?.parked) };
+  }
+
+  // ---- erasures
+
+  addErasures(request: NewReference, erasures: readonly NewErasure[]): Promise<Added> {
+    const { mode, list } = request;
+    const id = this.#id(referenceKey(request.reference));
+    return this.#database.transaction(async (query): Promise<Added> => {
+      if (list?.isFirst !== false) await this.#insertReference(query, id, request);
+      const row = await this.#reference(query, id, this.#database.forUpdate);
+      if (!row) return { conflict: 'other-reader', mode };
+      const known = referenceOf(row);
+      const added = await this.#unknown(query, erasures);
+      // Before anything is changed: a conflict leaves nothing in a transaction of the host's.
+      const conflict = conflictOf(known, row.reader, request, added.length > 0);
+      if (conflict) return { conflict, mode: known.mode };
+      const count = await this.#insertErasures(query, row, added);
+      const completed = list?.isLast === true && !known.complete;
+      const isReopened = count > 0 && known.finishedAt !== undefined;
+      const { now } = this.#database;
+      const reopened = `, finished_at = NULL, requested_at = ${now}, overdue_from = ${now}, requested_by = ?`;
+      await query(
+        `UPDATE ${this.#references} SET total = total + ?, complete = ?, reader = ? ${isReopened ? reopened : ''} WHERE id = ?`,
+        [
+          count,
+          Number(known.complete || completed),
+          list?.isFirst === true ? list.reader : row.reader,
+          ...(isReopened ? [request.requestedBy ?? null] : []),
+          id,
+        ],
+      );
+      return { added: count, completed };
+    });
+  }
+
+  async #insertReference(query: Query, id: string, given: NewReference): Promise<void> {
+    const { now } = this.#database;
+    const { reference, mode, requestedBy = null, list } = given;
+    const isList = Number(list !== undefined);
+    await query(
+      this.#database.insertNew(
+        this.#references,
+        NEW_REFERENCE,
+        `(?, ?, ?, ?, ?, ?, ?, ?, ${now}, ${now}, 0, 0, 0, 0, 0, 0, 0, 0)`,
+      ),
+      [id, this.#application, reference, mode, requestedBy, isList, list?.reader ?? null, 1 - isList],
+    );
+  }
+
+  /** @returns those whom a reference has not, under no key */
+  async #unknown(query: Query, erasures: readonly NewErasure[]): Promise<readonly NewErasure[]> {
+    const idsOf = ({ id, formerIds }: NewErasure): string[] =>
+      [id, ...formerIds].map((each) => this.#id(each));
+    const ids = erasures.flatMap(idsOf);
+    if (ids.length === 0) return [];
+    const { rows } = await query(`SELECT id FROM ${this.#jobs} WHERE id IN (${marks(ids)})`, ids);
+    const known = new Set(rows.map(({ id }) => id));
+    return erasures.filter((erasure) => !idsOf(erasure).some((id) => known.has(id)));
+  }
+
+  async #insertErasures(
+    query: Query,
+    { id, is_list, paused }: Row,
+    added: readonly NewErasure[],
+  ): Promise<number> {
+    if (added.length === 0) return 0;
+    const { now } = this.#database;
+    const isList = Number(is_list) === 1;
+    const due = !isList && Number(paused) === 1 ? 'NULL' : now;
+    const row = `(?, ?, 'erasure', ?, ?, ?, '', ?, 'waiting', 0, 0, 0, 0, ${due}, ${now})`;
+    const queue = isList ? id : this.#singles;
+    const { count } = await query(
+      this.#database.insertNew(this.#jobs, NEW_JOB, marks(added, row)),
+      added.flatMap((erasure) => [
+        this.#id(erasure.id),
+        this.#application,
+        queue,
+        id,
+        erasure.subject,
+        erasure.sealed,
+      ]),
+    );
+    return count;
+  }
+
+  async openErasures(subjects: readonly string[]): Promise<readonly OpenErasure[]> {
+    if (subjects.length === 0) return [];
+    const text = `SELECT j.subject, j.state, r.name, r.mode, r.paused, r.canceled, r.complete
+      FROM ${this.#jobs} j JOIN ${this.#references} r ON r.id = j.reference
+      WHERE j.subject IN (${marks(subjects)}) AND j.app = ? AND j.kind = 'erasure' AND j.state <> 'done'`;
+    const rows = await this.#rows(text, [...subjects, this.#application]);
+    return rows.map(({ subject, state, name, mode, paused, canceled, complete }) => ({
+      subject: String(subject),
+      reference: String(name),
+      mode: mode as OpenErasure['mode'],
+      running: state === 'waiting' && Number(paused) + Number(canceled) === 0 && Number(complete) === 1,
+    }));
+  }
+
+  async markSending(claim: Claim): Promise<boolean> {
+    const { query } = this.#database;
+    // No lock on the reference: a request that is about to be sent cannot be told from one that was.
+    const running = `SELECT 1 FROM ${this.#references} r WHERE r.id = reference AND r.paused = 0 AND (r.canceled = 0 OR uncertain = 1)`;
+    const where = `id = ? AND token = ? AND EXISTS (${running})`;
+    const values = [this.#id(claim.id), claim.token];
+    const { count } = await query(`UPDATE ${this.#jobs} SET uncertain = 1 WHERE ${where}`, values);
+    // Some drivers of MySQL do not count rows that have the value already.
+    const marked = `SELECT 1 FROM ${this.#jobs} WHERE ${where} AND uncertain = 1`;
+    if (count === 0 && (await this.#rows(marked, values)).length === 0) return false;
+    if (claim.reference?.started === false) {
+      const start = `UPDATE ${this.#references} SET started = 1 WHERE id = ? AND started = 0`;
+      await query(start, [this.#id(claim.reference.key)]);
+    }
+    return true;
+  }
+
+  finishErasure(
+    claim: Claim,
+    outcome: ErasureOutcome,
+    attempts: number,
+    details: string,
+  ): Promise<{ readonly isNew: boolean; readonly finished: Reference | undefined }> {
+    const id = this.#id(claim.id);
+    return this.#database.transaction(async (query) => {
+      const set = `${END}, outcome = ?, attempts = ?, details = ?, ended_at = ${this.#database.now}`;
+      const text = `UPDATE ${this.#jobs} SET ${set} WHERE id = ? AND state <> 'done'`;
+      const isNew = (await query(text, [outcome, attempts, details, id])).count === 1;
+      const reference = id.slice(0, id.indexOf('.'));
+      return { isNew, finished: isNew ? await this.#countUsers(query, reference, outcome, 1) : undefined };
+    });
+  }
+
+  /** In the transaction in which users end. @returns the reference if it is finished by this */
+  async #countUsers(
+    query: Query,
+    id: string,
+    outcome: ErasureOutcome,
+    count: number,
+  ): Promise<Reference | undefined> {
+    const isOver = `(complete = 1 OR canceled = 1) AND ${ENDED_USERS} + ? >= total`;
+    // MySQL assigns from the left to the right, and reads what it has assigned.
+    const set = `finished_at = CASE WHEN ${isOver} THEN ${this.#database.now} ELSE NULL END, ${COUNTERS[outcome]} = ${COUNTERS[outcome]} + ?`;
+    const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL`;
+    if ((await query(text, [count, count, id])).count === 0) return undefined;
+    const row = await this.#reference(query, id);
+    const reference = row && referenceOf(row);
+    return reference?.finishedAt === undefined ? undefined : reference;
+  }
+
+  async reference(reference: string): Promise<ReferenceStatus | undefined> {
+    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    return row && this.#statusOf(row);
+  }
+
+  async #statusOf(row: Row): Promise<ReferenceStatus> {
+    const reference = referenceOf(row);
+    if (reference.finishedAt !== undefined) return { ...reference, parked: 0, retrying: undefined };
+    const [where, values] = this.#usersOf(row);
+    const count = `SELECT COUNT(*) AS parked FROM ${this.#jobs} WHERE ${where} AND state = 'parked' AND ended_at IS NOT NULL`;
+    const latest = `SELECT * FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL ORDER BY due_at DESC LIMIT ${LATEST_DUE}`;
+    const [counted] = await this.#rows(count, values);
+    const retrying = (await this.#rows(latest, values)).findLast(({ failures }) => Number(failures) > 0);
+    return { ...reference, parked: Number(counted?.parked), retrying: retrying && jobOf(retrying) };
+  }
+
+  /** The jobs of a reference: those of a list have a queue of their own, single ones are few. */
+  #usersOf({ id, is_list }: Row): readonly [where: string, values: readonly string[]] {
+    if (Number(is_list) === 1) return ['queue = ?', [String(id)]];
+    return ['id > ? AND id < ?', rangeOf(String(id))];
+  }
+
+  setPaused(reference: string, paused: boolean): Promise<boolean> {
+    const id = this.#id(referenceKey(reference));
+    const { now } = this.#database;
+    return this.#database.transaction(async (query) => {
+      const set = `paused = ?${paused ? '' : `, resumed_at = ${now}`}`;
+      const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND paused <> ?`;
+      if ((await query(text, [Number(paused), id, Number(paused)])).count === 0) return false;
+      await this.#setSinglesDue(query, id, !paused);
+      return true;
+    });
+  }
+
+  /** After a change of a reference. Whoever has claimed one of its users gives it back. */
+  async #setSinglesDue(query: Query, id: string, isDue: boolean): Promise<void> {
+    const row = await this.#reference(query, id);
+    if (Number(row?.is_list) === 1) return;
+    const [due, were] = isDue ? [this.#database.now, 'NULL'] : ['NULL', 'NOT NULL'];
+    const where = `id > ? AND id < ? AND state = 'waiting' AND token IS NULL AND due_at IS ${were}`;
+    await query(`UPDATE ${this.#jobs} SET due_at = ${due} WHERE ${where}`, rangeOf(id));
+  }
+
+  async retryErasures(reference: string): Promise<number> {
+    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    if (!row) return 0;
+    const ids = await this.#parkedOf(this.#database.query, row);
+    const text = `UPDATE ${this.#jobs} SET ${this.#retried} WHERE id IN (${marks(ids)}) AND state = 'parked'`;
+    return ids.length === 0
+      ? 0
+      : this.#count(
+          text,
+          ids.map(({ id }) => id),
+        );
+  }
+
+  /** Some of them, the longest parked first. */
+  async #parkedOf(query: Query, reference: Row, forUpdate = ''): Promise<readonly Row[]> {
+    const [where, values] = this.#usersOf(reference);
+    const parked = `${where} AND state = 'parked' AND ended_at IS NOT NULL ORDER BY ended_at LIMIT ${STEP}`;
+    return (await query(`SELECT id, uncertain FROM ${this.#jobs} WHERE ${parked} ${forUpdate}`, values)).rows;
+  }
+
+  async cancelErasures(
+    reference: string,
+  ): Promise<{ readonly more: boolean; readonly finished: Reference | undefined }> {
+    const { query, now, forUpdate } = this.#database;
+    const id = this.#id(referenceKey(reference));
+    await this.#database.transaction(async (first) => {
+      const set = `canceled = 1, paused = 0, resumed_at = ${now}`;
+      const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
+      if ((await first(text, [id])).count === 1) await this.#setSinglesDue(first, id, true);
+    });
+    const row = await this.#reference(query, id);
+    if (row?.finished_at !== null) return { more: false, finished: undefined };
+    return this.#database.transaction(async (step) => {
+      const [where, values] = this.#usersOf(row);
+      const unsent = `SELECT id, uncertain FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL AND uncertain = 0
+        ORDER BY due_at LIMIT ${STEP} ${forUpdate}`;
+      const waiting = (await step(unsent, values)).rows;
+      const some = [...waiting, ...(await this.#parkedOf(step, row, forUpdate))];
+      const idsOf = (uncertain: number): readonly unknown[] =>
+        some.filter((job) => Number(job.uncertain) === uncertain).map((job) => job.id);
+      const [removed, ended] = [idsOf(0), idsOf(1)];
+      if (removed.length > 0)
+        await step(`DELETE FROM ${this.#jobs} WHERE id IN (${marks(removed)})`, removed);
+      const end = `UPDATE ${this.#jobs} SET ${END}, outcome = 'canceled', ended_at = ${now} WHERE id IN (${marks(ended)})`;
+      if (ended.length > 0) await step(end, ended);
+      const finished = await this.#countUsers(step, id, 'canceled', some.length);
+      return { more: some.length >= STEP, finished };
+    });
+  }
+
+  async references(limit: number, after?: Reference): Promise<readonly ReferenceStatus[]> {
+    const before = after ? 'AND requested_at <= ? AND (requested_at < ? OR id < ?)' : '';
+    const text = `SELECT * FROM ${this.#references} WHERE app = ? ${before} ORDER BY requested_at DESC, id DESC LIMIT ${limit}`;
+    const values = after ? [after.requestedAt, after.requestedAt, this.#id(after.key)] : [];
+    const rows = await this.#rows(text, [this.#application, ...values]);
+    const statuses: ReferenceStatus[] = [];
+    for (const row of rows) statuses.push(await this.#statusOf(row));
+    return statuses;
+  }
+
+  async receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]> {
+    const [from, to] = rangeOf(this.#id(referenceKey(reference)));
+    const where = `id > ? AND id < ? AND state = 'done'`;
+    const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT ${limit}`;
+    return this.#receiptsOf(await this.#rows(text, [after === undefined ? from : this.#id(after), to]));
+  }
+
+  async receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {
+    const where = `subject IN (${marks(subjects)}) AND app = ? AND kind = 'erasure' AND state = 'done'`;
+    const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY ended_at DESC LIMIT 1000`;
+    return this.#receiptsOf(await this.#rows(text, [...subjects, this.#application]));
+  }
+
+  async #receiptsOf(rows: readonly Row[]): Promise<readonly Receipt[]> {
+    const references = await this.#referencesOf(this.#database.query, rows);
+    return rows.flatMap((row) => {
+      const reference = references.get(String(row.reference));
+      return reference ? [{ job: jobOf(row), reference: referenceOf(reference) }] : [];
+    });
+  }
+
+  async claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
+    const [first, ...later] = agesMs;
+    if (first === undefined) return [];
+    const { now } = this.#database;
+    const next = later.map(() => `WHEN requested_at + ? > ${now} THEN requested_at + ?`).join(' ');
+    const rows = await this.#database.take({
+      table: this.#references,
+      key: ['id'],
+      where: `app = ? AND finished_at IS NULL AND overdue_from <= ${now} - ?`,
+      order: 'overdue_from',
+      limit: REFERENCES,
+      set: `overdue_from = ${later.length === 0 ? 'NULL' : `CASE ${next} ELSE NULL END`}`,
+      values: [[this.#application, first], later.flatMap((age) => [age, age - first])],
+    });
+    return rows.map(referenceOf);
+  }
+
+  async oldestUnfinished(): Promise<Reference | undefined> {
+    // One statement would have to sort all unfinished references: the index has lists and single users apart.
+    const where = 'app = ? AND is_list = ? AND finished_at IS NULL';
+    const text = `SELECT * FROM ${this.#references} WHERE ${where} ORDER BY requested_at LIMIT 1`;
+    const oldest: Reference[] = [];
+    for (const isList of [0, 1])
+      oldest.push(...(await this.#rows(text, [this.#application, isList])).map(referenceOf));
+    return oldest.toSorted((one, other) => one.requestedAt - other.requestedAt)[0];
+  }
+
+  async #reference(query: Query, id: string, forUpdate = ''): Promise<Row | undefined> {
+    return (await query(`SELECT * FROM ${this.#references} WHERE id = ? ${forUpdate}`, [id])).rows[0];
+  }
+
+  /** The references of jobs, by their ids. */
+  async #referencesOf(query: Query, jobs: readonly Row[]): Promise<ReadonlyMap<string, Row>> {
+    const ids = [...new Set(jobs.map(({ reference }) => reference))].filter((id) => typeof id === 'string');
+    if (ids.length === 0) return new Map();
+    const { rows } = await query(`SELECT * FROM ${this.#references} WHERE id IN (${marks(ids)})`, ids);
+    return new Map(rows.map((row) => [String(row.id), row]));
+  }
+
+  // ---- sessions
+
+  async seen(session: LiveSession, expiresAt: number, liveMs: number, isFound = false): Promise<boolean> {
+    const { query, now } = this.#database;
+    const id = this.#id(session.id);
+    const open = `(ended_at IS NULL OR ended_at <= ${now} - ${ENDED_SESSION_MS})`;
+    const set = `subject = ?, sealed = ?, expires_at = ?, due_at = ${now} + ?, token = NULL, ended_at = NULL`;
+    const values = [session.subject, session.sealed, expiresAt, liveMs];
+    const update = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? ${isFound ? '' : `AND ${open}`}`;
+    if ((await query(update, [...values, id])).count > 0) return true;
+    const columns = ['id', 'app', 'subject', 'sealed', 'expires_at', 'due_at'];
+    const insert = this.#database.insertNew(this.#sessions, columns, `(?, ?, ?, ?, ?, ${now} + ?)`);
+    if ((await query(insert, [id, this.#application, ...values])).count > 0) return true;
+    return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
+  }
+
+  gone(session: LiveSession, logout: NewLogout | undefined, token?: string): Promise<boolean> {
+    const { now } = this.#database;
+    const id = this.#id(session.id);
+    const isHeld = token === undefined ? '' : 'AND token = ?';
+    const where = `id = ? AND (ended_at IS NULL OR ended_at <= ${now} - ${ENDED_SESSION_MS}) ${isHeld}`;
+    const values = [id, ...(token === undefined ? [] : [token])];
+    return this.#database.transaction(async (query) => {
+      if (!logout) {
+        const { count } = await query(`DELETE FROM ${this.#sessions} WHERE ${where}`, values);
+        if (count > 0 || token !== undefined) return count > 0;
+        return (await query(`SELECT 1 FROM ${this.#sessions} WHERE id = ?`, [id])).rows.length === 0;
+      }
+      const end = `UPDATE ${this.#sessions} SET sealed = '', due_at = NULL, token = NULL, ended_at = ${now} WHERE ${where}`;
+      const isEnded =
+        (await query(end, values)).count > 0 ||
+        (token === undefined && (await this.#insertEnded(query, id, session)) > 0);
+      if (isEnded) await this.#insertLogouts(query, [logout]);
+      return isEnded;
+    });
+  }
+
+  async #insertEnded(query: Query, id: string, { subject }: LiveSession): Promise<number> {
+    const columns = ['id', 'app', 'subject', 'sealed', 'expires_at', 'ended_at'];
+    const text = this.#database.insertNew(this.#sessions, columns, `(?, ?, ?, '', 0, ${this.#database.now})`);
+    return (await query(text, [id, this.#application, subject])).count;
+  }
+
+  async dueSessions(limit: number, leaseMs = LEASE_MS): Promise<readonly DueSession[]> {
+    const { now } = this.#database;
+    const token = randomUUID();
+    const rows = await this.#database.take({
+      table: this.#sessions,
+      key: ['id'],
+      where: `app = ? AND due_at <= ${now}`,
+      order: 'due_at',
+      limit,
+      set: `due_at = ${now} + ?, token = ?`,
+      values: [[this.#application], [leaseMs, token]],
+    });
+    return rows.map((row) => ({
+      id: idOf(row),
+      subject: String(row.subject),
+      sealed: String(row.sealed),
+      expiresAt: Number(row.expires_at),
+      token,
+    }));
+  }
+
+  async postpone({ id, token }: DueSession, liveMs: number): Promise<void> {
+    const set = `due_at = ${this.#database.now} + ?, token = NULL`;
+    const text = `UPDATE ${this.#sessions} SET ${set} WHERE id = ? AND token = ?`;
+    await this.#database.query(text, [liveMs, this.#id(id), token]);
+  }
+
+  // ---- rate limit
+
+  async takeSlot(slots: number, perMs: number): Promise<number> {
+    const { now } = this.#database;
+    if (this.#slots < slots) await this.#insertSlots(slots);
+    const taken = await this.#database.take({
+      table: this.#rate,
+      key: ['id'],
+      where: `app = ? AND taken_at <= ${now} - ? AND slot < ?`,
+      order: 'taken_at',
+      limit: 1,
+      set: `taken_at = ${now}`,
+      values: [[this.#application, perMs, slots], []],
+    });
+    if (taken.length > 0) return 0;
+    const text = `SELECT MIN(taken_at) + ? - ${now} AS ms FROM ${this.#rate} WHERE app = ? AND slot < ?`;
+    const [row] = await this.#rows(text, [perMs, this.#application, slots]);
+    if (row?.ms === null) this.#slots = 0; // somebody has emptied the table
+    return Math.max(1, Number(row?.ms));
+  }
+
+  async #insertSlots(slots: number): Promise<void> {
+    const free = Array.from({ length: slots }, (_, slot) => slot);
+    for (let from = 0; from < slots; from += STEP) {
+      const some = free.slice(from, from + STEP);
+      const text = this.#database.insertNew(
+        this.#rate,
+        ['id', 'app', 'slot', 'taken_at'],
+        marks(some, '(?, ?, ?, 0)'),
+      );
+      await this.#database.query(
+        text,
+        some.flatMap((slot) => [this.#id(String(slot)), this.#application, slot]),
+      );
+    }
+    this.#slots = slots;
+  }
+
+  // ---- the storage itself
+
+  async prune({ historyMs, receiptsMs }: { historyMs: number; receiptsMs: number }): Promise<boolean> {
+    const { now } = this.#database;
+    const logouts = `queue = ? AND state = 'done' AND ended_at < ${now} - ?`;
+    const sessions = `app = ? AND ended_at <= ${now} - ?`;
+    const references = `app = ? AND finished_at < ${now} - ?`;
+    const removed = [
+      await this.#remove(this.#jobs, logouts, [this.#id('logout'), historyMs], STEP),
+      await this.#remove(this.#sessions, sessions, [this.#application, ENDED_SESSION_MS], STEP),
+    ];
+    const text = `SELECT id FROM ${this.#references} WHERE ${references} ORDER BY finished_at LIMIT ${REFERENCES}`;
+    let left = STEP;
+    for (const { id } of await this.#rows(text, [this.#application, receiptsMs])) {
+      if (left === 0) break;
+      left -= await this.#removeReference(String(id), receiptsMs, left);
+      removed.push(1);
+    }
+    return removed.some((count) => count > 0);
+  }
+
+  /** Removes a reference with its last receipts. @returns how many of them, at most `limit` */
+  #removeReference(id: string, receiptsMs: number, limit: number): Promise<number> {
+    return this.#database.transaction(async (query) => {
+      const row = await this.#reference(query, id, this.#database.forUpdate);
+      const isOld = `SELECT 1 FROM ${this.#references} WHERE id = ? AND finished_at < ${this.#database.now} - ?`;
+      if (!row || (await query(isOld, [id, receiptsMs])).rows.length === 0) return 0; // it was opened again
+      const count = await this.#remove(this.#jobs, 'id > ? AND id < ?', rangeOf(id), limit, query);
+      if (count < limit) await query(`DELETE FROM ${this.#references} WHERE id = ?`, [id]);
+      return count;
+    });
+  }
+
+  async #remove(
+    table: string,
+    where: string,
+    values: Values,
+    limit: number,
+    query = this.#database.query,
+  ): Promise<number> {
+    const { rows } = await query(`SELECT id FROM ${table} WHERE ${where} LIMIT ${limit}`, values);
+    const ids = rows.map(({ id }) => id);
+    if (ids.length > 0) await query(`DELETE FROM ${table} WHERE id IN (${marks(ids)})`, ids);
+    return ids.length;
+  }
+
+  async birth(): Promise<string | undefined> {
+    const [row] = await this.#rows(`SELECT value FROM ${this.#facts} WHERE id = ?`, [this.#id('birth')]);
+    return row && String(row.value);
   }
 
   close(): Promise<void> {
     return this.#database.close();
   }
+
+  #id(id: string): string {
+    return `${this.#application}/${id}`;
+  }
+
+  #pauseId(kind: JobKind): string {
+    return this.#id(`${kind}-paused-until`);
+  }
+
+  async #addFact(query: Query, id: string, value: number): Promise<void> {
+    await query(this.#database.insertNew(this.#facts, ['id', 'value'], '(?, ?)'), [id, value]);
+  }
+
+  async #rows(text: string, values: Values = []): Promise<readonly Row[]> {
+    return (await this.#database.query(text, values)).rows;
+  }
+
+  async #count(text: string, values: Values): Promise<number> {
+    return (await this.#database.query(text, values)).count;
+  }
+}
+
+const PROGRESS = 'attempts = ?, failures = ?, rejections = ?, uncertain = ?, cause = ?';
+const valuesOf = ({ attempts, failures, rejections, uncertain, cause }: Progress): Values => [
+  attempts,
+  failures,
+  rejections,
+  Number(uncertain),
+  cause ?? null,
+];
+
+/** A placeholder for each of the items, or a row of placeholders. */
+const marks = (items: readonly unknown[], one = '?'): string => items.map(() => one).join(', ');
+
+/** The ids of the jobs of a reference are between these: a slash follows a dot. */
+const rangeOf = (reference: string): readonly string[] => [`${reference}.`, `${reference}/`];
+
+function conflictOf(
+  known: Reference,
+  reader: unknown,
+  { mode, list }: NewReference,
+  hasNew: boolean,
+): Conflict | undefined {
+  if (known.mode !== mode) return 'mode';
+  if (known.canceled) return 'canceled';
+  if (!list) return known.complete ? undefined : 'incomplete';
+  if (!list.isFirst && list.reader !== reader) return 'other-reader';
+  return hasNew && known.complete ? 'complete' : undefined;
 }

@@ -1,0 +1,212 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  serviceClients,
+  type ScriptedAnswer,
+  type ScriptedRequest,
+} from 'debate-space-fixtures/service-clients.js';
+import { filter, firstValueFrom } from 'rxjs';
+import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
+import type { DebateSpaceModuleOptions } from '../module/module-options.js';
+import type { LogoutSender } from '../logout/delivery/logout-delivery.js';
+import type { Claim } from '../storage/storage.js';
+import { ErasureAttempt } from './erasure-attempt.js';
+import type { ErasureCalls } from './erasure-calls.js';
+import type { BeforeErase } from './erasure.js';
+
+const BEFORE_ERASE_TIMEOUT_MS = 30_000;
+const erasure = { uid: 'alice', mode: 'delete', reference: 'r' } as const;
+const claim = { subject: 'hash', attempts: 0, failures: 0, uncertain: false, rejections: 0 } as Claim;
+const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
+const yes = (): Promise<boolean> => Promise.resolve(true);
+
+const slot = () => ({ release: () => undefined });
+
+interface Parts extends Pick<ErasureCalls, 'prepare' | 'erase' | 'isServiceThere'> {
+  readonly beforeErase?: BeforeErase;
+  readonly logouts?: Pick<LogoutSender, 'send'>;
+  readonly shutdownSignal: AbortSignal;
+}
+
+async function attempt(parts: Partial<Parts>, claimed = claim, markSending = yes) {
+  const { beforeErase, logouts, shutdownSignal, ...calls }: Parts = {
+    prepare: () => Promise.resolve(slot()),
+    erase: () => Promise.resolve(200),
+    isServiceThere: yes,
+    shutdownSignal: new AbortController().signal,
+    ...parts,
+  };
+  const attempting = new ErasureAttempt(calls, logouts, beforeErase, shutdownSignal, () => undefined);
+  return attempting.make(erasure, claimed, markSending);
+}
+const failing = (error: Error) => ({ erase: () => Promise.reject(error) });
+
+describe('an attempt at an erasure', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+    jest.restoreAllMocks();
+  });
+
+  it('is finished with the answer of the service', async () => {
+    expect(await attempt({})).toEqual({ outcome: 'erased', status: 200, loggedOut: false });
+  });
+
+  it.each([
+    { uncertain: false, outcome: 'not-found' },
+    { uncertain: true, outcome: 'erased' },
+  ])('takes a 404 for $outcome', async ({ uncertain, outcome }) => {
+    const result = await attempt({ erase: () => Promise.resolve(404) }, { ...claim, uncertain });
+    expect(result).toMatchObject({ outcome, status: 404 });
+  });
+
+  it('takes a 404 for an outage when the service is not there', async () => {
+    const result = await attempt({
+      erase: () => Promise.resolve(404),
+      isServiceThere: () => Promise.resolve(false),
+    });
+    expect(result).toMatchObject({
+      others: 'held-up',
+      cause: '404',
+      uncertain: false,
+      hint: expect.stringContaining('baseUrl'),
+    });
+  });
+
+  it('delays the next attempt by an hour at most, though the service asks for a year', async () => {
+    const retryAfterMs = 365 * 24 * 60 * 60 * 1000;
+    const error = new RateLimitedError('later', {
+      ...details,
+      outcome: 'refused',
+      status: 429,
+      retryAfterMs,
+    });
+    expect(await attempt(failing(error))).toMatchObject({ others: 'slower', delayMs: 60 * 60 * 1000 });
+    const logouts = { send: () => Promise.resolve({ status: 503, retryAfterMs }) };
+    expect(await attempt({ logouts })).toMatchObject({ others: 'held-up', delayMs: 60 * 60 * 1000 });
+  });
+
+  it('says which failures are of this user alone, and waits longer for those', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(1);
+    const refused = new RefusedError('no', { ...details, outcome: 'refused', status: 422 });
+    expect(await attempt(failing(refused))).toMatchObject({ others: 'unaffected', delayMs: 60_000 });
+    const away = new UnavailableError('away', { ...details, outcome: 'unknown', status: 503 });
+    expect(await attempt(failing(away))).toMatchObject({
+      others: 'held-up',
+      delayMs: 1_000,
+      uncertain: true,
+    });
+  });
+
+  it('is broken off by a shutdown, and not by its own limit of time', async () => {
+    const error = new AbortedError('aborted', { ...details, outcome: 'not-sent' });
+    expect(await attempt(failing(error))).toMatchObject({ brokenOff: false, others: 'unaffected' });
+    const shutdownSignal = AbortSignal.abort();
+    expect(await attempt({ ...failing(error), shutdownSignal })).toMatchObject({
+      brokenOff: true,
+      delayMs: 0,
+    });
+    expect(await attempt({ beforeErase: () => undefined, shutdownSignal })).toMatchObject({
+      brokenOff: true,
+    });
+  });
+
+  it('asks the host when its slot of the rate limit has come, and sends nothing but the logout in between', async () => {
+    const steps: string[] = [];
+    const released: boolean[] = [];
+    const step = <T>(name: string, result: T): Promise<T> => {
+      steps.push(name);
+      return Promise.resolve(result);
+    };
+    const own = { release: (sent: boolean) => released.push(sent) };
+    await attempt(
+      {
+        prepare: () => step('slot', own),
+        beforeErase: () => step('beforeErase', undefined),
+        logouts: { send: () => step('logout', { status: 200 }) },
+        erase: () => step('erase', 200),
+      },
+      claim,
+      () => step('mark as sending', true),
+    );
+    expect(steps).toEqual(['slot', 'beforeErase', 'logout', 'mark as sending', 'erase']);
+    expect(released).toEqual([false]); // the request has taken it: this changes nothing
+  });
+
+  it.each([
+    ['the host vetoes', { beforeErase: () => ({ veto: 'a lawsuit' }) }, yes],
+    ['the logout fails', { logouts: { send: () => Promise.resolve({ status: 503 }) } }, yes],
+    ['it was canceled meanwhile', {}, () => Promise.resolve(false)],
+  ])('gives the slot back and sends nothing when %s', async (_what, parts, markSending) => {
+    const release = jest.fn();
+    const erase = jest.fn(() => Promise.resolve(200));
+    await attempt({ ...parts, erase, prepare: () => Promise.resolve({ release }) }, claim, markSending);
+    expect(erase).not.toHaveBeenCalled();
+    expect(release).toHaveBeenCalledWith(false);
+  });
+
+  it('asks nobody when no slot comes in time, or no access token', async () => {
+    const beforeErase = jest.fn(() => undefined);
+    const noSlot = await attempt({ beforeErase, prepare: () => Promise.resolve({ retryAfterMs: 42_000 }) });
+    expect(noSlot).toMatchObject({ others: 'slower', delayMs: 42_000, sent: false });
+    const error = new UnavailableError('no access token', { ...details, outcome: 'not-sent', status: 503 });
+    const noToken = await attempt({ beforeErase, prepare: () => Promise.reject(error) });
+    expect(noToken).toMatchObject({ others: 'held-up', sent: false, uncertain: false });
+    expect(beforeErase).not.toHaveBeenCalled();
+  });
+
+  it('does not wait for ever for the host', async () => {
+    jest.useFakeTimers();
+    const attempting = attempt({ beforeErase: () => new Promise(() => undefined) });
+    await jest.advanceTimersByTimeAsync(BEFORE_ERASE_TIMEOUT_MS);
+    expect(await attempting).toMatchObject({ cause: 'beforeErase failed', sent: false });
+  });
+
+  it('keeps the first 1000 characters of a reason', async () => {
+    const result = await attempt({ beforeErase: () => ({ veto: 'x'.repeat(5000) }) });
+    expect('outcome' in result && result.reason).toHaveLength(1000);
+  });
+});
+
+describe('an erasure of a service', () => {
+  const { scripted, runtime } = serviceClients();
+  const html = { 'content-type': 'text/html' };
+
+  async function finished(
+    answer: (request: ScriptedRequest) => ScriptedAnswer,
+    uids: readonly string[],
+    http: DebateSpaceModuleOptions['http'] = {},
+  ) {
+    const service = await scripted(answer);
+    const { events, erasures } = await runtime(service, { http });
+    const end = firstValueFrom(events.events$.pipe(filter(({ type }) => type === 'erasure-finished')));
+    await erasures.requestMany(uids, { mode: 'delete', reference: 'list' });
+    await end;
+    const receipts = [];
+    for await (const { outcome, status, attempts } of erasures.receipts('list'))
+      receipts.push({ outcome, status, attempts });
+    return { receipts, service };
+  }
+
+  it.each(['OK', '', '<?xml version="1.0"?><deleted/>', '{"deleted":tr'])(
+    'that answers %j is done: 40 of them in the time that the rate limit allows',
+    async (body) => {
+      const uids = Array.from({ length: 40 }, (_, n) => `user-${n}`);
+      const begun = performance.now();
+      const rateLimit = { requests: 10, perMs: 300 };
+      const { receipts, service } = await finished(() => ({ body, headers: html }), uids, { rateLimit });
+      expect(performance.now() - begun).toBeLessThan(8_000); // 0.9 s, and what a busy machine needs
+      expect(receipts).toEqual(uids.map(() => ({ outcome: 'erased', status: 200, attempts: 1 })));
+      expect(service.requests.filter(({ method }) => method === 'DELETE')).toHaveLength(40);
+    },
+  );
+
+  it('that knows no such user is not taken for done after the page of a firewall', async () => {
+    const answers: ScriptedAnswer[] = [
+      { status: 403, headers: html, body: '<!doctype html><title>Access denied</title>' },
+      { status: 404, body: { error: 'no such user' } },
+    ];
+    const answer = ({ method }: ScriptedRequest) =>
+      method === 'DELETE' ? (answers.shift() ?? 'reset') : { body: [] };
+    const { receipts } = await finished(answer, ['alice']);
+    expect(receipts).toEqual([{ outcome: 'not-found', status: 404, attempts: 2 }]);
+  });
+});

@@ -1,0 +1,313 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Clocks } from 'debate-space-fixtures/clocks.js';
+import { DAY_MS, ErasureRoom, GIVE_UP_AFTER_MS } from 'debate-space-fixtures/erasure-room.js';
+import { RefusedError, UnavailableError } from '../errors.js';
+import { MemoryStorage } from '../storage/memory-storage.js';
+import { erasureId, LEASE_MS, type Claim, type Reference } from '../storage/storage.js';
+
+const details = { operation: 'deleteUser', retryable: true, attempts: 1 } as const;
+const failing = (error: Error) => (): never => {
+  throw error;
+};
+const away = failing(new UnavailableError('away', { ...details, outcome: 'unknown', status: 503 }));
+const unsent = failing(new UnavailableError('no token', { ...details, outcome: 'not-sent', status: 503 }));
+const refused = failing(new RefusedError('no', { ...details, outcome: 'refused', status: 422 }));
+const failedOnce = { attempts: 1, failures: 1, rejections: 0, uncertain: false, cause: '422' };
+/** Longer than any delay between two attempts. */
+const LONG_MS = 6 * 60 * 60_000;
+
+let clocks: Clocks;
+let storage: MemoryStorage;
+let room: ErasureRoom;
+let other: ErasureRoom;
+beforeEach(() => {
+  clocks = new Clocks();
+  storage = new MemoryStorage();
+  room = new ErasureRoom(storage);
+  other = new ErasureRoom(storage);
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+async function claim(): Promise<Claim> {
+  const [claimed] = (await storage.claim('erasure', 1)).claims;
+  if (!claimed) throw new Error('nothing is due');
+  return claimed;
+}
+
+describe('the erasure of a user', () => {
+  it('ends with a receipt without the uid, and forgets the logouts that wait', async () => {
+    const subject = room.uids.hash('alice');
+    await storage.addLogouts([{ id: '1-a', subject, sealed: 'sealed', details: 'destroyed' }]);
+    await room.ask('r', ['alice']);
+    await room.work();
+    expect(room.sent).toEqual(['delete alice']);
+    expect(await room.status('r')).toMatchObject({ state: 'done', total: 1, done: 1, waiting: 0 });
+    expect(await room.receipts('r')).toEqual([
+      {
+        reference: 'r',
+        mode: 'delete',
+        requestedBy: 'for r',
+        uidHash: subject,
+        requestedAt: new Date(Date.now()),
+        doneAt: new Date(Date.now()),
+        attempts: 1,
+        outcome: 'erased',
+        status: 200,
+        loggedOut: true,
+      },
+    ]);
+    expect(room.events).toMatchObject([
+      { type: 'erasure-done', reference: 'r', uidHash: subject, outcome: 'erased', attempts: 1, status: 200 },
+      { type: 'erasure-finished', reference: 'r', total: 1, done: 1 },
+    ]);
+    expect(await storage.logoutsOf([subject])).toMatchObject([{ outcome: 'superseded' }]);
+  });
+
+  it('is recorded although its logouts cannot be forgotten', async () => {
+    await room.ask('r', ['alice']);
+    storage.supersedeLogouts = () => Promise.reject(new TypeError('no answer'));
+    await room.work();
+    expect(await room.status('r')).toMatchObject({ done: 1 });
+    expect(room.types()).toEqual(['fault', 'erasure-done', 'erasure-finished']);
+  });
+
+  it('is tried again, and then a 404 says that the first attempt has erased the user', async () => {
+    room.answers.push(away, () => 404);
+    await room.ask('r', ['alice']);
+    await room.work();
+    expect(room.events).toMatchObject([
+      { type: 'erasure-service-down', cause: '503' },
+      { type: 'erasure-retrying', reference: 'r', attempts: 1, cause: '503' },
+    ]);
+    const { retrying } = await room.status('r');
+    expect(retrying).toEqual({ cause: '503', nextAttemptAt: expect.any(Date) });
+    expect(await room.work()).toBe(0);
+    clocks.advance(LONG_MS);
+    await room.work();
+    expect(await room.receipts('r')).toMatchObject([{ outcome: 'erased', status: 404, attempts: 2 }]);
+    expect(room.types()).toContain('erasure-service-up');
+  });
+
+  it('is not uncertain after attempts of which the service has seen nothing, or has refused all', async () => {
+    room.answers.push(unsent, refused, () => 404);
+    await room.ask('r', ['alice']);
+    for (let n = 0; n < 3; n += 1) {
+      await room.work();
+      clocks.advance(LONG_MS);
+    }
+    expect(await room.receipts('r')).toMatchObject([{ outcome: 'not-found', attempts: 2 }]);
+  });
+
+  it('is uncertain when a process died after it had sent the request', async () => {
+    await room.ask('r', ['alice']);
+    expect(await storage.markSending(await claim())).toBe(true);
+    clocks.advance(LEASE_MS);
+    other.answers.push(() => 404);
+    await other.work();
+    expect(await room.receipts('r')).toMatchObject([{ outcome: 'erased', status: 404 }]);
+  });
+
+  it('is sent by nobody whose lease was lost, and announced once', async () => {
+    await room.ask('r', ['alice']);
+    const late = await claim();
+    clocks.advance(LEASE_MS);
+    room.beforeSending = () => other.work();
+    await room.worker.execute(late);
+    expect([room.sent, other.sent]).toEqual([[], ['delete alice']]);
+    expect([room.events, other.types()]).toEqual([[], ['erasure-done', 'erasure-finished']]);
+    await room.worker.execute(late); // it hung, and sends what another process has done
+    expect(room.events).toEqual([]);
+  });
+
+  it.each(['pause', 'cancel'] as const)('is not sent after a %s that came while it waited', async (what) => {
+    await room.ask('r', ['alice']);
+    room.beforeSending = () => other.control[what]('r');
+    await room.work();
+    room.beforeSending = () => Promise.resolve();
+    expect(await room.work()).toBe(0);
+    expect(room.sent).toEqual([]);
+    expect(room.events).toEqual([]);
+    await other.control.resume('r');
+    await room.work();
+    expect(room.sent).toHaveLength(what === 'pause' ? 1 : 0);
+  });
+
+  it('is not sent when a process died that canceled its reference: the next one cancels the rest', async () => {
+    const uids = Array.from({ length: 1_100 }, (_, n) => `user-${n}`);
+    await room.askList('list', uids);
+    expect(await storage.cancelErasures('list')).toMatchObject({ more: true });
+    await other.work(1);
+    expect(other.sent).toEqual([]);
+    expect(other.events).toMatchObject([{ type: 'erasure-finished', reference: 'list', canceled: 1_100 }]);
+  });
+});
+
+describe('the hook beforeErase', () => {
+  it('vetoes for one reference, and its reason is kept', async () => {
+    room.beforeErase = ({ reference }) => (reference === 'held' ? { veto: 'legal hold' } : undefined);
+    await room.ask('held', ['alice']);
+    await room.ask('r', ['alice']);
+    await room.work();
+    expect(room.sent).toHaveLength(1);
+    expect(await room.receipts('held')).toMatchObject([
+      { outcome: 'vetoed', reason: 'legal hold', attempts: 0, loggedOut: false },
+    ]);
+    expect((await room.receipts('held'))[0]).not.toHaveProperty('uncertain');
+    expect(room.events[0]).toMatchObject({ type: 'erasure-vetoed', reference: 'held', reason: 'legal hold' });
+    expect(await room.status('held')).toMatchObject({ state: 'done', vetoed: 1 });
+  });
+
+  it('comes too late after an attempt that may have erased the user, and the receipt says so', async () => {
+    room.answers.push(away);
+    await room.ask('r', ['alice']);
+    await room.work();
+    room.beforeErase = () => ({ veto: 'legal hold' });
+    clocks.advance(LONG_MS);
+    await room.work();
+    expect(await room.receipts('r')).toMatchObject([{ outcome: 'vetoed', attempts: 1, uncertain: true }]);
+  });
+});
+
+describe('an anonymization', () => {
+  it('waits for the deletion of the same user', async () => {
+    await room.ask('a', ['alice'], 'anonymize');
+    await room.ask('d', ['alice']);
+    room.answers.push(
+      () => 200,
+      () => 404,
+    );
+    await room.work();
+    expect(room.sent).toEqual(['delete alice']);
+    clocks.advance(60_000);
+    await room.work();
+    expect(room.sent).toEqual(['delete alice', 'anonymize alice']);
+    expect(await room.receipts('a')).toMatchObject([{ outcome: 'not-found' }]);
+  });
+
+  it('waits for a deletion that was requested while it waited for its turn', async () => {
+    await room.ask('a', ['alice'], 'anonymize');
+    room.beforeSending = () => other.ask('d', ['alice']);
+    await room.work();
+    room.beforeSending = () => Promise.resolve();
+    await room.work();
+    expect(room.sent[0]).toBe('delete alice');
+  });
+
+  it('does not wait for a deletion that is parked', async () => {
+    await room.ask('d', ['alice']);
+    await storage.park(await claim(), 'a hint', failedOnce);
+    await room.ask('a', ['alice'], 'anonymize');
+    await room.work();
+    expect(room.sent).toEqual(['anonymize alice']);
+  });
+});
+
+describe('an erasure that fails for too long', () => {
+  it('is parked with a hint after three attempts in a row, and continues when it is retried', async () => {
+    await room.ask('r', ['alice']);
+    clocks.advance(GIVE_UP_AFTER_MS);
+    for (let n = 0; n < 3; n += 1) {
+      room.answers.push(refused);
+      await room.work();
+      clocks.advance(1_000);
+    }
+    expect(room.events.map((event) => ('cause' in event ? [event.type, event.cause] : event))).toEqual([
+      ['erasure-retrying', '422'],
+      ['erasure-retrying', '422'],
+      ['erasure-parked', '422'],
+    ]);
+    expect(room.events.at(-1)).toMatchObject({ attempts: 3, hint: expect.stringContaining('operator') });
+    expect(await room.status('r')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
+    clocks.advance(LONG_MS);
+    expect(await room.work()).toBe(0);
+    expect(await room.control.retry('r')).toMatchObject({ failed: 0, waiting: 1 });
+    await room.work();
+    expect(await room.receipts('r')).toMatchObject([{ outcome: 'erased', attempts: 4 }]);
+  });
+
+  it('is not late by the time of a pause', async () => {
+    await room.ask('r', ['alice']);
+    await room.control.pause('r');
+    clocks.advance(2 * GIVE_UP_AFTER_MS);
+    await room.control.resume('r');
+    for (let n = 0; n < 4; n += 1) {
+      room.answers.push(refused);
+      await room.work();
+      clocks.advance(LONG_MS);
+    }
+    expect(room.types()).not.toContain('erasure-parked');
+  });
+});
+
+describe('an erasure that somebody without a key has changed', () => {
+  const expectParked = async (changed: Claim): Promise<void> => {
+    room.events.length = 0;
+    await room.worker.execute(changed);
+    expect(room.sent).toEqual([]);
+    expect(room.events).toMatchObject([{ type: 'erasure-parked', cause: 'unreadable' }]);
+    expect(room.events).toMatchObject([{ hint: expect.stringContaining('storageKey') }]);
+  };
+
+  it('is parked when its mode is another', async () => {
+    await room.ask('r', ['alice'], 'anonymize');
+    const claimed = await claim();
+    await expectParked({ ...claimed, reference: { ...referenceOf(claimed), mode: 'delete' } });
+    expect(await room.status('r')).toMatchObject({ failed: 1, waiting: 0 });
+    expect(await room.control.cancel('r')).toMatchObject({ state: 'canceled', canceled: 1 });
+  });
+
+  it('is parked when it was moved to another reference', async () => {
+    await room.ask('r', ['alice']);
+    const claimed = await claim();
+    const moved = { ...referenceOf(claimed), reference: 'other' };
+    await expectParked({ ...claimed, reference: moved });
+    await expectParked({ ...claimed, reference: moved, id: erasureId('other', claimed.subject) });
+  });
+
+  it('is parked when it has the uid of another user, or of a logout', async () => {
+    await room.ask('r', ['alice']);
+    const claimed = await claim();
+    const [bob] = room.repository.seal('r', 'delete', ['bob']);
+    const logout = { kind: 'logout', id: claimed.id, uidHash: claimed.subject } as const;
+    await expectParked({ ...claimed, sealed: bob?.sealed ?? '' });
+    await expectParked({ ...claimed, sealed: room.uids.seal('alice', logout) });
+  });
+
+  function referenceOf({ reference }: Claim): Reference {
+    if (!reference) throw new Error('a claim of an erasure has a reference');
+    return reference;
+  }
+
+  it('is parked while its key is missing, and carried out when the key is back', async () => {
+    await room.ask('r', ['alice']);
+    const stranger = new ErasureRoom(storage, ['another key']);
+    await stranger.work();
+    expect(stranger.types()).toEqual(['erasure-parked']);
+    await room.control.retry('r');
+    await room.work();
+    expect(room.sent).toEqual(['delete alice']);
+  });
+});
+
+describe('a reference that is overdue', () => {
+  it('is reported once for each age, over all processes', async () => {
+    await room.ask('r', ['alice']);
+    await room.worker.reportOverdue();
+    expect(await room.repository.overdueMs()).toBeUndefined();
+    clocks.advance(7 * DAY_MS + 1);
+    await Promise.all([room.worker.reportOverdue(), other.worker.reportOverdue()]);
+    const reported = () => [...room.events, ...other.events];
+    expect(reported()).toEqual([
+      { type: 'erasure-overdue', reference: 'r', mode: 'delete', waiting: 1, days: 7 },
+    ]);
+    expect(await room.repository.overdueMs()).toBe(7 * DAY_MS + 1);
+    expect(await room.status('r')).toMatchObject({ state: 'overdue' });
+    clocks.advance(15 * DAY_MS);
+    await room.worker.reportOverdue();
+    await room.work();
+    expect(reported()).toMatchObject([{ days: 7 }, { days: 22 }, { type: 'erasure-done' }, {}]);
+    expect(await room.repository.overdueMs()).toBeUndefined();
+  });
+});

@@ -1,0 +1,167 @@
+import { CircuitBreaker } from 'durable-jobs';
+import { Containment } from '../async/containment.js';
+import type { Emit } from '../events.js';
+import type { ServicePause } from '../service/http/service-pause.js';
+import type { Claim, Progress } from '../storage/storage.js';
+import type { PendingErasure } from './erasure.js';
+import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
+import { cancelUsers } from './erasure-control.js';
+import {
+  finishedEvent,
+  openOf,
+  receiptDetails,
+  type ErasureEnd,
+  type ErasureRepository,
+} from './erasure-repository.js';
+
+const UNREADABLE_HINT =
+  'the uid of this user cannot be opened: it was sealed with another storageKey, or its row was changed. Restore that ' +
+  'key and retry the reference, or cancel it';
+const AFTER_THE_DELETION_MS = 60_000;
+/** An erasure that was paused, or waited behind a long list, may be too old at its first attempt: it has three in a row. */
+const LATE_FAILURES = 2;
+const LATE_DELAY_MS = 1_000;
+const DAY_MS = 86_400_000;
+
+export interface WorkerOptions {
+  readonly concurrency: number;
+  readonly giveUpAfterMs: number;
+  /** Ages in milliseconds at which a reference that is not finished is reported as overdue, ascending. */
+  readonly overdueAgesMs: readonly number[];
+}
+
+/** Erasures as jobs: makes an attempt, and records its result. */
+export class ErasureWorker {
+  readonly name = 'erasures';
+  readonly kind = 'erasure';
+  /** A claim takes no more than may begin: under the rate limit they would only wait in this process. */
+  readonly batch = 1;
+  readonly breaker: CircuitBreaker;
+  readonly #containment: Containment;
+
+  constructor(
+    private readonly options: WorkerOptions,
+    private readonly repository: ErasureRepository,
+    private readonly attempt: Pick<ErasureAttempt, 'make'>,
+    private readonly pause: Pick<ServicePause, 'leftMs'>,
+    private readonly emit: Emit,
+  ) {
+    this.#containment = new Containment(emit);
+    const onChange = (state: 'open' | 'closed', cause: string): void => {
+      emit(state === 'open' ? { type: 'erasure-service-down', cause } : { type: 'erasure-service-up' });
+    };
+    // An attempt logs the user out first: one failure is enough to stop the others.
+    this.breaker = new CircuitBreaker(options.concurrency, onChange, 1);
+  }
+
+  pauseMs(): number {
+    return this.pause.leftMs;
+  }
+
+  async execute(claim: Claim): Promise<void> {
+    const begun = performance.now();
+    if (claim.reference?.canceled && !claim.uncertain) return this.#cancelRest(claim.reference.reference);
+    const { storage } = this.repository;
+    const erasure = this.repository.open(claim);
+    if (!erasure) {
+      await this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);
+      return;
+    }
+    if (await this.#isToBeDeleted(erasure)) {
+      await storage.retry(claim, AFTER_THE_DELETION_MS, progressOf(claim));
+      return;
+    }
+    const markSending = async (): Promise<boolean> =>
+      !(await this.#isToBeDeleted(erasure)) && (await storage.markSending(claim));
+    const result = await this.attempt.make(erasure, claim, markSending);
+    if ('outcome' in result) await this.#finish(claim, erasure, result);
+    else await this.#tryAgain(claim, result, claim.ageMs + performance.now() - begun);
+  }
+
+  /** Emits `erasure-overdue`. Over all processes, once for each reference and age. */
+  async reportOverdue(): Promise<void> {
+    const { options, repository, emit } = this;
+    for (;;) {
+      const overdue = await repository.storage.claimOverdue(options.overdueAgesMs);
+      if (overdue.length === 0) return;
+      for (const found of overdue) {
+        const { reference, mode, requestedAt } = found;
+        const days = Math.max(0, Math.floor((Date.now() - requestedAt) / DAY_MS));
+        emit({ type: 'erasure-overdue', reference, mode, waiting: openOf(found), days });
+      }
+    }
+  }
+
+  /**
+   * Whether an anonymization has to wait for the deletion of the same user. Anonymized first, nobody could delete the
+   * contributions any more: the service would not know the uid.
+   */
+  async #isToBeDeleted({ mode, uid }: PendingErasure): Promise<boolean> {
+    if (mode === 'delete') return false;
+    const open = await this.repository.openErasures([uid]);
+    return open.some((erasure) => erasure.mode === 'delete' && erasure.running);
+  }
+
+  /** A process that died has left the rest of a canceled reference. */
+  async #cancelRest(reference: string): Promise<void> {
+    const finished = await cancelUsers(this.repository, reference);
+    if (finished) this.emit(finishedEvent(finished));
+  }
+
+  async #finish(claim: Claim, { uid, mode, reference }: PendingErasure, end: ErasureEnd): Promise<void> {
+    const { outcome, status, loggedOut, reason = '' } = end;
+    const { repository, emit } = this;
+    const attempts = claim.attempts + Number(outcome !== 'vetoed');
+    if (outcome !== 'vetoed') {
+      this.breaker.record('success', '');
+      const forget = () => repository.forgetLogouts(uid);
+      await this.#containment.run('logouts of an erased user', forget, undefined);
+    }
+    const details = receiptDetails(claim, end);
+    const { isNew, finished } = await repository.storage.finishErasure(claim, outcome, attempts, details);
+    const which = { reference, mode, uidHash: claim.subject };
+    if (isNew && outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
+    else if (isNew) emit({ type: 'erasure-done', ...which, outcome, attempts, status, loggedOut });
+    if (finished) emit(finishedEvent(finished));
+    repository.changed();
+  }
+
+  async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<void> {
+    const { cause, others, brokenOff, delayMs, hint } = failed;
+    const { storage } = this.repository;
+    const progress = progressOf(claim, failed);
+    // The next process need not wait for the end of the lease.
+    if (brokenOff) return storage.retry(claim, 0, progress);
+    if (others === 'held-up') this.breaker.record('failure', cause);
+    if (others === 'slower') this.breaker.rest(delayMs);
+    const isLate = ageMs >= this.options.giveUpAfterMs;
+    if (isLate && claim.failures >= LATE_FAILURES) return this.#park(claim, progress, cause, hint);
+    const retryMs = isLate ? Math.min(delayMs, LATE_DELAY_MS) : delayMs;
+    await storage.retry(claim, retryMs, progress);
+    this.emit({ type: 'erasure-retrying', ...this.#about(claim, progress), cause, delayMs: retryMs });
+  }
+
+  async #park(claim: Claim, progress: Progress, cause: string, hint: string): Promise<void> {
+    await this.repository.storage.park(claim, hint, { ...progress, cause });
+    this.emit({ type: 'erasure-parked', ...this.#about(claim, progress), cause, hint });
+    this.repository.changed();
+  }
+
+  #about({ reference: of, subject: uidHash }: Claim, { attempts }: Progress) {
+    const { reference = '', mode = 'anonymize' } = of ?? {};
+    return { reference, mode, uidHash, attempts } as const;
+  }
+}
+
+/** @param failed absent when no attempt was made */
+function progressOf(claim: Claim, failed?: FailedAttempt): Progress {
+  const { attempts, failures, rejections, uncertain, cause } = claim;
+  if (!failed) return { attempts, failures, rejections, uncertain, cause };
+  return {
+    attempts: attempts + Number(failed.sent),
+    failures: failures + Number(!failed.brokenOff),
+    rejections: failed.rejections,
+    uncertain: uncertain || failed.uncertain,
+    cause: failed.brokenOff ? cause : failed.cause,
+  };
+}

@@ -1,0 +1,100 @@
+import type { Row } from './database.js';
+import type { ErasureOutcome, Job, Reference } from './storage.js';
+
+/** The columns of new jobs whose values are not the same for all of them. */
+export const NEW_JOB = [
+  'id',
+  'app',
+  'kind',
+  'queue',
+  'reference',
+  'subject',
+  'details',
+  'sealed',
+  'state',
+  'attempts',
+  'failures',
+  'rejections',
+  'uncertain',
+  'due_at',
+  'since',
+];
+export const NEW_REFERENCE = [
+  'id',
+  'app',
+  'name',
+  'mode',
+  'requested_by',
+  'is_list',
+  'reader',
+  'complete',
+  'requested_at',
+  'overdue_from',
+  'paused',
+  'canceled',
+  'started',
+  'total',
+  'users_erased',
+  'users_not_found',
+  'users_vetoed',
+  'users_canceled',
+];
+/** What is set when a job ends, but for its outcome and moment. */
+export const END = `state = 'done', sealed = '', due_at = NULL, token = NULL, hint = NULL`;
+
+/** The counters of a reference. */
+export const COUNTERS: Readonly<Record<ErasureOutcome, string>> = {
+  erased: 'users_erased',
+  'not-found': 'users_not_found',
+  vetoed: 'users_vetoed',
+  canceled: 'users_canceled',
+};
+export const ENDED_USERS = Object.values(COUNTERS).join(' + ');
+
+const isEmpty = (value: unknown): boolean => value === null || value === undefined;
+const numberOr = (value: unknown): number | undefined => (isEmpty(value) ? undefined : Number(value));
+const textOr = (value: unknown): string | undefined => (isEmpty(value) ? undefined : String(value));
+const flag = (value: unknown): boolean => Number(value) === 1;
+
+/** An id without the application in front of it. */
+export const idOf = ({ id, app }: Row): string => String(id).slice(String(app).length + 1);
+
+export const jobOf = (row: Row): Job => ({
+  id: idOf(row),
+  kind: row.kind as Job['kind'],
+  subject: String(row.subject),
+  sealed: String(row.sealed),
+  details: String(row.details),
+  state: row.state as Job['state'],
+  outcome: textOr(row.outcome) as Job['outcome'],
+  cause: textOr(row.cause),
+  hint: textOr(row.hint),
+  attempts: Number(row.attempts),
+  failures: Number(row.failures),
+  rejections: Number(row.rejections),
+  uncertain: flag(row.uncertain),
+  dueAt: numberOr(row.due_at),
+  since: Number(row.since),
+  endedAt: numberOr(row.ended_at),
+});
+
+export const referenceOf = (row: Row): Reference => ({
+  key: idOf(row),
+  reference: String(row.name),
+  mode: row.mode as Reference['mode'],
+  requestedBy: textOr(row.requested_by),
+  isList: flag(row.is_list),
+  requestedAt: Number(row.requested_at),
+  complete: flag(row.complete),
+  paused: flag(row.paused),
+  canceled: flag(row.canceled),
+  started: flag(row.started),
+  finishedAt: numberOr(row.finished_at),
+  total: Number(row.total),
+  counts: {
+    erased: Number(row.users_erased),
+    'not-found': Number(row.users_not_found),
+    vetoed: Number(row.users_vetoed),
+    canceled: Number(row.users_canceled),
+  },
+});
