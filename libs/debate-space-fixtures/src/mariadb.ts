@@ -15,6 +15,8 @@ export interface RunningMariadb {
   /** Of the database `app`, for mysql2. */
   readonly uri: string;
   readonly port: number;
+  /** Of the process that runs now. */
+  readonly pid: number | undefined;
   /** Kills it, as a crash would; its files stay. */
   crash(): Promise<void>;
   /** After a crash: at the same place, with the same files. */
@@ -62,6 +64,9 @@ export async function startMariadb(more: readonly string[] = []): Promise<Runnin
   return {
     uri: `mysql://root@127.0.0.1:${port}/app`,
     port,
+    get pid() {
+      return server.pid;
+    },
     crash: () => end('SIGKILL'),
     restart: async () => {
       server = await start();

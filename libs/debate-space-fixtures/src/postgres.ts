@@ -15,6 +15,9 @@ export const postgresServer = programOf('postgres', 'Postgres', placesOfDebian()
 
 export interface RunningPostgres {
   readonly connectionString: string;
+  readonly port: number;
+  /** Of the process that runs now; its children serve the connections. */
+  readonly pid: number | undefined;
   /** Ends all processes together, as a crash would; its files stay. */
   crash(): Promise<void>;
   /** After a crash: at the same place, with the same files. */
@@ -42,7 +45,13 @@ export async function startPostgres(fsync: 'on' | 'off' = 'off'): Promise<Runnin
   await promisify(execFile)(initdb, ['-D', cluster, ...settings], { ...user, cwd: directory });
 
   const port = await freePort();
-  const options = { port, listen_addresses: '127.0.0.1', unix_socket_directories: directory, fsync };
+  const options = {
+    port,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: directory,
+    fsync,
+    recovery_init_sync_method: 'syncfs', // a restart after a crash takes a fifth of the time
+  };
   const flags = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const start = async () => {
     const started = spawn(program, ['-D', cluster, ...flags], {
@@ -60,6 +69,10 @@ export async function startPostgres(fsync: 'on' | 'off' = 'off'): Promise<Runnin
   };
   return {
     connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    port,
+    get pid() {
+      return server.pid;
+    },
     crash: () => end('SIGQUIT'),
     restart: async () => {
       server = await start();
