@@ -1,199 +1,248 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { inspect } from 'node:util';
-import { StorageError, type DebateSpaceStorage, type StorageEngine } from 'nestjs-debate-space';
-import { postgresStorage } from 'nestjs-debate-space/postgres';
-import { redisStorage } from 'nestjs-debate-space/redis';
-import { openOwn } from '../../libs/debate-space/src/module/own-storage.js';
-import type { LogoutEntry, LogoutJob } from '../../libs/debate-space/src/logout/logout.js';
-import type { LogoutQueue } from '../../libs/debate-space/src/logout/queue/logout-queue.js';
-import { tryAcquireSlot } from '../../libs/debate-space/src/service/rate-limiter.js';
-import { openOutbox, storageContext } from 'debate-space-fixtures/outbox-engines.js';
-import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
-import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
-import { redisClients } from 'debate-space-fixtures/redis-clients.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  DebateSpaceErasures,
+  DebateSpaceHealth,
+  DebateSpaceOutbox,
+  DebateSpaceService,
+  type DebateSpaceEvent,
+  type StorageEngine,
+} from 'nestjs-debate-space';
+import { Application } from 'nestjs-debate-space/internal';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { databaseServers, type DatabasePlace, type RunningServer } from 'debate-space-fixtures/databases.js';
+import { eventsOf, firstEvent, nextEvents } from 'debate-space-fixtures/events.js';
+import { FlakyStorage } from 'debate-space-fixtures/flaky-storage.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
+import type { SessionHost } from 'debate-space-fixtures/session-host.js';
 
-const LONG = 60_000;
-const TIMEOUT_MS = 1_000;
-const none = { attempts: 0, rejections: 0 };
-const entry = (id: string): LogoutEntry => ({ id, uid: `user of ${id}`, reason: 'destroyed', endedAt: 1 });
-const ids = (jobs: readonly LogoutJob[]): string[] => jobs.map((job) => job.entry.id);
+const IS_AWAY = 'the outbox does not take logouts; a crash would lose those in memory';
+const scene = scenario();
 
-interface Server {
-  crash(): Promise<void>;
-  restart(): Promise<void>;
-  stop(): Promise<void>;
+/** A host, with everything that it says. */
+class Running {
+  readonly events: DebateSpaceEvent[];
+  private constructor(
+    readonly host: SessionHost,
+    readonly lines: readonly string[],
+  ) {
+    this.events = eventsOf(host.app);
+  }
+
+  static async start(storage: StorageEngine): Promise<Running> {
+    const lines: string[] = [];
+    const note = (line: unknown): unknown => lines.push(String(line));
+    const logger = { log: note, warn: note, error: note };
+    const options = { storage, storageKey: 'the storage key of a test', logout: { storageTimeoutMs: 200 } };
+    return new Running(await scene.start({ act: destroySession, logger }, options), lines);
+  }
+
+  get app() {
+    return this.host.app;
+  }
+
+  /** In a browser: nobody is logged out before the answer has come. */
+  async logOut(uid: string): Promise<void> {
+    const browser = await logInTo(this.host, uid);
+    expect(await browser.post('/act')).toBe('done');
+    expect(await browser.get('/whoami')).toBe('nobody');
+  }
+
+  async logOutAndDeliver(...uids: readonly string[]): Promise<void> {
+    const delivered = nextEvents(this.app, 'logout-delivered', uids.length);
+    for (const uid of uids) await this.logOut(uid);
+    expect((await delivered).map(({ uid }) => uid).toSorted()).toEqual(uids.toSorted());
+  }
+
+  of(type: DebateSpaceEvent['type']): readonly DebateSpaceEvent[] {
+    return this.events.filter((event) => event.type === type);
+  }
+
+  linesWith(text: string): readonly string[] {
+    return this.lines.filter((line) => line.includes(text));
+  }
+
+  async problems(): Promise<readonly string[]> {
+    const { state, problems } = await this.app.get(DebateSpaceHealth).check();
+    expect(state).toBe(problems.length > 0 ? 'degraded' : 'up');
+    return problems;
+  }
+
+  /** What happens every 1.5 s anyway. */
+  look(): Promise<void> {
+    return this.app.get(Application, { strict: false }).watch.look();
+  }
 }
-interface Connection {
-  readonly engine: StorageEngine;
-  /** Whether the host can still use its own connection. */
-  ping(): Promise<unknown>;
-  close(): Promise<unknown>;
-}
-interface ServerKind {
-  readonly name: string;
-  readonly describe: (name: string, tests: () => void) => void;
-  start(): Promise<Server & { connect(): Promise<Connection> }>;
-}
 
-const inRedis = redisClients.map((client): ServerKind => ({
-  name: `Redis, through ${client.name}`,
-  describe: redisServer.describe,
-  start: async () => {
-    const redis = await startRedis({ appendonly: 'yes', appendfsync: 'always' });
-    return {
-      ...redis,
-      connect: async () => {
-        const host = await client.connect(redis);
-        return {
-          engine: redisStorage({ sendCommand: host.sendCommand, timeoutMs: TIMEOUT_MS }),
-          ping: () => Promise.resolve(host.sendCommand('PING')),
-          close: () => host.close(),
-        };
-      },
-    };
-  },
-}));
-const inPostgres: ServerKind = {
-  name: 'Postgres, through a pool of pg',
-  describe: postgresServer.describe,
-  start: async () => {
-    const postgres = await startPostgres();
-    return {
-      ...postgres,
-      connect: () => {
-        const pool = postgresPool(postgres);
-        const query = (text: string, values: unknown[]) => pool.query(text, values);
-        return Promise.resolve({
-          engine: postgresStorage({ query, timeoutMs: TIMEOUT_MS }),
-          ping: () => pool.query('SELECT 1'),
-          close: () => pool.end(),
-        });
-      },
-    };
-  },
-};
+describe('an app whose storage is away', () => {
+  it.each(['failing', 'silent'] as const)(
+    'answers a logout, delivers it from memory, and says once that the storage is %s and once that it is back',
+    async (outage) => {
+      const flaky = new FlakyStorage();
+      const running = await Running.start(flaky.engineWith(await scene.sqlite()));
+      expect(await running.problems()).toEqual([]);
+      flaky.state = outage;
+      await running.logOutAndDeliver('alice');
+      await running.logOutAndDeliver('bob');
+      expect(await running.problems()).toEqual(['the outbox cannot be read', IS_AWAY]);
+      expect(await running.app.get(DebateSpaceOutbox).stats()).toMatchObject({ degraded: true, pending: 0 });
 
-for (const kind of [...inRedis, inPostgres]) {
-  kind.describe(`a storage in ${kind.name}`, () => {
-    let server: Awaited<ReturnType<ServerKind['start']>>;
-    let connection: Connection;
-    let storage: DebateSpaceStorage;
-    let outbox: LogoutQueue;
-    const unhandled = jest.fn();
-    beforeAll(() => void process.on('unhandledRejection', unhandled));
-    beforeEach(async () => {
+      const recovered = firstEvent(running.app, 'storage-recovered');
+      flaky.state = 'up';
+      await recovered;
+      expect(await running.problems()).toEqual([]);
+      await running.logOut('carol');
+      await scene.stop();
+      expect(new Set(scene.service.received.logouts)).toEqual(new Set(['alice', 'bob', 'carol']));
+      expect(running.of('storage-degraded')).toEqual([
+        { type: 'storage-degraded', cause: expect.stringMatching(/away \(ECONN|did not answer in time/) },
+      ]);
+      expect(running.of('storage-recovered')).toHaveLength(1);
+      expect(running.linesWith('does not take logouts')).toEqual([
+        expect.stringMatching(/they are delivered from memory, which a crash would lose$/),
+      ]);
+      expect(running.linesWith('takes logouts again')).toHaveLength(1);
+    },
+  );
+
+  it('delivers a logout, once or twice, of which the storage has lost its answer', async () => {
+    const flaky = new FlakyStorage();
+    const running = await Running.start(flaky.engineWith(await scene.sqlite()));
+    flaky.state = 'cut off';
+    await running.logOutAndDeliver('alice');
+    flaky.state = 'up';
+    await scene.stop();
+    expect(new Set(scene.service.received.logouts)).toEqual(new Set(['alice']));
+  });
+
+  it('leaves what is in memory at its shutdown to the storage, and the next app delivers it', async () => {
+    const flaky = new FlakyStorage();
+    const engine = flaky.engineWith(await scene.sqlite());
+    const running = await Running.start(engine);
+    await scene.service.goDown();
+    flaky.state = 'failing';
+    for (const uid of ['alice', 'bob']) await running.logOut(uid);
+    flaky.state = 'up';
+    await scene.stop();
+    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 2, lost: false });
+    expect(scene.service.received.logouts).toEqual([]);
+
+    await scene.service.comeBack();
+    const next = await Running.start(engine);
+    await scene.service.received.waitFor('logout', { count: 2, timeoutMs: 20_000 });
+    expect(scene.service.received.logouts.toSorted()).toEqual(['alice', 'bob']);
+    expect(next.of('storage-degraded')).toEqual([]);
+  });
+
+  it('says how many logouts are lost when it shuts down before the storage is back', async () => {
+    const flaky = new FlakyStorage();
+    const running = await Running.start(flaky.engineWith(await scene.sqlite()));
+    await scene.service.goDown();
+    flaky.state = 'failing';
+    await running.logOut('alice');
+    await scene.stop();
+    expect(running.events.at(-1)).toEqual({ type: 'shutdown-incomplete', pending: 1, lost: true });
+    expect(running.linesWith('1 logouts were not delivered before the shutdown and are lost')).toHaveLength(
+      1,
+    );
+  });
+
+  it('refuses erasures and `logoutUser` takes the logout into memory', async () => {
+    const flaky = new FlakyStorage();
+    const { app } = await Running.start(flaky.engineWith(await scene.sqlite()));
+    flaky.state = 'failing';
+    const request = { uid: 'alice', mode: 'delete', reference: 'case 1' } as const;
+    const refused = { code: 'ERR_DEBATE_SPACE_STORAGE', reference: 'case 1' };
+    await expect(app.get(DebateSpaceErasures).request(request)).rejects.toMatchObject(refused);
+    const delivered = firstEvent(app, 'logout-delivered');
+    await app.get(DebateSpaceService).logoutUser('bob');
+    expect(await delivered).toMatchObject({ uid: 'bob' });
+  });
+});
+
+for (const kind of databaseServers) {
+  kind.describe(`an app whose storage is in ${kind.name}`, () => {
+    let server: RunningServer;
+    let place: DatabasePlace;
+    beforeAll(async () => {
       server = await kind.start();
-      connection = await server.connect();
-      storage = await openOwn(connection.engine, { ...storageContext, namespace: 'rows' });
-      outbox = await openOutbox(connection.engine);
     });
-    afterEach(async () => {
-      await Promise.all([outbox.close(), storage.close()]);
-      await connection.close();
-      await server.stop();
-      expect(unhandled).not.toHaveBeenCalled();
-    });
-    afterAll(() => void process.off('unhandledRejection', unhandled));
+    afterAll(() => server.stop());
 
-    async function pend(...names: string[]): Promise<void> {
-      for (const name of names) await outbox.add([entry(name)]);
+    /** Two processes of one app, in a place of their own. */
+    async function startTwo(): Promise<readonly [Running, Running]> {
+      place = await server.place();
+      return [await Running.start(place.engine), await Running.start(place.engine)];
     }
+    const dropTables = async (tables = place.tables): Promise<void> => {
+      for (const table of tables) await server.run(`DROP TABLE ${table}`);
+    };
 
-    /** As soon as the server is there again. */
-    async function again<T>(call: () => T | Promise<T>): Promise<T> {
-      for (;;) {
-        try {
-          return await call();
-        } catch (error) {
-          if (!(error instanceof StorageError)) throw error;
-          await sleep(20);
+    it('delivers from memory while the server is stopped, and from the tables when it is started', async () => {
+      const both = await startTwo();
+      await both[0].logOutAndDeliver('before');
+      await server.crash();
+      for (const [n, running] of both.entries()) await running.logOutAndDeliver(`away ${n}`);
+      for (const running of both) expect(await running.problems()).toContain(IS_AWAY);
+      const recovered = both.map(({ app }) => firstEvent(app, 'storage-recovered'));
+      await server.restart();
+      await Promise.all(recovered);
+      for (const running of both) expect(await running.problems()).toEqual([]);
+      const after = Array.from({ length: 20 }, (_, n) => `after ${n}`);
+      for (const uid of after) await both[0].logOut(uid);
+      await scene.service.received.waitFor('logout', { count: 23, timeoutMs: 60_000 });
+      await scene.stop();
+      const all = ['before', 'away 0', 'away 1', ...after];
+      expect(new Set(scene.service.received.logouts)).toEqual(new Set(all));
+      for (const running of both) {
+        expect(running.of('storage-degraded')).toHaveLength(1);
+        expect(running.of('storage-recovered')).toHaveLength(1);
+        expect(running.of('storage-emptied')).toEqual([]);
+      }
+    });
+
+    it.each(['all of its tables', 'the table of the jobs'])(
+      'says once that %s were dropped, and goes on delivering',
+      async (which) => {
+        const [running] = await startTwo();
+        await dropTables(which === 'all of its tables' ? place.tables : place.tables.slice(0, 1));
+        for (const uid of ['alice', 'bob']) {
+          await running.logOutAndDeliver(uid);
+          await running.look();
         }
-      }
-    }
+        expect(running.of('storage-degraded')).toEqual([
+          { type: 'storage-degraded', cause: expect.stringContaining('a table is missing') },
+        ]);
+        expect(running.of('storage-recovered')).toEqual([]);
+        expect(running.linesWith('does not take logouts')).toHaveLength(1);
+      },
+    );
 
-    async function refused(call: () => unknown): Promise<StorageError> {
-      const error: unknown = await Promise.resolve()
-        .then(call)
-        .then(
-          () => new Error('it was not refused'),
-          (thrown: unknown) => thrown,
-        );
-      expect(error).toBeInstanceOf(StorageError);
-      return error as StorageError;
-    }
-
-    it('loses nothing when the server crashes', async () => {
-      await pend('pending', 'claimed', 'retried', 'parked', 'finished');
-      await outbox.claim(5, LONG);
-      await outbox.retry('pending', none, 0);
-      await outbox.retry('retried', { attempts: 2, rejections: 1, cause: '503' }, LONG);
-      await outbox.park('parked', none, 'a hint');
-      await outbox.finish('finished', 1);
-      await server.crash();
-      await server.restart();
-      expect(await again(() => outbox.counts())).toEqual({ pending: 3, parked: 1 });
-      expect(ids(await outbox.claim(10, LONG))).toEqual(['pending']);
-      expect(await outbox.ofUser('user of retried')).toMatchObject({
-        waiting: [{ state: 'pending', attempts: 2, rejections: 1, cause: '503' }],
-      });
-      expect(ids(await outbox.parked(10))).toEqual(['parked']);
-      expect((await outbox.ofUser('user of finished')).finished).toHaveLength(1);
-      await outbox.finish('claimed', 1); // it is claimed as before
-      expect((await outbox.ofUser('user of claimed')).waiting).toEqual([]);
-    });
-
-    it('refuses each call while the server is away, shows no uid and no value, and continues when the server is back', async () => {
-      await storage.commit(new Map(), new Map([['logoutpending:a', '1']]));
-      await server.crash();
-      const calls: (() => unknown)[] = [
-        () => outbox.add([entry('a')]),
-        () => outbox.claim(1, LONG),
-        () => tryAcquireSlot(storage, 1, LONG),
-        () => storage.get(['logoutpending:a']),
-        () => storage.range('logoutpending:', 'logoutpending;', { limit: 1 }),
-        () => storage.count('pending'),
-        () => storage.commit(new Map([['logoutpending:a', '1']]), new Map([['logoutpending:a', 'secret']])),
-      ];
-      const errors = await Promise.all(calls.map(refused));
-      for (const error of errors) {
-        expect(error.message).toContain('hint:');
-        expect(inspect(error, { depth: null, showHidden: true })).not.toMatch(/user of a|secret/);
-      }
-      await server.restart();
-      expect(await again(() => storage.range('logoutpending:', 'logoutpending;', { limit: 9 }))).toHaveLength(
-        1,
-      );
-      await again(() => outbox.add([entry('after')]));
-      expect(ids(await again(() => outbox.claim(10, LONG)))).toContain('after');
-    });
-
-    it('rejects what is under way when the connection breaks, and keeps what it has acknowledged', async () => {
-      const names = Array.from({ length: 50 }, (_, n) => `e-${n}`);
-      const outcomes = Promise.allSettled(names.map(async (name) => outbox.add([entry(name)])));
-      await server.crash();
-      const failed = (await outcomes).flatMap((one) =>
-        one.status === 'rejected' ? [one.reason as unknown] : [],
-      );
-      for (const error of failed) expect(error).toBeInstanceOf(StorageError);
-      await server.restart();
-      const { pending } = await again(() => outbox.counts());
-      expect(pending).toBeGreaterThanOrEqual(50 - failed.length);
-    });
-
-    it('closes while the server is away', async () => {
-      await server.crash();
-      const late = refused(() => storage.get(['logoutpending:a']));
-      await Promise.all([outbox.close(), storage.close()]);
-      expect((await refused(() => outbox.counts())).message).toContain('closed');
-      await late;
-      await server.restart();
-      await again(() => connection.ping().catch(() => Promise.reject(new StorageError('away'))));
-    });
-
-    it('leaves the connection of the host open when it is closed', async () => {
-      await Promise.all([outbox.close(), storage.close()]);
-      await expect(connection.ping()).resolves.toBeDefined();
-    });
+    it.each(['empties its tables', 'drops them, and a new process makes them again'])(
+      'says once, in every process, when somebody %s, and delivers as before',
+      async (how) => {
+        const both = await startTwo();
+        const emptied = both.map(({ app }) => firstEvent(app, 'storage-emptied'));
+        if (how === 'empties its tables')
+          for (const table of place.tables) await server.run(`TRUNCATE TABLE ${table}`);
+        else {
+          await dropTables();
+          await Running.start(place.engine);
+        }
+        await Promise.all(emptied);
+        for (const running of both) {
+          await running.logOutAndDeliver(how);
+          await running.look();
+          expect(await running.problems()).toEqual([expect.stringMatching(/^the storage was emptied; see:/)]);
+          expect(running.of('storage-emptied')).toHaveLength(1);
+          expect(running.linesWith('the storage was emptied')).toEqual([
+            expect.stringMatching(
+              /^the storage was emptied: .* waited in the .*database .* are lost; hint: /,
+            ),
+          ]);
+        }
+        expect(await (await Running.start(place.engine)).problems()).toEqual([]);
+      },
+    );
   });
 }

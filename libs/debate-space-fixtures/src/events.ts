@@ -1,5 +1,5 @@
 import { DebateSpaceEvents, type DebateSpaceEvent } from 'nestjs-debate-space';
-import { filter, firstValueFrom } from 'rxjs';
+import { filter, firstValueFrom, take, toArray, type Observable } from 'rxjs';
 
 interface App {
   get(token: typeof DebateSpaceEvents): DebateSpaceEvents;
@@ -19,6 +19,22 @@ export function firstEvent<Type extends DebateSpaceEvent['type']>(
   app: App,
   type: Type,
 ): Promise<EventOf<Type>> {
-  const ofType = (event: DebateSpaceEvent): event is EventOf<Type> => event.type === type;
-  return firstValueFrom(app.get(DebateSpaceEvents).events$.pipe(filter(ofType)));
+  return firstValueFrom(eventsOfType(app, type));
+}
+
+/** The next events of a type. */
+export function nextEvents<Type extends DebateSpaceEvent['type']>(
+  app: App,
+  type: Type,
+  count: number,
+): Promise<readonly EventOf<Type>[]> {
+  return firstValueFrom(eventsOfType(app, type).pipe(take(count), toArray()));
+}
+
+function eventsOfType<Type extends DebateSpaceEvent['type']>(
+  app: App,
+  type: Type,
+): Observable<EventOf<Type>> {
+  const isOfType = (event: DebateSpaceEvent): event is EventOf<Type> => event.type === type;
+  return app.get(DebateSpaceEvents).events$.pipe(filter(isOfType));
 }

@@ -1,58 +1,80 @@
-import type { Storage, RangeOptions, StorageRow, StorageValues } from 'durable-jobs';
+import { StorageError } from '../../debate-space/src/errors.js';
+import type { Storage, StorageEngine } from '../../debate-space/src/storage/storage.js';
 
-/** A storage elsewhere, which can be made to be slow, to fail, to keep silent, or to lose its answers. */
-export class FlakyStorage implements Storage {
-  state: 'up' | 'failing' | 'silent' | 'cut off' = 'up';
-  /** How long a call and its answer are under way together. */
-  delayMs = 0;
-  readonly working: Storage;
-  readonly #late: (() => void)[] = [];
+/** How long a silent storage is waited for, in milliseconds. */
+const TIMEOUT_MS = 1_000;
 
-  constructor(working: Storage) {
-    this.working = working;
+/** `cut off`: the operation is carried out, and its answer is lost. */
+export type Outage = 'failing' | 'silent' | 'cut off';
+
+/** A storage that a test takes away, and gives back. */
+export class FlakyStorage {
+  state: 'up' | Outage = 'up';
+  readonly #waiting: (() => void)[] = [];
+
+  /** The same engine, whose storages are away with this one. */
+  engineWith(engine: StorageEngine): StorageEngine {
+    return replacing(engine, (storage) => this.over(storage));
   }
 
-  /** From now on, and to what it was asked while silent. */
+  /** The same storage, as long as this one is up. */
+  over(storage: Storage): Storage {
+    return new Proxy(storage, {
+      get: (_, name) => {
+        const operation: unknown = Reflect.get(storage, name);
+        if (typeof operation !== 'function') return operation;
+        const work = operation.bind(storage) as (...args: unknown[]) => unknown;
+        if (name === 'close' || name === 'within') return work;
+        return (...args: unknown[]) => this.#answered(() => work(...args));
+      },
+    });
+  }
+
+  /** It is up again, and carries out what came while it was silent. */
   answer(): void {
     this.state = 'up';
-    for (const work of this.#late.splice(0)) work();
+    for (const work of this.#waiting.splice(0)) work();
   }
 
-  get(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
-    return this.#answered(async () => this.working.get(keys));
-  }
-
-  range(from: string, to: string, options: RangeOptions): Promise<readonly StorageRow[]> {
-    return this.#answered(async () => this.working.range(from, to, options));
-  }
-
-  count(family: string): Promise<number> {
-    return this.#answered(async () => this.working.count(family));
-  }
-
-  commit(checks: StorageValues, changes: StorageValues): Promise<boolean> {
-    return this.#answered(async () => this.working.commit(checks, changes));
-  }
-
-  now(): number {
-    return this.working.now();
-  }
-
-  close(): void {
-    void this.working.close();
-  }
-
-  async #answered<T>(work: () => Promise<T>): Promise<T> {
-    await this.#underWay();
-    if (this.state === 'failing') throw new TypeError('out of order');
-    if (this.state === 'silent') await new Promise<void>((resolve) => this.#late.push(resolve));
+  async #answered(work: () => unknown): Promise<unknown> {
+    if (this.state === 'failing') throw new StorageError('The storage is away (ECONNREFUSED)', 'wait');
+    if (this.state === 'silent') await this.#heard();
     const result = await work();
-    if (this.delayMs > 0) await this.#underWay();
-    if (this.state === 'cut off') throw new TypeError('the answer was lost');
+    if (this.state === 'cut off') throw new StorageError('The storage is away (ECONNRESET)', 'wait');
     return result;
   }
 
-  async #underWay(): Promise<void> {
-    if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs / 2));
+  #heard(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new StorageError('The storage is away (no answer)', 'wait'));
+      }, TIMEOUT_MS);
+      this.#waiting.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
+}
+
+/** An engine some of whose operations are the test's. @param replaced is given the storage as it was opened */
+export function replacing(
+  engine: StorageEngine,
+  replaced: (storage: Storage) => Partial<Storage>,
+): StorageEngine {
+  return {
+    ...engine,
+    open: async (application) => {
+      const opened = await engine.open(application);
+      const own = replaced(opened.storage);
+      const storage = new Proxy(opened.storage, {
+        get: (whole, name) => {
+          const place = name in own ? own : whole;
+          const operation: unknown = Reflect.get(place, name);
+          return typeof operation === 'function' ? (operation.bind(place) as unknown) : operation;
+        },
+      });
+      return { ...opened, storage };
+    },
+  };
 }

@@ -2,8 +2,12 @@ import { afterEach, beforeEach } from '@jest/globals';
 import { Module, type ModuleMetadata, type NestApplicationOptions } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { DebateSpaceSimulator, SimulatorOptions } from 'debate-space-simulator';
-import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { DebateSpaceModule, type DebateSpaceModuleOptions, type StorageEngine } from 'nestjs-debate-space';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import { RunningApps } from './running-apps.js';
 import { startService, using } from './service.js';
 import { SessionHost, type SessionHostOptions } from './session-host.js';
@@ -66,6 +70,13 @@ export class Scenario {
     const host = await starting;
     this.#hosts.push(host);
     return host;
+  }
+
+  /** An empty storage in a file, which is removed after the test. What the engine opens is always this file. */
+  async sqlite(): Promise<StorageEngine> {
+    const folder = await mkdtemp(join(tmpdir(), 'storage-'));
+    this.afterwards(() => rm(folder, { recursive: true }));
+    return sqliteStorage({ path: join(folder, 'debate-space.db') });
   }
 
   /** Cleans up after the test, in reverse order, when the hosts have stopped. */

@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 
 /** The ways in which a text may stand in a file, by name. */
 export function formsOf(text: string): ReadonlyMap<string, Buffer> {
@@ -54,31 +53,4 @@ export async function filesOf(folder: string): Promise<readonly Buffer[]> {
 function nothingIfGone(error: unknown): Buffer {
   if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
   throw error;
-}
-
-/** All keys of a Redis with what they hold. */
-export async function keysOf(client: Redis): Promise<Buffer> {
-  const texts: unknown[] = [];
-  for (const key of await client.keys('*')) {
-    const values: Record<string, () => Promise<unknown>> = {
-      string: () => client.get(key),
-      hash: () => client.hgetall(key),
-      list: () => client.lrange(key, 0, -1),
-      set: () => client.smembers(key),
-      zset: () => client.zrange(key, 0, -1, 'WITHSCORES'),
-      stream: () => client.xrange(key, '-', '+'),
-    };
-    const type = await client.type(key);
-    if (type === 'none') continue; // gone meanwhile
-    const value = values[type];
-    if (!value) throw new Error(`a key of type ${type} cannot be read`);
-    texts.push(key, await value());
-  }
-  return Buffer.from(JSON.stringify(texts));
-}
-
-/** The keys of a Redis, and every file that it writes. */
-export async function everythingOf(client: Redis): Promise<readonly Buffer[]> {
-  const [, folder = ''] = (await client.config('GET', 'dir')) as string[];
-  return [await keysOf(client), ...(await filesOf(folder))];
 }
