@@ -5,6 +5,8 @@ import { ErasureControl } from '../../debate-space/src/erasure/erasure-control.j
 import { ErasureRepository } from '../../debate-space/src/erasure/erasure-repository.js';
 import { ErasureWorker } from '../../debate-space/src/erasure/erasure-worker.js';
 import type { DebateSpaceEvent, ErasureMode } from '../../debate-space/src/events.js';
+import { LogoutQueues } from '../../debate-space/src/logout/logout-queues.js';
+import { LogoutRepository } from '../../debate-space/src/logout/logout-repository.js';
 import { Secret } from '../../debate-space/src/secrets/secret.js';
 import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';
 import type { Storage } from '../../debate-space/src/storage/storage.js';
@@ -64,7 +66,9 @@ export class ErasureRoom {
       giveUpAfterMs: GIVE_UP_AFTER_MS,
       overdueAgesMs: [7 * DAY_MS, 21 * DAY_MS],
     };
-    this.worker = new ErasureWorker(options, this.repository, attempt, { leftMs: 0 }, emit);
+    const queue = new LogoutRepository(storage, this.uids, DAY_MS);
+    const queues = new LogoutQueues(queue, undefined);
+    this.worker = new ErasureWorker(options, emit, this.repository, attempt, { leftMs: 0 }, queues);
   }
 
   /** Requests single users. */

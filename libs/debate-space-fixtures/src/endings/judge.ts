@@ -4,11 +4,11 @@ import {
   DebateSpaceEvents,
   memoryStorage,
   type DebateSpaceModuleOptions,
-  type DebateSpaceStorage,
   type StorageEngine,
 } from 'nestjs-debate-space';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { Storage } from '../../../debate-space/src/storage/storage.js';
 import type { EndingCell } from '../endings.js';
 import { Latch } from '../latch.js';
 import { startService, using } from '../service.js';
@@ -184,26 +184,28 @@ function difference({ trace: expected }: Played, { trace: received }: Played): s
 /** As durable as a database, and as slow: an answer waits for it. */
 function slowly(engine: StorageEngine, logouts: Set<string>): StorageEngine {
   return withMethods({ ...engine, durable: true }, (own) => ({
-    commit: async (checks, changes) => {
+    addLogouts: async (rows) => {
       for (let turn = 0; turn < 50; turn += 1) await nextTurn();
-      const isMade = await own.commit(checks, changes);
-      for (const key of changes.keys()) if (key.startsWith('logoutpending:')) logouts.add(key);
-      return isMade;
+      await own.addLogouts(rows);
+      for (const { id } of rows) logouts.add(id);
     },
   }));
 }
 
-function withMethods(
-  engine: StorageEngine,
-  replaced: (own: DebateSpaceStorage) => Partial<DebateSpaceStorage>,
-): StorageEngine {
+/** @param replaced is given the methods as they were */
+function withMethods(engine: StorageEngine, replaced: (own: Storage) => Partial<Storage>): StorageEngine {
   return {
     ...engine,
-    open: async (context) => {
-      const storage = await engine.open(context);
-      const names = ['get', 'range', 'count', 'commit', 'now', 'close'] as const;
-      const own = Object.fromEntries(names.map((name) => [name, storage[name].bind(storage)]));
-      return { ...(own as unknown as DebateSpaceStorage), ...replaced(own as unknown as DebateSpaceStorage) };
+    open: async (application) => {
+      const opened = await engine.open(application);
+      const methods = replaced(opened.storage);
+      const storage = new Proxy(opened.storage, {
+        get: (own, name) => {
+          const method: unknown = Reflect.get(methods, name) ?? Reflect.get(own, name);
+          return typeof method === 'function' ? (method.bind(own) as unknown) : method;
+        },
+      });
+      return { ...opened, storage };
     },
   };
 }
@@ -217,27 +219,23 @@ const fault = (): Error => new Error('a fault that was injected');
 const fail = (): never => {
   throw fault();
 };
-const failing = (method: () => never | Promise<never>): Partial<DebateSpaceModuleOptions> => ({
-  storage: withMethods(memoryStorage(), () => ({
-    get: method,
-    range: method,
-    count: method,
-    commit: method,
-    close: method,
-  })),
-  logout: { storageTimeoutMs: 20 },
-});
+const reject = (): Promise<never> => Promise.reject(fault());
+const failing: Partial<Storage> = { addLogouts: reject, claim: reject, birth: reject, prune: reject };
+
+const durable = (replaced: Parameters<typeof withMethods>[1]): StorageEngine =>
+  withMethods({ ...memoryStorage(), durable: true }, replaced);
 
 const breakages: Readonly<Record<string, Breakage>> = {
-  'the storage throws': () => ({ options: failing(fail) }),
-  'the storage rejects': () => ({ options: failing(() => Promise.reject(fault())) }),
+  'the storage rejects': () => ({
+    options: { storage: durable(() => failing), logout: { storageTimeoutMs: 20 } },
+  }),
   'the storage does not answer before the host stops': () => {
     const released = new Latch();
     let hasStarted = false;
-    const storage = withMethods(memoryStorage(), (own) => ({
-      commit: async (...args) => {
+    const storage = durable((own) => ({
+      addLogouts: async (rows) => {
         if (hasStarted) await released.passed;
-        return own.commit(...args);
+        return own.addLogouts(rows);
       },
     }));
     return {

@@ -3,19 +3,24 @@ import { namedUid } from '../uid-rule.js';
 import type { Observable } from 'rxjs';
 import type { Emit, ErasureMode } from '../events.js';
 import { StorageError } from '../errors.js';
-import type { ErasureCalls } from '../erasure/execution/erasure-calls.js';
-import { ErasureControl } from '../erasure/queue/erasure-control.js';
-import { watchProgress, type JobPace } from '../erasure/queue/erasure-progress.js';
-import { ErasureRequests } from '../erasure/queue/erasure-requests.js';
-import { batchRequest } from '../erasure/queue/erasure-records.js';
-import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
+import type { ErasureCalls } from '../erasure/erasure-calls.js';
+import { ErasureControl } from '../erasure/erasure-control.js';
+import { watchProgress, type JobPace } from '../erasure/erasure-progress.js';
+import type { ErasureRepository } from '../erasure/erasure-repository.js';
+import {
+  addList,
+  addUser,
+  countRequested,
+  namedRequest,
+  openReference,
+} from '../erasure/erasure-requests.js';
+import type { ErasureRequests } from '../storage/storage.js';
 import type {
   ErasureProgress,
   ErasureReceipt,
   ErasureRequest,
   ErasureStatus,
   RequestedErasure,
-  UnreadableErasure,
 } from '../erasure/erasure.js';
 import { dryRun, uidItems, uidsOf, type ErasureDryRun, type UidSource } from '../erasure/uid-source.js';
 import { acceptedUid } from '../uid.js';
@@ -45,7 +50,7 @@ export interface DryRunOptions {
  * none. See `status(reference)`, or repeat the call.
  */
 export class DebateSpaceErasures {
-  readonly #storage: ErasureStorage;
+  readonly #repository: ErasureRepository;
   readonly #control: ErasureControl;
   readonly #calls: Pick<ErasureCalls, 'allUsers'>;
   readonly #pace: JobPace;
@@ -54,14 +59,14 @@ export class DebateSpaceErasures {
 
   /** @internal */
   constructor(
-    storage: ErasureStorage,
+    repository: ErasureRepository,
     calls: Pick<ErasureCalls, 'allUsers'>,
     pace: JobPace,
     shutdownSignal: AbortSignal,
     emit: Emit,
   ) {
-    this.#storage = storage;
-    this.#control = new ErasureControl(storage);
+    this.#repository = repository;
+    this.#control = new ErasureControl(repository, emit);
     this.#calls = calls;
     this.#pace = pace;
     this.#shutdownSignal = shutdownSignal;
@@ -85,26 +90,26 @@ export class DebateSpaceErasures {
    *
    * @throws {@link InvalidUidError} before anything is stored
    * @throws {@link InvalidArgumentError} before anything is stored; also when the storage has no `transaction`
-   * @throws {@link ErasureError} when the reference stands for something else, or its record cannot be read
+   * @throws {@link ErasureError} when the reference stands for something else
    */
   async request(request: ErasureRequest): Promise<RequestedErasure> {
     const { transaction } = request;
     const uid = acceptedUid(namedUid(request.uid), 'requestErasure');
-    const asked = batchRequest({ ...request, reference: request.reference ?? randomUUID() });
-    const storage = this.#storage.within(transaction);
-    const requests = new ErasureRequests(storage);
-    let { reference } = asked;
+    const named = namedRequest({ ...request, reference: request.reference ?? randomUUID() });
+    const repository = this.#repository;
+    const requests = repository.within(transaction);
+    let { reference } = named;
     try {
-      const earlier = await requests.openReference(uid, asked.mode);
+      const earlier = await openReference(repository, requests, uid, named.mode);
       const alreadyRequested = earlier !== undefined;
       if (alreadyRequested && request.reference === undefined) {
         reference = earlier;
-        return { ...(await storage.status(earlier)), alreadyRequested };
+        return { ...(await repository.status(earlier, requests)), alreadyRequested };
       }
-      const isChange = await requests.add(asked, uid);
-      return { ...(await this.#requested(storage, reference, isChange)), alreadyRequested };
+      const isChange = await addUser(repository, requests, named, uid);
+      return { ...(await this.#requested(requests, reference, isChange)), alreadyRequested };
     } catch (error) {
-      throw named(error, reference);
+      throw withReference(error, reference);
     }
   }
 
@@ -120,19 +125,19 @@ export class DebateSpaceErasures {
    * @param source uids, read as they are needed, and never held. Text has to be parsed first: docs/lists-of-users.md
    * @throws {@link InvalidArgumentError} for an item that is no uid, with its number; when the list has no user, and then
    * nothing is stored; when the storage has no `transaction`
-   * @throws {@link ErasureError} when the reference stands for something else, or its record cannot be read
+   * @throws {@link ErasureError} when the reference stands for something else
    * @throws `AbortError`
    */
   async requestMany(source: UidSource, request: BulkErasureRequest): Promise<ErasureStatus> {
-    const asked = batchRequest(request);
-    const storage = this.#storage.within(request.transaction);
+    const named = namedRequest(request);
+    const requests = this.#repository.within(request.transaction);
     const uids = uidsOf(source, request.signal);
     request.signal?.throwIfAborted();
     try {
-      const isChange = await new ErasureRequests(storage).addList(asked, uids);
-      return await this.#requested(storage, asked.reference, isChange);
+      const isChange = await addList(this.#repository, requests, named, uids);
+      return await this.#requested(requests, named.reference, isChange);
     } catch (error) {
-      throw named(error, asked.reference);
+      throw withReference(error, named.reference);
     }
   }
 
@@ -146,23 +151,19 @@ export class DebateSpaceErasures {
   async dryRun(source: UidSource, options: DryRunOptions = {}): Promise<ErasureDryRun> {
     const { mode, signal } = options;
     const modes = mode === undefined ? (['anonymize', 'delete'] as const) : [mode];
-    const requests = new ErasureRequests(this.#storage);
     return dryRun(uidItems(source, signal), this.#calls.allUsers(signal), (uids) =>
-      requests.countRequested(uids, modes),
+      countRequested(this.#repository, uids, modes),
     );
   }
 
-  /** @throws {@link ErasureError} when there is no such reference, or its record cannot be read */
+  /** @throws {@link ErasureError} when there is no such reference */
   async status(reference: string): Promise<ErasureStatus> {
-    return this.#storage.status(reference);
+    return this.#repository.status(reference);
   }
 
-  /**
-   * All references that are not finished or whose receipts are kept, the newest first. One whose record cannot be read has
-   * the state `unreadable`, and says why.
-   */
-  list(): AsyncIterable<ErasureStatus | UnreadableErasure> {
-    return this.#storage.list();
+  /** All references that are not finished or whose receipts are kept, the newest first. */
+  list(): AsyncIterable<ErasureStatus> {
+    return this.#repository.list();
   }
 
   /**
@@ -171,16 +172,16 @@ export class DebateSpaceErasures {
    * Completes with the work – when all users are finished or parked – or with the app.
    */
   progress(reference: string): Observable<ErasureProgress> {
-    return watchProgress(this.#storage, reference, this.#pace, this.#shutdownSignal);
+    return watchProgress(this.#repository, reference, this.#pace, this.#shutdownSignal);
   }
 
   /**
-   * The receipts of a reference, in no particular order, a page at a time, without those that cannot be read.
+   * The receipts of a reference, in no particular order, a page at a time.
    * @throws {@link ErasureError} from the loop
    */
   async *receipts(reference: string): AsyncGenerator<ErasureReceipt> {
-    await this.#storage.status(reference);
-    yield* this.#storage.receipts(reference);
+    await this.#repository.status(reference);
+    yield* this.#repository.receipts(reference);
   }
 
   /**
@@ -188,26 +189,22 @@ export class DebateSpaceErasures {
    * @throws {@link InvalidUidError}
    */
   receiptsOf(uid: string): AsyncIterable<ErasureReceipt> {
-    return this.#storage.receiptsOf(acceptedUid(namedUid(uid), 'requestErasure'));
+    return this.#repository.receiptsOf(acceptedUid(namedUid(uid), 'requestErasure'));
   }
 
   /** Begins no further one, on no instance; those under way are finished. A finished reference stays so. @throws {@link ErasureError} */
-  async pause(reference: string): Promise<ErasureStatus> {
-    return this.#control.pause(reference, ({ mode }) => {
-      this.#emit({ type: 'erasure-paused', reference, mode });
-    });
+  pause(reference: string): Promise<ErasureStatus> {
+    return this.#control.pause(reference);
   }
 
   /** Continues after a pause. Parked users stay parked; see {@link retry}. @throws {@link ErasureError} */
-  async resume(reference: string): Promise<ErasureStatus> {
-    return this.#control.resume(reference, ({ mode }) => {
-      this.#emit({ type: 'erasure-resumed', reference, mode });
-    });
+  resume(reference: string): Promise<ErasureStatus> {
+    return this.#control.resume(reference);
   }
 
   /**
-   * Tries the parked users of a reference again: those that failed for `erasure.giveUpAfterMs`, and those whose records
-   * could not be read and can be now. A paused reference stays paused.
+   * Tries the parked users of a reference again: those that failed for `erasure.giveUpAfterMs`, and those whose uids
+   * no storage key opened. A paused reference stays paused.
    * @throws {@link ErasureError}
    */
   retry(reference: string): Promise<ErasureStatus> {
@@ -219,19 +216,14 @@ export class DebateSpaceErasures {
    * until its receipt.
    * @throws {@link ErasureError}
    */
-  async cancel(reference: string): Promise<ErasureStatus> {
-    const before = await this.#storage.status(reference);
-    if (before.finishedAt) return before; // the events of its end were emitted then
-    const { mode } = before;
-    return this.#control.cancel(reference, (count) => {
-      this.#emit({ type: 'erasure-canceled', reference, mode, count });
-    });
+  cancel(reference: string): Promise<ErasureStatus> {
+    return this.#control.cancel(reference);
   }
 
   /** @param isChange whether anything was requested that was not requested before */
-  async #requested(storage: ErasureStorage, reference: string, isChange: boolean): Promise<ErasureStatus> {
-    const status = await storage.status(reference);
-    if (!isChange || storage !== this.#storage) return status; // whether the host commits is not known
+  async #requested(requests: ErasureRequests, reference: string, isChange: boolean): Promise<ErasureStatus> {
+    const status = await this.#repository.status(reference, requests);
+    if (!isChange || requests !== this.#repository.storage) return status; // whether the host commits is not known
     const { mode, requestedBy, total } = status;
     this.#emit({ type: 'erasure-requested', reference, mode, requestedBy, total });
     return status;
@@ -239,7 +231,7 @@ export class DebateSpaceErasures {
 }
 
 /** A `StorageError` names the erasure, so that the caller can look whether it was stored. */
-function named(error: unknown, reference: string): unknown {
+function withReference(error: unknown, reference: string): unknown {
   if (!(error instanceof StorageError)) return error;
   return new StorageError(`Erasure ${reference}: ${error.problem}`, error.hint, reference);
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import type { ErasureStorage } from '../erasure/queue/erasure-storage.js';
+import type { ErasureRepository } from '../erasure/erasure-repository.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { DebateSpaceOutbox, OutboxStats } from './debate-space-outbox.js';
 
@@ -23,7 +23,7 @@ interface Parts {
 async function healthOf({ stats, overdueMs, stalledMs }: Parts = {}) {
   const { DebateSpaceHealth } = await import('./debate-space-health.js');
   const outbox = { stats: stats ?? (() => Promise.resolve(empty)) } as DebateSpaceOutbox;
-  const erasures = { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)) } as ErasureStorage;
+  const erasures = { overdueMs: overdueMs ?? (() => Promise.resolve(undefined)) } as ErasureRepository;
   const runner = stalledMs === undefined ? undefined : { stalledMs };
   return new DebateSpaceHealth(outbox, erasures, { leftMs: 0 } as ServicePause, { isEmptied: false }, runner);
 }

@@ -7,7 +7,7 @@ import {
 import { filter, firstValueFrom } from 'rxjs';
 import { AbortedError, RateLimitedError, RefusedError, UnavailableError } from '../errors.js';
 import type { DebateSpaceModuleOptions } from '../module/module-options.js';
-import type { LogoutSender } from '../logout/delivery/logout-delivery.js';
+import type { LogoutSender } from '../logout/logout-sender.js';
 import type { Claim } from '../storage/storage.js';
 import { ErasureAttempt } from './erasure-attempt.js';
 import type { ErasureCalls } from './erasure-calls.js';

@@ -1,10 +1,10 @@
-import { fullJitter } from 'durable-jobs';
+import { fullJitter } from '../jobs/circuit-breaker.js';
 import type { Emit } from '../events.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
 import { raceAbort } from '../async/combined-signal.js';
 import { timeoutOrThrow } from '../async/with-timeout.js';
-import { causeOf, decide, isUnexpected } from '../logout/delivery/delivery-policy.js';
-import type { LogoutSender } from '../logout/delivery/logout-delivery.js';
+import { causeOf, decide, isUnexpected } from '../logout/delivery-policy.js';
+import type { LogoutSender } from '../logout/logout-sender.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';
 import type { NoSlot, Slot } from '../service/rate-limiter.js';
 import type { Claim, Progress } from '../storage/storage.js';
@@ -157,7 +157,7 @@ export class ErasureAttempt {
     const entry = { id, uid, reason: 'erasure', endedAt: Date.now() } as const;
     const answer = await this.logouts.send(entry);
     if (answer.aborted) return BROKEN_OFF;
-    const decision = decide(answer, { entry, attempts, rejections }, Infinity);
+    const decision = decide(answer, { attempts, rejections, ageMs: 0 }, Infinity);
     // The erasure, which the law demands, does not wait for a logout that is refused, nor for a logout route that is not
     // there. The receipt says so.
     if (decision.action !== 'retry' || isUnexpected(answer)) return decision.action === 'finish';

@@ -111,11 +111,6 @@ export class ErasureRepository {
     return found;
   }
 
-  /** The logouts of an erased user that wait or are parked are not delivered any more. */
-  async forgetLogouts(uid: string): Promise<void> {
-    await this.storage.supersedeLogouts(this.uids.hashes(uid));
-  }
-
   /**
    * @param requests see {@link within}
    * @throws {@link ErasureError} when there is no such reference

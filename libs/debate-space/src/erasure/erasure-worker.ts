@@ -1,6 +1,7 @@
-import { CircuitBreaker } from 'durable-jobs';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
+import type { LogoutQueues } from '../logout/logout-queues.js';
 import type { ServicePause } from '../service/http/service-pause.js';
 import type { Claim, Progress } from '../storage/storage.js';
 import type { PendingErasure } from './erasure.js';
@@ -41,10 +42,11 @@ export class ErasureWorker {
 
   constructor(
     private readonly options: WorkerOptions,
+    private readonly emit: Emit,
     private readonly repository: ErasureRepository,
     private readonly attempt: Pick<ErasureAttempt, 'make'>,
     private readonly pause: Pick<ServicePause, 'leftMs'>,
-    private readonly emit: Emit,
+    private readonly logouts: Pick<LogoutQueues, 'forget'>,
   ) {
     this.#containment = new Containment(emit);
     const onChange = (state: 'open' | 'closed', cause: string): void => {
@@ -114,7 +116,7 @@ export class ErasureWorker {
     const attempts = claim.attempts + Number(outcome !== 'vetoed');
     if (outcome !== 'vetoed') {
       this.breaker.record('success', '');
-      const forget = () => repository.forgetLogouts(uid);
+      const forget = () => this.logouts.forget(uid);
       await this.#containment.run('logouts of an erased user', forget, undefined);
     }
     const details = receiptDetails(claim, end);

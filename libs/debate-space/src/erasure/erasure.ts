@@ -1,4 +1,4 @@
-import type { HostTransaction } from 'durable-jobs';
+import type { HostTransaction } from '../storage/storage.js';
 import type { ErasureMode, ErasureOutcome } from '../events.js';
 
 /** One user to be erased. */

@@ -124,19 +124,6 @@ describe('the delivery policy', () => {
     expect(after(answer, job(9, 0, DAY), 0)).toMatchObject({ action: 'park', pauseMs: 60_000 });
   });
 
-  it('counts the age of a retried logout from its retry', () => {
-    const retried = { ...job(0, 0, 30 * DAY), retriedAt: now - DAY + 5000 };
-    expect(after({ status: 503 }, retried)).toMatchObject({ action: 'retry' });
-    expect(after({ status: 400 }, { ...retried, rejections: 2 })).toMatchObject({
-      action: 'park',
-      hint: expect.not.stringContaining('giveUpAfterMs'),
-    });
-    expect(after({ status: 503 }, { ...retried, retriedAt: now - DAY })).toMatchObject({
-      action: 'park',
-      hint: expect.stringContaining('giveUpAfterMs'),
-    });
-  });
-
   it('finishes a delivered logout even when it is older than logout.giveUpAfterMs', () => {
     expect(after({ status: 200 }, job(5, 0, 2 * DAY))).toEqual({ action: 'finish' });
   });

@@ -32,8 +32,6 @@ export class LogoutDelivery {
   readonly breaker: CircuitBreaker;
   readonly #parts: DeliveryParts;
   readonly #containment: Containment;
-  /** Logouts whose result is not recorded: after the process hung, such a logout may be claimed again. */
-  readonly #sending = new Set<string>();
   #pausedUntil = 0;
 
   constructor(parts: DeliveryParts) {
@@ -47,18 +45,11 @@ export class LogoutDelivery {
     return Math.max(this.#parts.pause?.unavailableMs ?? 0, this.#pausedUntil - performance.now());
   }
 
-  /** @param logouts where the claim comes from */
+  /**
+   * Sends one logout.
+   * @param logouts where the claim comes from
+   */
   async execute(logouts: LogoutRepository, claim: Claim): Promise<void> {
-    if (this.#sending.has(claim.id)) return;
-    this.#sending.add(claim.id);
-    try {
-      await this.#deliver(logouts, claim);
-    } finally {
-      this.#sending.delete(claim.id);
-    }
-  }
-
-  async #deliver(logouts: LogoutRepository, claim: Claim): Promise<void> {
     const { sender, giveUpAfterMs, emit } = this.#parts;
     const { storage } = logouts;
     const entry = logouts.entryOf(claim);

@@ -56,8 +56,7 @@ export class DebateSpaceLifecycle implements OnModuleInit, OnApplicationBootstra
   onModuleInit(): void {
     this.#attach(); // under @nestjs/testing, the adapter is not there earlier
     this.#containment.run('start', () => {
-      if (this.application.options.worker) this.runners.stored.start();
-      this.runners.memory?.start(); // also without a worker: nobody else can deliver what is in this memory
+      this.runners.start();
       this.sessions.start();
       this.application.watch.start();
     });

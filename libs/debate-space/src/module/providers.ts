@@ -5,13 +5,11 @@ import { DebateSpaceEvents } from '../api/debate-space-events.js';
 import { DebateSpaceHealth } from '../api/debate-space-health.js';
 import { DebateSpaceOutbox } from '../api/debate-space-outbox.js';
 import { DebateSpaceService } from '../api/debate-space.service.js';
-import { Containment } from '../async/containment.js';
 import { ErasureAttempt } from '../erasure/erasure-attempt.js';
 import { ErasureCalls } from '../erasure/erasure-calls.js';
 import { ErasureRepository } from '../erasure/erasure-repository.js';
 import { ErasureWorker } from '../erasure/erasure-worker.js';
 import { CircuitBreaker } from '../jobs/circuit-breaker.js';
-import { JobRunner } from '../jobs/job-runner.js';
 import { LogoutDelivery, serviceEvents } from '../logout/logout-delivery.js';
 import { LogoutQueues } from '../logout/logout-queues.js';
 import { LogoutRecorder } from '../logout/logout-recorder.js';
@@ -90,8 +88,17 @@ const logouts = [
 ];
 
 const erasures = [
-  provide(ErasureRepository, [], ({ options, storage, uids }) => {
-    return new ErasureRepository(storage, uids, Math.min(...overdueAges(options)));
+  provide(ErasureRepository, [], ({ options, storage, uids, emit, added }) => {
+    const repository = new ErasureRepository(storage, uids, Math.min(...overdueAges(options)));
+    repository.onChange(() => {
+      added.next('erasure');
+    });
+    if (options.storage.durable) return repository;
+    const stop = repository.onChange(() => {
+      stop(); // the first erasure is requested
+      emit({ type: 'erasures-in-memory' });
+    });
+    return repository;
   }),
   provide(ErasureCalls, [UsersApi], ({ shutdown }, users) => new ErasureCalls(users, shutdown.signal)),
   provide(ErasureAttempt, [ErasureCalls, LogoutSender], ({ options, shutdown, emit }, calls, sender) => {
@@ -154,7 +161,7 @@ export const providers = [
   ...erasures,
   ...sessions,
   ...api,
-  provide(Runners, [LogoutQueues, LogoutDelivery, ErasureWorker, ErasureRepository], runners),
+  provide(Runners, [LogoutQueues, LogoutDelivery, ErasureWorker], (...parts) => new Runners(...parts)),
   construct(
     Shutdown,
     ...([Application, LogoutRecorder, SessionWatch, Runners, Transport] as const),

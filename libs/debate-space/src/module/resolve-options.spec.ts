@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { memoryStorage } from 'durable-jobs';
+import { memoryStorage } from '../storage/memory-storage.js';
 import { DebateSpaceOptionsError } from '../errors.js';
 import { isObject } from '../api/session-end.interceptor.js';
 import { resolveOptions } from './resolve-options.js';

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { memoryStorage, type StorageEngine } from 'durable-jobs';
+import { memoryStorage, type StorageEngine } from 'nestjs-debate-space';
 import { DebateSpaceModule } from './debate-space.module.js';
 
 const PLATFORMS = ['AWS_LAMBDA_FUNCTION_NAME', 'VERCEL', 'K_SERVICE'];
-/** As `redisStorage()` looks from here, without a server. */
-const shared: StorageEngine = { ...memoryStorage(), name: 'redis', durable: true };
+/** As `postgresStorage()` looks from here, without a server. */
+const shared: StorageEngine = { ...memoryStorage(), name: 'postgres', durable: true };
 
 const environment = { ...process.env };
 beforeEach(() => {
@@ -45,7 +45,7 @@ describe('on a serverless platform', () => {
       const [warning, ...others] = await warningsWith({});
       expect(others).toEqual([]);
       expect(warning).toContain(`${name} is set, and the storage memory is lost with this process`);
-      expect(warning).toContain('hint: use redisStorage() or postgresStorage() with worker: false');
+      expect(warning).toContain('hint: use postgresStorage() or mysqlStorage() with worker: false');
       expect(warning).not.toContain('my-function');
     },
   );
@@ -63,7 +63,7 @@ describe('on a serverless platform', () => {
   });
 });
 
-it.each(['memory', 'lmdb', 'redis'])('elsewhere, the storage %s is no warning', async (name) => {
+it.each(['memory', 'sqlite', 'postgres'])('elsewhere, the storage %s is no warning', async (name) => {
   process.env.K_SERVICE = ''; // as good as not set
   expect(await warningsWith({ storage: { ...memoryStorage(), name } })).toEqual([]);
 });

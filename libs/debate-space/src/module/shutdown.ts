@@ -42,13 +42,13 @@ export class Shutdown {
   async #run(): Promise<void> {
     const begun = performance.now();
     this.#deadline = begun + MAX_MS;
-    const { options, shutdown, events } = this.application;
+    const { shutdown, events } = this.application;
     await this.#step(() => {
       this.recorder.close();
     });
     await this.#step(() => this.sessions.close());
     const drainMs = Math.max(MIN_DRAIN_MS, begun + DRAIN_MS - performance.now());
-    await this.#step(() => this.runners.drain(drainMs, options.worker), drainMs + MIN_DRAIN_MS);
+    await this.#step(() => this.runners.drain(drainMs), drainMs + MIN_DRAIN_MS);
     shutdown.abort();
     await this.#step(() => this.runners.idle(DRAIN_MS));
     await this.#step(() => this.#reportUnfinished());

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestScope } from './request-scope.js';
-import type { LiveSessions, SessionEndOptions } from './session-end.js';
+import type { SessionEndOptions } from './session-end.js';
 import { WatchedApp } from './watched-app.js';
 
 type Callback = (error?: unknown, result?: unknown) => void;
@@ -79,6 +79,7 @@ class Response extends EventEmitter {
 
 let store: Store;
 let ends: string[];
+let endedSids: (string | undefined)[];
 let app: WatchedApp;
 const userOf = (uid?: string): Row => ({ cookie: {}, ...(uid === undefined ? {} : { user: uid }) });
 
@@ -86,13 +87,16 @@ function start(options: Partial<SessionEndOptions> = {}): void {
   app = new WatchedApp({
     graceMs: 20,
     ...options,
-    onSessionEnd: ({ uid, reason }) => void ends.push(`${uid} ${reason}`),
+    onSessionEnd: ({ uid, reason }, sid) => {
+      ends.push(`${uid} ${reason}`);
+      endedSids.push(sid);
+    },
   });
   app.watch(store);
 }
 
 beforeEach(() => {
-  [store, ends] = [new Store(), []];
+  [store, ends, endedSids] = [new Store(), [], []];
   start();
 });
 afterEach(async () => {
@@ -434,42 +438,42 @@ describe('with an asynchronous store', () => {
 
 describe('those who keep the live sessions', () => {
   let kept: string[];
-  let isFirst: boolean;
   beforeEach(async () => {
     await app.close();
-    [kept, isFirst] = [[], true];
-    const liveSessions: LiveSessions = {
-      seen: (sid, uid, expiresAt) => void kept.push(`seen ${sid} ${uid} ${expiresAt ?? 'without end'}`),
-      gone: async (sid, uid, report) => {
-        kept.push(`gone ${sid} ${uid}${report ? '' : ', unreported'}`);
-        await (isFirst ? report?.() : undefined);
+    kept = [];
+    start({
+      liveSessions: {
+        seen: (sid, uid, expiresAt) => void kept.push(`seen ${sid} ${uid} ${expiresAt ?? 'without end'}`),
+        gone: (sid, uid) => Promise.resolve(void kept.push(`gone ${sid} ${uid}`)),
       },
-    };
-    start({ liveSessions });
+    });
   });
 
-  it('hear of each use and end of a session, and have it reported', async () => {
+  it('hear of each use of a session; its end is reported with its id', async () => {
     const logout = request('s1', 'alice');
     store.set('s1', { ...logout.session, cookie: { expires: new Date(4e12) } });
     destroyOwn(logout);
     await logout.answer();
-    expect(kept).toEqual(['seen s1 alice without end', 'seen s1 alice 4000000000000', 'gone s1 alice']);
+    expect(kept).toEqual(['seen s1 alice without end', 'seen s1 alice 4000000000000']);
     expect(ends).toEqual(['alice destroyed']);
+    expect(endedSids).toEqual(['s1']);
   });
 
-  it('keep an end from being reported twice', async () => {
-    isFirst = false;
+  it('hear that a session ended whose user was reported for the same request', async () => {
     const logout = request('s1', 'alice');
+    store.set('s2', userOf('alice'));
     destroyOwn(logout);
+    store.destroy('s2', () => undefined);
     await logout.answer();
-    expect([kept.at(-1), ends]).toEqual(['gone s1 alice', []]);
+    expect([ends, endedSids]).toEqual([['alice destroyed'], ['s1']]);
+    expect(kept.at(-1)).toBe('gone s2 alice');
   });
 
   it('hear that a session was left for another one', async () => {
     const login = request('s1', 'alice');
     regenerate(login, 's2', 'alice');
     await login.answer();
-    expect([kept.at(-1), ends]).toEqual(['gone s1 alice, unreported', []]);
+    expect([kept.at(-1), ends]).toEqual(['gone s1 alice', []]);
   });
 
   it('do not hear of a session by a request that was open when it ended', async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { errorOf, serviceClients } from 'debate-space-fixtures/service-clients.js';
 import type { DebateSpaceError, DebateSpaceRequestError } from '../../errors.js';
-import { decide, seemsDown } from '../../logout/delivery/delivery-policy.js';
+import { decide, seemsDown } from '../../logout/delivery-policy.js';
 import { backchannelLogoutUrl, LogoutRoute } from '../calls/logout-route.js';
 import { Transport } from './transport.js';
 
@@ -113,7 +113,7 @@ it('A status and a body mean the same for logouts and for user calls', async () 
 
   async function logout(): Promise<Logout> {
     const answered = await route.send('a.b.c', never);
-    const { action } = decide(answered, { ...job, attempts: 2, rejections: 2 }, Infinity);
+    const { action } = decide(answered, { attempts: 2, rejections: 2, ageMs: 0 }, Infinity);
     if (action === 'finish') return 'delivered';
     if (action === 'park') return 'parked';
     return seemsDown(answered) ? 'repeated: down' : 'repeated';
