@@ -88,7 +88,7 @@ postgresServer.describe(
         expect(new Set(reused.ends)).toEqual(new Set(FRESH < USERS ? ['SIGKILL'] : []));
         expect(scene.service.received.of('logout')).toEqual([]);
 
-        const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
+        const storage = postgresStorage({ pool });
         const scheduled = await scene.app({ storage, storageKey, worker: false });
         await scheduled.init();
         const outbox = scheduled.get(DebateSpaceOutbox);

@@ -47,7 +47,7 @@ class AccountController {
 
 const { debateSpace, databaseUrl } = JSON.parse(process.argv[2] ?? '') as FunctionSettings;
 const pool = new Pool({ connectionString: databaseUrl, max: 1 });
-const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
+const storage = postgresStorage({ pool });
 
 @Module({
   imports: [DebateSpaceModule.forRoot({ ...debateSpace, storage })],
