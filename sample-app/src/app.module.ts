@@ -28,8 +28,7 @@ import { DebateSpaceErrorFilter } from './problems/debate-space-error.filter.js'
 import { HttpExceptionFilter } from './problems/http-exception.filter.js';
 import { CsrfGuard } from './session/csrf.guard.js';
 import { Sessions } from './session/sessions.js';
-import { Storage } from './storage/storage.js';
-import { StorageModule } from './storage/storage.module.js';
+import { storageFrom } from './storage.js';
 import { UserListController } from './users/user-list.controller.js';
 
 @Module({
@@ -39,22 +38,15 @@ import { UserListController } from './users/user-list.controller.js';
       // Beside package.json, whichever folder the app is started from.
       envFilePath: fileURLToPath(new URL('../.env', import.meta.url)),
     }),
-    StorageModule, // before DebateSpaceModule
     DebateSpaceModule.forRootAsync({
       imports: [AccountsModule],
-      inject: [ConfigService, Accounts, Storage],
-      useFactory: (
-        config: ConfigService,
-        accounts: Accounts,
-        storage: Storage,
-      ): DebateSpaceModuleOptions => ({
+      inject: [ConfigService, Accounts],
+      useFactory: (config: ConfigService, accounts: Accounts): DebateSpaceModuleOptions => ({
         apiKey: config.getOrThrow<string>('DEBATE_SPACE_API_KEY'),
         secretKey: config.getOrThrow<string>('DEBATE_SPACE_SECRET_KEY'),
         applicationName: config.getOrThrow<string>('DEBATE_SPACE_APPLICATION_NAME'),
         // What waits for delivery survives a crash; the library's own default is memory.
-        storage: storage.engine,
-        // The first key encrypts; the former ones behind it still decrypt.
-        storageKey: config.get<string>('DEBATE_SPACE_STORAGE_KEY')?.split(/[\s,]+/),
+        storage: storageFrom(config).engine,
         erasure: { beforeErase: keepAdministrators(accounts) },
         // authUrl is left out: the library reads DEBATE_SPACE_AUTH_URL, and says so when it is missing.
       }),

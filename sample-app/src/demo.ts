@@ -14,7 +14,7 @@ const DEADLINE_MS = 50_000;
 /** Shows, without a window, what the app and the debate space do together. Exit code 0, or 1 when something is wrong. */
 async function demo(report: Report): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'debate-space-demo-'));
-  process.env.DEBATE_SPACE_STORAGE = `lmdb:${folder}`;
+  process.env.DEBATE_SPACE_STORAGE = `sqlite:${join(folder, 'debate-space.db')}`;
   await using simulator = await startSimulatedService(0);
   const app = await createApp({ logger: false, forceCloseConnections: true });
   try {

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
+import { ConfigService } from '@nestjs/config';
 import { CommandLineSettings } from './command-line-settings.js';
 import { createApp } from './create-app.js';
 import { DEMO_PASSWORD, DEMO_USERS } from './login/demo-users.js';
 import { listening, portFrom } from './port.js';
 import { runProgram } from './run-program.js';
 import { startSimulatedService } from './simulated-service.js';
-import { Storage } from './storage/storage.js';
+import { storageFrom } from './storage.js';
 
 // Logins that everybody knows are for this machine alone.
 const HOST = '127.0.0.1';
@@ -30,7 +31,7 @@ async function start(): Promise<void> {
   const app = await createApp({ forceCloseConnections: true });
   try {
     await listening('PORT', port, () => app.listen(port, HOST));
-    const { setting } = app.get(Storage);
+    const { setting } = storageFrom(app.get(ConfigService));
     await using settings = await CommandLineSettings.write(setting);
     console.log(`
 The sample app:    ${await app.getUrl()}/

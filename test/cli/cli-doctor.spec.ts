@@ -1,19 +1,20 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresMigration } from 'nestjs-debate-space/postgres';
-import pg from 'pg';
 import { configuredFor, run } from '../../libs/debate-space-cli/src/testing/command-line.js';
+import {
+  sqliteFile,
+  storageKey,
+  storageServers,
+  type StorageServer,
+} from '../../libs/debate-space-cli/src/testing/storages.js';
 import { freePort } from 'debate-space-fixtures/free-port.js';
 import { programOf } from 'debate-space-fixtures/program.js';
-import { postgresServer, startPostgres, type RunningPostgres } from 'debate-space-fixtures/postgres.js';
 import { startProxy, type ProxyServer } from 'debate-space-fixtures/proxy.js';
-import { redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { selfSigned } from 'debate-space-fixtures/self-signed.js';
 
@@ -23,8 +24,6 @@ interface Result {
   readonly detail: string;
   readonly hint?: string;
 }
-
-const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
 
 const scene = scenario();
 let folder: string;
@@ -49,7 +48,7 @@ async function faults(more: NodeJS.ProcessEnv): Promise<Record<string, string>> 
 
 describe('doctor', () => {
   it('finds no fault where all is well, and touches no user', async () => {
-    const { code, results } = await examined({ DEBATE_SPACE_STORAGE: `lmdb:${folder}` });
+    const { code, results } = await examined(await sqliteFile(join(folder, 'debate-space.db')));
     expect(code).toBe(0);
     expect(results.map(({ check, ok }) => [check, ok])).toEqual([
       ['values', true],
@@ -272,7 +271,7 @@ describe('doctor', () => {
   });
 
   it('finds logouts that are parked', async () => {
-    const env = { DEBATE_SPACE_STORAGE: `lmdb:${folder}` };
+    const env = await sqliteFile(join(folder, 'debate-space.db'));
     scene.service.faults.add({ kind: 'status', status: 401, operation: 'logout', times: 1 });
     await run('logout alice --execute-here', { env: configuredFor(scene.service, env) });
     const found = await faults(env);
@@ -281,21 +280,33 @@ describe('doctor', () => {
   });
 
   it.each([
-    ['Redis', 'redis'],
     ['Postgres', 'postgres'],
+    ['MySQL', 'mysql'],
   ])('finds a storage in %s that cannot be reached, and does not show its password', async (name, scheme) => {
-    const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
+    const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/app`;
     const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: url });
     const problem = new RegExp(`${name} cannot be reached \\(ECONNREFUSED\\) → .*DEBATE_SPACE_STORAGE`);
     expect(found).toEqual({ storage: expect.stringMatching(problem) });
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });
 
-  it('finds that the folder is missing, and does not create it', async () => {
-    const path = join(folder, 'elsewhere');
-    const found = await faults({ DEBATE_SPACE_STORAGE: `lmdb:${path}` });
-    expect(found).toEqual({ storage: expect.stringContaining(`there is no folder ${path}`) });
-    expect(existsSync(path)).toBe(false);
+  it('finds that the storage key of a server is missing', async () => {
+    const env = { DEBATE_SPACE_STORAGE: 'mysql://127.0.0.1/app' };
+    expect(await faults(env)).toEqual({
+      values: expect.stringMatching(/DEBATE_SPACE_STORAGE_KEY is not set → .*storageKey of your app/),
+    });
+    const { results } = await examined(env);
+    expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
+  });
+
+  it('finds a storage key that is too short, and one that is the API key, and shows neither', async () => {
+    const keys = `short-key, ${configuredFor(scene.service, {}).DEBATE_SPACE_API_KEY}`;
+    const file = await sqliteFile(join(folder, 'debate-space.db'));
+    const { results } = await examined({ ...file, DEBATE_SPACE_STORAGE_KEY: keys });
+    const wrong = JSON.stringify(results.filter(({ check }) => check === 'values'));
+    expect(wrong).toContain('DEBATE_SPACE_STORAGE_KEY.0 must have at least 16 characters');
+    expect(wrong).toContain('DEBATE_SPACE_STORAGE_KEY.1 has the value of DEBATE_SPACE_API_KEY');
+    for (const key of keys.split(', ')) expect(wrong).not.toContain(key);
   });
 });
 
@@ -364,101 +375,47 @@ describe('doctor behind a proxy', () => {
   });
 });
 
-redisServer.describe('doctor with a storage in Redis', () => {
-  let redis: RunningRedis;
-  afterEach(async () => {
-    await redis.stop();
-  });
+for (const { engine, describe: describeThese, start } of storageServers)
+  describeThese(`doctor with a storage on a server of ${engine}`, () => {
+    let server: StorageServer;
+    beforeAll(async () => {
+      server = await start();
+    });
+    afterAll(async () => {
+      await server.stop();
+    });
 
-  it('finds a Redis without an append-only file', async () => {
-    redis = await startRedis({ 'maxmemory-policy': 'noeviction' });
-    const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: redis.url });
-    expect(found).toEqual({
-      'storage-settings': expect.stringMatching(/no append-only file.* → set appendonly yes$/),
+    it('finds a server that may lose commits in a crash, as that of the tests, and no other fault', async () => {
+      expect(await faults(server.env)).toEqual({
+        'storage-settings': expect.stringMatching(/may lose its last commits .* → set \w+ = /),
+      });
+    });
+
+    it('finds that the tables are missing, and does not create them', async () => {
+      const elsewhere = {
+        DEBATE_SPACE_STORAGE_SCHEMA: 'elsewhere',
+        DEBATE_SPACE_STORAGE_PREFIX: 'elsewhere_',
+      };
+      const found = await faults({ ...server.env, ...elsewhere });
+      expect(found).toEqual({
+        storage: expect.stringMatching(/not in .*elsewhere.* → .*DEBATE_SPACE_STORAGE_(SCHEMA|PREFIX)/),
+      });
+    });
+
+    it('finds a database that does not exist', async () => {
+      const url = server.env.DEBATE_SPACE_STORAGE?.replace(/\w+$/, 'nothing');
+      const found = await faults({ ...server.env, DEBATE_SPACE_STORAGE: url });
+      expect(found).toEqual({
+        storage: expect.stringMatching(/cannot be reached \((3D000|ER_BAD_DB_ERROR)\)/),
+      });
+    });
+
+    it('takes a new storage key in front of the present one', async () => {
+      const keys = `a-new-storage-key-of-a-test,${server.env.DEBATE_SPACE_STORAGE_KEY ?? ''}`;
+      const found = await faults({ ...server.env, DEBATE_SPACE_STORAGE_KEY: keys });
+      expect(Object.keys(found)).toEqual(['storage-settings']);
     });
   });
-
-  it('finds no fault in a Redis that keeps everything', async () => {
-    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
-    expect(await faults({ ...storageKey, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
-  });
-
-  it('finds that the storage key is missing', async () => {
-    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
-    const env = { DEBATE_SPACE_STORAGE: redis.url };
-    expect(await faults(env)).toEqual({
-      values: expect.stringMatching(/DEBATE_SPACE_STORAGE_KEY is not set → .*storageKey of your app/),
-    });
-    const { results } = await examined(env);
-    expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
-  });
-
-  it('opens the storage with a new storage key in front of the present one', async () => {
-    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
-    const keys = `a-new-storage-key-of-a-test,${storageKey.DEBATE_SPACE_STORAGE_KEY}`;
-    expect(await faults({ DEBATE_SPACE_STORAGE_KEY: keys, DEBATE_SPACE_STORAGE: redis.url })).toEqual({});
-  });
-
-  it('finds a storage key that is too short, and one that is the API key, and shows neither', async () => {
-    redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
-    const keys = `short-key, ${configuredFor(scene.service, {}).DEBATE_SPACE_API_KEY}`;
-    const env = { DEBATE_SPACE_STORAGE_KEY: keys, DEBATE_SPACE_STORAGE: redis.url };
-    const { results } = await examined(env);
-    const wrong = JSON.stringify(results.filter(({ check }) => check === 'values'));
-    expect(wrong).toContain('DEBATE_SPACE_STORAGE_KEY.0 must have at least 16 characters');
-    expect(wrong).toContain('DEBATE_SPACE_STORAGE_KEY.1 has the value of DEBATE_SPACE_API_KEY');
-    for (const key of keys.split(', ')) expect(wrong).not.toContain(key);
-  });
-
-  it('finds a password that Redis refuses', async () => {
-    redis = await startRedis({ requirepass: 'right' });
-    const url = redis.url.replace('//', '//:hunter2@');
-    const found = await faults({ ...storageKey, DEBATE_SPACE_STORAGE: url });
-    expect(found).toEqual({ storage: expect.stringContaining('Redis cannot be reached (WRONGPASS)') });
-    expect(JSON.stringify(found)).not.toContain('hunter2');
-  });
-});
-
-postgresServer.describe('doctor with a storage in Postgres', () => {
-  let postgres: RunningPostgres;
-  let env: NodeJS.ProcessEnv;
-  beforeAll(async () => {
-    postgres = await startPostgres();
-    env = { ...storageKey, DEBATE_SPACE_STORAGE: postgres.connectionString };
-  });
-  afterAll(async () => {
-    await postgres.stop();
-  });
-
-  async function query(text: string): Promise<unknown[]> {
-    const client = new pg.Client({ connectionString: postgres.connectionString });
-    await client.connect();
-    const { rows } = await client.query<Record<string, unknown>>(text);
-    await client.end();
-    return rows;
-  }
-
-  it('finds a Postgres that does not synchronize its files', async () => {
-    await query(postgresMigration());
-    expect(await faults(env)).toEqual({
-      'storage-settings': expect.stringMatching(/\(fsync = off\).* → set fsync = on$/),
-    });
-  });
-
-  it('finds that the table is missing, and does not create it', async () => {
-    const found = await faults({ ...env, DEBATE_SPACE_STORAGE_TABLE: 'elsewhere' });
-    expect(found).toEqual({
-      storage: expect.stringMatching(/no table elsewhere → .*DEBATE_SPACE_STORAGE_TABLE/),
-    });
-    expect(await query("SELECT to_regclass('elsewhere') AS found")).toEqual([{ found: null }]);
-  });
-
-  it('finds a database that does not exist', async () => {
-    const url = postgres.connectionString.replace(/postgres$/, 'nothing');
-    const found = await faults({ ...env, DEBATE_SPACE_STORAGE: url });
-    expect(found).toEqual({ storage: expect.stringContaining('Postgres cannot be reached (3D000)') });
-  });
-});
 
 programOf('openssl', 'OpenSSL').describe('doctor with an https: address', () => {
   let server: Server;

@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 // The plugin and NestJS are most of the time that a start takes.
-it.each(['--version', '--help', 'erase --help', 'completion bash'])(
+it.each(['--version', '--help', 'erase --help'])(
   'the command needs no package but commander for %s',
   async (line) => {
     const { stdout } = await run(process.execPath, [join(folder, 'bin/debate-space.js'), ...line.split(' ')]);

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configuredFor, keys } from '../../libs/debate-space-cli/src/testing/command-line.js';
+import { sqliteFile } from '../../libs/debate-space-cli/src/testing/storages.js';
 import { programOf } from 'debate-space-fixtures/program.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { selfSigned } from 'debate-space-fixtures/self-signed.js';
@@ -181,7 +182,7 @@ describe('a command that is interrupted', () => {
         '--execute-here',
         '--yes',
       ];
-      const storage = { DEBATE_SPACE_STORAGE: `lmdb:${folder}` };
+      const storage = await sqliteFile(join(folder, 'debate-space.db'));
       const { child, told, ended } = start(command, storage);
       await told('(503)');
       child.kill(signal);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ErasureStatus } from 'nestjs-debate-space';
-import { statusLine, statusText } from './erasure-text.js';
+import { statusText } from './erasure-text.js';
 
 const status: ErasureStatus = {
   reference: 'case-1',
@@ -37,17 +37,5 @@ describe('the state of an erasure', () => {
       statusText({ ...status, ...more }).match(/^(total|done|not found|vetoed|canceled|failed|waiting)/gm);
     expect(namesOf({})).toEqual(['total', 'done', 'waiting']);
     expect(namesOf({ vetoed: 1, failed: 1 })).toEqual(['total', 'done', 'vetoed', 'failed', 'waiting']);
-  });
-
-  it('is unreadable in a list, with the cause, when its record is', () => {
-    const cause = 'its record is damaged';
-    const line = statusLine({
-      reference: 'r',
-      state: 'unreadable',
-      requestedAt: new Date(0),
-      cause,
-      hint: '',
-    });
-    expect(line).toBe('1970-01-01T00:00:00Z  –          unreadable    its record is damaged  r');
   });
 });

@@ -1,4 +1,4 @@
-import type { ErasureReceipt, ErasureStatus, RetryingErasure, UnreadableErasure } from 'nestjs-debate-space';
+import type { ErasureReceipt, ErasureStatus, RetryingErasure } from 'nestjs-debate-space';
 import { counted, date, duration, shown, table } from './text.js';
 
 const STATES: Readonly<Record<ErasureStatus['state'], string>> = {
@@ -82,9 +82,7 @@ function listed(aligned: readonly string[], ...rest: readonly string[]): string 
 }
 
 /** One line of a list. */
-export function statusLine(status: ErasureStatus | UnreadableErasure): string {
-  if (status.state === 'unreadable')
-    return listed([date(status.requestedAt), '–', status.state, status.cause], shown(status.reference));
+export function statusLine(status: ErasureStatus): string {
   const { reference, mode, state, requestedAt, total, failed, canceled } = status;
   const rest = `${failed > 0 ? `, ${failed} failed` : ''}${canceled > 0 ? `, ${canceled} canceled` : ''}`;
   const counts = `${finishedOf(status)} of ${total}${rest}`;

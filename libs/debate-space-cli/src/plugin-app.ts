@@ -14,7 +14,7 @@ import { refuse, type CommandContext } from './cli-context.js';
 import type { Output } from './output.js';
 import type { Plugin, PluginNeeds } from './plugin.js';
 import { pluginOptions, type Settings } from './settings.js';
-import { connectStorage } from './storage-connection.js';
+import { connectStorage } from './storage.js';
 import { inVariables, textInVariables, variables } from './variables.js';
 
 const STORE_WITHIN_MS = 10_000;
@@ -30,7 +30,7 @@ export async function runWithPlugin<T>(
   if (shared && isMemory) {
     throw new Failure(
       'configuration',
-      `This needs the storage of your app: set ${variables.storage} to lmdb:<folder> or to the URL of its Redis or Postgres. A storage in memory is seen by its own process only.`,
+      `This needs the storage of your app: set ${variables.storage} to sqlite:<file>, or to the URL of its Postgres, MySQL or MariaDB. A storage in memory is seen by its own process only.`,
     );
   }
   const connection = await connectStorage(settings.storage);

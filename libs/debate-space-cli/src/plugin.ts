@@ -21,7 +21,7 @@ export interface PluginNeeds {
   readonly shared?: boolean;
 }
 
-/** Loads the plugin and NestJS only here: help, version and completion need neither. */
+/** Loads the plugin and NestJS only here: help and version need neither. */
 export async function withPlugin<T>(
   context: CommandContext,
   needs: PluginNeeds,

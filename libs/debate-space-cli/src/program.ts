@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { addCompletion } from './commands/completion.js';
 import { addDoctor } from './commands/doctor.js';
 import { addErase } from './commands/erase.js';
 import { addErasures } from './commands/erasures.js';
 import { addLogout } from './commands/logout.js';
-import { addOidc } from './commands/oidc.js';
 import { addOutbox } from './commands/outbox.js';
+import { addStorage } from './commands/storage.js';
 import { addUsers } from './commands/users.js';
 import { exitCodeMeanings } from './exit-codes.js';
 import type { CliContext } from './cli-context.js';
@@ -50,9 +49,8 @@ export function buildProgram(cli: CliContext): Command {
   addErasures(program, cli);
   addOutbox(program, cli);
   addLogout(program, cli);
-  addOidc(program, cli);
+  addStorage(program, cli);
   addDoctor(program, cli);
-  addCompletion(program, cli);
   return program;
 }
 

@@ -101,7 +101,7 @@ describe('the configuration', () => {
   it('is complete, or the problems are listed with their hints', async () => {
     const env = {
       ...keys,
-      DEBATE_SPACE_STORAGE: 'mysql://db',
+      DEBATE_SPACE_STORAGE: 'oracle://db',
       DEBATE_SPACE_LIST_AUTH: 'none',
       DEBATE_SPACE_SECRET_KEY_ENCODING: 'hex',
       DEBATE_SPACE_ALLOW_INSECURE_HTTP: 'yes',
@@ -112,12 +112,12 @@ describe('the configuration', () => {
       'DEBATE_SPACE_APPLICATION_NAME is not set; hint: it is the last part of the logout route',
       'DEBATE_SPACE_AUTH_URL is not set; hint: it is the host root',
       'DEBATE_SPACE_SECRET_KEY_ENCODING must be utf8 or base64',
-      'DEBATE_SPACE_STORAGE must be memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
+      'DEBATE_SPACE_STORAGE must be memory, sqlite:<file>, or a URL postgres://…, mysql://… or mariadb://…',
       'DEBATE_SPACE_LIST_AUTH must be bearer or apiKey',
       'DEBATE_SPACE_ALLOW_INSECURE_HTTP must be true or false',
     ])
       expect(err).toContain(`  - ${problem}`);
-    expect(err).not.toContain('mysql');
+    expect(err).not.toContain('oracle');
   });
 
   it('is refused in the words of its variables', async () => {

@@ -28,22 +28,22 @@ describe('the settings', () => {
 
   it.each([
     ['memory', { engine: 'memory' }],
-    ['lmdb:storage', { engine: 'lmdb', path: '/srv/app/storage' }],
-    ['lmdb:/var/storage', { engine: 'lmdb', path: '/var/storage' }],
-    ['redis://redis.internal', { engine: 'redis', url: 'redis://redis.internal', prefix: 'app' }],
-    ['rediss://redis:6380/1', { engine: 'redis', url: 'rediss://redis:6380/1', prefix: 'app' }],
-    ['postgres://db/app', { engine: 'postgres', url: 'postgres://db/app', table: 'app.debate' }],
-    ['postgresql://db/app', { engine: 'postgres', url: 'postgresql://db/app', table: 'app.debate' }],
+    ['sqlite:debate-space.db', { engine: 'sqlite', path: '/srv/app/debate-space.db' }],
+    ['sqlite:/var/debate-space.db', { engine: 'sqlite', path: '/var/debate-space.db' }],
+    ['postgres://db/app', { engine: 'postgres', url: 'postgres://db/app', schema: 'debate' }],
+    ['postgresql://db/app', { engine: 'postgres', url: 'postgresql://db/app', schema: 'debate' }],
+    ['mysql://db/app', { engine: 'mysql', url: 'mysql://db/app', prefix: 'app_' }],
+    ['mariadb://db/app', { engine: 'mysql', url: 'mariadb://db/app', prefix: 'app_' }],
   ])('understand the storage %s', (text, storage) => {
     const variables = {
       DEBATE_SPACE_STORAGE: text,
-      DEBATE_SPACE_STORAGE_PREFIX: 'app',
-      DEBATE_SPACE_STORAGE_TABLE: 'app.debate',
+      DEBATE_SPACE_STORAGE_SCHEMA: 'debate',
+      DEBATE_SPACE_STORAGE_PREFIX: 'app_',
     };
     expect(settings(variables).storage).toEqual(storage);
   });
 
-  it.each(['lmdb:', 'redis://', 'redis', 'postgres://', 'mysql://db', '/var/storage'])(
+  it.each(['sqlite:', 'postgres', 'postgres://', 'mysql://', 'oracle://db', '/var/storage'])(
     'do not understand the storage %s',
     (text) => {
       expect(settings({ DEBATE_SPACE_STORAGE: text }).problems).toContainEqual(
@@ -56,9 +56,9 @@ describe('the settings', () => {
   );
 
   it.each([
-    ['redis://redis.internal', true],
     ['postgres://db/app', true],
-    ['lmdb:storage', false],
+    ['mysql://db/app', true],
+    ['sqlite:debate-space.db', false],
     ['memory', false],
   ])('report a missing storage key with the storage %s: %p', (text, isMissed) => {
     const keyless = expect.objectContaining({ option: 'DEBATE_SPACE_STORAGE_KEY', problem: 'is not set' });

@@ -1,7 +1,7 @@
 import type { DebateSpaceModuleOptions, OptionProblem } from 'nestjs-debate-space';
 import { optionHints } from 'nestjs-debate-space/internal';
 import type { Environment } from './environment.js';
-import { needsKey, storageSetting, type StorageSetting } from './storage-setting.js';
+import { needsKey, storageSetting, type StorageSetting } from './storage.js';
 import { variables } from './variables.js';
 
 /** What the environment says, as far as it can be understood. What a value must be like is the plugin's to judge. */
@@ -23,7 +23,7 @@ export interface Settings {
 
 const REQUIRED = ['apiKey', 'secretKey', 'applicationName', 'authUrl'] as const;
 const FIX = 'fix it in the environment or in .env';
-const KEYLESS = 'give the option storageKey of your app: it encrypts what is in Redis or Postgres';
+const KEYLESS = 'give the option storageKey of your app: it encrypts the uids in Postgres, MySQL or MariaDB';
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000 };
 
 /** @param folder what relative paths start from */
@@ -47,13 +47,13 @@ export function readSettings(environment: Environment, folder: string): Settings
     if (environment[variables[setting]] === undefined) missing(setting, optionHints[setting]);
   }
   const names = {
+    schema: environment[variables.storageSchema],
     prefix: environment[variables.storagePrefix],
-    table: environment[variables.storageTable],
   };
   const storage: StorageSetting = parsed(
     'storage',
     (text) => storageSetting(text, folder, names),
-    'memory, lmdb:<folder>, or a URL redis://…, rediss://… or postgres://…',
+    'memory, sqlite:<file>, or a URL postgres://…, mysql://… or mariadb://…',
   ) ?? { engine: 'memory' };
   const storageKey = severalKeys(environment[variables.storageKey]);
   if (needsKey(storage) && storageKey === undefined) missing('storageKey', KEYLESS);

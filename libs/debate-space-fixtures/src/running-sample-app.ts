@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { createApp } from '../../../sample-app/src/create-app.js';
@@ -5,7 +8,6 @@ import { Browser } from '../../../sample-app/src/demo/browser.js';
 import { DEMO_PASSWORD } from '../../../sample-app/src/login/demo-users.js';
 import { startSimulatedService } from '../../../sample-app/src/simulated-service.js';
 import { neverCloseIdle } from './never-close-idle.js';
-import { chosenStorage, emptyStorage, type SampleAppStorage } from './sample-app-storages.js';
 import { keys } from './service.js';
 
 /** The sample app in this process, with a debate space and a storage of its own. */
@@ -14,15 +16,15 @@ export class RunningSampleApp {
     readonly app: NestExpressApplication,
     readonly url: string,
     readonly sim: DebateSpaceSimulator,
+    private readonly folder: string,
   ) {}
 
   /**
    * As `npm start` does it.
    * @param members how many users the debate space has besides the demo ones
-   * @param storage default: as `SAMPLE_APP_STORAGE` says
    */
-  static async start(members = 0, storage?: SampleAppStorage): Promise<RunningSampleApp> {
-    return RunningSampleApp.#start(await startSimulatedService(0, members), storage);
+  static async start(members = 0): Promise<RunningSampleApp> {
+    return RunningSampleApp.#start(await startSimulatedService(0, members));
   }
 
   /** As `dist/main.js` does it: the simulator stands in for a real service, and the app does not know. */
@@ -36,16 +38,17 @@ export class RunningSampleApp {
     return RunningSampleApp.#start(sim);
   }
 
-  static async #start(sim: DebateSpaceSimulator, storage = chosenStorage): Promise<RunningSampleApp> {
+  static async #start(sim: DebateSpaceSimulator): Promise<RunningSampleApp> {
+    const folder = await mkdtemp(join(tmpdir(), 'sample-app-'));
+    process.env.DEBATE_SPACE_STORAGE = `sqlite:${join(folder, 'debate-space.db')}`;
     try {
-      delete process.env.DEBATE_SPACE_STORAGE_KEY; // of another storage
-      Object.assign(process.env, await emptyStorage(storage));
       const app = await createApp({ logger: false, forceCloseConnections: true });
       await app.listen(0, '127.0.0.1');
       neverCloseIdle(app);
-      return new RunningSampleApp(app, await app.getUrl(), sim);
+      return new RunningSampleApp(app, await app.getUrl(), sim, folder);
     } catch (error) {
       await sim.stop();
+      await rm(folder, { recursive: true });
       throw error;
     }
   }
@@ -63,5 +66,6 @@ export class RunningSampleApp {
   async close(): Promise<void> {
     await this.app.close();
     await this.sim.stop();
+    await rm(this.folder, { recursive: true });
   }
 }

@@ -7,7 +7,6 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { DEMO_PASSWORD } from '../../../sample-app/src/login/demo-users.js';
 import { launchChromium } from './chromium.js';
 import { RunningSampleApp } from './running-sample-app.js';
-import type { SampleAppStorage } from './sample-app-storages.js';
 
 /** Chromium says this of answers that tests ask for: a refused login or form, a page that is not there. */
 const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a status of (401|404|422)/;
@@ -16,9 +15,8 @@ const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a s
  * Each test has the sample app, with a debate space and visitors of its own, whose pages complain of nothing. All tests
  * share one Chromium.
  * @param members how many users the debate space has besides the demo ones
- * @param storage default: as `SAMPLE_APP_STORAGE` says
  */
-export function sampleAppInChromium(members: number, storage?: SampleAppStorage): SampleAppInChromium {
+export function sampleAppInChromium(members: number): SampleAppInChromium {
   const host = new SampleAppInChromium();
   let chromium: Browser;
   beforeAll(async () => {
@@ -28,7 +26,7 @@ export function sampleAppInChromium(members: number, storage?: SampleAppStorage)
     await chromium.close();
   });
   beforeEach(async () => {
-    host.begin(chromium, await RunningSampleApp.start(members, storage));
+    host.begin(chromium, await RunningSampleApp.start(members));
   });
   afterEach(async () => {
     await host.end();

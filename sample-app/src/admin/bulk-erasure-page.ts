@@ -1,6 +1,5 @@
-import type { DebateSpaceErasures, ErasureDryRun, UnreadableErasure } from 'nestjs-debate-space';
+import type { DebateSpaceErasures, ErasureDryRun } from 'nestjs-debate-space';
 import { erasureView, type ErasureView } from '../erasure/erasure-view.js';
-import { moment } from '../pages/in-words.js';
 import { erasurePath } from './erasure-path.js';
 import { EMPTY_FORM, type BulkErasureForm, type BulkErasureMistakes } from './bulk-erasure-form.js';
 import { dryRunView, type DryRunView } from './dry-run-view.js';
@@ -13,11 +12,7 @@ export interface BulkErasurePage {
   readonly dryRun: DryRunView | undefined;
 }
 
-type ErasureRow = Pick<ErasureView, 'reference' | 'what' | 'stateText' | 'requestedAt'> & {
-  readonly path: string;
-  /** Absent when its record cannot be read. */
-  readonly counts?: ErasureView['counts'];
-};
+type ErasureRow = ErasureView & { readonly path: string };
 
 interface FilledIn {
   readonly form?: BulkErasureForm;
@@ -33,13 +28,8 @@ export async function bulkErasurePage(
 ): Promise<BulkErasurePage> {
   const erasures: ErasureRow[] = [];
   for await (const status of all.list()) {
-    const view = status.state === 'unreadable' ? unreadableView(status) : erasureView(status);
-    erasures.push({ ...view, path: erasurePath(status.reference) });
+    erasures.push({ ...erasureView(status), path: erasurePath(status.reference) });
     if (erasures.length === MAX_LISTED) break;
   }
   return { erasures, form, mistakes, dryRun: dryRun && dryRunView(dryRun) };
-}
-
-function unreadableView({ reference, requestedAt, cause }: UnreadableErasure) {
-  return { reference, what: '–', stateText: `cannot be read: ${cause}`, requestedAt: moment(requestedAt) };
 }

@@ -29,7 +29,6 @@ export class ErasureTroubles {
 /** @param cause docs/troubleshooting.md has them all */
 function inPlainWords(cause: string): string {
   if (cause === 'beforeErase failed') return 'this app could not check whether the user may be erased';
-  if (cause === 'unreadable') return 'the record of this erasure cannot be read';
   const [status] = /\d{3}$/.exec(cause) ?? [];
   return status === undefined
     ? 'the debate space cannot be reached'

@@ -27,10 +27,6 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, detail: string]
     'The storage of this app does not answer. It is unknown whether anything was stored. Please look again later.',
   ],
   ERR_DEBATE_SPACE_UNKNOWN_ERASURE: [404, 'There is no erasure of this reference.'],
-  ERR_DEBATE_SPACE_UNREADABLE_ERASURE: [
-    500,
-    'The record of this erasure cannot be read. The operators of this app have to look into it.',
-  ],
   ERR_DEBATE_SPACE_ERASURE_CONFLICT: [409, 'This reference stands for something else already.'],
 };
 

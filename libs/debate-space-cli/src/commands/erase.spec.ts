@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { execFile } from 'node:child_process';
-import { appendFile, constants, mkdir, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, constants, mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { DebateSpaceErasures, StorageError } from 'nestjs-debate-space';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
+import { sqliteFile } from '../testing/storages.js';
 
 let service: DebateSpaceSimulator;
 let env: NodeJS.ProcessEnv;
@@ -82,12 +83,12 @@ describe('erase', () => {
 
   it('says that it is unknown whether the list was stored when the storage does not answer, and names the reference', async () => {
     const failing = jest.spyOn(DebateSpaceErasures.prototype, 'requestMany');
-    failing.mockRejectedValueOnce(new StorageError('Redis failed (no answer)'));
+    failing.mockRejectedValueOnce(new StorageError('Postgres failed (no answer)'));
     const { code, out, err } = await run('erase ada --mode delete --reference case-1 --yes --json', { env });
     failing.mockRestore();
     expect([code, JSON.parse(out)]).toEqual([
       3,
-      { error: { code: 'ERR_DEBATE_SPACE_STORAGE', message: 'Redis failed (no answer)' } },
+      { error: { code: 'ERR_DEBATE_SPACE_STORAGE', message: 'Postgres failed (no answer)' } },
     ]);
     expect(err).toContain(
       'It is unknown whether the list was stored. Go on: the same command with --reference case-1; nobody is erased twice.',
@@ -121,8 +122,8 @@ describe('erase', () => {
   it('says what is left of a long list that cannot be read to its end, and continues with a correct one', async () => {
     const rows = ['uid', 'ada', ...Array.from({ length: 600 }, (_, n) => `unknown-${n}`)].join('\n');
     await file('users.csv', `${rows}\n"ben"x\n`);
-    await mkdir(join(folder, 'store'));
-    const kept = { ...env, DEBATE_SPACE_STORAGE: 'lmdb:store' };
+    await sqliteFile(join(folder, 'store.db'));
+    const kept = { ...env, DEBATE_SPACE_STORAGE: 'sqlite:store.db' };
     const command = 'erase --file users.csv --mode delete --reference case-1 --execute-here --yes';
     const { code, err } = await run(command, { env: kept, folder });
     expect([code, err]).toEqual([2, expect.stringContaining('users.csv: row 603 cannot be read')]);

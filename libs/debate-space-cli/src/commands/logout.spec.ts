@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
 import { configuredFor, keys, run, start } from '../testing/command-line.js';
-import { sharedStorages, type StorageServer } from '../testing/storages.js';
+import { sqliteFile } from '../testing/storages.js';
 
 let service: DebateSpaceSimulator;
 let env: NodeJS.ProcessEnv;
@@ -71,17 +71,18 @@ describe('logout', () => {
 
 describe('logout, with an app that keeps no history', () => {
   it('ends when the logout has left the storage', async () => {
-    const path = await mkdtemp(join(tmpdir(), 'cli-logout-'));
+    const folder = await mkdtemp(join(tmpdir(), 'cli-logout-'));
+    const path = join(folder, 'debate-space.db');
     const { DEBATE_SPACE_API_KEY: apiKey, DEBATE_SPACE_SECRET_KEY: secretKey } = keys;
     const options = { apiKey, secretKey, applicationName: service.applicationName, authUrl: service.url };
     const plugin = DebateSpaceModule.forRoot({
       ...options,
-      storage: lmdbStorage({ path }),
+      storage: sqliteStorage({ path }),
       logout: { historyRetentionMs: 0 },
     });
     const app = await NestFactory.createApplicationContext(plugin, { logger: false });
     const { code, waitForStderr, interrupt, out } = start('logout ada --json', {
-      env: { ...env, DEBATE_SPACE_STORAGE: `lmdb:${path}` },
+      env: { ...env, DEBATE_SPACE_STORAGE: `sqlite:${path}` },
     });
     await waitForStderr('this command only watches');
     const hung = setTimeout(interrupt, 8_000);
@@ -89,43 +90,41 @@ describe('logout, with an app that keeps no history', () => {
     clearTimeout(hung);
     expect(service.received.logouts).toEqual(['ada']);
     await app.close();
-    await rm(path, { recursive: true });
+    await rm(folder, { recursive: true });
   });
 });
 
-for (const storage of sharedStorages) {
-  storage.describe(`logout, through the storage ${storage.name}`, () => {
-    let server: StorageServer;
-    beforeAll(async () => {
-      server = await storage.start();
-    });
-    afterAll(async () => {
-      await server.stop();
-    });
-    beforeEach(async () => {
-      env = configuredFor(service, await server.place());
-    });
-
-    it('leaves the logout to the app, and watches until a process has sent it', async () => {
-      const watching = start('logout ada', { env });
-      await watching.waitForStderr('this command only watches');
-      expect(service.received.all).toEqual([]);
-      expect(await run('logout nobody --no-wait', { env })).toMatchObject({
-        out: 'Queued; your app sends it.\n',
-      });
-      expect(await run('logout ada --execute-here', { env })).toMatchObject({ code: 0 });
-      expect(await watching.code).toBe(0);
-      expect(service.received.logouts.toSorted()).toEqual(['ada', 'ada', 'nobody']);
-    });
-
-    it('keeps the logout for the app when the command is interrupted', async () => {
-      const { code, waitForStderr, interrupt, err } = start('logout ada', { env });
-      await waitForStderr('this command only watches');
-      interrupt();
-      expect(await code).toBe(5);
-      expect(err()).toContain('it waits in the storage, and your app sends it');
-      const { out } = await run('outbox stats --json', { env });
-      expect(JSON.parse(out)).toMatchObject({ engine: storage.name, pending: 1 });
-    });
+describe('logout, with the storage of an app', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'cli-sqlite-'));
   });
-}
+  afterEach(async () => {
+    await rm(folder, { recursive: true });
+  });
+  beforeEach(async () => {
+    env = configuredFor(service, await sqliteFile(join(folder, 'debate-space.db')));
+  });
+
+  it('leaves the logout to the app, and watches until a process has sent it', async () => {
+    const watching = start('logout ada', { env });
+    await watching.waitForStderr('this command only watches');
+    expect(service.received.all).toEqual([]);
+    expect(await run('logout nobody --no-wait', { env })).toMatchObject({
+      out: 'Queued; your app sends it.\n',
+    });
+    expect(await run('logout ada --execute-here', { env })).toMatchObject({ code: 0 });
+    expect(await watching.code).toBe(0);
+    expect(service.received.logouts.toSorted()).toEqual(['ada', 'ada', 'nobody']);
+  });
+
+  it('keeps the logout for the app when the command is interrupted', async () => {
+    const { code, waitForStderr, interrupt, err } = start('logout ada', { env });
+    await waitForStderr('this command only watches');
+    interrupt();
+    expect(await code).toBe(5);
+    expect(err()).toContain('it waits in the storage, and your app sends it');
+    const { out } = await run('outbox stats --json', { env });
+    expect(JSON.parse(out)).toMatchObject({ engine: 'sqlite', pending: 1 });
+  });
+});

@@ -1,19 +1,22 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { configuredFor, run } from '../testing/command-line.js';
+import { sqliteFile } from '../testing/storages.js';
 import type { CheckResult } from './check.js';
 
 const scene = scenario();
 let folder: string;
+let path: string;
 let env: NodeJS.ProcessEnv;
 beforeEach(async () => {
   // The doctor takes problem and hint from the error: the word in a path misleads nobody.
   folder = await mkdtemp(join(tmpdir(), 'doctor; hint: storage-'));
   scene.afterwards(() => rm(folder, { recursive: true }));
-  env = configuredFor(scene.service, { DEBATE_SPACE_STORAGE: `lmdb:${folder}` });
+  path = join(folder, 'debate-space.db');
+  env = configuredFor(scene.service, await sqliteFile(path));
 });
 
 async function checked(name: string): Promise<CheckResult | undefined> {
@@ -35,9 +38,7 @@ describe('doctor', () => {
 
   it('shows the whole problem of a storage that does not open, its hint, and the page for it', async () => {
     await run('logout alice --no-wait', { env });
-    const [namespace = ''] = await readdir(folder);
-    const file = join(folder, namespace, 'storage-key');
-    await chmod(file, 0o600);
+    const file = `${path}.key`;
     await rm(file);
     expect(await checked('storage')).toEqual({
       check: 'storage',
@@ -49,12 +50,12 @@ describe('doctor', () => {
     });
   });
 
-  it('says what to give in place of a folder that is not there', async () => {
-    const path = join(folder, 'elsewhere');
-    env = { ...env, DEBATE_SPACE_STORAGE: `lmdb:${path}` };
+  it('says what to give in place of a file that is not there', async () => {
+    const elsewhere = join(folder, 'elsewhere.db');
+    env = { ...env, DEBATE_SPACE_STORAGE: `sqlite:${elsewhere}` };
     expect(await checked('storage')).toMatchObject({
-      detail: `DEBATE_SPACE_STORAGE: there is no folder ${path}`,
-      hint: "give the path of your app's lmdb storage, and run this command as the app's user",
+      detail: `DEBATE_SPACE_STORAGE: there is no storage in ${elsewhere}`,
+      hint: expect.stringContaining("give the path of your app's SQLite storage"),
     });
   });
 });

@@ -8,7 +8,7 @@ import {
 import { Failure, messageOf } from '../failure.js';
 import { bootPlugin } from '../plugin-app.js';
 import type { Settings } from '../settings.js';
-import { connectStorage, type StorageConnection } from '../storage-connection.js';
+import { connectStorage, type StorageConnection } from '../storage.js';
 import { counted, duration, shown } from '../text.js';
 import { textInVariables, variables } from '../variables.js';
 import { fault, fine, unchecked, type CheckResult } from './check.js';
@@ -95,14 +95,13 @@ async function checkErasures(erasures: DebateSpaceErasures): Promise<CheckResult
   const late: string[] = [];
   let waiting = 0;
   for await (const erasure of erasures.list()) {
-    const { reference, state } = erasure;
-    if (state !== 'unreadable') waiting += erasure.waiting;
-    if (state === 'unreadable' || state === 'overdue' || erasure.failed > 0) late.push(reference);
+    waiting += erasure.waiting;
+    if (erasure.state === 'overdue' || erasure.failed > 0) late.push(erasure.reference);
   }
   if (late.length === 0) return fine('erasures', `${counted(waiting, 'user')} waiting`);
   return fault(
     'erasures',
-    `overdue, failed or unreadable: ${late.map(shown).join(', ')}`,
+    `overdue or failed: ${late.map(shown).join(', ')}`,
     `Look with: debate-space erasures status <reference>; fix the cause that the log of your app names (${PAGE}, "Causes of a failed erasure"), then: debate-space erasures retry <reference>`,
   );
 }

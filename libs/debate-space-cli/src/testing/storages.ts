@@ -1,81 +1,71 @@
-import { describe } from '@jest/globals';
-import { postgresMigration } from 'nestjs-debate-space/postgres';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import pg from 'pg';
-import { postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
-import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
-import { readSettings } from '../settings.js';
-import { connectStorage, type StorageConnection } from '../storage-connection.js';
+import { createPool } from 'mysql2/promise';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
+import { mariadbServer, startMariadb } from 'debate-space-fixtures/mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
+import { run } from './command-line.js';
 
-/** A storage that outlives a command. */
-export interface SharedStorage {
-  readonly name: string;
-  /** `describe`, or a plain word that these tests are skipped for lack of a server. */
-  readonly describe: (name: string, tests: () => void) => void;
-  /** Starts its server, once for all tests. */
-  start(): Promise<StorageServer>;
+export const storageKey = { DEBATE_SPACE_STORAGE_KEY: 'a-storage-key-of-a-test' };
+
+/** Creates the file of a storage, as an app does that opens it. @returns the variables that name it */
+export async function sqliteFile(path: string): Promise<NodeJS.ProcessEnv> {
+  const { storage } = await sqliteStorage({ path }).open('demo');
+  await storage.close();
+  return { DEBATE_SPACE_STORAGE: `sqlite:${path}` };
 }
 
+/** A server with the tables that `debate-space storage migration` prints. */
 export interface StorageServer {
-  /** @returns the variables that name an empty storage */
-  place(): Promise<NodeJS.ProcessEnv>;
+  /** The variables that name the storage. */
+  readonly env: NodeJS.ProcessEnv;
+  query(text: string): Promise<unknown>;
+  crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
-const STORAGE_KEY = 'a-storage-key-of-a-test';
+const migration = async (options: string): Promise<string> =>
+  (await run(`storage migration --dialect ${options}`)).out;
 
-let places = 0;
-
-async function startLmdb(): Promise<StorageServer> {
-  const root = await mkdtemp(join(tmpdir(), 'cli-storage-'));
+async function inPostgres(): Promise<StorageServer> {
+  const server = await startPostgres();
+  const pool = postgresPool(server);
+  await pool.query('CREATE SCHEMA debate');
+  await pool.query(await migration('postgres --schema debate'));
   return {
-    place: async () => ({ DEBATE_SPACE_STORAGE: `lmdb:${await mkdtemp(join(root, 'place-'))}` }),
-    stop: () => rm(root, { recursive: true }),
-  };
-}
-
-async function startOwnRedis(): Promise<StorageServer> {
-  const redis = await startRedis({ appendonly: 'yes', 'maxmemory-policy': 'noeviction' });
-  return {
-    place: () =>
-      Promise.resolve({
-        DEBATE_SPACE_STORAGE: redis.url,
-        DEBATE_SPACE_STORAGE_PREFIX: `place-${(places += 1)}`,
-        DEBATE_SPACE_STORAGE_KEY: STORAGE_KEY,
-      }),
-    stop: () => redis.stop(),
-  };
-}
-
-async function startOwnPostgres(): Promise<StorageServer> {
-  const postgres = await startPostgres();
-  const { connectionString } = postgres;
-  return {
-    place: async () => {
-      const table = `place_${(places += 1)}`;
-      const client = new pg.Client({ connectionString });
-      await client.connect();
-      await client.query(postgresMigration({ table }));
-      await client.end();
-      return {
-        DEBATE_SPACE_STORAGE: connectionString,
-        DEBATE_SPACE_STORAGE_TABLE: table,
-        DEBATE_SPACE_STORAGE_KEY: STORAGE_KEY,
-      };
+    env: {
+      ...storageKey,
+      DEBATE_SPACE_STORAGE: server.connectionString,
+      DEBATE_SPACE_STORAGE_SCHEMA: 'debate',
     },
-    stop: () => postgres.stop(),
+    query: async (text) => (await pool.query(text)).rows,
+    crash: () => server.crash(),
+    stop: async () => {
+      await pool.end();
+      await server.stop();
+    },
   };
 }
 
-export const sharedStorages: readonly SharedStorage[] = [
-  { name: 'lmdb', describe, start: startLmdb },
-  { name: 'redis', describe: redisServer.describe, start: startOwnRedis },
-  { name: 'postgres', describe: postgresServer.describe, start: startOwnPostgres },
-];
-
-/** As an app opens it that runs beside the command. */
-export function connectAsApp(env: NodeJS.ProcessEnv): Promise<StorageConnection> {
-  return connectStorage(readSettings(env, '/').storage);
+async function inMariadb(): Promise<StorageServer> {
+  const server = await startMariadb();
+  const pool = createPool({ uri: server.uri, multipleStatements: true });
+  await pool.query(await migration('mysql --prefix app_'));
+  return {
+    env: {
+      ...storageKey,
+      DEBATE_SPACE_STORAGE: server.uri.replace('mysql:', 'mariadb:'),
+      DEBATE_SPACE_STORAGE_PREFIX: 'app_',
+    },
+    query: async (text) => (await pool.query(text))[0],
+    crash: () => server.crash(),
+    stop: async () => {
+      await pool.end();
+      await server.stop();
+    },
+  };
 }
+
+/** The servers of this machine; the tests of one that is missing are skipped. */
+export const storageServers = [
+  { engine: 'postgres', describe: postgresServer.describe, start: inPostgres },
+  { engine: 'mysql', describe: mariadbServer.describe, start: inMariadb },
+] as const;

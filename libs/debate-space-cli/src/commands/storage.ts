@@ -1,0 +1,43 @@
+import { Option, type Command } from 'commander';
+import type { CliContext } from '../cli-context.js';
+import { addExamples } from '../examples.js';
+import { Failure } from '../failure.js';
+
+const DIALECTS = ['postgres', 'mysql', 'sqlite'] as const;
+
+interface Chosen {
+  readonly dialect: (typeof DIALECTS)[number];
+  readonly schema?: string;
+  readonly prefix?: string;
+}
+
+/** The tables of the storage. Reads no configuration, and connects to nothing. */
+export function addStorage(program: Command, cli: CliContext): void {
+  const group = program
+    .command('storage')
+    .description('the tables that your app keeps logouts and erasures in');
+  addExamples(
+    group,
+    'storage migration --dialect postgres --schema debate',
+    'storage migration --dialect mysql > debate-space.sql',
+  );
+  group
+    .command('migration')
+    .description('print the SQL that creates the tables, for a role that may; runs nothing')
+    .addOption(
+      new Option('--dialect <name>', 'of the database; mysql also for MariaDB')
+        .choices(DIALECTS)
+        .makeOptionMandatory(),
+    )
+    .option('--schema <name>', 'with postgres: the schema of the tables, which must exist (default: public)')
+    .option('--prefix <text>', 'with mysql: what the names of the tables begin with')
+    .action(async ({ dialect, schema, prefix }: Chosen) => {
+      if (schema !== undefined && dialect !== 'postgres')
+        throw new Failure('usage', '--schema goes with --dialect postgres only.');
+      if (prefix !== undefined && dialect !== 'mysql')
+        throw new Failure('usage', '--prefix goes with --dialect mysql only.');
+      const { storageMigration } = await import('nestjs-debate-space/internal');
+      const sql = storageMigration(dialect, schema ?? prefix);
+      cli.output.answer({ dialect, sql }, sql.trimEnd());
+    });
+}
