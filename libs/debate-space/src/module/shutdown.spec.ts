@@ -17,14 +17,14 @@ describe('the shutdown', () => {
       return new Promise(() => undefined);
     };
     const part = { close: never('close'), idle: never('idle'), drain: never('drain'), flush: never('flush') };
-    const stats = { stats: never('stats'), count: never('count') };
     const application = {
       emit: (event: DebateSpaceEvent) => called.push(event.type),
       options: { worker: true, storage: { durable: false } },
+      storage: { close: never('close'), counts: never('counts') },
       shutdown: new AbortController(),
       events: { complete: () => called.push('complete') },
     };
-    const parts = [application, part, part, part, { ...part, unpersistedCount: 0 }, stats, stats, part, part];
+    const parts = [application, part, part, part, part];
     const shutdown = new Shutdown(...(parts as unknown as ConstructorParameters<typeof Shutdown>));
     let isDone = false;
     const done = shutdown.run().then(() => (isDone = true));
@@ -33,7 +33,7 @@ describe('the shutdown', () => {
     await jest.advanceTimersByTimeAsync(600);
     expect(isDone).toBe(true);
     await done;
-    expect(called.filter((name) => name === 'close')).toHaveLength(4); // the storage is the last of them
+    expect(called.filter((name) => name === 'close')).toHaveLength(4); // recorder, sessions, transport, storage
     expect(called.at(-1)).toBe('complete');
   });
 });
