@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { Readable } from 'node:stream';
-import { filter, firstValueFrom, lastValueFrom, map, share, take, toArray, type Observable } from 'rxjs';
+import { firstValueFrom, lastValueFrom, share, toArray } from 'rxjs';
 import {
   DebateSpaceErasures,
   DebateSpaceEvents,
@@ -9,604 +9,457 @@ import {
   DebateSpaceOutbox,
   DebateSpaceService,
   type BeforeErase,
-  type DebateSpaceEvent,
   type DebateSpaceModuleOptions,
   type ErasureReceipt,
-  type StorageEngine,
 } from 'nestjs-debate-space';
-import { firstEvent } from 'debate-space-fixtures/events.js';
+import { firstEvent, nextEvents } from 'debate-space-fixtures/events.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
-import { storageKinds, type StoragePlaces } from 'debate-space-fixtures/storage-engines.js';
 
 const scene = scenario({ rateLimit: false });
 const uidsOf = (count: number): string[] => Array.from({ length: count }, (_, n) => `user-${n}`);
 
-for (const kind of storageKinds) {
-  kind.describe(`an erasure in the ${kind.name} storage`, () => {
-    let places: StoragePlaces;
-    let place: StorageEngine;
-    beforeAll(async () => {
-      places = await kind.start();
-    });
-    afterAll(async () => {
-      await places.stop();
-    });
-    beforeEach(() => {
-      place = places.place();
-    });
+const erasuresOf = (app: INestApplication): DebateSpaceErasures => app.get(DebateSpaceErasures);
 
-    async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplication> {
-      const storageKey = 'the storage key of a test';
-      const defaults = { storage: place, storageKey, http: { rateLimit: false as const } };
-      return (await scene.app({ ...defaults, ...options })).init();
-    }
-    const erasuresOf = (app: INestApplication): DebateSpaceErasures => app.get(DebateSpaceErasures);
-    function nextEvents<T extends DebateSpaceEvent['type']>(app: INestApplication, type: T, count = 1) {
-      const { events$ } = app.get(DebateSpaceEvents);
-      const those = events$ as Observable<Extract<DebateSpaceEvent, { type: T }>>;
-      return firstValueFrom(
-        those.pipe(
-          filter((event) => event.type === type),
-          take(count),
-          toArray(),
-        ),
-      );
-    }
-    async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
-      const found: T[] = [];
-      for await (const item of items) found.push(item);
-      return found;
-    }
-    const register = (uids: readonly string[]): void => {
-      for (const uid of uids) scene.service.users.add({ uid });
-    };
+async function start(options: Partial<DebateSpaceModuleOptions> = {}): Promise<INestApplication> {
+  const storage = options.storage ?? (await scene.sqlite());
+  return (await scene.app({ http: { rateLimit: false }, ...options, storage })).init();
+}
 
-    it('logs the user out, then erases, and leaves a receipt without the uid', async () => {
-      const app = await start();
-      const finished = nextEvents(app, 'erasure-finished');
-      const requested = await erasuresOf(app).request({
-        uid: 'alice',
-        mode: 'delete',
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+const register = (uids: readonly string[]): void => {
+  for (const uid of uids) scene.service.users.add({ uid });
+};
+
+describe('an erasure', () => {
+  it('logs the user out, then erases, and leaves a receipt without the uid', async () => {
+    const app = await start();
+    const finished = firstEvent(app, 'erasure-finished');
+    const requested = await erasuresOf(app).request({
+      uid: 'alice',
+      mode: 'delete',
+      reference: 'case 1/2 ü',
+      requestedBy: 'the user',
+    });
+    expect(requested).toMatchObject({
+      reference: 'case 1/2 ü',
+      mode: 'delete',
+      complete: true,
+      total: 1,
+      alreadyRequested: false,
+    });
+    await finished;
+
+    const operations = scene.service.received.all
+      .filter(({ uid }) => uid === 'alice')
+      .map((r) => r.operation);
+    expect(operations).toEqual(['logout', 'delete']);
+    expect(scene.service.users.has('alice')).toBe(false);
+    expect(await erasuresOf(app).status('case 1/2 ü')).toMatchObject({
+      state: 'done',
+      total: 1,
+      done: 1,
+      waiting: 0,
+      finishedAt: expect.any(Date),
+    });
+    const receipts = await all(erasuresOf(app).receipts('case 1/2 ü'));
+    expect(receipts).toEqual([
+      {
         reference: 'case 1/2 ü',
+        mode: 'delete',
         requestedBy: 'the user',
-      });
-      expect(requested).toMatchObject({
-        reference: 'case 1/2 ü',
-        mode: 'delete',
-        complete: true,
-        total: 1,
-        alreadyRequested: false,
-      });
-      await finished;
+        uidHash: expect.any(String),
+        requestedAt: requested.requestedAt,
+        doneAt: expect.any(Date),
+        attempts: 1,
+        outcome: 'erased',
+        status: 200,
+        loggedOut: true,
+      },
+    ]);
+    expect(JSON.stringify(receipts)).not.toContain('alice');
+  });
 
-      const operations = scene.service.received.all
-        .filter(({ uid }) => uid === 'alice')
-        .map((r) => r.operation);
-      expect(operations).toEqual(['logout', 'delete']);
-      expect(scene.service.users.has('alice')).toBe(false);
-      expect(await erasuresOf(app).status('case 1/2 ü')).toMatchObject({
-        state: 'done',
-        total: 1,
-        done: 1,
-        waiting: 0,
-        finishedAt: expect.any(Date),
-      });
-      const receipts = await all(erasuresOf(app).receipts('case 1/2 ü'));
-      expect(receipts).toEqual([
-        {
-          reference: 'case 1/2 ü',
-          mode: 'delete',
-          requestedBy: 'the user',
-          uidHash: expect.any(String),
-          requestedAt: requested.requestedAt,
-          doneAt: expect.any(Date),
-          attempts: 1,
-          outcome: 'erased',
-          status: 200,
-          loggedOut: true,
+  it('is requested for two references: the service is asked for each, and does not find the user the second time', async () => {
+    const app = await start();
+    await scene.service.goDown();
+    const first = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+    const second = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+    const third = await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'of its own' });
+    expect(first.alreadyRequested).toBe(false);
+    expect(second).toMatchObject({ alreadyRequested: true, reference: first.reference });
+    expect(third).toMatchObject({ alreadyRequested: true, reference: 'of its own', total: 1 });
+    const finished = nextEvents(app, 'erasure-finished', 2);
+    await scene.service.comeBack();
+    await finished;
+    expect(scene.service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice', 'alice']);
+    const receipts = await all(erasuresOf(app).receiptsOf('alice'));
+    expect(receipts.map(({ outcome }) => outcome).toSorted()).toEqual(['erased', 'not-found']);
+  });
+
+  it('counts a user whom the service does not know as not found', async () => {
+    const app = await start();
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
+    await finished;
+    expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, notFound: 1 });
+    expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([
+      { outcome: 'not-found', status: 404 },
+    ]);
+  });
+
+  it('counts a user as erased when an answer was lost and the next one is 404', async () => {
+    const app = await start();
+    scene.service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'lost' });
+    await finished;
+    expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([
+      { outcome: 'erased', status: 404, attempts: 2 },
+    ]);
+  });
+
+  it.each([403, 404])('is not done when a web page answers %d', async (status) => {
+    const app = await start();
+    const page = { status, contentType: 'text/html', body: '<html>not here</html>' };
+    scene.service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
+    const retrying = firstEvent(app, 'erasure-retrying');
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
+    expect(await retrying).toMatchObject({ cause: `${status} with a web page`, attempts: 1 });
+    await finished;
+    expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', status: 200 }]);
+  });
+
+  it('is not done at an address where every answer is 404', async () => {
+    const app = await start({ baseUrl: `${scene.service.url}/api/v2` });
+    const heldUp = firstEvent(app, 'erasure-service-down');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'nowhere' });
+    expect(await heldUp).toMatchObject({ cause: '404' });
+    expect(await erasuresOf(app).status('nowhere')).toMatchObject({ waiting: 1, notFound: 0 });
+    expect(await all(erasuresOf(app).receipts('nowhere'))).toEqual([]);
+  });
+
+  it.each([
+    ['the service refuses the logout for good', { kind: 'status', status: 403 }],
+    ['there is no logout route', { kind: 'status', status: 404 }],
+    ['a web page answers in place of the logout route', { kind: 'body', body: '<p>Back soon' }],
+  ] as const)('is carried out when %s', async (_when, fault) => {
+    const app = await start();
+    scene.service.faults.add({ ...fault, operation: 'logout' });
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'refused' });
+    await finished;
+    expect(await all(erasuresOf(app).receipts('refused'))).toMatchObject([
+      { outcome: 'erased', loggedOut: false },
+    ]);
+  });
+
+  it.each([
+    ['names an error in the body of a 200', { kind: 'body', body: { error: 'locked' } }, 'refused'],
+    ['answers 202', { kind: 'body', status: 202, body: '' }, 'unknown'],
+  ] as const)('has no receipt while the service %s', async (_what, fault, outcome) => {
+    const app = await start();
+    const end = scene.service.faults.add({ ...fault, operation: 'delete' });
+    const retrying = firstEvent(app, 'erasure-retrying');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
+    await retrying;
+    expect(await all(erasuresOf(app).receipts('later'))).toEqual([]);
+    if (outcome === 'refused') return; // the next attempt is a minute away
+    const finished = firstEvent(app, 'erasure-finished');
+    end();
+    await finished;
+    expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ outcome: 'erased', attempts: 2 }]);
+  });
+
+  it('forgets the logouts that still wait for the user', async () => {
+    const app = await start();
+    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout', times: 1 });
+    const parked = firstEvent(app, 'logout-parked');
+    await app.get(DebateSpaceService).logoutUser('alice');
+    await parked;
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+    await finished;
+    expect(await app.get(DebateSpaceOutbox).parked()).toEqual([]);
+  });
+
+  it('asks the host before, and keeps its veto', async () => {
+    const asked: unknown[] = [];
+    const app = await start({
+      erasure: {
+        beforeErase: (erasure) => {
+          asked.push(erasure);
+          return erasure.uid === 'alice' ? { veto: 'legal hold' } : undefined;
         },
-      ]);
-      expect(JSON.stringify(receipts)).not.toContain('alice');
+      },
     });
+    const vetoed = firstEvent(app, 'erasure-vetoed');
+    const finished = nextEvents(app, 'erasure-finished', 2);
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
+    await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'w' });
+    expect(await vetoed).toMatchObject({ reference: 'v', reason: 'legal hold' });
+    await finished;
+    expect(asked).toContainEqual({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
+    expect(scene.service.received.all.filter(({ uid }) => uid === 'alice')).toEqual([]);
+    expect(await erasuresOf(app).status('v')).toMatchObject({ state: 'done', vetoed: 1, done: 0 });
+    expect(await all(erasuresOf(app).receipts('v'))).toMatchObject([
+      { outcome: 'vetoed', reason: 'legal hold' },
+    ]);
+    expect(scene.service.users.has('alice')).toBe(true);
+    expect(scene.service.users.has('bob')).toBe(false);
+  });
 
-    it('is proven for a given uid by its receipt', async () => {
-      const app = await start();
-      const finished = nextEvents(app, 'erasure-finished', 2);
-      await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'one' });
-      await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'two' });
-      await finished;
-      const [receipt, ...others] = await all(erasuresOf(app).receiptsOf('alice'));
-      expect(receipt).toMatchObject({ reference: 'one', mode: 'anonymize', outcome: 'erased' });
-      expect(others).toEqual([]);
-      expect(await all(erasuresOf(app).receiptsOf('carol'))).toEqual([]);
-    });
-
-    it('is requested for two references: the service is asked for each, and does not find the user the second time', async () => {
-      const app = await start();
-      await scene.service.goDown();
-      const first = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
-      const second = await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
-      const third = await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'of its own' });
-      expect(first.alreadyRequested).toBe(false);
-      expect(second).toMatchObject({ alreadyRequested: true, reference: first.reference });
-      expect(third).toMatchObject({ alreadyRequested: true, reference: 'of its own', total: 1 });
-      const finished = nextEvents(app, 'erasure-finished', 2);
-      await scene.service.comeBack();
-      await finished;
-      expect(scene.service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice', 'alice']);
-      const receipts = await all(erasuresOf(app).receiptsOf('alice'));
-      expect(receipts.map(({ outcome }) => outcome).toSorted()).toEqual(['erased', 'not-found']);
-    });
-
-    it('counts a user whom the service does not know as not found', async () => {
-      const app = await start();
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
-      await finished;
-      expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, notFound: 1 });
-      expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([
-        { outcome: 'not-found', status: 404 },
-      ]);
-    });
-
-    it('counts a user as erased when an answer was lost and the next one is 404', async () => {
-      const app = await start();
-      scene.service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'lost' });
-      await finished;
-      expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([
-        { outcome: 'erased', status: 404, attempts: 2 },
-      ]);
-    });
-
-    it.each([403, 404])('is not done when a web page answers %d', async (status) => {
-      const app = await start();
-      const page = { status, contentType: 'text/html', body: '<html>not here</html>' };
-      scene.service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
-      const retrying = nextEvents(app, 'erasure-retrying');
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
-      expect(await retrying).toMatchObject([{ cause: `${status} with a web page`, attempts: 1 }]);
-      await finished;
-      expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', status: 200 }]);
-    });
-
-    it('is not done at an address where every answer is 404', async () => {
-      const app = await start({ baseUrl: `${scene.service.url}/api/v2` });
-      const heldUp = nextEvents(app, 'erasure-service-down');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'nowhere' });
-      expect(await heldUp).toMatchObject([{ cause: '404' }]);
-      expect(await erasuresOf(app).status('nowhere')).toMatchObject({ waiting: 1, notFound: 0 });
-      expect(await all(erasuresOf(app).receipts('nowhere'))).toEqual([]);
-    });
-
-    it('deletes first when a user is to be deleted and anonymized', async () => {
-      const app = await start();
-      await scene.service.goDown();
-      const heldUp = nextEvents(app, 'erasure-service-down');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'anonymize', reference: 'a' });
-      await heldUp;
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'd' });
-      const finished = nextEvents(app, 'erasure-finished');
-      await scene.service.comeBack();
-      expect(await finished).toMatchObject([{ reference: 'd', done: 1 }]);
-      expect(scene.service.received.of('anonymize')).toEqual([]);
-    });
-
-    it.each([
-      ['the service refuses the logout for good', { kind: 'status', status: 403 }],
-      ['there is no logout route', { kind: 'status', status: 404 }],
-      ['a web page answers in place of the logout route', { kind: 'body', body: '<p>Back soon' }],
-    ] as const)('is carried out when %s', async (_when, fault) => {
-      const app = await start();
-      scene.service.faults.add({ ...fault, operation: 'logout' });
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'refused' });
-      await finished;
-      expect(await all(erasuresOf(app).receipts('refused'))).toMatchObject([
-        { outcome: 'erased', loggedOut: false },
-      ]);
-    });
-
-    it.each([
-      ['names an error in the body of a 200', { kind: 'body', body: { error: 'locked' } }, 'refused'],
-      ['answers 202', { kind: 'body', status: 202, body: '' }, 'unknown'],
-    ] as const)('has no receipt while the service %s', async (_what, fault, outcome) => {
-      const app = await start();
-      const end = scene.service.faults.add({ ...fault, operation: 'delete' });
-      const retrying = nextEvents(app, 'erasure-retrying');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
-      await retrying;
-      expect(await all(erasuresOf(app).receipts('later'))).toEqual([]);
-      if (outcome === 'refused') return; // the next attempt is a minute away
-      const finished = nextEvents(app, 'erasure-finished');
-      end();
-      await finished;
-      expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([
-        { outcome: 'erased', attempts: 2 },
-      ]);
-    });
-
-    it('forgets the logouts that still wait for the user', async () => {
-      const app = await start();
-      scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout', times: 1 });
-      const parked = nextEvents(app, 'logout-parked');
-      await app.get(DebateSpaceService).logoutUser('alice');
-      await parked;
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
-      await finished;
-      expect(await app.get(DebateSpaceOutbox).parked()).toEqual([]);
-    });
-
-    it('asks the host before, and keeps its veto', async () => {
-      const asked: unknown[] = [];
+  for (const failure of ['throws', 'answers nonsense'] as const) {
+    it(`erases nobody without the host's word when it ${failure}`, async () => {
+      let calls = 0;
       const app = await start({
         erasure: {
-          beforeErase: (erasure) => {
-            asked.push(erasure);
-            return erasure.uid === 'alice' ? { veto: 'legal hold' } : undefined;
+          beforeErase: () => {
+            calls += 1;
+            if (calls > 1) return undefined;
+            if (failure === 'throws') throw new RangeError('of the host');
+            return 'no' as never;
           },
         },
       });
-      const vetoed = nextEvents(app, 'erasure-vetoed');
-      const finished = nextEvents(app, 'erasure-finished', 2);
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
-      await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'w' });
-      expect(await vetoed).toMatchObject([{ reference: 'v', reason: 'legal hold' }]);
+      const retrying = firstEvent(app, 'erasure-retrying');
+      const finished = firstEvent(app, 'erasure-finished');
+      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'x' });
+      expect(await retrying).toMatchObject({ cause: 'beforeErase failed' });
       await finished;
-      expect(asked).toContainEqual({ uid: 'alice', mode: 'delete', reference: 'v', requestedBy: 'x' });
-      expect(scene.service.received.all.filter(({ uid }) => uid === 'alice')).toEqual([]);
-      expect(await erasuresOf(app).status('v')).toMatchObject({ state: 'done', vetoed: 1, done: 0 });
-      expect(await all(erasuresOf(app).receipts('v'))).toMatchObject([
-        { outcome: 'vetoed', reason: 'legal hold' },
-      ]);
-      expect(scene.service.users.has('alice')).toBe(true);
-      expect(scene.service.users.has('bob')).toBe(false);
+      expect(await all(erasuresOf(app).receipts('x'))).toMatchObject([{ outcome: 'erased', attempts: 1 }]);
     });
+  }
 
-    for (const failure of ['throws', 'answers nonsense'] as const) {
-      it(`erases nobody without the host's word when it ${failure}`, async () => {
-        let calls = 0;
-        const app = await start({
-          erasure: {
-            beforeErase: () => {
-              calls += 1;
-              if (calls > 1) return undefined;
-              if (failure === 'throws') throw new RangeError('of the host');
-              return 'no' as never;
-            },
-          },
-        });
-        const retrying = nextEvents(app, 'erasure-retrying');
-        const finished = nextEvents(app, 'erasure-finished');
-        await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'x' });
-        expect(await retrying).toMatchObject([{ cause: 'beforeErase failed' }]);
-        await finished;
-        expect(await all(erasuresOf(app).receipts('x'))).toMatchObject([{ outcome: 'erased', attempts: 1 }]);
-      });
+  it('takes many users from an array, a stream and another iterable, each once for each list', async () => {
+    const gate = new Latch(); // until all lists are read
+    const app = await start({ erasure: { beforeErase: () => gate.passed } });
+    const uids = uidsOf(60);
+    register(uids);
+    const sources = [uids.slice(0, 54), Readable.from(uids.slice(4, 58)), new Set(uids.slice(40))];
+    const finished = nextEvents(app, 'erasure-finished', 3);
+    const [one, two, three] = await Promise.all(
+      sources.map((source, n) =>
+        erasuresOf(app).requestMany(source, { mode: 'delete', reference: `part ${n}` }),
+      ),
+    );
+    expect([one?.total, two?.total, three?.total]).toEqual([54, 54, 20]);
+    gate.open();
+    await finished;
+    expect(
+      scene.service.received
+        .of('delete')
+        .map(({ uid }) => uid)
+        .toSorted(),
+    ).toEqual([...uids.slice(0, 54), ...uids.slice(4, 58), ...uids.slice(40)].toSorted());
+    const parts = await Promise.all([0, 1, 2].map((n) => erasuresOf(app).status(`part ${n}`)));
+    expect(parts.map(({ state }) => state)).toEqual(['done', 'done', 'done']);
+    expect(parts.reduce((sum, { done }) => sum + done, 0)).toBe(60);
+    expect(parts.reduce((sum, { notFound }) => sum + notFound, 0)).toBe(68);
+  });
+
+  it('of a list begins with nobody before the list is durable, and continues reading after a crash', async () => {
+    const app = await start();
+    const uids = uidsOf(260);
+    register(uids);
+    function* dying(): Generator<string> {
+      yield* uids.slice(0, 255);
+      throw new Error('the source died');
     }
-
-    it('takes many users from an array, a stream and another iterable, each once for each list', async () => {
-      const gate = new Latch(); // until all lists are read
-      const app = await start({ erasure: { beforeErase: () => gate.passed } });
-      const uids = uidsOf(300);
-      register(uids);
-      const sources = [uids.slice(0, 270), Readable.from(uids.slice(20, 290)), new Set(uids.slice(200))];
-      const finished = nextEvents(app, 'erasure-finished', 3);
-      const [one, two, three] = await Promise.all(
-        sources.map((source, n) =>
-          erasuresOf(app).requestMany(source, { mode: 'delete', reference: `part ${n}` }),
-        ),
-      );
-      expect([one?.total, two?.total, three?.total]).toEqual([270, 270, 100]);
-      gate.open();
-      await finished;
-      expect(
-        scene.service.received
-          .of('delete')
-          .map(({ uid }) => uid)
-          .toSorted(),
-      ).toEqual([...uids.slice(0, 270), ...uids.slice(20, 290), ...uids.slice(200)].toSorted());
-      const parts = await Promise.all([0, 1, 2].map((n) => erasuresOf(app).status(`part ${n}`)));
-      expect(parts.map(({ state }) => state)).toEqual(['done', 'done', 'done']);
-      expect(parts.reduce((sum, { done }) => sum + done, 0)).toBe(300);
-      expect(parts.reduce((sum, { notFound }) => sum + notFound, 0)).toBe(340);
+    const bulk = { mode: 'delete', reference: 'bulk' } as const;
+    await expect(erasuresOf(app).requestMany(dying(), bulk)).rejects.toThrow('the source died');
+    expect(await erasuresOf(app).status('bulk')).toMatchObject({
+      state: 'waiting',
+      complete: false,
+      total: 250,
     });
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
+    await finished;
+    expect(scene.service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
 
-    it('of a list begins with nobody before the list is durable, and continues reading after a crash', async () => {
-      const app = await start();
-      const uids = uidsOf(300);
-      register(uids);
-      function* dying(): Generator<string> {
-        yield* uids.slice(0, 280);
-        throw new Error('the source died');
-      }
-      const bulk = { mode: 'delete', reference: 'bulk' } as const;
-      await expect(erasuresOf(app).requestMany(dying(), bulk)).rejects.toThrow('the source died');
-      expect(await erasuresOf(app).status('bulk')).toMatchObject({
-        state: 'waiting',
-        complete: false,
-        total: 250,
+    const all = firstEvent(app, 'erasure-finished');
+    expect(await erasuresOf(app).requestMany(uids, bulk)).toMatchObject({ complete: true, total: 260 });
+    expect(await all).toMatchObject({ total: 260, done: 260 });
+    const again = await erasuresOf(app).requestMany(uids, bulk);
+    expect(again).toMatchObject({ state: 'done', total: 260, done: 260 });
+  });
+
+  it('names an item that is no uid by its number, and carries out nothing', async () => {
+    const app = await start();
+    const list = { mode: 'delete', reference: 'a mistake' } as const;
+    const uids = ['alice', 'bob', 'no\nuid'];
+    const error = await erasuresOf(app)
+      .requestMany(uids, list)
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT' });
+    expect((error as Error).message).toContain('item 3: it has a line break');
+    expect((error as Error).message).not.toMatch(/alice|bob|no\nuid/);
+    expect(await all(erasuresOf(app).list())).toEqual([]);
+    expect(scene.service.received.of('delete')).toEqual([]);
+  });
+
+  it('stops reading a list that hangs when its signal aborts, and keeps what it has read', async () => {
+    const app = await start();
+    const abort = new AbortController();
+    async function* hanging(): AsyncGenerator<string> {
+      yield* uidsOf(250);
+      queueMicrotask(() => {
+        abort.abort();
       });
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
-      await finished;
-      expect(scene.service.received.of('delete').map(({ uid }) => uid)).toEqual(['alice']);
-
-      const all = nextEvents(app, 'erasure-finished');
-      expect(await erasuresOf(app).requestMany(uids, bulk)).toMatchObject({ complete: true, total: 300 });
-      expect(await all).toMatchObject([{ total: 300, done: 300 }]);
-      const again = await erasuresOf(app).requestMany(uids, bulk);
-      expect(again).toMatchObject({ state: 'done', total: 300, done: 300 });
+      yield 'one more';
+      await new Promise(() => undefined);
+    }
+    const list = { mode: 'delete', reference: 'hanging', signal: abort.signal } as const;
+    await expect(erasuresOf(app).requestMany(hanging(), list)).rejects.toMatchObject({
+      name: 'AbortError',
     });
+    expect(await erasuresOf(app).status('hanging')).toMatchObject({ complete: false, total: 250 });
+  });
 
-    it('names an item that is no uid by its number, and carries out nothing', async () => {
-      const app = await start();
-      const list = { mode: 'delete', reference: 'a mistake' } as const;
-      const uids = ['alice', 'bob', 'no\nuid'];
-      const error = await erasuresOf(app)
-        .requestMany(uids, list)
-        .catch((reason: unknown) => reason);
-      expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT' });
-      expect((error as Error).message).toContain('item 3: it has a line break');
-      expect((error as Error).message).not.toMatch(/alice|bob|no\nuid/);
-      expect(await all(erasuresOf(app).list())).toEqual([]);
-      expect(scene.service.received.of('delete')).toEqual([]);
-    });
-
-    it('has one list for a reference', async () => {
-      const app = await start();
-      const erasures = erasuresOf(app);
-      const bulk = { mode: 'delete', reference: 'one list' } as const;
-      const conflict = { code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' };
-      function* dying(): Generator<string> {
-        yield* uidsOf(250);
-        throw new Error('the source died');
-      }
-      await expect(erasures.requestMany(dying(), bulk)).rejects.toThrow('the source died');
-      await expect(erasures.request({ uid: 'alice', ...bulk })).rejects.toMatchObject(conflict);
-      const gate = new Latch();
-      async function* slow(): AsyncGenerator<string> {
-        yield 'user-0';
-        await gate.passed;
-        yield* uidsOf(260);
-      }
-      const overtaken = erasures.requestMany(slow(), bulk);
-      const finished = nextEvents(app, 'erasure-finished');
-      expect(await erasures.requestMany(uidsOf(251), bulk)).toMatchObject({ total: 251, complete: true });
-      gate.open();
-      await expect(overtaken).rejects.toMatchObject(conflict);
-      expect(await finished).toMatchObject([{ total: 251 }]);
-      await expect(erasures.requestMany(['somebody else'], bulk)).rejects.toMatchObject(conflict);
-      expect(await erasures.request({ uid: 'alice', ...bulk })).toMatchObject({ total: 252 });
-    });
-
-    it('stops reading a list that hangs when its signal aborts, and keeps what it has read', async () => {
-      const app = await start();
-      const abort = new AbortController();
-      async function* hanging(): AsyncGenerator<string> {
-        yield* uidsOf(250);
-        queueMicrotask(() => {
-          abort.abort();
-        });
-        yield 'one more';
-        await new Promise(() => undefined);
-      }
-      const list = { mode: 'delete', reference: 'hanging', signal: abort.signal } as const;
-      await expect(erasuresOf(app).requestMany(hanging(), list)).rejects.toMatchObject({
-        name: 'AbortError',
-      });
-      expect(await erasuresOf(app).status('hanging')).toMatchObject({ complete: false, total: 250 });
-    });
-
-    it('begins no reference for a list that it cannot read', async () => {
-      const app = await start();
-      const list = { mode: 'delete', reference: 'unreadable' } as const;
-      const text = Readable.from(['uid\nalice'], { objectMode: false });
-      for (const source of [text, 'alice', Buffer.from('alice')] as never[])
-        await expect(erasuresOf(app).requestMany(source, list)).rejects.toMatchObject({
-          code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT',
-        });
-      expect(await all(erasuresOf(app).list())).toEqual([]);
-    });
-
-    it.each([
-      ['is empty', [], 'the list has no user'],
-      ['has no uid', [''], 'item 1: the uid '],
-    ])('begins no reference for a list that %s', async (_what, list, problem) => {
-      const app = await start();
-      const request = { mode: 'delete', reference: 'nobody' } as const;
-      await expect(erasuresOf(app).requestMany(list, request)).rejects.toThrow(problem);
-      expect(await all(erasuresOf(app).list())).toEqual([]);
-      await expect(erasuresOf(app).status('nobody')).rejects.toMatchObject({
-        code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
-      });
-    });
-
-    it('refuses an empty list for a reference that has a list, which is left as it is', async () => {
-      const app = await start();
-      const request = { mode: 'delete', reference: 'somebody' } as const;
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).requestMany(['alice'], request);
-      await finished;
-      const before = await erasuresOf(app).status('somebody');
-      await expect(erasuresOf(app).requestMany([], request)).rejects.toMatchObject({
+  it('begins no reference for a list that it cannot read', async () => {
+    const app = await start();
+    const list = { mode: 'delete', reference: 'unreadable' } as const;
+    const text = Readable.from(['uid\nalice'], { objectMode: false });
+    for (const source of [text, 'alice', Buffer.from('alice')] as never[])
+      await expect(erasuresOf(app).requestMany(source, list)).rejects.toMatchObject({
         code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT',
       });
-      expect(await erasuresOf(app).status('somebody')).toEqual(before);
-    });
-
-    it('is paused, resumed and canceled over all instances', async () => {
-      const [one, other] = [await start(), kind.name === 'memory' ? undefined : await start()];
-      const uids = uidsOf(50);
-      register(uids);
-      const erasures = erasuresOf(other ?? one);
-      scene.service.faults.add({ kind: 'latency', ms: 20, operation: 'delete' });
-      await erasuresOf(one).requestMany(uids, { mode: 'delete', reference: 'stop and go' });
-      await scene.service.received.waitFor('delete', { count: 8 });
-      expect(await erasures.pause('stop and go')).toMatchObject({ state: 'paused' });
-      const quiet = await settled(() => scene.service.received.count);
-      expect(quiet).toBeLessThan(50);
-      await erasures.resume('stop and go');
-      await scene.service.received.waitFor('delete', { count: 20 });
-      await erasures.cancel('stop and go');
-      const ended = await lastValueFrom(erasures.progress('stop and go'));
-      expect(ended).toMatchObject({ state: 'canceled', waiting: 0, total: 50, failed: 0 });
-      expect(ended.canceled).toBeGreaterThan(0);
-      expect(ended.done + ended.canceled).toBe(50);
-      expect(scene.service.received.of('delete')).toHaveLength(ended.done);
-      await expect(
-        erasures.requestMany(uids, { mode: 'delete', reference: 'stop and go' }),
-      ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
-    });
-
-    it('reports progress until the work ends', async () => {
-      const app = await start();
-      register(uidsOf(30));
-      await erasuresOf(app).requestMany(uidsOf(40), { mode: 'anonymize', reference: 'p' });
-      const seen = await firstValueFrom(erasuresOf(app).progress('p').pipe(toArray()));
-      expect(seen.at(-1)).toMatchObject({ state: 'done', total: 40, done: 30, notFound: 10, waiting: 0 });
-      const sums = seen.map(({ done, notFound, waiting }) => done + notFound + waiting);
-      expect(new Set(sums)).toEqual(new Set([40]));
-    });
-
-    it('estimates the time left within a factor of two under the rate limit, on every instance', async () => {
-      const options = { http: { rateLimit: { requests: 10, perMs: 3_000 } } };
-      const one = await start(options);
-      const other = kind.name === 'memory' ? one : await start({ ...options, worker: false });
-      register(uidsOf(20));
-      scene.service.faults.add({ kind: 'latency', ms: 50, operation: 'delete' });
-      const begun = performance.now();
-      await erasuresOf(one).requestMany(uidsOf(20), { mode: 'delete', reference: 'slowly' });
-      const looks = erasuresOf(other)
-        .progress('slowly')
-        .pipe(map((progress) => ({ ...progress, at: performance.now() })));
-      const seen = await firstValueFrom(looks.pipe(toArray()));
-      const end = performance.now();
-
-      const waits = seen.filter(({ waitMs }) => waitMs !== undefined);
-      expect(waits.length).toBeGreaterThan(2); // a sign of life in each second
-      expect(seen.every(({ perMinute }) => perMinute <= 8 * 20)).toBe(true);
-      // A fifth of the limit is for other calls: of 20 users the last 4 are the third group of 8.
-      const permitted = begun + 2 * 3_000;
-      const early = seen.filter(({ at, msLeft = Infinity }) => at + msLeft < permitted - 100);
-      expect(early.map(({ at, msLeft }) => ({ at: at - begun, msLeft }))).toEqual([]);
-      // A busy machine delays an answer, and not most of them.
-      const secondHalf = seen.filter(({ at }) => at - begun > (end - begun) / 2);
-      const near = secondHalf.filter(({ at, msLeft = 0 }) => {
-        const left = end - at;
-        return msLeft <= 2 * left + 500 && msLeft >= left / 2 - 500;
-      });
-      expect(near.length).toBeGreaterThan(secondHalf.length / 2);
-    }, 40_000);
-
-    it('counts in a dry run what a list would do, and touches nobody', async () => {
-      const none: BeforeErase = () => {
-        throw new Error('not now');
-      };
-      const app = await start({ erasure: { beforeErase: none } });
-      register(uidsOf(120));
-      await erasuresOf(app).requestMany(['user-3', 'user-149'], { mode: 'delete', reference: 'd' });
-      const list = [...uidsOf(150), 'user-1', 'user-2', ''];
-      const counts = await erasuresOf(app).dryRun(list, { mode: 'delete' });
-      expect(counts).toEqual({
-        total: 153,
-        distinct: 150,
-        duplicates: 2,
-        invalid: 1,
-        known: 120,
-        notFound: 30,
-        alreadyRequested: 2,
-        invalidItems: [153],
-        notFoundItems: uidsOf(30).map((_, n) => n + 121),
-      });
-      expect(scene.service.received.all.every(({ operation }) => ['list', 'token'].includes(operation))).toBe(
-        true,
-      );
-    });
-
-    it('waits while the service is away, and makes one attempt', async () => {
-      const app = await start();
-      await scene.service.goDown();
-      const heldUp = nextEvents(app, 'erasure-service-down');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
-      await heldUp;
-      const [finished, goOn] = [nextEvents(app, 'erasure-finished'), nextEvents(app, 'erasure-service-up')];
-      await scene.service.comeBack();
-      await Promise.all([finished, goOn]);
-      expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ attempts: 1 }]);
-    });
-
-    it('is reported as overdue, is parked in the end, and continues when it is retried', async () => {
-      scene.service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
-      const app = await start({ erasure: { overdueAfterMs: [1], giveUpAfterMs: 1 } });
-      const [overdue, parked] = [nextEvents(app, 'erasure-overdue'), nextEvents(app, 'erasure-parked')];
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'o' });
-      expect(await parked).toMatchObject([{ reference: 'o', cause: '422', hint: expect.any(String) }]);
-      expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
-      expect(await overdue).toMatchObject([{ reference: 'o', waiting: 1, days: 0 }]);
-      const { state, problems } = await app.get(DebateSpaceHealth).check();
-      expect([state, ...problems]).toEqual(['degraded', expect.stringContaining('an erasure is overdue')]);
-      expect(await lastValueFrom(erasuresOf(app).progress('o'))).toMatchObject({ failed: 1 });
-      scene.service.faults.clear();
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).retry('o');
-      await finished;
-      expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'done', failed: 0, done: 1 });
-      expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'up' });
-    });
-
-    it('keeps its receipts for receiptRetentionMs', async () => {
-      const app = await start({ erasure: { receiptRetentionMs: 0 } });
-      const finished = nextEvents(app, 'erasure-finished');
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'short' });
-      await finished;
-      await until(async () => (await all<ErasureReceipt>(erasuresOf(app).receiptsOf('alice'))).length === 0);
-      await until(async () => (await all(erasuresOf(app).list())).length === 0);
-    });
-
-    it('is listed by reference, the newest first', async () => {
-      const app = await start({ worker: kind.name === 'memory' });
-      await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'first' });
-      await new Promise((resolve) => setTimeout(resolve, 2)); // another millisecond
-      await erasuresOf(app).request({ uid: 'bob', mode: 'delete', reference: 'second' });
-      expect((await all(erasuresOf(app).list())).map(({ reference }) => reference)).toEqual([
-        'second',
-        'first',
-      ]);
-    });
-
-    it('is refused before anything is stored when the request is invalid', async () => {
-      const app = await start();
-      const erasures = erasuresOf(app);
-      const one = { uid: 'alice', mode: 'delete' } as const;
-      const refusals: readonly (readonly [unknown, string])[] = [
-        [{ ...one, uid: '..' }, 'ERR_DEBATE_SPACE_INVALID_UID'],
-        [{ ...one, mode: 'erase' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
-        [{ ...one, reference: '' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
-        [{ ...one, reference: 'x'.repeat(129) }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
-        [{ ...one, requestedBy: 'a\nb' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
-      ];
-      for (const [request, code] of refusals) {
-        await expect(erasures.request(request as typeof one)).rejects.toMatchObject({ code });
-      }
-      await expect(erasures.status('none')).rejects.toMatchObject({
-        code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
-      });
-      await expect(all(erasures.receipts('none'))).rejects.toMatchObject({
-        code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
-      });
-      expect(await all(erasures.list())).toEqual([]);
-      await erasures.request({ ...one, reference: 'mine' });
-      await expect(
-        erasures.request({ uid: 'bob', mode: 'anonymize', reference: 'mine' }),
-      ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
-    });
+    expect(await all(erasuresOf(app).list())).toEqual([]);
   });
-}
+
+  it('is paused, resumed and canceled over all instances', async () => {
+    const storage = await scene.sqlite();
+    const [one, other] = [await start({ storage }), await start({ storage })];
+    const uids = uidsOf(50);
+    register(uids);
+    const erasures = erasuresOf(other);
+    scene.service.faults.add({ kind: 'latency', ms: 20, operation: 'delete' });
+    await erasuresOf(one).requestMany(uids, { mode: 'delete', reference: 'stop and go' });
+    await scene.service.received.waitFor('delete', { count: 8 });
+    expect(await erasures.pause('stop and go')).toMatchObject({ state: 'paused' });
+    const quiet = await settled(() => scene.service.received.count);
+    expect(quiet).toBeLessThan(50);
+    await erasures.resume('stop and go');
+    await scene.service.received.waitFor('delete', { count: 20 });
+    await erasures.cancel('stop and go');
+    const ended = await lastValueFrom(erasures.progress('stop and go'));
+    expect(ended).toMatchObject({ state: 'canceled', waiting: 0, total: 50, failed: 0 });
+    expect(ended.canceled).toBeGreaterThan(0);
+    expect(ended.done + ended.canceled).toBe(50);
+    expect(scene.service.received.of('delete')).toHaveLength(ended.done);
+    await expect(
+      erasures.requestMany(uids, { mode: 'delete', reference: 'stop and go' }),
+    ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
+  });
+
+  it('reports progress until the work ends', async () => {
+    const app = await start();
+    register(uidsOf(30));
+    await erasuresOf(app).requestMany(uidsOf(40), { mode: 'anonymize', reference: 'p' });
+    const seen = await firstValueFrom(erasuresOf(app).progress('p').pipe(toArray()));
+    expect(seen.at(-1)).toMatchObject({ state: 'done', total: 40, done: 30, notFound: 10, waiting: 0 });
+    const sums = seen.map(({ done, notFound, waiting }) => done + notFound + waiting);
+    expect(new Set(sums)).toEqual(new Set([40]));
+  });
+
+  it('counts in a dry run what a list would do, and touches nobody', async () => {
+    const none: BeforeErase = () => {
+      throw new Error('not now');
+    };
+    const app = await start({ erasure: { beforeErase: none } });
+    register(uidsOf(120));
+    await erasuresOf(app).requestMany(['user-3', 'user-149'], { mode: 'delete', reference: 'd' });
+    const list = [...uidsOf(150), 'user-1', 'user-2', ''];
+    const counts = await erasuresOf(app).dryRun(list, { mode: 'delete' });
+    expect(counts).toEqual({
+      total: 153,
+      distinct: 150,
+      duplicates: 2,
+      invalid: 1,
+      known: 120,
+      notFound: 30,
+      alreadyRequested: 2,
+      invalidItems: [153],
+      notFoundItems: uidsOf(30).map((_, n) => n + 121),
+    });
+    expect(scene.service.received.all.every(({ operation }) => ['list', 'token'].includes(operation))).toBe(
+      true,
+    );
+  });
+
+  it('waits while the service is away, and makes one attempt', async () => {
+    const app = await start();
+    await scene.service.goDown();
+    const heldUp = firstEvent(app, 'erasure-service-down');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'later' });
+    await heldUp;
+    const [finished, goOn] = [firstEvent(app, 'erasure-finished'), firstEvent(app, 'erasure-service-up')];
+    await scene.service.comeBack();
+    await Promise.all([finished, goOn]);
+    expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ attempts: 1 }]);
+  });
+
+  it('is reported as overdue, is parked in the end, and continues when it is retried', async () => {
+    scene.service.faults.add({ kind: 'status', status: 422, operation: 'delete' });
+    const app = await start({ erasure: { overdueAfterMs: [1], giveUpAfterMs: 1 } });
+    const [overdue, parked] = [firstEvent(app, 'erasure-overdue'), firstEvent(app, 'erasure-parked')];
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'o' });
+    expect(await parked).toMatchObject({ reference: 'o', cause: '422', hint: expect.any(String) });
+    expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'overdue', failed: 1, waiting: 0 });
+    expect(await overdue).toMatchObject({ reference: 'o', waiting: 1, days: 0 });
+    const { state, problems } = await app.get(DebateSpaceHealth).check();
+    expect([state, ...problems]).toEqual(['degraded', expect.stringContaining('an erasure is overdue')]);
+    expect(await lastValueFrom(erasuresOf(app).progress('o'))).toMatchObject({ failed: 1 });
+    scene.service.faults.clear();
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).retry('o');
+    await finished;
+    expect(await erasuresOf(app).status('o')).toMatchObject({ state: 'done', failed: 0, done: 1 });
+    expect(await app.get(DebateSpaceHealth).check()).toMatchObject({ state: 'up' });
+  });
+
+  it('keeps its receipts for receiptRetentionMs', async () => {
+    const app = await start({ erasure: { receiptRetentionMs: 0 } });
+    const finished = firstEvent(app, 'erasure-finished');
+    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'short' });
+    await finished;
+    await until(async () => (await all<ErasureReceipt>(erasuresOf(app).receiptsOf('alice'))).length === 0);
+    await until(async () => (await all(erasuresOf(app).list())).length === 0);
+  });
+
+  it('is refused before anything is stored when the request is invalid', async () => {
+    const app = await start();
+    const erasures = erasuresOf(app);
+    const one = { uid: 'alice', mode: 'delete' } as const;
+    const refusals: readonly (readonly [unknown, string])[] = [
+      [{ ...one, uid: '..' }, 'ERR_DEBATE_SPACE_INVALID_UID'],
+      [{ ...one, mode: 'erase' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+      [{ ...one, reference: '' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+      [{ ...one, reference: 'x'.repeat(129) }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+      [{ ...one, requestedBy: 'a\nb' }, 'ERR_DEBATE_SPACE_INVALID_ARGUMENT'],
+    ];
+    for (const [request, code] of refusals) {
+      await expect(erasures.request(request as typeof one)).rejects.toMatchObject({ code });
+    }
+    await expect(erasures.status('none')).rejects.toMatchObject({
+      code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+    });
+    await expect(all(erasures.receipts('none'))).rejects.toMatchObject({
+      code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE',
+    });
+    expect(await all(erasures.list())).toEqual([]);
+    await erasures.request({ ...one, reference: 'mine' });
+    await expect(
+      erasures.request({ uid: 'bob', mode: 'anonymize', reference: 'mine' }),
+    ).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_ERASURE_CONFLICT' });
+  });
+});
 
 /** Resolves with a number when it has stopped changing. */
 async function settled(read: () => number): Promise<number> {
@@ -642,7 +495,7 @@ describe('the log of erasures', () => {
     const overdueLine = 'error erasure case-1 is overdue: 1 not done after 0 days';
     expect(lines).toContain(overdueLine); // whenever the runner looks for it
     expect(lines.filter((line) => line.includes('eras') && line !== overdueLine)).toEqual([
-      expect.stringMatching(/^warn erasures are kept in memory: .*lmdbStorage/),
+      expect.stringMatching(/^warn erasures are kept in memory: .*sqliteStorage/),
       'warn the service does not erase users (503); the erasures wait in the storage',
       'warn an erasure failed (503) and is tried again; further ones with this cause are not logged',
       expect.stringMatching(/^error erasure of case-1 is parked \(503\): .*; then retry it$/),
