@@ -71,7 +71,7 @@ async function postgres(): Promise<RunningServer> {
       const engine = postgresStorage({ pool, schema, timeoutMs: TIMEOUT_MS });
       return { engine, tables: TABLES.map((table) => `${schema}.${table}`) };
     },
-    run: async (statement) => (await pool.query(statement)).rows,
+    run: async (statement) => (await pool.query(statement)).rows as unknown,
     files: async () => {
       await pool.query('CHECKPOINT');
       const { rows } = await pool.query<{ data_directory: string }>('SHOW data_directory');
