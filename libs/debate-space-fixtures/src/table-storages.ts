@@ -1,9 +1,13 @@
 import { describe } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
 import type { Pool as PostgresPool } from 'pg';
 import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
 import { mysqlStorage, type MysqlFunctions } from '../../debate-space/src/storage/mysql.js';
 import { postgresStorage, type PostgresFunctions } from '../../debate-space/src/storage/postgres.js';
+import { sqliteStorage } from '../../debate-space/src/storage/sqlite.js';
 import type { HostTransaction, StorageEngine } from '../../debate-space/src/storage/storage.js';
 import { mariadbServer, startMariadb } from './mariadb.js';
 import { postgresPool, postgresServer, startPostgres } from './postgres.js';
@@ -133,6 +137,23 @@ function onServer(
   };
 }
 
+function inSqlite(): TableStorage {
+  let folder: string | undefined;
+  return {
+    name: 'SQLite',
+    isShared: true,
+    describe,
+    engine: async () => {
+      folder ??= await mkdtemp(join(tmpdir(), 'sqlite-'));
+      return sqliteStorage({ path: join(folder, 'debate-space.db') });
+    },
+    stop: async () => {
+      if (folder !== undefined) await rm(folder, { recursive: true });
+      folder = undefined;
+    },
+  };
+}
+
 export const tableStorages: readonly TableStorage[] = [
   {
     name: 'memory',
@@ -141,6 +162,7 @@ export const tableStorages: readonly TableStorage[] = [
     engine: () => Promise.resolve(memoryStorage()),
     stop: () => Promise.resolve(),
   },
+  inSqlite(),
   onServer('Postgres', postgresServer.describe, () => inPostgres('pool')),
   onServer('Postgres through an ORM', postgresServer.describe, () => inPostgres('functions')),
   onServer('MariaDB', mariadbServer.describe, () => inMariadb('pool')),
