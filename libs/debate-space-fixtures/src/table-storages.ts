@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
-import type { Pool as PostgresPool } from 'pg';
+import type { Pool as PostgresPool, QueryResult } from 'pg';
 import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
 import { mysqlStorage, type MysqlFunctions } from '../../debate-space/src/storage/mysql.js';
 import { postgresStorage, type PostgresFunctions } from '../../debate-space/src/storage/postgres.js';
@@ -34,12 +34,14 @@ export function mariadbPool(uri: string, more: PoolOptions = {}): Pool {
 
 /** Gives rows as TypeORM does: an array, and `[rows, count]` for what changes rows. */
 export function postgresFunctions(pool: PostgresPool): PostgresFunctions {
-  const rowsOf = ({ command, rows, rowCount }: Awaited<ReturnType<PostgresPool['query']>>): unknown =>
+  const rowsOf = ({ command, rows, rowCount }: QueryResult): unknown =>
     ['UPDATE', 'DELETE'].includes(command) ? [rows, rowCount] : rows;
+  const ignore = (): void => undefined; // the statement rejects, too
   return {
     query: async (text, values) => rowsOf(await pool.query(text, values)),
     transaction: async (work) => {
       const client = await pool.connect();
+      client.on('error', ignore);
       try {
         await client.query('BEGIN');
         const result = await work(async (text, values) => rowsOf(await client.query(text, values)));
@@ -49,6 +51,7 @@ export function postgresFunctions(pool: PostgresPool): PostgresFunctions {
         await client.query('ROLLBACK');
         throw error;
       } finally {
+        client.off('error', ignore);
         client.release();
       }
     },
