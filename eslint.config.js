@@ -15,6 +15,8 @@ const ROOMS = [
   'service',
   'options',
   'secrets',
+  'jobs',
+  'storage',
   'async',
 ];
 /** The folders within some rooms, from the top; below them are the files of the room's root. */

@@ -59,7 +59,7 @@ export async function startPostgres(fsync: 'on' | 'off' = 'off'): Promise<Runnin
       cwd: directory,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    await waitForLine('Postgres', started.stderr, 'ready to accept connections');
+    await waitForLine('Postgres', started.stderr, 'ready to accept');
     return started;
   };
   let server = await start();

@@ -1,9 +1,13 @@
 import { describe } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createPool, type Pool, type PoolOptions } from 'mysql2/promise';
-import type { Pool as PostgresPool } from 'pg';
+import type { Pool as PostgresPool, QueryResult } from 'pg';
 import { memoryStorage } from '../../debate-space/src/storage/memory-storage.js';
 import { mysqlStorage, type MysqlFunctions } from '../../debate-space/src/storage/mysql.js';
 import { postgresStorage, type PostgresFunctions } from '../../debate-space/src/storage/postgres.js';
+import { sqliteStorage } from '../../debate-space/src/storage/sqlite.js';
 import type { HostTransaction, StorageEngine } from '../../debate-space/src/storage/storage.js';
 import { mariadbServer, startMariadb } from './mariadb.js';
 import { postgresPool, postgresServer, startPostgres } from './postgres.js';
@@ -30,12 +34,14 @@ export function mariadbPool(uri: string, more: PoolOptions = {}): Pool {
 
 /** Gives rows as TypeORM does: an array, and `[rows, count]` for what changes rows. */
 export function postgresFunctions(pool: PostgresPool): PostgresFunctions {
-  const rowsOf = ({ command, rows, rowCount }: Awaited<ReturnType<PostgresPool['query']>>): unknown =>
+  const rowsOf = ({ command, rows, rowCount }: QueryResult): unknown =>
     ['UPDATE', 'DELETE'].includes(command) ? [rows, rowCount] : rows;
+  const ignore = (): void => undefined; // the statement rejects, too
   return {
     query: async (text, values) => rowsOf(await pool.query(text, values)),
     transaction: async (work) => {
       const client = await pool.connect();
+      client.on('error', ignore);
       try {
         await client.query('BEGIN');
         const result = await work(async (text, values) => rowsOf(await client.query(text, values)));
@@ -45,6 +51,7 @@ export function postgresFunctions(pool: PostgresPool): PostgresFunctions {
         await client.query('ROLLBACK');
         throw error;
       } finally {
+        client.off('error', ignore);
         client.release();
       }
     },
@@ -133,6 +140,23 @@ function onServer(
   };
 }
 
+function inSqlite(): TableStorage {
+  let folder: string | undefined;
+  return {
+    name: 'SQLite',
+    isShared: true,
+    describe,
+    engine: async () => {
+      folder ??= await mkdtemp(join(tmpdir(), 'sqlite-'));
+      return sqliteStorage({ path: join(folder, 'debate-space.db') });
+    },
+    stop: async () => {
+      if (folder !== undefined) await rm(folder, { recursive: true });
+      folder = undefined;
+    },
+  };
+}
+
 export const tableStorages: readonly TableStorage[] = [
   {
     name: 'memory',
@@ -141,6 +165,7 @@ export const tableStorages: readonly TableStorage[] = [
     engine: () => Promise.resolve(memoryStorage()),
     stop: () => Promise.resolve(),
   },
+  inSqlite(),
   onServer('Postgres', postgresServer.describe, () => inPostgres('pool')),
   onServer('Postgres through an ORM', postgresServer.describe, () => inPostgres('functions')),
   onServer('MariaDB', mariadbServer.describe, () => inMariadb('pool')),

@@ -36,6 +36,11 @@ async function claim(): Promise<Claim> {
   return claimed;
 }
 
+function referenceOf({ reference }: Claim): Reference {
+  if (!reference) throw new Error('a claim of an erasure has a reference');
+  return reference;
+}
+
 describe('the erasure of a user', () => {
   it('ends with a receipt without the uid, and forgets the logouts that wait', async () => {
     const subject = room.uids.hash('alice');
@@ -132,6 +137,15 @@ describe('the erasure of a user', () => {
     await other.control.resume('r');
     await room.work();
     expect(room.sent).toHaveLength(what === 'pause' ? 1 : 0);
+  });
+
+  it('is given back, and the host is not asked, when a process died that had claimed it before a pause', async () => {
+    await room.ask('r', ['alice']);
+    const claimed = await claim();
+    room.beforeErase = () => ({ veto: 'it was asked' });
+    await room.worker.execute({ ...claimed, reference: { ...referenceOf(claimed), paused: true } });
+    expect(await room.status('r')).toMatchObject({ waiting: 1 });
+    expect(await claim()).toMatchObject({ id: claimed.id });
   });
 
   it('is not sent when a process died that canceled its reference: the next one cancels the rest', async () => {
@@ -274,11 +288,6 @@ describe('an erasure that somebody without a key has changed', () => {
     await expectParked({ ...claimed, sealed: bob?.sealed ?? '' });
     await expectParked({ ...claimed, sealed: room.uids.seal('alice', logout) });
   });
-
-  function referenceOf({ reference }: Claim): Reference {
-    if (!reference) throw new Error('a claim of an erasure has a reference');
-    return reference;
-  }
 
   it('is parked while its key is missing, and carried out when the key is back', async () => {
     await room.ask('r', ['alice']);

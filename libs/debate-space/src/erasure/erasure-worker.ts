@@ -62,8 +62,9 @@ export class ErasureWorker {
 
   async execute(claim: Claim): Promise<void> {
     const begun = performance.now();
-    if (claim.reference?.canceled && !claim.uncertain) return this.#cancelRest(claim.reference.reference);
     const { storage } = this.repository;
+    if (claim.reference?.paused) return storage.giveBack([claim]); // the process died that had claimed it before the pause
+    if (claim.reference?.canceled && !claim.uncertain) return this.#cancelRest(claim.reference.reference);
     const erasure = this.repository.open(claim);
     if (!erasure) {
       await this.#park(claim, progressOf(claim), 'unreadable', UNREADABLE_HINT);

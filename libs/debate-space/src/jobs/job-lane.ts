@@ -7,6 +7,8 @@ import { WorkLoop } from './work-loop.js';
 const CLAIM_AGAIN_MS = 100;
 /** How often a lane that yields looks whether it may start jobs. */
 const LOOK_AGAIN_MS = 100;
+/** How often a lane looks for jobs that other processes have added, and for the end of a pause. */
+const POLL_MS = 1_500;
 /** How long a lane yields to earlier lanes, or waits for their storage, before it starts jobs anyway. */
 const MAX_YIELD_MS = 5_000;
 
@@ -22,13 +24,8 @@ export interface JobLaneOptions {
   readonly batch: number;
   /** Milliseconds left of the pause that the service requested; 0 or less when there is no pause. */
   pauseMs(): number;
-  /** Works on a job, and records the result in the storage. After a rejection the job is due when its lease ends. */
+  /** Works on a job, and records the result in the storage. If it rejects, the job is due when its lease ends. */
   execute(claim: Claim): Promise<void>;
-}
-
-interface RunningJob {
-  claim: Claim;
-  done: Promise<void>;
 }
 
 /** The jobs of one kind that this process has claimed: some run, others wait for a free place. */
@@ -42,7 +39,7 @@ export class JobLane {
   isBlocked = true;
   /** Milliseconds from the last look until jobs may start; `Infinity` when no job waits, or the storage failed. */
   nextMs = 0;
-  readonly #running = new Map<string, RunningJob>();
+  readonly #running = new Map<string, { claim: Claim; readonly done: Promise<void> }>();
   #waiting: Claim[] = [];
   /** Until when no other process gets the claims that wait here. */
   #leasedUntil = 0;
@@ -51,27 +48,20 @@ export class JobLane {
   /** Whether the last claim left jobs that are due, or this process has added jobs since. */
   #hasMore = false;
   #yieldingSince: number | undefined;
+  readonly #report: (error: unknown) => void;
 
   /**
    * @param earlier the lanes that this one yields to
    * @param onFault must not throw
-   * @param onSettled called when a job has ended
-   * @param onCaughtUp called when the lane is not behind any more
    */
   constructor(
     private readonly options: JobLaneOptions,
     private readonly earlier: readonly JobLane[],
-    private readonly onFault: OnFault,
-    private readonly onSettled: () => void,
-    private readonly onCaughtUp: () => void,
+    onFault: OnFault,
   ) {
     this.kind = options.kind;
-    this.loop = new WorkLoop(
-      () => this.#work(),
-      (error) => {
-        onFault(this.kind, error);
-      },
-    );
+    this.#report = onFault.bind(undefined, this.kind);
+    this.loop = new WorkLoop(() => this.#work(), this.#report);
   }
 
   /** How many jobs this process has claimed. */
@@ -79,7 +69,7 @@ export class JobLane {
     return this.#running.size + this.#waiting.length;
   }
 
-  /** This process has added a job, or made one due. */
+  /** This process has added jobs, or made some due earlier. */
   added(): void {
     this.#hasMore = true;
     this.loop.wake();
@@ -98,10 +88,13 @@ export class JobLane {
   /** Gives back the jobs that have not started. Resolves when the others have ended. */
   async idle(): Promise<void> {
     await this.loop.idle(); // it may be claiming
-    await this.#giveBack().catch((error: unknown) => {
-      this.onFault(this.kind, error);
-    });
+    await this.#giveBack().catch(this.#report);
     await Promise.all([...this.#running.values()].map(({ done }) => done));
+  }
+
+  /** Resolves when one of the running jobs ends. */
+  async oneEnded(): Promise<void> {
+    await Promise.race([...this.#running.values()].map(({ done }) => done));
   }
 
   async #work(): Promise<void> {
@@ -109,12 +102,10 @@ export class JobLane {
       this.loop.wakeIn(LOOK_AGAIN_MS);
       return;
     }
-    const wasBehind = this.isBehind;
     Object.assign(this, { isBehind: false, isBlocked: true, nextMs: Infinity }); // in case it fails
     this.nextMs = await this.#start();
     this.isBehind = this.nextMs <= 0;
-    if (wasBehind && !this.isBehind) this.onCaughtUp();
-    if (!this.isBehind && this.nextMs < Infinity) this.loop.wakeIn(this.nextMs);
+    this.loop.wakeIn(this.isBehind ? POLL_MS : Math.min(this.nextMs, POLL_MS));
   }
 
   /** Whether no earlier lane is behind, or this one has yielded for long enough. */
@@ -146,7 +137,7 @@ export class JobLane {
         return this.#waiting.length > 0 || this.#hasMore ? 0 : Infinity;
       }
       const first = this.#waiting.shift();
-      if (first) this.#run(first);
+      if (first) this.#running.set(first.id, { claim: first, done: this.#execute(first) });
       else if (nextMs > 0) return nextMs;
       else nextMs = await this.#claim();
     }
@@ -171,21 +162,10 @@ export class JobLane {
     return claims.length === 0 && nextMs <= 0 ? CLAIM_AGAIN_MS : nextMs;
   }
 
-  #run(claim: Claim): void {
-    const job: RunningJob = { claim, done: Promise.resolve() };
-    this.#running.set(claim.id, job);
-    job.done = this.#execute(claim);
-  }
-
   async #execute(claim: Claim): Promise<void> {
-    try {
-      await this.options.execute(claim);
-    } catch (error) {
-      this.onFault(this.kind, error);
-    }
+    await this.options.execute(claim).catch(this.#report);
     this.#running.delete(claim.id);
     if (this.#isFull) this.loop.wake();
-    this.onSettled();
   }
 
   async #giveBack(): Promise<void> {

@@ -3,8 +3,7 @@ import { LEASE_MS, type JobKind } from '../storage/storage.js';
 import { JobLane, type JobLaneOptions, type OnFault } from './job-lane.js';
 
 const HEARTBEAT_MS = LEASE_MS / 3;
-/** How often the runner looks for jobs that other processes have added. */
-const POLL_MS = 1_500;
+const MAINTENANCE_MS = 1_500;
 /** How often the runner looks for jobs while it drains. */
 const LOOK_AGAIN_MS = 100;
 
@@ -17,9 +16,6 @@ export class JobRunner {
   readonly #stopping: (() => void)[] = [];
   /** Heartbeats and maintenance that run: the storage stays open until they have ended. */
   readonly #upkeep = new Set<Promise<void>>();
-  #isMaintaining = false;
-  /** Who waits for a job to end: a drain of the host and a shutdown may wait at the same time. */
-  readonly #waiting = new Set<() => void>();
 
   /**
    * @param onFault takes contained errors of jobs, of their storage, and of `maintain`; must not throw
@@ -32,19 +28,12 @@ export class JobRunner {
 
   /** Adds a kind, behind the kinds that were added before. Call it before `start`. */
   add(options: JobLaneOptions): void {
-    const onSettled = (): void => {
-      this.#onProgress();
-    };
-    const onCaughtUp = (): void => {
-      for (const { loop } of this.#lanes) loop.wake();
-    };
-    this.#lanes.push(new JobLane(options, [...this.#lanes], this.onFault, onSettled, onCaughtUp));
+    this.#lanes.push(new JobLane(options, [...this.#lanes], this.onFault));
   }
 
-  /** This process has added a job of this kind, or made one due. */
+  /** This process has added jobs of this kind, or made some due earlier. */
   wake(kind: JobKind): void {
     for (const lane of this.#lanes) if (lane.kind === kind) lane.added();
-    this.#onProgress();
   }
 
   /** Milliseconds since the slowest lane last looked for jobs; `Infinity` when the runner is stopped. */
@@ -53,10 +42,7 @@ export class JobRunner {
   }
 
   start(): void {
-    this.#every(POLL_MS, async () => {
-      for (const { loop } of this.#lanes) loop.wake();
-      await this.#maintain();
-    });
+    this.#every(MAINTENANCE_MS, this.maintain);
     for (const lane of this.#lanes) this.#every(HEARTBEAT_MS, () => lane.renew());
     for (const { loop } of this.#lanes) loop.start();
   }
@@ -70,7 +56,7 @@ export class JobRunner {
     const leftMs = (): number => Math.max(0, deadline - performance.now());
     const [first, ...others] = this.#lanes;
     for (const { loop } of others) loop.stop();
-    first?.loop.wake();
+    this.#wakeAll();
     while (first?.loop.isStarted && leftMs() > 0) {
       await withTimeout(first.loop.idle(), leftMs(), undefined); // claims that are on their way count
       if (first.loop.isWorking) continue;
@@ -91,7 +77,7 @@ export class JobRunner {
     const leftMs = (): number => (signal?.aborted === true ? 0 : Math.max(0, deadline - performance.now()));
     const isOurs = !this.#isStarted;
     if (isOurs) this.start();
-    else for (const { loop } of this.#lanes) loop.wake();
+    else this.#wakeAll();
     let isDone = false;
     while (!isDone && leftMs() > 0 && this.#isStarted) {
       await withTimeout(Promise.all(this.#lanes.map(({ loop }) => loop.idle())), leftMs(), undefined);
@@ -99,16 +85,12 @@ export class JobRunner {
       isDone = this.#lanes.every(({ size, isBlocked, nextMs }) => size === 0 && !isBlocked && nextMs > 0);
       if (!isDone) await this.#progress(Math.min(LOOK_AGAIN_MS, leftMs()));
     }
-    if (isOurs) {
-      this.stop();
-      await this.idle(leftMs());
-    }
+    if (isOurs) await this.endWorkOff(leftMs());
     return isDone;
   }
 
   /** Ends {@link workOff}: starts no more jobs, and waits for the running ones, at most `ms`. */
   async endWorkOff(ms: number): Promise<void> {
-    if (!this.#isStarted) return;
     this.stop();
     await this.idle(ms);
   }
@@ -129,45 +111,34 @@ export class JobRunner {
     return this.#lanes.some(({ loop }) => loop.isStarted);
   }
 
-  async #maintain(): Promise<void> {
-    if (this.#isMaintaining) return;
-    this.#isMaintaining = true;
-    try {
-      await this.maintain();
-    } finally {
-      this.#isMaintaining = false;
-    }
-  }
-
+  /** Runs `work` every `ms`, unless it still runs. */
   #every(ms: number, work: () => Promise<void>): void {
+    let isRunning = false;
+    const run = async (): Promise<void> => {
+      isRunning = true;
+      await work().catch(this.onFault.bind(undefined, 'jobs'));
+      isRunning = false;
+    };
     const timer = setInterval(() => {
-      const done = work()
-        .catch((error: unknown) => {
-          this.onFault('jobs', error);
-        })
-        .finally(() => this.#upkeep.delete(done));
+      if (isRunning) return;
+      const done = run().finally(() => this.#upkeep.delete(done));
       this.#upkeep.add(done);
     }, ms).unref();
-    this.#stopping.push(() => {
-      clearInterval(timer);
-    });
+    this.#stopping.push(clearInterval.bind(undefined, timer));
   }
 
-  #onProgress(): void {
-    for (const wake of [...this.#waiting]) wake();
-  }
-
-  /** Resolves when a job has ended or another was added, or after `ms`; then the lanes look for jobs. */
+  /** Looks for jobs when one has ended, at the latest after `ms`. */
   async #progress(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.#waiting.delete(done);
-        resolve();
-      };
-      const timer = setTimeout(done, ms); // keeps the process alive while it drains
-      this.#waiting.add(done);
+    let timer: NodeJS.Timeout | undefined;
+    const time = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms); // keeps the process alive while it drains
     });
+    await Promise.race([time, ...this.#lanes.map((lane) => lane.oneEnded())]);
+    clearTimeout(timer);
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
     for (const { loop } of this.#lanes) loop.wake();
   }
 }

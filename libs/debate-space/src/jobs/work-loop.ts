@@ -2,8 +2,6 @@ import { AsyncResource } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const RETRY_MS = 1_000;
-/** A timer that is set for longer fires immediately. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Runs `work` serially, in the next turn of the event loop: several calls of `wake()` in one turn make one run. `wake()`
@@ -59,10 +57,7 @@ export class WorkLoop {
   /** Replaces the time of an earlier call. */
   wakeIn(ms: number): void {
     clearTimeout(this.#timer);
-    const wake = (): void => {
-      this.wake();
-    };
-    this.#timer = setTimeout(wake, Math.min(Math.ceil(ms), MAX_TIMER_MS)).unref();
+    this.#timer = setTimeout(this.wake.bind(this), Math.ceil(ms)).unref();
   }
 
   /** A run that has begun continues to its end. */

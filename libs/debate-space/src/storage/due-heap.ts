@@ -1,16 +1,18 @@
 interface Entry<T> {
   readonly at: number;
+  /** Of two entries with the same moment, the one that came first is first. */
+  readonly number: number;
   readonly item: T;
 }
 
 /** A binary heap: the earliest entry first. Entries are never removed from the middle: `first` drops outdated ones. */
 export class DueHeap<T> {
   readonly #entries: Entry<T>[] = [];
+  #count = 0;
 
   push(at: number, item: T): void {
-    const entries = this.#entries;
-    let n = entries.push({ at, item }) - 1;
-    for (let up = (n - 1) >> 1; n > 0 && this.#at(up) > at; n = up, up = (n - 1) >> 1) this.#swap(n, up);
+    let n = this.#entries.push({ at, number: (this.#count += 1), item }) - 1;
+    for (let up = (n - 1) >> 1; n > 0 && this.#isBefore(n, up); n = up, up = (n - 1) >> 1) this.#swap(n, up);
   }
 
   /** @param isCurrent whether this is still the moment of the item; an entry of which it is not is dropped */
@@ -28,21 +30,23 @@ export class DueHeap<T> {
     this.#entries[0] = last;
     for (let n = 0; ;) {
       const [left, right] = [2 * n + 1, 2 * n + 2];
-      const down = this.#at(right) < this.#at(left) ? right : left;
-      if (this.#at(down) >= this.#at(n)) return;
+      const down = this.#isBefore(right, left) ? right : left;
+      if (!this.#isBefore(down, n)) return;
       this.#swap(n, down);
       n = down;
     }
   }
 
-  #at(n: number): number {
-    return this.#entries[n]?.at ?? Infinity;
+  #isBefore(n: number, m: number): boolean {
+    const [one, other] = [this.#entries[n], this.#entries[m]];
+    if (!one || !other) return one !== undefined;
+    return one.at < other.at || (one.at === other.at && one.number < other.number);
   }
 
-  #swap(one: number, other: number): void {
-    const [first, second] = [this.#entries[one], this.#entries[other]];
-    if (!first || !second) return;
-    this.#entries[one] = second;
-    this.#entries[other] = first;
+  #swap(n: number, m: number): void {
+    const [one, other] = [this.#entries[n], this.#entries[m]];
+    if (!one || !other) return;
+    this.#entries[n] = other;
+    this.#entries[m] = one;
   }
 }

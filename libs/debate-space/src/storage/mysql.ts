@@ -104,13 +104,18 @@ const ERRORS: ServerErrors = {
   },
 };
 
+/** @throws {@link StorageError} when names cannot begin with it */
+export function tablePrefix(prefix = ''): string {
+  if (/^\w{0,30}$/.test(prefix)) return prefix;
+  throw new StorageError(
+    'The option prefix of mysqlStorage is not usable',
+    'give at most 30 letters, digits and _',
+  );
+}
+
 async function open(options: MysqlStorageOptions, application: string): Promise<OpenStorage> {
-  const { prefix = '', migrate = true, timeoutMs } = options;
-  if (!/^\w{0,30}$/.test(prefix))
-    throw new StorageError(
-      'The option prefix of mysqlStorage is not usable',
-      'give at most 30 letters, digits and _',
-    );
+  const { migrate = true, timeoutMs } = options;
+  const prefix = tablePrefix(options.prefix);
   const connection = 'pool' in options ? throughPool(options.pool) : options;
   const calls = new ServerCalls(ERRORS, timeoutMs);
   const database = dialect(onServer(connection, calls, queryOf));

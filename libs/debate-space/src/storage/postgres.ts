@@ -103,25 +103,28 @@ const ERRORS: ServerErrors = {
   },
 };
 
+const DEFAULT_SCHEMA = 'public';
+
+/** @throws {@link StorageError} when `schema` cannot be the name of one */
+export function tablePrefix(schema = DEFAULT_SCHEMA): string {
+  if (/^[\w-]{1,63}$/.test(schema)) return `"${schema}".`;
+  const hint = 'give the name of a schema, of letters, digits, _ and -';
+  throw new StorageError('The option schema of postgresStorage is not usable', hint);
+}
+
 async function open(options: PostgresStorageOptions, application: string): Promise<OpenStorage> {
-  const { schema = 'public', migrate = true, timeoutMs } = options;
-  if (!/^[\w-]{1,63}$/.test(schema))
-    throw new StorageError(
-      'The option schema of postgresStorage is not usable',
-      'give the name of a schema, of letters, digits, _ and -',
-    );
+  const { schema = DEFAULT_SCHEMA, migrate = true, timeoutMs } = options;
+  const prefix = tablePrefix(schema);
   const connection = 'pool' in options ? throughPool(options.pool) : options;
   const calls = new ServerCalls(ERRORS, timeoutMs);
   const database = dialect(onServer(connection, calls, queryOf));
-  const prefix = `"${schema}".`;
 
-  const names = TABLES;
-  const [server = {}] = (await database.query(SERVER, [schema, ...names])).rows;
+  const [server = {}] = (await database.query(SERVER, [schema, ...TABLES])).rows;
   if (Number(server.version) < 120_000)
     throw new StorageError(`This is Postgres ${Number(server.version) / 10_000}`, 'use Postgres 12 or later');
   if (server.replica === 'true')
     throw new StorageError('This Postgres is a read replica', 'connect to the primary');
-  if (migrate && Number(server.tables) < names.length) {
+  if (migrate && Number(server.tables) < TABLES.length) {
     const create = async (run: HostQuery): Promise<void> => {
       for (const statement of [LOCK, ...tablesOf('postgres', prefix)]) await run(statement, []);
     };
@@ -129,7 +132,7 @@ async function open(options: PostgresStorageOptions, application: string): Promi
   }
   await checkRights(
     database.query,
-    names.map((name) => prefix + name),
+    TABLES.map((table) => prefix + table),
   );
 
   const storage = new SqlStorage(database, application, {
@@ -140,7 +143,7 @@ async function open(options: PostgresStorageOptions, application: string): Promi
   const warnings = ['fsync', 'synchronous_commit'].filter((setting) => server[setting] === 'off');
   return {
     storage,
-    place: `the schema ${schema} of the database ${String(server.name)}${server.host === null ? '' : ` on ${String(server.host)}`}`,
+    place: `the schema ${schema} of the database ${String(server.place)}`,
     warnings: warnings.map((setting) => ({
       problem: `This Postgres may lose its last commits in a crash (${setting} = off)`,
       hint: `set ${setting} = on`,
@@ -149,8 +152,8 @@ async function open(options: PostgresStorageOptions, application: string): Promi
 }
 
 // As text, which every driver returns alike.
-const SERVER = `SELECT current_setting('server_version_num') AS version, current_database()::text AS name,
-  host(inet_server_addr()) AS host, pg_is_in_recovery()::text AS replica,
+const SERVER = `SELECT current_setting('server_version_num') AS version, pg_is_in_recovery()::text AS replica,
+  current_database() || coalesce(' on ' || host(inet_server_addr()), '') AS place,
   current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
   (SELECT count(*)::text FROM pg_catalog.pg_tables
    WHERE schemaname = ? AND tablename IN (${TABLES.map(() => '?').join(', ')})) AS tables`;

@@ -53,16 +53,16 @@ const DEFINITIONS: Readonly<Record<Table, readonly [columns: string, ...indexes:
     ['ended', 'queue, state, ended_at', 'ended_at IS NOT NULL'],
     ['subject', 'subject'],
   ],
-  // `overdue_from` is when it was requested, and later whenever the next report is due less the first of the ages.
+  // `overdue_ms` is the greatest age that was reported.
   debate_space_references: [
     `id $key NOT NULL PRIMARY KEY, app $key NOT NULL, name $name NOT NULL, mode $key NOT NULL, requested_by $name,
      is_list $int NOT NULL, reader $key, complete $int NOT NULL, paused $int NOT NULL, canceled $int NOT NULL,
-     started $int NOT NULL, requested_at $moment NOT NULL, resumed_at $moment, overdue_from $moment, finished_at $moment,
+     started $int NOT NULL, requested_at $moment NOT NULL, resumed_at $moment, overdue_ms $moment NOT NULL, finished_at $moment,
      total $int NOT NULL, users_erased $int NOT NULL, users_not_found $int NOT NULL, users_vetoed $int NOT NULL,
      users_canceled $int NOT NULL`,
     ['lists', 'app, is_list, finished_at, requested_at'],
     ['newest', 'app, requested_at, id'],
-    ['overdue', 'app, finished_at, overdue_from'],
+    ['unfinished', 'app, finished_at, requested_at'],
   ],
   debate_space_sessions: [
     `id $key NOT NULL PRIMARY KEY, app $key NOT NULL, subject $key NOT NULL, expires_at $moment NOT NULL, due_at $moment,

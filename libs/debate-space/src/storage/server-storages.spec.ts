@@ -1,15 +1,363 @@
-import { expect, it } from '@jest/globals';
-import { tableStorages } from 'debate-space-fixtures/table-storages.js';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { Pool as MariadbPool } from 'mysql2/promise';
+import type { Pool } from 'pg';
+import { freePort } from 'debate-space-fixtures/free-port.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { mariadbServer, startMariadb } from 'debate-space-fixtures/mariadb.js';
+import { postgresPool, postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
+import { mariadbFunctions, mariadbPool, postgresFunctions } from 'debate-space-fixtures/table-storages.js';
+import { StorageError } from '../errors.js';
+import { storageMigration } from './migration.js';
+import { mysqlStorage } from './mysql.js';
+import { postgresStorage } from './postgres.js';
+import type { HostQuery } from './server-calls.js';
+import type { NewReference, OpenStorage, Storage, StorageEngine } from './storage.js';
 
-for (const kept of tableStorages)
-  kept.describe(kept.name, () => {
-    it('opens', async () => {
-      const engine = await kept.engine();
-      const { storage, place, warnings } = await engine.open('app');
-      console.log(place, warnings);
-      const logout = { id: '000000000000001-a', subject: 's', sealed: 'x', details: 'd' };
-      await storage.addLogouts([logout, logout]);
-      await storage.close();
-      await kept.stop();
+const PASSWORD = 's3cret';
+
+/** Where a pool connects to. Of the administrator, and to the database of the test, unless it says otherwise. */
+interface Account {
+  readonly user?: string;
+  readonly password?: string;
+  readonly database?: string;
+  readonly port?: number;
+}
+interface Options {
+  readonly migrate?: boolean;
+  readonly timeoutMs?: number;
+}
+interface HostFunctions {
+  query: HostQuery;
+  transaction<T>(work: (query: HostQuery) => Promise<T>): Promise<T>;
+}
+interface HostPool {
+  /** As an administrator does by hand. @returns the rows */
+  run(text: string): Promise<readonly Record<string, unknown>[]>;
+  readonly functions: HostFunctions;
+  engine(options?: Options): StorageEngine;
+  engineOf(functions: HostFunctions, options?: Options): StorageEngine;
+  end(): Promise<void>;
+}
+interface Server {
+  pool(account: Account): HostPool;
+  crash(): Promise<void>;
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const newLogout = () => ({
+  id: `000000000000001-${randomUUID()}`,
+  subject: 'subject',
+  sealed: 'sealed',
+  details: 'destroyed',
+});
+const reference: NewReference = { reference: 'r', mode: 'delete', requestedBy: undefined, list: undefined };
+
+async function rejection(promise: Promise<unknown>): Promise<StorageError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof StorageError))
+    throw new TypeError('it was not rejected with a StorageError', { cause: error });
+  expect(error.message).not.toMatch(/s3cret|guest|127\.0\.0\.1|sealed/);
+  return error;
+}
+
+async function inPostgres(): Promise<Server> {
+  const server = await startPostgres();
+  return {
+    ...server,
+    pool: ({ user = 'postgres', password, database = 'postgres', port }) => {
+      const url = new URL(server.connectionString);
+      const to = { host: url.hostname, port: port ?? Number(url.port), user, password, database, max: 4 };
+      const pool: Pool = postgresPool(to);
+      const functions = postgresFunctions(pool);
+      return {
+        run: async (text) => (await pool.query<Record<string, unknown>>(text)).rows,
+        functions,
+        engine: (options) => postgresStorage({ pool, ...options }),
+        engineOf: (given, options) => postgresStorage({ ...given, ...options }),
+        end: () => pool.end(),
+      };
+    },
+  };
+}
+
+async function inMariadb(): Promise<Server> {
+  const server = await startMariadb();
+  return {
+    ...server,
+    pool: ({ user = 'root', password, database = 'app', port = server.port }) => {
+      const pool: MariadbPool = mariadbPool(`mysql://127.0.0.1:${port}`, {
+        user,
+        password,
+        database,
+        connectionLimit: 4,
+      });
+      const functions = mariadbFunctions(pool);
+      return {
+        run: async (text) => (await pool.query(text))[0] as Record<string, unknown>[],
+        functions,
+        engine: (options) => mysqlStorage({ pool, ...options }),
+        engineOf: (given, options) => mysqlStorage({ ...given, ...options }),
+        end: () => pool.end(),
+      };
+    },
+  };
+}
+
+const servers = [
+  {
+    name: 'Postgres',
+    dialect: 'postgres',
+    describe: postgresServer.describe,
+    start: inPostgres,
+    guest: [
+      `CREATE ROLE guest LOGIN PASSWORD '${PASSWORD}'`,
+      // Lets everybody in but the guest, of whom it wants the password.
+      `DO $$ BEGIN EXECUTE format('COPY (SELECT unnest(ARRAY[%L, %L])) TO %L', 'host all guest 127.0.0.1/32 scram-sha-256',
+       'host all all 127.0.0.1/32 trust', current_setting('hba_file')); END $$`,
+      'SELECT pg_reload_conf()',
+    ],
+    grant: (what: string) => `GRANT ${what} ON ALL TABLES IN SCHEMA public TO guest`,
+    lock: 'LOCK TABLE debate_space_jobs IN ACCESS EXCLUSIVE MODE',
+    errors: {
+      'wrong password': /^Postgres failed \(28P01: wrong password\); hint: correct the user and the password/,
+      'no such database': /^Postgres failed \(3D000: no such database\); hint: create it/,
+      'no rights': /^Postgres failed \(42501: the role has no right to do this\); hint: grant it/,
+      'no table':
+        /^Postgres failed \(42P01: a table is missing\); hint: restart the app .*, or run the SQL of/,
+      'no server': /^Postgres failed \(ECONNREFUSED\); hint: check that it runs/,
+      silent: /^Postgres failed \(no answer\); hint: check that it runs/,
+      'no result': /^Postgres returned no rows; hint: query of postgresStorage must return the result/,
+    },
+    deadlock: { code: '40P01' },
+  },
+  {
+    name: 'MariaDB',
+    dialect: 'mysql',
+    describe: mariadbServer.describe,
+    start: inMariadb,
+    guest: [`CREATE USER guest@'127.0.0.1' IDENTIFIED BY '${PASSWORD}'`],
+    grant: (what: string, database: string) => `GRANT ${what} ON ${database}.* TO guest@'127.0.0.1'`,
+    lock: 'LOCK TABLES debate_space_jobs WRITE',
+    errors: {
+      'wrong password': /^MySQL failed \(1045: wrong password\); hint: correct the user and the password/,
+      'no such database': /^MySQL failed \(1049: no such database\); hint: create it/,
+      'no rights': /^MySQL failed \(1142: the user has no right to do this\); hint: grant it/,
+      'no table': /^MySQL failed \(1146: a table is missing\); hint: restart the app .*, or run the SQL of/,
+      'no server': /^MySQL failed \(ECONNREFUSED\); hint: check that it runs/,
+      silent: /^MySQL failed \(no answer\); hint: check that it runs/,
+      'no result': /^MySQL returned no result; hint: query of mysqlStorage must return the result/,
+    },
+    deadlock: { errno: 1213 },
+  },
+] as const;
+
+for (const kind of servers)
+  kind.describe(`a storage in ${kind.name}`, () => {
+    const { errors } = kind;
+    let server: Server;
+    let root: HostPool;
+    let admin: HostPool;
+    let databases = 0;
+    let database: string;
+    const closing: (() => Promise<void>)[] = [];
+
+    beforeAll(async () => {
+      server = await kind.start();
+      root = server.pool({});
+      for (const statement of kind.guest) await root.run(statement);
+    });
+    afterAll(async () => {
+      await root.end();
+      await server.stop();
+    });
+    beforeEach(async () => {
+      database = `test_${(databases += 1)}`;
+      await root.run(`CREATE DATABASE ${database}`);
+      admin = pool();
+    });
+    afterEach(async () => {
+      for (const close of closing.splice(0).reverse()) await close();
+    });
+
+    function pool(account: Account = {}): HostPool {
+      const made = server.pool({ database, ...account });
+      closing.push(() => made.end());
+      return made;
+    }
+    async function opened(engine: StorageEngine, application = 'app'): Promise<OpenStorage> {
+      const storage = await engine.open(application);
+      closing.push(() => storage.storage.close());
+      return storage;
+    }
+    const open = async (engine = admin.engine()): Promise<Storage> => (await opened(engine)).storage;
+    const guest = (): HostPool => pool({ user: 'guest', password: PASSWORD });
+    async function expectToWork(storage: Storage): Promise<void> {
+      const logout = newLogout();
+      await storage.addLogouts([logout]);
+      expect((await storage.claim('logout', 100)).claims.map(({ id }) => id)).toContain(logout.id);
+      expect(await storage.addErasures({ ...reference, reference: randomUUID() }, [])).toMatchObject({
+        added: 0,
+      });
+    }
+
+    describe('at boot', () => {
+      const accounts: readonly [keyof typeof errors, () => Promise<Account> | Account][] = [
+        ['wrong password', () => ({ user: 'guest', password: 'another' })],
+        ['no such database', () => ({ database: 'missing' })],
+        ['no server', async () => ({ port: await freePort() })],
+      ];
+      it.each(accounts)(
+        'refuses a connection with %s, and says how to correct it',
+        async (problem, account) => {
+          const { message } = await rejection(
+            pool(await account())
+              .engine()
+              .open('app'),
+          );
+          expect(message).toMatch(errors[problem]);
+        },
+      );
+
+      it('refuses a role that may not create the tables', async () => {
+        if (kind.dialect === 'mysql') await root.run(kind.grant('SELECT', database));
+        expect((await rejection(guest().engine().open('app'))).message).toMatch(errors['no rights']);
+      });
+
+      it('refuses a role that may not write into the tables', async () => {
+        await open();
+        await admin.run(kind.grant('SELECT, INSERT, UPDATE', database));
+        expect((await rejection(guest().engine().open('app'))).message).toMatch(errors['no rights']);
+      });
+
+      it('works as a role that may only read and write, when the migration was run', async () => {
+        const readsAndWrites = guest();
+        await expect(rejection(pool().engine({ migrate: false }).open('app'))).resolves.toMatchObject({
+          message: expect.stringMatching(errors['no table']) as string,
+        });
+        for (const statement of storageMigration(kind.dialect).split(/;\n/).filter(Boolean))
+          await admin.run(statement);
+        await admin.run(kind.grant('SELECT, INSERT, UPDATE, DELETE', database));
+        await expectToWork(await open(readsAndWrites.engine({ migrate: false })));
+        await expectToWork(await open(readsAndWrites.engine()));
+      });
+
+      it('refuses the tables of a newer version', async () => {
+        await open();
+        await admin.run(`UPDATE debate_space_facts SET value = 99 WHERE id = 'version'`);
+        expect((await rejection(admin.engine().open('app'))).message).toMatch(/99.*; hint: /);
+      });
+
+      it('creates the tables though several processes do so at once', async () => {
+        const pools = Array.from({ length: 6 }, () => pool());
+        const storages = await Promise.all(pools.map((each) => open(each.engine())));
+        await expectToWork(storages[0]);
+        expect(new Set(await Promise.all(storages.map((storage) => storage.birth()))).size).toBe(1);
+      });
+
+      it('refuses a query function that returns nothing', async () => {
+        const nothing = { ...admin.functions, query: () => Promise.resolve(undefined) };
+        expect((await rejection(admin.engineOf(nothing).open('app'))).message).toMatch(errors['no result']);
+      });
+
+      it('says where it is, without the user', async () => {
+        const { place } = await opened(admin.engine());
+        expect(place).toContain(database);
+        expect(place).not.toMatch(/root|@/);
+      });
+    });
+
+    describe('while it runs', () => {
+      it('says that a table was dropped, and works after a restart of the app', async () => {
+        const storage = await open();
+        await admin.run('DROP TABLE debate_space_jobs');
+        for (const call of [storage.addLogouts([newLogout()]), storage.claim('logout', 1)])
+          expect((await rejection(call)).message).toMatch(errors['no table']);
+        await expectToWork(await open());
+        await expectToWork(storage);
+      });
+
+      it('has another birth mark, or none, after the tables were emptied', async () => {
+        const storage = await open();
+        const birth = await storage.birth();
+        expect(birth).toBeDefined();
+        await admin.run('TRUNCATE TABLE debate_space_facts');
+        expect(await storage.birth()).not.toBe(birth);
+        await open();
+        expect(await storage.birth()).not.toBe(birth);
+        expect(await storage.birth()).toBeDefined();
+      });
+
+      it('rejects calls after their time limit while the server does not answer, and frees their connections', async () => {
+        const storage = await open(pool().engine({ timeoutMs: 200 }));
+        const free = await lockJobs();
+        const calls = Array.from({ length: 8 }, () => rejection(storage.claim('logout', 1)));
+        for (const { message } of await Promise.all(calls)) expect(message).toMatch(errors.silent);
+        free();
+        await expectToWork(storage);
+      });
+
+      it('rejects calls while the server is away, and works when it is back', async () => {
+        const storage = await open();
+        const free = await lockJobs();
+        const waiting = [storage.claim('logout', 1), storage.addLogouts([newLogout()])];
+        const ends = Promise.all(waiting.map((call) => rejection(call)));
+        await server.crash();
+        await ends;
+        free();
+        await rejection(storage.addLogouts([newLogout()]));
+        await server.restart();
+        await expectToWork(storage);
+      });
+
+      it('repeats a transaction that the server undid because of another one', async () => {
+        let deadlocks = 0;
+        const inDeadlock = Object.assign(new Error('deadlock'), { cause: { cause: kind.deadlock } });
+        const functions: HostFunctions = {
+          query: admin.functions.query,
+          transaction: (work) =>
+            admin.functions.transaction(async (query) => {
+              const result = await work(query);
+              if ((deadlocks += 1) % 2 === 1) throw inDeadlock;
+              return result;
+            }),
+        };
+        const storage = await open(admin.engineOf(functions));
+        deadlocks = 0;
+        expect(await storage.addErasures(reference, [])).toMatchObject({ added: 0 });
+        expect(deadlocks).toBe(2);
+      });
+
+      it("leaves the errors in a host's transaction as they are", async () => {
+        const storage = await open();
+        const failed = new Error('of the host');
+        const within = storage.within?.({ query: () => Promise.reject(failed) });
+        await expect(within?.addErasures(reference, [])).rejects.toBe(failed);
+      });
+
+      /** Until the returned function is called, no statement on the jobs is answered. */
+      async function lockJobs(): Promise<() => void> {
+        const locked = new Latch();
+        const unlocked = new Latch();
+        const locking = pool().functions.transaction(async (query) => {
+          await query(kind.lock, []);
+          locked.open();
+          await unlocked.passed;
+          if (kind.dialect === 'mysql') await query('UNLOCK TABLES', []);
+        });
+        const ended = locking.catch(() => undefined); // by a crash
+        closing.push(async () => {
+          unlocked.open();
+          await ended;
+        });
+        await locked.passed;
+        return () => {
+          unlocked.open();
+        };
+      }
     });
   });

@@ -29,7 +29,7 @@ export const NEW_REFERENCE = [
   'reader',
   'complete',
   'requested_at',
-  'overdue_from',
+  'overdue_ms',
   'paused',
   'canceled',
   'started',

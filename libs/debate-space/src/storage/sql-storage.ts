@@ -319,7 +319,7 @@ export class SqlStorage implements Storage {
       const completed = list?.isLast === true && !known.complete;
       const isReopened = count > 0 && known.finishedAt !== undefined;
       const { now } = this.#database;
-      const reopened = `, finished_at = NULL, requested_at = ${now}, overdue_from = ${now}, requested_by = ?`;
+      const reopened = `, finished_at = NULL, requested_at = ${now}, overdue_ms = 0, requested_by = ?`;
       await query(
         `UPDATE ${this.#references} SET total = total + ?, complete = ?, reader = ? ${isReopened ? reopened : ''} WHERE id = ?`,
         [
@@ -342,7 +342,7 @@ export class SqlStorage implements Storage {
       this.#database.insertNew(
         this.#references,
         NEW_REFERENCE,
-        `(?, ?, ?, ?, ?, ?, ?, ?, ${now}, ${now}, 0, 0, 0, 0, 0, 0, 0, 0)`,
+        `(?, ?, ?, ?, ?, ?, ?, ?, ${now}, 0, 0, 0, 0, 0, 0, 0, 0, 0)`,
       ),
       [id, this.#application, reference, mode, requestedBy, isList, list?.reader ?? null, 1 - isList],
     );
@@ -573,30 +573,29 @@ export class SqlStorage implements Storage {
   }
 
   async claimOverdue(agesMs: readonly number[]): Promise<readonly Reference[]> {
-    const [first, ...later] = agesMs;
+    const [first] = agesMs;
     if (first === undefined) return [];
     const { now } = this.#database;
-    const next = later.map(() => `WHEN requested_at + ? > ${now} THEN requested_at + ?`).join(' ');
+    // Numbers in the text: Postgres would take placeholders in a CASE for text.
+    const ages = agesMs.toReversed().map((age) => `WHEN requested_at <= ${now} - ${age} THEN ${age}`);
+    const passed = `CASE ${ages.join(' ')} ELSE 0 END`;
     const rows = await this.#database.take({
       table: this.#references,
       key: ['id'],
-      where: `app = ? AND finished_at IS NULL AND overdue_from <= ${now} - ?`,
-      order: 'overdue_from',
+      where: `app = ? AND finished_at IS NULL AND requested_at <= ${now} - ${first} AND overdue_ms < ${passed}`,
+      order: 'requested_at',
       limit: REFERENCES,
-      set: `overdue_from = ${later.length === 0 ? 'NULL' : `CASE ${next} ELSE NULL END`}`,
-      values: [[this.#application, first], later.flatMap((age) => [age, age - first])],
+      set: `overdue_ms = ${passed}`,
+      values: [[this.#application], []],
     });
     return rows.map(referenceOf);
   }
 
   async oldestUnfinished(): Promise<Reference | undefined> {
-    // One statement would have to sort all unfinished references: the index has lists and single users apart.
-    const where = 'app = ? AND is_list = ? AND finished_at IS NULL';
+    const where = 'app = ? AND finished_at IS NULL';
     const text = `SELECT * FROM ${this.#references} WHERE ${where} ORDER BY requested_at LIMIT 1`;
-    const oldest: Reference[] = [];
-    for (const isList of [0, 1])
-      oldest.push(...(await this.#rows(text, [this.#application, isList])).map(referenceOf));
-    return oldest.toSorted((one, other) => one.requestedAt - other.requestedAt)[0];
+    const [row] = await this.#rows(text, [this.#application]);
+    return row && referenceOf(row);
   }
 
   async #reference(query: Query, id: string, forUpdate = ''): Promise<Row | undefined> {

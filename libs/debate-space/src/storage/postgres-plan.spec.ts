@@ -1,0 +1,98 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { Pool } from 'pg';
+import {
+  postgresPool,
+  postgresServer,
+  startPostgres,
+  type RunningPostgres,
+} from 'debate-space-fixtures/postgres.js';
+import { postgresFunctions } from 'debate-space-fixtures/table-storages.js';
+import { postgresStorage } from './postgres.js';
+import type { Storage } from './storage.js';
+
+const WAITING = 100_000;
+
+postgresServer.describe('the plan of Postgres for what is due', () => {
+  let postgres: RunningPostgres;
+  let pool: Pool;
+  let storage: Storage;
+  /** Of the last statement that took rows. */
+  let plan: string;
+
+  beforeAll(async () => {
+    postgres = await startPostgres();
+  });
+  afterAll(() => postgres.stop());
+  beforeEach(async () => {
+    pool = postgresPool({ ...postgres, max: 4 });
+    const functions = postgresFunctions(pool);
+    const recorded: typeof functions = {
+      ...functions,
+      transaction: (work) =>
+        functions.transaction((query) =>
+          work(async (text, values) => {
+            if (text.startsWith('WITH')) {
+              const lines = (await query(`EXPLAIN ${text}`, values)) as { 'QUERY PLAN': string }[];
+              plan = lines.map((line) => line['QUERY PLAN']).join('\n');
+            }
+            return query(text, values);
+          }),
+        ),
+    };
+    ({ storage } = await postgresStorage(recorded).open('app'));
+    for (const table of ['jobs', 'sessions'])
+      // a test says when statistics are made
+      await pool.query(`ALTER TABLE debate_space_${table} SET (autovacuum_enabled = off)`);
+  });
+  afterEach(async () => {
+    await storage.close();
+    await pool.query('DROP TABLE debate_space_jobs, debate_space_sessions');
+    await pool.end();
+  });
+
+  const jobs = `INSERT INTO debate_space_jobs (id, app, kind, queue, subject, state, details, attempts, failures, rejections,
+    uncertain, since, due_at, ended_at, sealed) SELECT`;
+  const waiting = `${jobs} 'app/w' || n, 'app', 'logout', 'app/logout', 's' || n, 'waiting', '', 0, 0, 0, 0, n, n, NULL, 'sealed'
+    FROM generate_series(1, $1::int) n`;
+  const done = `${jobs} 'app/d' || n, 'app', 'logout', 'app/logout', 's' || n, 'done', '', 1, 0, 0, 0, n, NULL, n, ''
+    FROM generate_series(1, $1::int) n`;
+  const sessions = `INSERT INTO debate_space_sessions (id, app, subject, expires_at, due_at, sealed)
+    SELECT 'app/s' || n, 'app', 's' || n, n, n, 'sealed' FROM generate_series(1, $1::int) n`;
+  const analyze = 'ANALYZE debate_space_jobs, debate_space_sessions';
+
+  type Statements = readonly (readonly [text: string, rows?: number])[];
+  async function run(statements: Statements): Promise<void> {
+    for (const [text, rows] of statements) await pool.query(text, rows === undefined ? [] : [rows]);
+  }
+
+  const statistics: readonly (readonly [name: string, ...statements: Statements])[] = [
+    ['were never made', [waiting, WAITING]],
+    ['were made while the table was empty', [analyze], [waiting, WAITING]],
+    ['know few rows', [waiting, 10], [analyze], ['DELETE FROM debate_space_jobs'], [waiting, WAITING]],
+    ['know only rows that are done', [done, WAITING], [analyze], [waiting, WAITING]],
+    [
+      'know rows that are gone',
+      [waiting, WAITING],
+      [analyze],
+      ['DELETE FROM debate_space_jobs'],
+      [waiting, WAITING],
+    ],
+    ['are right', [done, WAITING], [waiting, WAITING], [analyze]],
+  ];
+  it.each(statistics)(
+    `reads ${WAITING} waiting jobs in their order when statistics %s`,
+    async (_name, ...statements) => {
+      await run(statements);
+      await storage.claim('logout', 32);
+      expect(plan).toMatch(/Index Scan using debate_space_jobs_due/);
+      expect(plan).not.toMatch(/Sort|Bitmap|Seq Scan on debate_space_jobs/);
+    },
+  );
+
+  it(`reads ${WAITING} sessions in their order though statistics know none`, async () => {
+    await run([[analyze], [sessions, WAITING]]);
+    await storage.dueSessions(32);
+    expect(plan).toMatch(/Index Scan using debate_space_sessions_due/);
+    expect(plan).not.toMatch(/Sort|Bitmap|Seq Scan on debate_space_sessions/);
+  });
+});
