@@ -37,6 +37,7 @@ export interface JudgeOptions {
   readonly uncaught?: () => readonly string[];
 }
 
+const STORAGE_KEY = 'the storage key of a test';
 const TOLD_WITHIN_MS = 15_000;
 const PLAYED_WITHIN_MS = 40_000;
 /** A user who is told of twice within this time harms nobody. */
@@ -107,7 +108,7 @@ async function watched(
   const logout = { concurrency: 50, storageTimeoutMs: 20_000 };
   const options: PlayOptions = {
     debateSpace: using(service, {
-      storageKey: 'the key of a test',
+      storageKey: STORAGE_KEY,
       ...storage,
       logout,
       storage: slowly(storage.storage ?? memoryStorage(), logouts),
@@ -222,12 +223,14 @@ const fail = (): never => {
 const reject = (): Promise<never> => Promise.reject(fault());
 const failing: Partial<Storage> = { addLogouts: reject, claim: reject, birth: reject, prune: reject };
 
-const durable = (replaced: Parameters<typeof withMethods>[1]): StorageEngine =>
-  withMethods({ ...memoryStorage(), durable: true }, replaced);
+const durable = (replaced: Parameters<typeof withMethods>[1]): Partial<DebateSpaceModuleOptions> => ({
+  storage: withMethods({ ...memoryStorage(), durable: true }, replaced),
+  storageKey: STORAGE_KEY,
+});
 
 const breakages: Readonly<Record<string, Breakage>> = {
   'the storage rejects': () => ({
-    options: { storage: durable(() => failing), logout: { storageTimeoutMs: 20 } },
+    options: { ...durable(() => failing), logout: { storageTimeoutMs: 20 } },
   }),
   'the storage does not answer before the host stops': () => {
     const released = new Latch();
@@ -239,7 +242,7 @@ const breakages: Readonly<Record<string, Breakage>> = {
       },
     }));
     return {
-      options: { storage, logout: { storageTimeoutMs: 20 } },
+      options: { ...storage, logout: { storageTimeoutMs: 20 } },
       started: () => (hasStarted = true),
       over: () => {
         released.open();
