@@ -103,7 +103,10 @@ export function prepareFolder(path: string): {
 } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const file = `${path}.key`;
-  const hasRows = existsSync(path) && statSync(path).size > 0; // first: another process that starts makes the key, then rows
+  // First: another process that starts makes the key, and then the file.
+  const isThere = existsSync(path);
+  if (isThere) closeSync(openSync(path, 'r+')); // it may be a folder, or read-only
+  const hasRows = isThere && statSync(path).size > 0;
   if (!hasRows && !existsSync(file)) makeKey(file);
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
   if (!/^[A-Za-z0-9+/]{43}=$/.test(key))
