@@ -138,12 +138,12 @@ function makeKey(file: string): void {
 }
 
 const RIGHTS = 'give the file and its folder to the user that runs the app';
-const PLACE = 'give the path of a file on a disk of this machine';
+const PLACE = 'give the path of a file, in a folder that the user that runs the app can make';
 /** By codes of the system, and by messages of SQLite, which are the same in every driver. */
 const MEANINGS: readonly (readonly [sign: RegExp, meaning: string, hint: string])[] = [
   [/^(EACCES|EPERM)|EROFS|readonly/, 'no right to write', RIGHTS],
   [/^(ENOTDIR|EEXIST|EISDIR|ENOENT)/, 'no such folder, or no file', PLACE],
-  [/^(ENOSPC|EDQUOT|EFBIG)|is full/, 'disk full', 'make room; no restart is needed'],
+  [/^(ENOSPC|EDQUOT|EFBIG)|is full/, 'disk full', 'make room; an app that runs needs no restart'],
   [
     /is locked/,
     'locked',
