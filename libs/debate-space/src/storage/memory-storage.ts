@@ -242,9 +242,9 @@ export class MemoryStorage implements Storage {
       const row = this.#references.get(key) ?? newReference(request, key, now, this.#queues.erasure);
       const { reference, jobs } = row;
       const { mode, requestedBy, list } = request;
-      const added = erasures.filter(
-        ({ id, formerIds }) => ![id, ...formerIds].some((known) => jobs.get(known)),
-      );
+      const isNew = ({ id, formerIds }: NewErasure): boolean =>
+        ![id, ...formerIds].some((known) => jobs.get(known));
+      const added = [...new Map(erasures.filter(isNew).map((erasure) => [erasure.id, erasure])).values()];
       const conflict = conflictOf(row, request, added.length > 0);
       if (conflict) return { conflict, mode: reference.mode };
       if (list?.isFirst === true) row.reader = list.reader;

@@ -103,7 +103,10 @@ export function prepareFolder(path: string): {
 } {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const file = `${path}.key`;
-  const hasRows = existsSync(path) && statSync(path).size > 0; // first: another process that starts makes the key, then rows
+  // First: another process that starts makes the key, and then the file.
+  const isThere = existsSync(path);
+  if (isThere) closeSync(openSync(path, 'r+')); // it may be a folder, or read-only
+  const hasRows = isThere && statSync(path).size > 0;
   if (!hasRows && !existsSync(file)) makeKey(file);
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
   if (!/^[A-Za-z0-9+/]{43}=$/.test(key))
@@ -135,12 +138,12 @@ function makeKey(file: string): void {
 }
 
 const RIGHTS = 'give the file and its folder to the user that runs the app';
-const PLACE = 'give the path of a file on a disk of this machine';
+const PLACE = 'give the path of a file, in a folder that the user that runs the app can make';
 /** By codes of the system, and by messages of SQLite, which are the same in every driver. */
 const MEANINGS: readonly (readonly [sign: RegExp, meaning: string, hint: string])[] = [
   [/^(EACCES|EPERM)|EROFS|readonly/, 'no right to write', RIGHTS],
   [/^(ENOTDIR|EEXIST|EISDIR|ENOENT)/, 'no such folder, or no file', PLACE],
-  [/^(ENOSPC|EDQUOT|EFBIG)|is full/, 'disk full', 'make room; no restart is needed'],
+  [/^(ENOSPC|EDQUOT|EFBIG)|is full/, 'disk full', 'make room; an app that runs needs no restart'],
   [
     /is locked/,
     'locked',

@@ -111,14 +111,10 @@ class SqliteThread {
       for (const answer of answers) this.#settle(answer);
     });
     worker.on('error', (error) => {
-      this.#end = new StorageError(`The thread of SQLite has ended (${codeOf(error)})`, 'restart the app');
+      this.#fail(codeOf(error));
     });
-    worker.on('exit', () => {
-      const { problem, hint } = (this.#end ??= new StorageError(
-        'The thread of SQLite has ended',
-        'restart the app',
-      ));
-      for (const id of this.#pending.keys()) this.#settle({ id, failed: { problem, hint } });
+    worker.on('exit', (code) => {
+      this.#fail(`exit code ${code}`);
     });
     worker.unref();
   }
@@ -145,6 +141,12 @@ class SqliteThread {
     this.#worker.postMessage('close' satisfies Message);
     await withTimeout(ended, CALL_TIMEOUT_MS, undefined);
     this.#worker.unref();
+  }
+
+  #fail(cause: string): void {
+    this.#end ??= new StorageError(`The thread of SQLite has ended (${cause})`, 'restart the app');
+    const { problem, hint } = this.#end;
+    for (const id of this.#pending.keys()) this.#settle({ id, failed: { problem, hint } });
   }
 
   #settle({ id, value, failed }: Answer): void {

@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { execFile, execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { StorageError } from '../errors.js';
+import { openDriver } from './sqlite-file.js';
+import { sqliteStorage } from './sqlite.js';
+import type { NewLogout, OpenStorage } from './storage.js';
+
+let added = 0;
+const newLogout = (subject = 'ada'): NewLogout => ({
+  id: `${String((added += 1)).padStart(15, '0')}-1`,
+  subject,
+  sealed: 'sealed',
+  details: 'logout',
+});
+
+describe('the storage in a file of SQLite', () => {
+  let root: string;
+  let path: string;
+  const opened: OpenStorage[] = [];
+  beforeAll(() => {
+    root = mkdtempSync(join(tmpdir(), 'sqlite-'));
+  });
+  beforeEach(() => {
+    path = join(mkdtempSync(join(root, 'place-')), 'folder', 'debate-space.db');
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map(({ storage }) => storage.close()));
+  });
+  afterAll(() => {
+    rmSync(root, { recursive: true });
+  });
+
+  async function open(application = 'app'): Promise<OpenStorage> {
+    const storage = await sqliteStorage({ path }).open(application);
+    opened.push(storage);
+    return storage;
+  }
+  /** Runs statements past the storage. */
+  async function inside(text: string): Promise<void> {
+    const driver = await openDriver(path);
+    driver.exec(text);
+    driver.close();
+  }
+  const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
+  const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+    promise.then(
+      () => 'no error',
+      (error: unknown) => error,
+    );
+
+  it('makes a folder, a file and a key that only its user can read', async () => {
+    const { place, key, warnings } = await open();
+    expect([place, warnings]).toEqual([path, []]);
+    expect(Buffer.from(key ?? '', 'base64')).toHaveLength(32);
+    const files = [join(path, '..'), path, `${path}-wal`, `${path}-shm`, `${path}.key`];
+    expect(files.map(modeOf)).toEqual(['700', '600', '600', '600', '600']);
+  });
+
+  it('has one key for all applications and for ever', async () => {
+    const [one, other] = [await open(), await open('other')];
+    await Promise.all(opened.splice(0).map(({ storage }) => storage.close()));
+    expect([other.key, (await open()).key]).toEqual([one.key, one.key]);
+  });
+
+  it.each([
+    [
+      'is missing',
+      () => {
+        rmSync(`${path}.key`);
+      },
+    ],
+    [
+      'is damaged',
+      () => {
+        truncateSync(`${path}.key`, 20);
+      },
+    ],
+  ])('refuses a file whose key %s, because nobody could read what is in it', async (_how, spoil) => {
+    await (await open()).storage.close();
+    spoil();
+    const message = `${path}.key is missing or damaged, and what was encrypted with it cannot be read; hint: restore it`;
+    await expect(open()).rejects.toThrow(message);
+  });
+
+  it('warns of a key that others can read', async () => {
+    await (await open()).storage.close();
+    chmodSync(`${path}.key`, 0o644);
+    const problem = `Other users of this machine can read the storage key in ${path}.key (mode 0644)`;
+    expect((await open()).warnings).toEqual([{ problem, hint: `chmod 600 ${path}.key` }]);
+  });
+
+  it('refuses a file of another program, and leaves it as it is', async () => {
+    path = join(root, 'note');
+    writeFileSync(
+      path,
+      'a note of somebody else, and longer than the header of a file of SQLite: '.repeat(9),
+    );
+    writeFileSync(`${path}.key`, `${Buffer.alloc(32).toString('base64')}\n`);
+    const { size } = statSync(path);
+    await expect(open()).rejects.toThrow(
+      `sqliteStorage() cannot use ${path} (not a file of SQLite); hint: give another path, or move the file away`,
+    );
+    expect(statSync(path).size).toBe(size);
+  });
+
+  it('refuses a path that cannot be a file', async () => {
+    const file = join(root, 'file');
+    writeFileSync(file, '');
+    for (const impossible of [join(file, 'in', 'debate-space.db'), root]) {
+      path = impossible;
+      await expect(open()).rejects.toThrow(
+        `sqliteStorage() cannot use ${impossible} (no such folder, or no file); hint: give the path of a file`,
+      );
+    }
+  });
+
+  it('refuses tables of a newer version', async () => {
+    await (await open()).storage.close();
+    await inside(`UPDATE debate_space_facts SET value = 2 WHERE id = 'version'`);
+    await expect(open()).rejects.toThrow(
+      'The tables of the storage have version 2, and this version of nestjs-debate-space knows 1; hint: update',
+    );
+  });
+
+  it('says what to do when somebody has dropped its tables, and works again after it', async () => {
+    const { storage } = await open();
+    await inside('DROP TABLE debate_space_jobs');
+    await expect(storage.addLogouts([newLogout()])).rejects.toThrow(
+      'SQLite failed (a table is missing); hint: restart the app, which creates the tables',
+    );
+    await open();
+    await storage.addLogouts([newLogout()]);
+    expect(await storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+  });
+
+  it('undoes a call that fails, and none of those in the same commit', async () => {
+    const { storage } = await open();
+    const bad = { ...newLogout(), sealed: undefined as unknown as string };
+    const calls = [newLogout(), bad, newLogout()].map((logout) => failureOf(storage.addLogouts([logout])));
+    const [first, second, third] = await Promise.all(calls);
+    expect([first, third]).toEqual(['no error', 'no error']);
+    expect(second).toBeInstanceOf(StorageError);
+    expect(await storage.counts('logout')).toEqual({ waiting: 2, parked: 0 });
+  });
+
+  it('answers what was called before it was closed', async () => {
+    const { storage } = await open();
+    const calls = Array.from({ length: 500 }, () => storage.addLogouts([newLogout()]));
+    await storage.close();
+    await Promise.all(calls);
+    expect(await (await open()).storage.counts('logout')).toEqual({ waiting: 500, parked: 0 });
+  });
+
+  describe('in processes', () => {
+    const fixture = (name: string): string =>
+      fileURLToPath(new URL(`../../../debate-space-fixtures/src/${name}`, import.meta.url));
+    const program = [
+      '--disable-warning=DEP0205',
+      '--import',
+      fixture('typescript.mjs'),
+      fixture('sqlite-process.ts'),
+    ];
+    /** Runs sqlite-process.ts until it ends. */
+    async function run(
+      how: string,
+      ...before: string[]
+    ): Promise<{ stdout?: string; stderr?: string; code?: unknown; signal?: unknown }> {
+      const [command, ...args] = [...before, process.execPath, ...program, path, how];
+      return promisify(execFile)(command, args).catch((error: unknown) => Object(error) as object);
+    }
+
+    it('gives several that start at the same time one key, and each ends without closing it', async () => {
+      const ends = await Promise.all([1, 2, 3, 4].map(() => run('add')));
+      const { key = '', storage } = await open();
+      expect(ends).toEqual(ends.map(() => ({ stdout: `${key}\n`, stderr: '' })));
+      expect(await storage.counts('logout')).toEqual({ waiting: 4, parked: 0 });
+    });
+
+    it('keeps what it has stored when the process is killed', async () => {
+      expect(await run('die')).toMatchObject({ signal: 'SIGKILL' });
+      expect(await (await open()).storage.counts('logout')).toEqual({ waiting: 1, parked: 0 });
+    });
+
+    it.each([
+      ['exit', 3],
+      ['exit-open', 3],
+      ['exit-close', 3],
+      ['throw', 1],
+    ])('ends at once with the process under full load: %s', async (how, code) => {
+      const ends = await Promise.all(Array.from({ length: 4 }, () => run(how)));
+      expect(ends.map(({ code: ended, signal }) => [ended, signal])).toEqual(ends.map(() => [code, null]));
+    });
+
+    const canLimit = (): boolean => {
+      try {
+        return execFileSync('prlimit', ['--version']).length > 0;
+      } catch {
+        return false;
+      }
+    };
+    (canLimit() ? it : it.skip)('says that the disk has no room, and works again when it has', async () => {
+      const { stdout = '', stderr } = await run('fill', 'prlimit', '--fsize=2000000:unlimited');
+      expect(stderr).toBe('');
+      expect(stdout).toMatch(/^\d+ SQLite failed \(the disk fails, or has no room\); hint: check the disk/);
+      const waiting = parseInt(stdout, 10);
+      expect(await (await open()).storage.counts('logout')).toEqual({ waiting, parked: 0 });
+    });
+  });
+});
