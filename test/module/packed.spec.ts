@@ -12,7 +12,6 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const url = 'https://github.com/somebody/nestjs-debate-space';
 const directories = {
   'nestjs-debate-space': 'libs/debate-space',
-  'durable-jobs': 'libs/durable-jobs',
   'debate-space-simulator': 'libs/debate-space-simulator',
   'debate-space': 'libs/debate-space-cli',
 };

@@ -26,7 +26,7 @@ describe('a host', () => {
   });
 
   it('starts when no package that signs or sends can be loaded, and the logout waits', async () => {
-    const report = await startWithout('axios', 'jose', 'undici', 'lmdb', '@opentelemetry');
+    const report = await startWithout('axios', 'jose', 'undici', 'libsql', '@opentelemetry');
     expect(new Set(report.causes)).toEqual(new Set(['jose cannot be loaded']));
     expect(report.warnings).toEqual([expect.stringContaining('contained: start')]);
     expect(report.status).toBe(404);

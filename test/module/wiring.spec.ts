@@ -12,18 +12,15 @@ import {
   type DebateSpaceEvent,
 } from 'nestjs-debate-space';
 import * as internal from 'nestjs-debate-space/internal';
-import { keys } from 'debate-space-fixtures/service.js';
+import { MemoryStorage } from '../../libs/debate-space/src/storage/memory-storage.js';
+import session from 'express-session';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { eventsOf } from 'debate-space-fixtures/events.js';
+import { scenario } from 'debate-space-fixtures/scenario.js';
+import { keys, using } from 'debate-space-fixtures/service.js';
+import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 
-const {
-  Application,
-  LogoutRecorder,
-  FallbackQueue,
-  JobRunner,
-  LogoutRoute,
-  SessionWatch,
-  Shutdown,
-  Transport,
-} = internal;
+const { Application, LogoutRecorder, LogoutRoute, Runners, SessionWatch, Shutdown, Transport } = internal;
 
 const moduleOf = (applicationName: string, name?: string): DynamicModule =>
   DebateSpaceModule.forRoot({ ...keys, applicationName, authUrl: 'http://127.0.0.1:9', name });
@@ -102,7 +99,7 @@ describe('named applications side by side', () => {
     for (const imports of [modules(), modules().toReversed()]) {
       const testing = await start(...imports);
       expect(urlsIn(testing)).toEqual(urls);
-      for (const token of [Application, Transport, JobRunner, Shutdown]) {
+      for (const token of [Application, Transport, Runners, Shutdown]) {
         const instances = testing.get<unknown>(token, { strict: false, each: true });
         expect(new Set(instances).size).toBe(3);
       }
@@ -129,11 +126,11 @@ describe('the shutdown', () => {
   const parts = [
     [LogoutRecorder, 'close'],
     [SessionWatch, 'close'],
-    [JobRunner, 'drain'],
-    [JobRunner, 'idle'],
-    [FallbackQueue, 'flush'],
+    [Runners, 'drain'],
+    [Runners, 'idle'],
+    [LogoutRecorder, 'flush'],
     [Transport, 'close'],
-    [FallbackQueue, 'close'],
+    [MemoryStorage, 'close'],
   ] as const;
 
   /** Spies on the steps. @returns what tells the order in which they were taken */
@@ -159,7 +156,7 @@ describe('the shutdown', () => {
     signal.addEventListener('abort', () => (stepsBefore = [...steps()]));
     await testing.close();
     expect(steps()).toEqual(order);
-    expect(stepsBefore.at(-1)).toBe('JobRunner.drain');
+    expect(stepsBefore.at(-1)).toBe('Runners.drain');
   });
 
   const failing = parts.map(([part, method]) => ({ part, method, step: `${part.name}.${method}` }));
@@ -176,5 +173,66 @@ describe('the shutdown', () => {
     expect(spy).toHaveBeenCalled();
     expect(events).toContainEqual({ type: 'fault', where: 'shutdown', error: 'RangeError' });
     expect(steps()).toEqual(order.filter((each) => each !== step));
+  });
+});
+
+describe('several applications in one process', () => {
+  const city = scenario({ applicationName: 'city' });
+  const youth = scenario({ applicationName: 'youth' });
+
+  it('two apps do not see each other’s endings', async () => {
+    const [one, other] = [
+      await city.start({ act: destroySession }),
+      await youth.start({ act: destroySession }),
+    ];
+    const [alice, bob] = [await logInTo(one, 'alice'), await logInTo(other, 'bob')];
+    await alice.post('/act');
+    await bob.post('/act');
+
+    expect(await city.logouts()).toEqual(['alice']);
+    expect(await youth.logouts()).toEqual(['bob']);
+  });
+
+  it('two apps on one store object each report to their own service, and leave the store as it was', async () => {
+    const store = new session.MemoryStore();
+    const before = Object.getOwnPropertyNames(store).toSorted();
+    const one = await city.start({ store, act: destroySession });
+    await logInTo(await youth.start({ store, act: destroySession }), 'bob');
+    await logInTo(one, 'bob'); // both have met the store
+    const browser = await logInTo(one, 'alice');
+    await browser.post('/act');
+
+    expect([await city.logouts(), await youth.logouts()]).toEqual([['alice'], ['alice']]);
+    const own = Object.getOwnPropertyNames(store).filter((name) => name !== 'generate'); // express-session's
+    expect(own.toSorted()).toEqual(before.filter((name) => name !== 'generate'));
+  });
+
+  it('two named instances in one app, each with its own store, do not see each other’s endings', async () => {
+    const [cityStore, youthStore] = [new session.MemoryStore(), new session.MemoryStore()];
+    const host = await city.start({
+      store: cityStore,
+      stores: { '/youth': youthStore },
+      act: destroySession,
+      debateSpace: [
+        { ...using(city.service, { session: { store: cityStore } }), name: 'city' },
+        { ...using(youth.service, { session: { store: youthStore } }), name: 'youth' },
+      ],
+    });
+    const [cityEvents, youthEvents] = ['city', 'youth'].map((name) =>
+      eventsOf({ get: () => host.app.get(getDebateSpaceToken(name, DebateSpaceEvents)) }),
+    );
+    const browser = await logInTo(host, 'bob', '/youth/');
+    await browser.post('/youth/act');
+    await host.app.get(getDebateSpaceToken('city', DebateSpaceService)).logoutUser('alice');
+
+    expect(await city.logouts()).toEqual(['alice']);
+    expect(youth.service.received.logouts).toEqual(['bob']);
+    for (const events of [cityEvents, youthEvents])
+      expect(events?.map(({ type }) => type)).toEqual(['session-ended', 'logout-delivered']);
+  });
+
+  it('a named instance is not found by class', async () => {
+    const host = await city.start({ debateSpace: [{ ...using(city.service), name: 'city' }] });
+    expect(() => host.app.get(DebateSpaceService)).toThrow('could not find');
   });
 });
