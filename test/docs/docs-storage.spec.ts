@@ -2,233 +2,241 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
+import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import * as plugin from 'nestjs-debate-space';
-import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import * as mysql from 'nestjs-debate-space/mysql';
 import * as postgres from 'nestjs-debate-space/postgres';
-import { postgresStorage, type PostgresQuery } from 'nestjs-debate-space/postgres';
-import { redisStorage, type SendCommand } from 'nestjs-debate-space/redis';
-import * as contract from 'nestjs-debate-space/storage-contract';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import type { Pool } from 'pg';
-import { createCluster } from 'redis';
-import { pageOf, runCode, runRecipe, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
+import { logInTo } from 'debate-space-fixtures/browser.js';
+import { fencesOf, pageOf, runRecipe, runSnippet } from 'debate-space-fixtures/docs-snippets.js';
+import { mariadbServer, startMariadb, type RunningMariadb } from 'debate-space-fixtures/mariadb.js';
 import {
   postgresPool,
   postgresServer,
   startPostgres,
   type RunningPostgres,
 } from 'debate-space-fixtures/postgres.js';
-import { redisClient, redisServer, startRedis, type RunningRedis } from 'debate-space-fixtures/redis.js';
-import { logInTo } from 'debate-space-fixtures/browser.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import type { SessionHost } from 'debate-space-fixtures/session-host.js';
 import { destroySession } from 'debate-space-fixtures/session-jobs.js';
-import { startRedisCluster, type RunningRedisCluster } from 'debate-space-fixtures/redis-cluster.js';
+import { openDriver } from '../../libs/debate-space/src/storage/sqlite-file.js';
+import { erasureId, type Storage } from '../../libs/debate-space/src/storage/storage.js';
 
+const { postgresStorage } = postgres;
+const { mysqlStorage } = mysql;
 const page = pageOf('docs/choosing-a-storage.md');
-const transactionPage = pageOf('docs/erasures-in-your-transaction.md');
-const customPage = pageOf('docs/custom-storage.md');
-const { memoryStorage } = plugin;
-
-/** The code in the row of a table that begins with these words. */
-function codeOf(row: string): string {
-  const [, code] = new RegExp(`^\\| ${row} +\\| \`(.*?)\` +\\|$`, 'm').exec(page) ?? [];
-  if (code === undefined) throw new Error(`docs/choosing-a-storage.md has no row ${row}`);
-  return code;
-}
-
 const scene = scenario();
+type Rows = readonly Readonly<Record<string, unknown>>[];
+type Run = (sql: string) => Promise<unknown>;
 
-async function expectToKeepRows(engine: plugin.StorageEngine): Promise<void> {
-  const contained = (work: () => void): void => {
-    work();
-  };
-  const storage = await engine.open({ namespace: 'my-app', families: ['row'], contained });
-  scene.afterwards(() => storage.close());
-  expect(await storage.commit(new Map(), new Map([['row:a', '1']]))).toBe(true);
-  expect(await storage.get(['row:a'])).toEqual(['1']);
+function temporaryFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'docs-storage-'));
+  scene.afterwards(() => {
+    rmSync(folder, { recursive: true });
+  });
+  return join(folder, 'debate-space.db');
 }
 
-describe('the page about storages', () => {
-  it('says what each storage promises, word by word', () => {
-    const query = () => Promise.resolve([]);
-    const sendCommand = () => Promise.resolve('');
+async function opened(engine: plugin.StorageEngine): Promise<Storage> {
+  const { storage } = await engine.open('my-app');
+  scene.afterwards(() => storage.close());
+  return storage;
+}
+
+/** The statements of a page, without their comments. */
+function statementsOf(path: string): string[] {
+  const codes = fencesOf(path).filter(({ language }) => language === 'sql');
+  const lines = codes.flatMap(({ code }) => code.split('\n')).filter((line) => !line.startsWith('--'));
+  return lines
+    .join('\n')
+    .split(';')
+    .map((statement) => statement.trim())
+    .filter(Boolean);
+}
+
+/** One logout is delivered, one is parked, one waits for its next attempt, and a list is half done. */
+async function fill(storage: Storage): Promise<void> {
+  await storage.addLogouts(
+    ['1', '2', '3'].map((id) => ({ id, subject: id, sealed: 'x', details: 'destroyed' })),
+  );
+  const [delivered, parked, retried] = (await storage.claim('logout', 3)).claims;
+  if (!delivered || !parked || !retried) throw new Error('the logouts are not due');
+  const progress = { attempts: 1, failures: 1, rejections: 0, uncertain: false };
+  await storage.finishLogout(delivered, 'delivered', 1);
+  await storage.park(parked, 'compare the keys', { ...progress, cause: '401' });
+  await storage.retry(retried, 300_000, { ...progress, cause: '503' });
+  await storage.pause('logout', 60_000);
+  const list = { reader: 'one', isFirst: true, isLast: true };
+  const users = ['a', 'b'].map((subject) => ({
+    id: erasureId('case-1', subject),
+    subject,
+    formerIds: [],
+    sealed: 'x',
+  }));
+  await storage.addErasures({ reference: 'case-1', mode: 'delete', requestedBy: undefined, list }, users);
+  const [erasure] = (await storage.claim('erasure', 1)).claims;
+  if (erasure) await storage.finishErasure(erasure, 'erased', 1, '{}');
+}
+
+/** @param dated writes `to_timestamp` of Postgres in the words of another database */
+async function lookInto(storage: Storage, run: Run, dated = (sql: string) => sql): Promise<void> {
+  await fill(storage);
+  const [waiting, why, lists, pauses, retry, remove, ...others] = statementsOf('docs/runbook.md').map(dated);
+  expect(others).toEqual([]);
+  const rowsOf = async (sql = ''): Promise<Rows> => (await run(sql)) as Rows;
+  const counted = (rows: Rows) =>
+    rows.map(({ kind, state, cause, jobs }) =>
+      [kind, state, cause, jobs].filter((value) => value !== undefined).join(' '),
+    );
+  const found = await rowsOf(waiting);
+  expect(counted(found).toSorted()).toEqual(['erasure waiting 1', 'logout parked 1', 'logout waiting 1']);
+  const [{ oldest = '' } = {}] = found;
+  expect(new Date(oldest as string).getFullYear()).toBe(new Date().getFullYear());
+  expect(counted(await rowsOf(why)).toSorted()).toEqual(['logout parked 401 1', 'logout waiting 503 1']);
+  const [list] = await rowsOf(lists);
+  expect({ ...list, not_done: Number(list?.not_done) }).toMatchObject({
+    name: 'case-1',
+    total: 2,
+    users_erased: 1,
+    not_done: 1,
+    complete: 1,
+  });
+  expect(await rowsOf(pauses)).toMatchObject([{ id: 'my-app/logout-paused-until' }]);
+
+  await run(retry ?? '');
+  const [{ dueAt = Infinity, since = 0 } = {}] = await storage.listLogouts('waiting', 2);
+  expect(dueAt).toBe(since);
+  await run(remove ?? '');
+  expect((await storage.logoutsOf(['1', '2', '3'])).map(({ state }) => state).toSorted()).toEqual([
+    'parked',
+    'waiting',
+  ]);
+}
+
+describe('the pages about storages', () => {
+  it('say what each storage promises, word by word', () => {
+    const functions = { query: () => Promise.resolve([]), transaction: () => Promise.reject(new Error()) };
     const engines = [
-      memoryStorage(),
-      lmdbStorage({ path: '' }),
-      redisStorage({ sendCommand }),
-      postgresStorage({ query }),
+      plugin.memoryStorage(),
+      sqliteStorage({ path: '' }),
+      postgresStorage(functions),
+      mysqlStorage(functions),
     ];
     for (const { guarantee } of engines) expect(page).toContain(`| ${guarantee} `);
   });
 
-  redisServer.describe('its way to Redis', () => {
-    let redis: RunningRedis;
-    let nodes: RunningRedisCluster;
-    beforeAll(async () => {
-      [redis, nodes] = await Promise.all([startRedis(), startRedisCluster()]);
-    });
-    afterAll(async () => {
-      await Promise.all([redis.stop(), nodes.stop()]);
-    });
-    const storageOf = (row: string, names: object) =>
-      redisStorage({ sendCommand: runCode(`return ${codeOf(row)}`, { ...names }) as SendCommand });
-
-    it('works through node-redis', async () => {
-      const client = redisClient(redis.url);
-      await client.connect();
-      scene.afterwards(() => client.close());
-      await expectToKeepRows(storageOf('node-redis, one node', { client }));
-    });
-
-    it('works through node-redis and a Cluster', async () => {
-      const cluster = createCluster({ rootNodes: nodes.nodes.map((socket) => ({ socket })) });
-      await cluster.connect();
-      scene.afterwards(() => cluster.close());
-      await expectToKeepRows(storageOf('node-redis, Cluster', { cluster }));
-    });
-
-    it('works through ioredis', async () => {
-      const client = new Redis(redis.url);
-      scene.afterwards(() => client.quit());
-      await expectToKeepRows(storageOf('ioredis, one node, Sentinel or Cluster', { client }));
-    });
-  });
-
-  postgresServer.describe('its way to Postgres', () => {
-    const table = 'app.debate_space';
-    let server: RunningPostgres;
-    let pool: Pool;
-    beforeAll(async () => {
-      server = await startPostgres();
-      pool = postgresPool({ connectionString: server.connectionString });
-    });
-    afterAll(async () => {
-      await pool.end();
-      await server.stop();
-    });
-    const rowsOf = async (text: string, values: unknown[]): Promise<unknown[]> =>
-      (await pool.query<object>(text, values)).rows;
-    // As these packages have it: none of them is one of this workspace.
-    const dataSource = { query: rowsOf };
-    const prisma = { $queryRawUnsafe: (text: string, ...values: unknown[]) => rowsOf(text, values) };
-
-    it.each([
-      ['pg', () => ({ pool })],
-      ['TypeORM', () => ({ dataSource })],
-      ['Prisma', () => ({ prisma })],
-      ['Drizzle, with node-postgres', () => ({ db: { $client: pool } })],
-    ])('works through %s', async (row, names) => {
-      const query = runCode(`return ${codeOf(row)}`, names()) as PostgresQuery;
-      await expectToKeepRows(postgresStorage({ query }));
-    });
-
-    /** Over one connection, as these packages have it for one transaction. */
-    async function inTransaction<T>(work: (query: typeof rowsOf) => Promise<T>): Promise<T> {
-      const client = await pool.connect();
-      try {
-        await client.query('BEGIN');
-        const done = await work(async (text, values) => (await client.query<object>(text, values)).rows);
-        await client.query('COMMIT');
-        return done;
-      } catch (error) {
-        await client.query('ROLLBACK');
-        throw error;
-      } finally {
-        client.release();
-      }
-    }
-    const transactions: Record<string, unknown> = {
-      'src/accounts/delete-account.ts': () => pool,
-      'delete-account-with-prisma.ts': () => ({
-        $transaction: (work: (tx: object) => Promise<void>) =>
-          inTransaction((query) =>
-            work({
-              $queryRawUnsafe: (text: string, ...values: unknown[]) => query(text, values),
-              account: {
-                delete: ({ where: { uid } }: { where: { uid: string } }) =>
-                  query('DELETE FROM account WHERE uid = $1', [uid]),
-              },
-            }),
-          ),
-      }),
-    };
-    it.each(Object.keys(transactions))('takes an erasure in the transaction of %s', async (path) => {
-      const { deleteAccount } = (
-        path.endsWith('prisma.ts') ? runRecipe(path, {}) : runSnippet(transactionPage, path, {})
-      ) as {
-        deleteAccount: (uid: string, connection: unknown, erasures: unknown) => Promise<void>;
-      };
-      const connection = (transactions[path] as () => unknown)();
-      const storage = postgresStorage({ query: (text, values) => pool.query(text, values) });
-      const options = { storage, storageKey: 'the storage key of a test', worker: false };
-      const app = await scene.app(options);
-      const erasures = (await app.init()).get(plugin.DebateSpaceErasures);
-      const listed = async (): Promise<number> => {
-        let count = 0;
-        for await (const erasure of erasures.list()) count += 'total' in erasure ? erasure.total : 0;
-        return count;
-      };
-      const before = await listed();
-      await pool.query('CREATE TABLE IF NOT EXISTS account (uid text PRIMARY KEY)');
-      await pool.query(
-        'CREATE TABLE IF NOT EXISTS held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)',
-      );
-      await pool.query(`INSERT INTO account VALUES ('${path}'), ('held ${path}')`);
-      await pool.query(`INSERT INTO held VALUES ('held ${path}')`); // the commit fails
-      await deleteAccount(path, connection, erasures);
-      await expect(deleteAccount(`held ${path}`, connection, erasures)).rejects.toMatchObject({
-        code: '23503',
-      });
-      expect(await listed()).toBe(before + 1);
-      expect(await rowsOf('SELECT uid FROM account WHERE uid LIKE $1', [`%${path}`])).toHaveLength(1);
-    });
-
-    it('is set up by the migration that the command prints', () => {
-      const [, code = ''] = /^node --input-type=module -e "\n(.*?)"$/ms.exec(page) ?? [];
-      let printed = '';
-      runCode(code.replace(/import (.*?) from '(.*?)';/, "const $1 = require('$2');"), {
-        require: (name: string) => ({ 'nestjs-debate-space/postgres': postgres })[name],
-        console: { log: (text: string) => (printed += text) },
-      });
-      expect(printed).toBe(`${postgres.postgresMigration({ table })};`);
-    });
-
-    it('is open, after the migration and the grants, to a role that may not create tables', async () => {
-      const { DebateSpace1760000000000: Migration } = runRecipe('debate-space-migration.ts', {
-        'nestjs-debate-space/postgres': postgres,
-      }) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
-      if (!Migration) throw new Error('the recipe has no migration');
-      const [, grants = ''] = /^```sql\n(.*?)^```/ms.exec(page) ?? [];
-      await new Migration().up(pool);
-      await pool.query('ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC');
-      await pool.query('REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA app FROM PUBLIC');
-      await pool.query(`CREATE ROLE my_app LOGIN; ${grants}`);
-
-      const ofRole = postgresPool({ connectionString: server.connectionString, user: 'my_app' });
-      scene.afterwards(() => ofRole.end());
-      await expectToKeepRows(postgresStorage({ query: (text, values) => ofRole.query(text, values), table }));
-      await new Migration().down(pool);
-      expect(await rowsOf(`SELECT to_regclass('app.debate_space') AS name`, [])).toEqual([{ name: null }]);
-    });
+  it('say how to look into SQLite, and what to change', async () => {
+    const path = temporaryFile();
+    const storage = await opened(sqliteStorage({ path }));
+    const driver = await openDriver(path);
+    scene.afterwards(() => driver.close());
+    const run: Run = (sql) => Promise.resolve(driver.prepare(sql)).then((statement) => statement.all());
+    await lookInto(storage, run, (sql) =>
+      sql.replaceAll(/to_timestamp\((.*?) \/ 1000\)/g, `datetime($1 / 1000, 'unixepoch')`),
+    );
   });
 });
 
-const example = runRecipe('my-storage.ts', { 'nestjs-debate-space': plugin });
-runSnippet(customPage, 'test/my-storage.spec.ts', {
-  '../src/my-storage.js': example,
-  'nestjs-debate-space/storage-contract': contract,
+postgresServer.describe('with Postgres, the pages about storages', () => {
+  let server: RunningPostgres;
+  let pool: Pool;
+  beforeAll(async () => {
+    server = await startPostgres();
+    pool = postgresPool(server);
+  });
+  afterAll(async () => {
+    await pool.end();
+    await server.stop();
+  });
+
+  it('say how to look into the tables, and what to change', async () => {
+    await lookInto(
+      await opened(postgresStorage({ pool })),
+      async (sql) => (await pool.query<object>(sql)).rows,
+    );
+  });
+
+  it('open the storage, by the migration for TypeORM and the grants, to a role that may not create tables', async () => {
+    const { DebateSpace1760000000000: Migration } = runRecipe('debate-space.migration.ts', {
+      'nestjs-debate-space/postgres': postgres,
+    }) as Record<string, new () => Record<'up' | 'down', (runner: Pool) => Promise<void>>>;
+    if (!Migration) throw new Error('the recipe has no migration');
+    await new Migration().up(pool);
+    await new Migration().up(pool);
+    await pool.query('CREATE ROLE my_app LOGIN');
+    for (const grant of statementsOf('docs/choosing-a-storage.md')) await pool.query(grant);
+
+    const ofRole = postgresPool({ ...server, user: 'my_app' });
+    scene.afterwards(() => ofRole.end());
+    await fill(await opened(postgresStorage({ pool: ofRole, schema: 'app', migrate: false })));
+    await new Migration().down(pool);
+    const { rows } = await pool.query(`SELECT 1 FROM pg_tables WHERE schemaname = 'app'`);
+    expect(rows).toEqual([]);
+  });
+
+  it('delete an account and request its erasure in one transaction', async () => {
+    const { deleteAccount } = runSnippet(
+      pageOf('docs/erasures-in-your-transaction.md'),
+      'src/accounts/delete-account.ts',
+      {},
+    ) as { deleteAccount: (uid: string, pool: Pool, erasures: unknown) => Promise<void> };
+    const options = { storage: postgresStorage({ pool }), storageKey: 'the storage key of a test' };
+    const app = await scene.app({ ...options, worker: false });
+    const erasures = (await app.init()).get(plugin.DebateSpaceErasures);
+    await pool.query('CREATE TABLE account (uid text PRIMARY KEY)');
+    await pool.query('CREATE TABLE held (uid text REFERENCES account DEFERRABLE INITIALLY DEFERRED)');
+    await pool.query(`INSERT INTO account VALUES ('alice'), ('held')`);
+    await pool.query(`INSERT INTO held VALUES ('held')`); // the commit fails
+    await deleteAccount('alice', pool, erasures);
+    await expect(deleteAccount('held', pool, erasures)).rejects.toMatchObject({ code: '23503' });
+    const requested: number[] = [];
+    for await (const { total } of erasures.list()) requested.push(total);
+    expect(requested).toEqual([1]);
+    expect((await pool.query('SELECT uid FROM account')).rows).toEqual([{ uid: 'held' }]);
+  });
+});
+
+mariadbServer.describe('with MariaDB, the pages about storages', () => {
+  let server: RunningMariadb;
+  let pool: MysqlPool;
+  beforeAll(async () => {
+    server = await startMariadb();
+    pool = createPool(server.uri);
+  });
+  afterAll(async () => {
+    await pool.end();
+    await server.stop();
+  });
+
+  it('say how to look into the tables, and what to change', async () => {
+    await lookInto(
+      await opened(mysqlStorage({ pool })),
+      async (sql) => (await pool.query(sql))[0],
+      (sql) => sql.replaceAll('to_timestamp(', 'FROM_UNIXTIME('),
+    );
+  });
+
+  it('create and drop the tables by the migration for Knex', async () => {
+    const { up, down } = runRecipe('debate-space.knex-migration.ts', {
+      'nestjs-debate-space/mysql': mysql,
+    }) as Record<'up' | 'down', (knex: { raw: Run }) => Promise<void>>;
+    const knex = { raw: (sql: string) => pool.query(sql) };
+    await up(knex);
+    await up(knex);
+    await fill(await opened(mysqlStorage({ pool, prefix: 'app_', migrate: false })));
+    await down(knex);
+    const [rows] = await pool.query(`SHOW TABLES LIKE 'app\\_%'`);
+    expect(rows).toEqual([]);
+  });
 });
 
 describe('the way to another storage', () => {
   it('delivers what waits in the old one, and each new logout once', async () => {
-    const path = mkdtempSync(join(tmpdir(), 'former-storage-'));
-    scene.afterwards(() => {
-      rmSync(path, { recursive: true });
-    });
+    const path = temporaryFile();
     const { former } = runRecipe('former-storage.ts', {
-      'nestjs-debate-space/lmdb': { lmdbStorage: () => lmdbStorage({ path }) },
+      'nestjs-debate-space/sqlite': { sqliteStorage: () => sqliteStorage({ path }) },
     }) as { former: (options: plugin.DebateSpaceModuleOptions) => plugin.DebateSpaceModuleOptions };
     const { service } = scene;
     const act = destroySession;
@@ -237,7 +245,7 @@ describe('the way to another storage', () => {
       await browser.post('/act');
     };
     const repair = service.faults.add({ kind: 'status', status: 503, operation: 'logout' });
-    await logOut(await scene.start({ act }, { storage: lmdbStorage({ path }) }), 'alice');
+    await logOut(await scene.start({ act }, { storage: sqliteStorage({ path }) }), 'alice');
     await scene.stop();
     repair();
     const debateSpace = [using(service), former(using(service))];

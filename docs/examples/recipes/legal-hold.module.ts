@@ -1,6 +1,6 @@
 import { Injectable, Module } from '@nestjs/common';
 import { DebateSpaceModule, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 
 @Injectable()
 export class LegalHolds {
@@ -23,7 +23,7 @@ export class LegalModule {}
         secretKey: process.env.DEBATE_SPACE_SECRET_KEY ?? '',
         storageKey: process.env.DEBATE_SPACE_STORAGE_KEY,
         applicationName: 'my-app',
-        storage: lmdbStorage({ path: '/var/lib/my-app/debate-space' }),
+        storage: sqliteStorage({ path: '/var/lib/my-app/debate-space.db' }),
         erasure: {
           // If the table cannot be read, this throws, and nobody is erased.
           beforeErase: async ({ uid }) => ((await holds.includes(uid)) ? { veto: 'legal hold' } : undefined),
