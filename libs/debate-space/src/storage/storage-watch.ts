@@ -66,9 +66,13 @@ export class StorageWatch {
     }
   }
 
-  /** A pause of no length changes nothing, but is written: a full disk or a read-only server refuses it. */
+  /**
+   * Neither call changes anything that counts. A full disk or a read-only server refuses to write the pause; the other call
+   * needs the table of the logouts.
+   */
   async #recover(): Promise<void> {
     await this.#storage.pause('logout', 0);
+    await this.#storage.supersedeLogouts(['-']);
     this.#isDegraded = false;
     this.#emit({ type: 'storage-recovered' });
   }
