@@ -4,7 +4,7 @@ import { JobLane, type JobLaneOptions, type OnFault } from './job-lane.js';
 
 const HEARTBEAT_MS = LEASE_MS / 3;
 const MAINTENANCE_MS = 1_500;
-/** How often the runner looks for jobs while it drains. */
+/** How often the runner looks whether all jobs are worked off. */
 const LOOK_AGAIN_MS = 100;
 
 /**
@@ -61,7 +61,7 @@ export class JobRunner {
       await withTimeout(first.loop.idle(), leftMs(), undefined); // claims that are on their way count
       if (first.loop.isWorking) continue;
       if (first.size === 0 && first.nextMs > leftMs()) break;
-      const waitMs = first.size > 0 ? Infinity : Math.max(LOOK_AGAIN_MS, first.nextMs);
+      const waitMs = first.size > 0 ? Infinity : first.nextMs;
       await this.#progress(Math.min(waitMs, leftMs()));
     }
     this.stop();
@@ -82,7 +82,7 @@ export class JobRunner {
     while (!isDone && leftMs() > 0 && this.#isStarted) {
       await withTimeout(Promise.all(this.#lanes.map(({ loop }) => loop.idle())), leftMs(), undefined);
       if (this.#lanes.some(({ loop }) => loop.isWorking)) continue;
-      isDone = this.#lanes.every(({ size, isBlocked, nextMs }) => size === 0 && !isBlocked && nextMs > 0);
+      isDone = this.#lanes.every(({ size, isBlocked }) => size === 0 && !isBlocked);
       if (!isDone) await this.#progress(Math.min(LOOK_AGAIN_MS, leftMs()));
     }
     if (isOurs) await this.endWorkOff(leftMs());

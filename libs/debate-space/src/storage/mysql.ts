@@ -155,11 +155,9 @@ const SERVER = `SELECT VERSION() AS version, DATABASE() AS name, @@hostname AS h
 
 /** @throws {@link StorageError} when the server has no SKIP LOCKED */
 function checkVersion(version: string): void {
-  const [major = 0, minor = 0, patch = 0] = (/\d+\.\d+\.\d+/.exec(version)?.[0] ?? '').split('.').map(Number);
-  const since = /mariadb/i.test(version) ? [10, 6, 0] : [8, 0, 1];
-  const order = (numbers: readonly number[]): number =>
-    numbers.reduce((sum, number) => sum * 1000 + number, 0);
-  if (order([major, minor, patch]) >= order(since)) return;
+  const [major = 0, minor = 0, patch = 0] = version.split(/\D+/, 3).map(Number);
+  const since = /mariadb/i.test(version) ? 10_006_000 : 8_000_001;
+  if (major * 1_000_000 + minor * 1_000 + patch >= since) return;
   throw new StorageError(
     `This server is too old (${/^[\w.~+-]+/.exec(version)?.[0] ?? 'unknown'})`,
     'use MySQL 8.0.1 or later, or MariaDB 10.6 or later',

@@ -66,18 +66,9 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
   }
 
   const statistics: readonly (readonly [name: string, ...statements: Statements])[] = [
-    ['were never made', [waiting, WAITING]],
     ['were made while the table was empty', [analyze], [waiting, WAITING]],
     ['know few rows', [waiting, 10], [analyze], ['DELETE FROM debate_space_jobs'], [waiting, WAITING]],
     ['know only rows that are done', [done, WAITING], [analyze], [waiting, WAITING]],
-    [
-      'know rows that are gone',
-      [waiting, WAITING],
-      [analyze],
-      ['DELETE FROM debate_space_jobs'],
-      [waiting, WAITING],
-    ],
-    ['are right', [done, WAITING], [waiting, WAITING], [analyze]],
   ];
   it.each(statistics)(
     `reads ${WAITING} waiting jobs in their order when statistics %s`,

@@ -121,7 +121,10 @@ async function open(options: PostgresStorageOptions, application: string): Promi
 
   const [server = {}] = (await database.query(SERVER, [schema, ...TABLES])).rows;
   if (Number(server.version) < 120_000)
-    throw new StorageError(`This is Postgres ${Number(server.version) / 10_000}`, 'use Postgres 12 or later');
+    throw new StorageError(
+      `This is Postgres ${Math.floor(Number(server.version) / 10_000)}`,
+      'use Postgres 12 or later',
+    );
   if (server.replica === 'true')
     throw new StorageError('This Postgres is a read replica', 'connect to the primary');
   if (migrate && Number(server.tables) < TABLES.length) {

@@ -42,6 +42,8 @@ export interface SqlStorageOptions {
 const STEP = 1_000;
 /** How many references one call prunes or reports at most. */
 const REFERENCES = 100;
+/** How many waiting logouts are sorted at most. */
+const MAX_SORTED = 10_000;
 /** Of how many jobs the one that waits for its next attempt is looked for. */
 const LATEST_DUE = 20;
 /** Lists of which users are erased, as `r`. */
@@ -162,10 +164,16 @@ export class SqlStorage implements Storage {
   }
 
   async listLogouts(state: 'waiting' | 'parked', limit: number, skip = 0): Promise<readonly Job[]> {
-    const rest =
-      state === 'waiting' ? 'due_at IS NOT NULL ORDER BY id' : `ended_at IS NOT NULL ORDER BY ended_at, id`;
-    const text = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND state = ? AND ${rest} LIMIT ${limit} OFFSET ${skip}`;
-    return (await this.#rows(text, [this.#id('logout'), state])).map(jobOf);
+    const queue = this.#id('logout');
+    const [rows, order] =
+      state === 'waiting'
+        ? ['due_at IS NOT NULL', 'due_at']
+        : [`state = 'parked' AND ended_at IS NOT NULL`, 'ended_at, id'];
+    const first = `SELECT * FROM ${this.#jobs} WHERE queue = ? AND ${rows} ORDER BY ${order}`;
+    // No index has all that wait in the order of their ids: of a great backlog, only those are sorted that are due first.
+    const sorted = `SELECT * FROM (${first} LIMIT ${Math.max(MAX_SORTED, skip + limit)}) AS earliest ORDER BY id`;
+    const text = `${state === 'waiting' ? sorted : first} LIMIT ${limit} OFFSET ${skip}`;
+    return (await this.#rows(text, [queue])).map(jobOf);
   }
 
   async logoutsOf(subjects: readonly string[]): Promise<readonly Job[]> {
@@ -552,10 +560,14 @@ export class SqlStorage implements Storage {
   }
 
   async receipts(reference: string, limit: number, after?: string): Promise<readonly Receipt[]> {
-    const [from, to] = rangeOf(this.#id(referenceKey(reference)));
-    const where = `id > ? AND id < ? AND state = 'done'`;
+    const row = await this.#reference(this.#database.query, this.#id(referenceKey(reference)));
+    if (!row) return [];
+    const [from, to] = rangeOf(String(row.id));
+    const where = `queue = ? AND kind = 'erasure' AND state = 'done' AND id > ? AND id < ?`;
     const text = `SELECT * FROM ${this.#jobs} WHERE ${where} ORDER BY id LIMIT ${limit}`;
-    return this.#receiptsOf(await this.#rows(text, [after === undefined ? from : this.#id(after), to]));
+    const queue = Number(row.is_list) === 1 ? row.id : this.#singles;
+    const rows = await this.#rows(text, [queue, after === undefined ? from : this.#id(after), to]);
+    return rows.map((job) => ({ job: jobOf(job), reference: referenceOf(row) }));
   }
 
   async receiptsOf(subjects: readonly string[]): Promise<readonly Receipt[]> {

@@ -29,7 +29,7 @@ interface Statement {
 type Constructor = new (path: string) => SqliteDriver;
 
 /** How long a statement waits while another process writes, in milliseconds. */
-const BUSY_MS = 4_000;
+const BUSY_MS = 5_000;
 const MAX_STATEMENTS = 200;
 
 /** @throws {@link StorageError} when there is no driver, or an error of the driver's */

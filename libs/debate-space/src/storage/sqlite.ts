@@ -56,7 +56,7 @@ export interface Answer {
 }
 
 /** How long one call may take, in milliseconds. */
-const CALL_TIMEOUT_MS = 5_000;
+const CALL_TIMEOUT_MS = 10_000;
 
 async function open(opening: Opening): Promise<OpenStorage> {
   const { url } = import.meta;
