@@ -35,7 +35,9 @@ export async function startMariadb(more: readonly string[] = []): Promise<Runnin
   const asRoot = process.getuid?.() === 0 ? ['--user=root'] : [];
   const installer = join(dirname(program).replace(/sbin$/, 'bin'), 'mariadb-install-db');
   const setUp = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', ...asRoot];
-  await promisify(execFile)(installer, [...setUp, '--skip-test-db']);
+  // Installations at the same time would meet in the shared folder for temporary files.
+  const env = { ...process.env, TMPDIR: directory };
+  await promisify(execFile)(installer, [...setUp, '--skip-test-db'], { env });
   const port = await freePort();
   const flags = [
     '--no-defaults',
@@ -51,7 +53,7 @@ export async function startMariadb(more: readonly string[] = []): Promise<Runnin
     ...more,
   ];
   const start = async () => {
-    const started = spawn(program, flags, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+    const started = spawn(program, flags, { cwd: directory, env, stdio: ['ignore', 'ignore', 'pipe'] });
     await waitForLine('MariaDB', started.stderr, 'ready for connections');
     return started;
   };
