@@ -290,15 +290,6 @@ describe('doctor', () => {
     expect(JSON.stringify(found)).not.toContain('hunter2');
   });
 
-  it('finds that the storage key of a server is missing', async () => {
-    const env = { DEBATE_SPACE_STORAGE: 'mysql://127.0.0.1/app' };
-    expect(await faults(env)).toEqual({
-      values: expect.stringMatching(/DEBATE_SPACE_STORAGE_KEY is not set → .*storageKey of your app/),
-    });
-    const { results } = await examined(env);
-    expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
-  });
-
   it('finds a storage key that is too short, and one that is the API key, and shows neither', async () => {
     const keys = `short-key, ${configuredFor(scene.service, {}).DEBATE_SPACE_API_KEY}`;
     const file = await sqliteFile(join(folder, 'debate-space.db'));
@@ -408,6 +399,15 @@ for (const { engine, describe: describeThese, start } of storageServers)
       expect(found).toEqual({
         storage: expect.stringMatching(/cannot be reached \((3D000|ER_BAD_DB_ERROR)\)/),
       });
+    });
+
+    it('finds that the storage key is missing', async () => {
+      const env = { ...server.env, DEBATE_SPACE_STORAGE_KEY: undefined };
+      expect(await faults(env)).toEqual({
+        values: expect.stringMatching(/DEBATE_SPACE_STORAGE_KEY is not set → .*storageKey of your app/),
+      });
+      const { results } = await examined(env);
+      expect(results).toContainEqual(expect.objectContaining({ check: 'storage', ok: null }));
     });
 
     it('takes a new storage key in front of the present one', async () => {

@@ -2,14 +2,14 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { configuredFor, keys } from '../../libs/debate-space-cli/src/testing/command-line.js';
+import { configuredFor } from '../../libs/debate-space-cli/src/testing/command-line.js';
 import { sqliteFile } from '../../libs/debate-space-cli/src/testing/storages.js';
 import { programOf } from 'debate-space-fixtures/program.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
@@ -86,39 +86,6 @@ describe('npx debate-space', () => {
     expect(await run([])).toMatchObject({ code: 2, err: expect.stringContaining('Usage: debate-space') });
   });
 
-  it('reads .env of the working folder', async () => {
-    const lines = Object.entries(configuredFor(scene.service)).map(
-      ([name, value]) => `${name}="${value ?? ''}"\n`,
-    );
-    await writeFile(join(folder, '.env'), lines.join(''));
-    const bare = Object.fromEntries(
-      Object.keys(configuredFor(scene.service)).map((name) => [name, undefined]),
-    );
-    expect(await run(['users', 'find', 'alice'], bare)).toMatchObject({ code: 0, err: '' });
-  });
-
-  it('names what is not configured, and shows no key', async () => {
-    const { code, out, err } = await run(['users', 'list', '--json'], {
-      DEBATE_SPACE_API_KEY: '',
-      DEBATE_SPACE_AUTH_URL: 'http://example.org',
-    });
-    expect(code).toBe(3);
-    expect(err).toContain('DEBATE_SPACE_API_KEY is not set; hint: copy it from the administration panel');
-    expect(JSON.parse(out)).toMatchObject({ error: { code: 'ERR_DEBATE_SPACE_CLI_CONFIGURATION' } });
-    const http = await run(['users', 'list'], { DEBATE_SPACE_AUTH_URL: 'http://example.org' });
-    expect(http).toMatchObject({
-      code: 3,
-      err: expect.stringContaining('DEBATE_SPACE_AUTH_URL has the scheme http:'),
-    });
-    expect(out + err + http.err).not.toContain(keys.DEBATE_SPACE_SECRET_KEY);
-  });
-
-  it('says that the service cannot be reached', async () => {
-    await scene.service.goDown();
-    const { code, err } = await run(['users', 'list']);
-    expect([code, err]).toEqual([4, expect.stringContaining('ECONNREFUSED')]);
-  });
-
   it('ends with 1, and says so, when its reader goes away in the middle', async () => {
     for (let user = 0; user < 5000; user += 1)
       scene.service.users.add({ uid: `user-${user}`, email: 'x'.repeat(200) });
@@ -167,37 +134,34 @@ describe('a command whose stdout', () => {
 });
 
 describe('a command that is interrupted', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)(
-    'by %s stops an erasure cleanly, and continues when it runs again',
-    async (signal) => {
-      scene.service.faults.add({ kind: 'status', status: 503, operation: 'anonymize' });
-      const command = [
-        'erase',
-        'alice',
-        'bob',
-        '--mode',
-        'anonymize',
-        '--reference',
-        'case-1',
-        '--execute-here',
-        '--yes',
-      ];
-      const storage = await sqliteFile(join(folder, 'debate-space.db'));
-      const { child, told, ended } = start(command, storage);
-      await told('(503)');
-      child.kill(signal);
-      const { code, err } = await ended;
-      expect(code).toBe(5);
-      expect(err).toMatch(
-        /an app that shares it goes on.*erasures pause case-1.*Go on: the same command with --reference case-1\./,
-      );
+  it('stops an erasure cleanly, and continues when it runs again', async () => {
+    scene.service.faults.add({ kind: 'status', status: 503, operation: 'anonymize' });
+    const command = [
+      'erase',
+      'alice',
+      'bob',
+      '--mode',
+      'anonymize',
+      '--reference',
+      'case-1',
+      '--execute-here',
+      '--yes',
+    ];
+    const storage = await sqliteFile(join(folder, 'debate-space.db'));
+    const { child, told, ended } = start(command, storage);
+    await told('(503)');
+    child.kill('SIGTERM');
+    const { code, err } = await ended;
+    expect(code).toBe(5);
+    expect(err).toMatch(
+      /an app that shares it goes on.*erasures pause case-1.*Go on: the same command with --reference case-1\./,
+    );
 
-      scene.service.faults.clear();
-      const again = await run([...command, '--json'], storage);
-      expect(again.code).toBe(0);
-      expect(JSON.parse(again.out)).toMatchObject({ reference: 'case-1', total: 2, done: 2, state: 'done' });
-    },
-  );
+    scene.service.faults.clear();
+    const again = await run([...command, '--json'], storage);
+    expect(again.code).toBe(0);
+    expect(JSON.parse(again.out)).toMatchObject({ reference: 'case-1', total: 2, done: 2, state: 'done' });
+  });
 
   it('leaves no file of an export behind when a second signal ends the process immediately', async () => {
     const newFile = new URL('../../libs/debate-space-cli/src/new-file.ts', import.meta.url).href;

@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,21 +9,24 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Browser } from '../../sample-app/src/demo/browser.js';
 import { DebateSpaceSimulator } from 'debate-space-simulator';
-import { freePort } from 'debate-space-fixtures/free-port.js';
 import { keys } from 'debate-space-fixtures/service.js';
-import { sharedStorages, type StorageServer } from '../../libs/debate-space-cli/src/testing/storages.js';
+import { Browser } from '../../sample-app/src/demo/browser.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const dist = join(root, 'sample-app/dist');
-const run = promisify(execFile);
-const ADDRESS = /^The sample app: +(http:\/\/\S+)\/$/;
+const PASSWORD = 'correct horse battery staple';
 
-/** A program in a process group of its own, and what it has printed. */
+/** The arguments of Node.js for a program of the sample app, run from its source. */
+const programOf = (name: string): string[] => [
+  '--import',
+  join(root, 'libs/debate-space-fixtures/src/typescript.mjs'),
+  join(root, 'sample-app/src', `${name}.ts`),
+];
+
+/** A program, and the lines that it prints. */
 class OwnProcess {
-  readonly printed: string[] = [];
   readonly errors: Promise<string>;
+  readonly printed: string[] = [];
   readonly #lines: AsyncIterator<string>;
   readonly #exit: Promise<unknown[]>;
 
@@ -34,101 +36,58 @@ class OwnProcess {
     this.#exit = once(child, 'exit');
   }
 
-  /** The first line from now on that matches. */
-  async line(pattern: RegExp): Promise<string> {
+  /** The rest of the next line that begins with `label`. */
+  async line(label: string): Promise<string> {
     for (let next = await this.#lines.next(); next.done !== true; next = await this.#lines.next()) {
       this.printed.push(next.value);
-      if (pattern.test(next.value)) return next.value;
+      if (next.value.startsWith(label)) return next.value.slice(label.length).trim();
     }
-    const all = [...this.printed, await this.errors].join('\n');
-    throw new Error(`The program has ended without ${String(pattern)}:\n${all}`);
-  }
-
-  /** Where the app listens. The app prints it when its port is open, and not before. */
-  async address(): Promise<string> {
-    return (await this.line(ADDRESS)).replace(ADDRESS, '$1');
-  }
-
-  /** What it prints from now on until it ends. */
-  async rest(): Promise<string> {
-    const lines: string[] = [];
-    for (let next = await this.#lines.next(); next.done !== true; next = await this.#lines.next())
-      lines.push(next.value);
-    return [...lines, await this.errors].join('\n');
+    throw new Error(`The program has ended without "${label}":\n${await this.errors}`);
   }
 
   async exitCode(): Promise<unknown> {
-    const [code] = await this.#exit;
-    return code;
+    return (await this.#exit)[0];
   }
 
-  /** Signals the program and its children, as Ctrl+C in a shell does. */
-  async end(signal: NodeJS.Signals): Promise<void> {
-    const { pid, exitCode, signalCode } = this.child;
-    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
-    await this.#exit;
+  async end(signal: NodeJS.Signals): Promise<unknown> {
+    this.child.kill(signal);
+    return this.exitCode();
   }
 }
 
+const running: OwnProcess[] = [];
 let folder: string;
-let app: OwnProcess | undefined;
-
-function start(command: string, args: readonly string[], env: NodeJS.ProcessEnv): OwnProcess {
-  return (app = new OwnProcess(
-    spawn(command, args, { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] }),
-  ));
-}
-
+let service: DebateSpaceSimulator;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'own-process-'));
+  const users = [{ uid: 'ada' }];
+  service = await DebateSpaceSimulator.start({ ...keys, applicationName: 'sample-app', users });
 });
 afterEach(async () => {
-  await app?.end('SIGKILL');
-  app = undefined;
+  for (const each of running.splice(0)) await each.end('SIGKILL');
+  await service.stop();
   await rm(folder, { recursive: true });
 });
 
-let startup: { readonly whenBuilding: boolean; readonly printed: string };
-
-// Builds what the programs of this file are: they use the packages by name.
-beforeAll(async () => {
-  await rm(join(dist, 'start.js'), { force: true });
-  const storage = await mkdtemp(join(tmpdir(), 'own-process-'));
-  const env = { ...process.env, PORT: '0', SIMULATOR_PORT: '0', DEBATE_SPACE_STORAGE: `lmdb:${storage}` };
-  const npm = start('npm', ['start'], env);
-  await npm.line(/^Building/);
-  const whenBuilding = existsSync(join(dist, 'start.js'));
-  const url = await npm.address();
-  expect((await fetch(`${url}/login`)).status).toBe(200);
-  await npm.line(/^Stop with Ctrl\+C\.$/);
-  await npm.end('SIGINT');
-  startup = { whenBuilding, printed: npm.printed.join('\n') };
-  await rm(storage, { recursive: true });
-}, 300_000);
-
-describe('npm start', () => {
-  it('says that it builds before anything is built, and then what it starts', () => {
-    expect(startup.whenBuilding).toBe(false);
-    const simulator = startup.printed.indexOf('Starting the simulator of the debate space');
-    const sampleApp = startup.printed.indexOf('Starting the sample app');
-    expect(simulator).toBeGreaterThan(startup.printed.indexOf('Building'));
-    expect(sampleApp).toBeGreaterThan(simulator);
-    expect(startup.printed.indexOf('Log in as:')).toBeGreaterThan(sampleApp);
-  });
-
-  it('lists no modules and no routes', () => {
-    expect(startup.printed).toContain('Starting Nest application');
-    expect(startup.printed).not.toMatch(/RouterExplorer|RoutesResolver|InstanceLoader|Mapped \{/);
-  });
-});
+function start(program: string, more: NodeJS.ProcessEnv): OwnProcess {
+  const env = {
+    PATH: process.env.PATH,
+    PORT: '0',
+    DEBATE_SPACE_STORAGE: `sqlite:${join(folder, 'debate-space.db')}`,
+    ...more,
+  };
+  const started = new OwnProcess(
+    spawn(process.execPath, programOf(program), { env, stdio: ['ignore', 'pipe', 'pipe'] }),
+  );
+  running.push(started);
+  return started;
+}
 
 describe('the sample app for a real service', () => {
-  const PASSWORD = 'correct horse battery staple';
-  let service: DebateSpaceSimulator;
   let hash: string;
 
   function hashing(password: string): Promise<{ stdout: string }> {
-    const hashed = run(process.execPath, [join(dist, 'hash-password.js')]);
+    const hashed = promisify(execFile)(process.execPath, programOf('hash-password'));
     hashed.child.stdin?.end(`${password}\n`);
     return hashed;
   }
@@ -136,79 +95,31 @@ describe('the sample app for a real service', () => {
   beforeAll(async () => {
     hash = (await hashing(PASSWORD)).stdout.trim();
   });
-  beforeEach(async () => {
-    const users = [{ uid: 'ada' }];
-    service = await DebateSpaceSimulator.start({ ...keys, applicationName: 'sample-app', users });
-  });
-  afterEach(async () => {
-    await app?.end('SIGKILL');
-    await service.stop();
-  });
 
-  function startMain(more: NodeJS.ProcessEnv = {}): OwnProcess {
-    return start(process.execPath, [join(dist, 'main.js')], {
-      PATH: process.env.PATH,
+  const startMain = (more: NodeJS.ProcessEnv = {}): OwnProcess =>
+    start('main', {
       DEBATE_SPACE_API_KEY: keys.apiKey,
       DEBATE_SPACE_SECRET_KEY: keys.secretKey,
       DEBATE_SPACE_APPLICATION_NAME: 'sample-app',
       DEBATE_SPACE_AUTH_URL: service.url,
-      DEBATE_SPACE_STORAGE: `lmdb:${folder}`,
-      PORT: '0',
       MEMBERS: `ada:${hash}`,
       ...more,
     });
-  }
 
-  it('delivers after a restart what it was killed with, while the service was away', async () => {
-    const ada = new Browser(await startMain().address());
-    expect((await ada.logIn('ada', PASSWORD)).status).toBe(303);
-    await service.goDown();
-    const response = await ada.submit('/logout');
-    expect(response.status).toBe(303);
-    await app?.end('SIGKILL');
+  it.each(['SIGKILL', 'SIGTERM'] as const)(
+    'delivers after a restart the logout that it had when %s ended it, while the service was away',
+    async (signal) => {
+      const app = startMain();
+      const ada = new Browser(await app.line('The sample app:'));
+      expect((await ada.logIn('ada', PASSWORD)).status).toBe(303);
+      await service.goDown();
+      expect((await ada.submit('/logout')).status).toBe(303);
+      expect(await app.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
 
-    await service.comeBack();
-    await startMain().address();
-    await service.received.waitFor('logout', { timeoutMs: 60_000 });
-    expect(service.received.logouts).toEqual(['ada']);
-  });
-
-  for (const storage of sharedStorages) {
-    storage.describe(`with the storage ${storage.name}`, () => {
-      let server: StorageServer;
-      beforeAll(async () => {
-        server = await storage.start();
-      });
-      afterAll(async () => {
-        await server.stop();
-      });
-
-      it('closes its connection last, and delivers after the restart what it could not deliver before', async () => {
-        const env = await server.place();
-        const ada = new Browser(await startMain(env).address());
-        await ada.logIn('ada', PASSWORD);
-        await service.goDown();
-        expect((await ada.submit('/logout')).status).toBe(303);
-        const ended = app?.exitCode();
-        app?.child.kill('SIGTERM');
-        expect(await ended).toBe(0);
-        expect(await app?.rest()).not.toMatch(/storage|Redis|Postgres/i);
-
-        await service.comeBack();
-        await startMain(env).address();
-        await service.received.waitFor('logout', { timeoutMs: 60_000 });
-        expect(service.received.logouts).toEqual(['ada']);
-      });
-    });
-  }
-
-  it.each(['redis', 'postgres'])(
-    'ends with exit code 1 when its storage in %s cannot be reached, and shows no password',
-    async (scheme) => {
-      const url = `${scheme}://desk:hunter2@127.0.0.1:${await freePort()}/0`;
-      const refused = startMain({ DEBATE_SPACE_STORAGE: url });
-      expect(await refused.exitCode()).toBe(1);
-      expect(await refused.errors).toMatch(/^The storage cannot be reached \(ECONNREFUSED\)\.\nhint: .*\n$/);
+      await service.comeBack();
+      await startMain().line('The sample app:');
+      await service.received.waitFor('logout', { timeoutMs: 60_000 });
+      expect(service.received.logouts).toEqual(['ada']);
     },
   );
 
@@ -216,32 +127,46 @@ describe('the sample app for a real service', () => {
     { title: 'listens on 127.0.0.1 alone', more: {}, elsewhere: 'ECONNREFUSED' },
     { title: 'listens where HOST says', more: { HOST: '0.0.0.0' }, elsewhere: 200 },
   ])('$title', async ({ more, elsewhere }) => {
-    const url = await startMain({ ALLOWED_HOSTS: '127.0.0.2', ...more }).address();
-    const { port } = new URL(url.replace('[::1]', '127.0.0.1'));
+    const url = await startMain({ ALLOWED_HOSTS: '127.0.0.2', ...more }).line('The sample app:');
     const answerAt = (address: string): Promise<unknown> =>
-      fetch(`http://${address}:${port}/login`).then(
+      fetch(`http://${address}:${new URL(url).port}/login`).then(
         ({ status }) => status,
         (error: unknown) => (error as { cause: { code: string } }).cause.code,
       );
     expect([await answerAt('127.0.0.1'), await answerAt('127.0.0.2')]).toEqual([200, elsewhere]);
   });
 
-  it('ends with exit code 1 when nobody could log in, and prints only which variables to set, and how', async () => {
-    const refused = startMain({ MEMBERS: '' });
+  it.each([
+    ['nobody could log in', { MEMBERS: '' }, /^Nobody can log in: set .*\nhint: .*hash-password.*\n$/],
+    [
+      'its storage is not usable',
+      { DEBATE_SPACE_STORAGE: 'redis://h' },
+      /^DEBATE_SPACE_STORAGE .*\nhint: .*\n$/,
+    ],
+    ['its port is taken', { PORT: 'that of the service' }, /Port \d+ is taken\..*PORT=\d+\n$/],
+  ])('ends with exit code 1 when %s, and prints only what to do', async (_, more, message) => {
+    const refused = startMain('PORT' in more ? { PORT: new URL(service.url).port } : more);
     expect(await refused.exitCode()).toBe(1);
-    expect(await refused.errors).toMatch(
-      /^Nobody can log in: set ADMINISTRATORS, MEMBERS or both\..*\nhint: .*hash-password.*\n$/,
-    );
-  });
-
-  it('ends with exit code 1 when its port is taken, and says so', async () => {
-    const refused = startMain({ PORT: new URL(service.url).port });
-    expect(await refused.exitCode()).toBe(1);
-    expect(await refused.errors).toMatch(/Port \d+ is taken\..*PORT=\d+\n$/);
+    expect(await refused.errors).toMatch(message);
   });
 
   it('hashes no password that is too short', async () => {
     const stderr: unknown = expect.stringContaining('at least 8 characters');
     await expect(hashing('short')).rejects.toMatchObject({ code: 1, stdout: '', stderr });
+  });
+});
+
+describe('the sample app with a simulator beside it', () => {
+  it('prints where both are and who can log in, and leaves the file for the command line only while it runs', async () => {
+    const both = start('start', { SIMULATOR_PORT: '0' });
+    const url = await both.line('The sample app:');
+    expect((await fetch(new URL('/login', url))).status).toBe(200);
+    const config = await both.line('Command line:').then((line) => /--config (\S+)/.exec(line)?.[1] ?? '');
+    expect(await readFile(config, 'utf8')).toContain(`DEBATE_SPACE_STORAGE='sqlite:${folder}`);
+    const printed = both.printed.join('\n');
+    expect(printed).toContain('Log in as:         ada, ben');
+    expect(printed).not.toMatch(/RouterExplorer|RoutesResolver|InstanceLoader|Mapped \{/);
+    expect(await both.end('SIGINT')).toBe(0);
+    await expect(readFile(config)).rejects.toThrow('ENOENT');
   });
 });

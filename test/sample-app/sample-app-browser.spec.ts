@@ -4,11 +4,6 @@ import type { Page } from 'playwright-core';
 import { DebateSpaceErasures } from 'nestjs-debate-space';
 import { chromium } from 'debate-space-fixtures/chromium.js';
 import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
-import {
-  chosenStorage,
-  sampleAppStorages,
-  type SampleAppStorage,
-} from 'debate-space-fixtures/sample-app-storages.js';
 
 const MEMBERS = 60;
 const leavers = Array.from({ length: MEMBERS }, (_, n) => `member-${String(n + 1).padStart(3, '0')}`);
@@ -218,32 +213,3 @@ chromium.describe('the sample app in a browser', () => {
     expect(host.sim.received.logouts).toEqual(['ada']);
   });
 });
-
-const FEW = 5;
-const otherStorages = (Object.keys(sampleAppStorages) as SampleAppStorage[]).filter(
-  (storage) => storage !== chosenStorage,
-);
-for (const storage of otherStorages)
-  sampleAppStorages[storage].describe(`with the storage ${storage}`, () => {
-    chromium.describe('the sample app in a browser', () => {
-      const host = sampleAppInChromium(FEW, storage);
-
-      it('sends a parked logout again, and deletes the users of a file', async () => {
-        await host.parkedLogout('ada');
-        const page = await host.loggedIn('admin');
-        await page.goto('/admin/outbox');
-        await page.getByRole('button', { name: 'Retry: ada' }).click();
-        await page.getByText('Retrying the logout.').waitFor();
-        await host.sim.received.waitFor('logout', { count: 2 });
-        expect(host.sim.received.logouts).toEqual(['ada']);
-
-        await fillIn(page, 'leavers', fileOf(leavers.slice(0, FEW)));
-        await page.getByLabel('To confirm').fill('delete');
-        await page.getByRole('button', { name: 'Delete all of them' }).click();
-        await page.getByText('Done.', { exact: true }).waitFor();
-        expect(host.sim.users.count).toBe(4);
-        const receipts = (await download(page, 'Download the receipts')).trimEnd().split('\n');
-        expect(receipts).toHaveLength(FEW);
-      });
-    });
-  });

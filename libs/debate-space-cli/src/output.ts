@@ -90,7 +90,7 @@ export class Output {
       await new Promise<void>((resolve) => {
         // The callback comes before the event, or not at all.
         const written = (error?: Error | null): void => {
-          this.#writeError ??= error ?? undefined;
+          this.#writeError ??= this.#stdout.errored ?? error ?? undefined; // `error` may only say that it is destroyed
           resolve();
         };
         this.#stdout.once('error', written);

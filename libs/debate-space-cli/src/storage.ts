@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { RowDataPacket } from 'mysql2/promise';
 import { memoryStorage, type StorageEngine } from 'nestjs-debate-space';
 import { Failure } from './failure.js';
 import { variables } from './variables.js';
@@ -102,7 +103,7 @@ async function connectMysql({ url, prefix = '' }: SettingOf<'mysql'>): Promise<S
   const pool = await reached('MySQL', () => Promise.resolve(connect()));
   const look = async () => {
     const query = `SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?`;
-    const [rows] = await pool.query<[]>(query, [prefix + TABLE]);
+    const [rows] = await pool.query<RowDataPacket[]>(query, [prefix + TABLE]);
     return rows.length > 0;
   };
   const missing = `the database that the URL names${prefix === '' ? '' : `, with the prefix ${prefix}`}`;

@@ -68,25 +68,22 @@ async function settled(
   { io: { interrupted }, output, settings }: CommandContext,
 ): Promise<LogoutHistoryEntry | undefined> {
   const told = new Set<string>();
-  let wasGone = false;
   for (;;) {
     const logout = await look();
-    // Twice: one look may miss a logout that is finished meanwhile.
-    if (!logout && wasGone) return undefined;
-    wasGone = !logout;
-    if (logout?.state === 'parked') {
+    if (!logout) return undefined;
+    if (logout.state === 'parked') {
       throw new Failure(
         'service',
         `The service refused the logout (${logout.cause ?? ''}): ${textInVariables(logout.hint ?? '')}`,
       );
     }
-    if (logout?.state === 'delivered') return logout;
-    if (logout?.state === 'discarded' || logout?.state === 'superseded') {
+    if (logout.state === 'delivered') return logout;
+    if (logout.state === 'discarded' || logout.state === 'superseded') {
       throw new Failure('failed', `The logout was not sent (${logout.state}).`);
     }
     const refused = refusal();
     if (refused !== undefined) throw new Failure('service', refused);
-    const { cause } = logout ?? {};
+    const { cause } = logout;
     if (cause !== undefined && !told.has(cause))
       output.note(`not delivered yet (${cause}); it is tried again`);
     if (cause !== undefined) told.add(cause);

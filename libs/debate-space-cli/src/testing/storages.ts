@@ -36,7 +36,7 @@ async function inPostgres(): Promise<StorageServer> {
       DEBATE_SPACE_STORAGE: server.connectionString,
       DEBATE_SPACE_STORAGE_SCHEMA: 'debate',
     },
-    query: async (text) => (await pool.query(text)).rows,
+    query: async (text) => (await pool.query<object>(text)).rows,
     crash: () => server.crash(),
     stop: async () => {
       await pool.end();
