@@ -88,7 +88,7 @@ async function lookInto(storage: Storage, run: Run, dated = (sql: string) => sql
   const rowsOf = async (sql = ''): Promise<Rows> => (await run(sql)) as Rows;
   const counted = (rows: Rows) =>
     rows.map(({ kind, state, cause, jobs }) =>
-      [kind, state, cause, jobs].filter((value) => value !== undefined).join(' '),
+      [kind, state, ...(cause === undefined ? [] : [cause]), jobs].map(String).join(' '),
     );
   const found = await rowsOf(waiting);
   expect(counted(found).toSorted()).toEqual(['erasure waiting 1', 'logout parked 1', 'logout waiting 1']);
@@ -106,8 +106,8 @@ async function lookInto(storage: Storage, run: Run, dated = (sql: string) => sql
   expect(await rowsOf(pauses)).toMatchObject([{ id: 'my-app/logout-paused-until' }]);
 
   await run(retry ?? '');
-  const [{ dueAt = Infinity, since = 0 } = {}] = await storage.listLogouts('waiting', 2);
-  expect(dueAt).toBe(since);
+  const [logout] = await storage.listLogouts('waiting', 2);
+  expect(logout?.dueAt).toBe(logout?.since);
   await run(remove ?? '');
   expect((await storage.logoutsOf(['1', '2', '3'])).map(({ state }) => state).toSorted()).toEqual([
     'parked',
