@@ -13,7 +13,6 @@ const others = [
   'sample-app/README.md',
   'libs/debate-space-cli/README.md',
   'libs/debate-space-simulator/README.md',
-  'libs/durable-jobs/README.md',
 ];
 
 const withoutFences = (text: string): string => text.replaceAll(/^( *)```.*?^\1```$/gms, '');
