@@ -176,10 +176,10 @@ describe('the storage in a file of SQLite', () => {
     }
 
     it('gives several that start at the same time one key, and each ends without closing it', async () => {
-      const ends = await Promise.all([1, 2, 3, 4].map(() => run('add')));
+      const ends = await Promise.all(['add', 'add', 'add', 'open'].map((how) => run(how)));
       const { key = '', storage } = await open();
       expect(ends).toEqual(ends.map(() => ({ stdout: `${key}\n`, stderr: '' })));
-      expect(await storage.counts('logout')).toEqual({ waiting: 4, parked: 0 });
+      expect(await storage.counts('logout')).toEqual({ waiting: 3, parked: 0 });
     });
 
     it('keeps what it has stored when the process is killed', async () => {
@@ -193,7 +193,7 @@ describe('the storage in a file of SQLite', () => {
       ['exit-close', 3],
       ['throw', 1],
     ])('ends at once with the process under full load: %s', async (how, code) => {
-      const ends = await Promise.all(Array.from({ length: 4 }, () => run(how)));
+      const ends = await Promise.all([run(how), run(how)]);
       expect(ends.map(({ code: ended, signal }) => [ended, signal])).toEqual(ends.map(() => [code, null]));
     });
 
