@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const packages = ['debate-space', 'durable-jobs', 'debate-space-simulator'];
+const packages = ['debate-space', 'debate-space-simulator'];
 
 /** The sources of the entry points of a package, of which `internal` is not for hosts. */
 function entryPoints(name: string): string[] {

@@ -42,6 +42,9 @@ const [FORMER, CURRENT] = [`the former storage key ${MARK}`, `the current storag
 const LIST = Array.from({ length: 60 }, (_, n) => `listed ${n}`);
 const SINGLE = ['deleted', 'anonymized', 'waiting', 'refused', 'canceled', 'vetoed'];
 
+/** How every logout token begins. */
+const TOKEN = 'eyJhbGciOiJIUzI1NiIs';
+
 /** A service that repeats what it was sent, and what it knows, as debug pages do. */
 const echo = JSON.stringify({ ...userOf('echo'), ...KEYS });
 const FAULTS: readonly FaultRule[] = [
@@ -164,7 +167,7 @@ class Life {
     this.found.push(...tracesOf(MARK, this.files));
     for (const sid of this.#sids)
       if (this.files.some((file) => file.includes(sid))) this.found.push(`session ${sid}`);
-    if (this.files.some((file) => file.includes('eyJhbGciOi'))) this.found.push('a JWT');
+    if (this.files.some((file) => file.includes(TOKEN))) this.found.push('a JWT');
   }
 
   async #failing(call: () => unknown): Promise<void> {
@@ -321,10 +324,10 @@ class Life {
     const modules = [...container.getModules().values()].filter(
       ({ metatype }) => metatype === DebateSpaceModule,
     );
-    this.providers = modules
-      .flatMap(({ providers }) => [...providers.values()])
-      .map(({ instance }) => shown(instance))
-      .join();
+    const instances = modules.flatMap(({ providers }) =>
+      [...providers.values()].map(({ instance }) => instance),
+    );
+    this.providers = inspect(instances, { depth: 6, showHidden: true, maxArrayLength: null });
   }
 }
 
@@ -362,7 +365,7 @@ for (const kind of databases) {
       );
 
     it('at the service, except of users who were not to be erased', () => {
-      expect(life.users).toEqual(['canceled', 'vetoed'].map(uidOf));
+      expect(life.users.filter(Boolean)).toEqual(['canceled', 'vetoed'].map(uidOf));
       const once = ['expired', 'left', 'new', 'phone'].map(uidOf);
       expect(life.logouts.filter((uid) => once.includes(uid)).toSorted()).toEqual(once);
     });
@@ -413,7 +416,9 @@ for (const kind of databases) {
 
     it('of the keys, in what the providers of the module show', () => {
       expect(life.providers).toContain('apiKey: [secret]');
-      expect(leaksIn(life.providers).filter((secret) => secret.includes(MARK))).toEqual([]);
+      expect([...Object.values(KEYS), FORMER, CURRENT].filter((key) => life.providers.includes(key))).toEqual(
+        [],
+      );
     });
 
     it('unnoticed: the search finds a text in every form', () => {

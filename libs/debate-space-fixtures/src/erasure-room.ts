@@ -9,7 +9,7 @@ import { LogoutQueues } from '../../debate-space/src/logout/logout-queues.js';
 import { LogoutRepository } from '../../debate-space/src/logout/logout-repository.js';
 import { Secret } from '../../debate-space/src/secrets/secret.js';
 import { uidCipher } from '../../debate-space/src/secrets/uid-cipher.js';
-import type { Storage } from '../../debate-space/src/storage/storage.js';
+import { LEASE_MS, type Storage } from '../../debate-space/src/storage/storage.js';
 
 export const DAY_MS = 86_400_000;
 export const GIVE_UP_AFTER_MS = 28 * DAY_MS;
@@ -82,8 +82,8 @@ export class ErasureRoom {
   }
 
   /** Carries out what is due, one after the other. @returns how many were claimed */
-  async work(limit = 100): Promise<number> {
-    const { claims } = await this.storage.claim('erasure', limit);
+  async work(limit = 100, leaseMs = LEASE_MS): Promise<number> {
+    const { claims } = await this.storage.claim('erasure', limit, leaseMs);
     for (const claim of claims) await this.worker.execute(claim);
     return claims.length;
   }

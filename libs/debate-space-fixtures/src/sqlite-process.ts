@@ -35,8 +35,9 @@ async function fillDisk(): Promise<string> {
 }
 
 switch (how) {
+  case 'open':
   case 'add':
-    await add();
+    if (how === 'add') await add();
     console.log(key);
     break;
   case 'die':

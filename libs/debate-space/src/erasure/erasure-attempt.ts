@@ -1,8 +1,8 @@
-import { fullJitter } from '../jobs/circuit-breaker.js';
 import type { Emit } from '../events.js';
 import { DebateSpaceRequestError, type DebateSpaceErrorCode } from '../errors.js';
 import { raceAbort } from '../async/combined-signal.js';
 import { timeoutOrThrow } from '../async/with-timeout.js';
+import { fullJitter } from '../jobs/circuit-breaker.js';
 import { causeOf, decide, isUnexpected } from '../logout/delivery-policy.js';
 import type { LogoutSender } from '../logout/logout-sender.js';
 import { MAX_RETRY_AFTER_MS } from '../service/http/service-pause.js';

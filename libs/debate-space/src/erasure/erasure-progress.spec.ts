@@ -67,6 +67,9 @@ describe('the progress of a reference', () => {
     const seen = watched({ jobsPerMinute: 10, jobWaitMs: (jobs) => jobs * 1_000 });
     await workFor(2, 0);
     expect(seen.at(-1)).toMatchObject({ waitMs: 1_000, msLeft: 10_000 });
+    await room.work(1); // perhaps another process, which has a slot
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(seen.find(({ done }) => done === 1)).not.toHaveProperty('waitMs');
   });
 
   it('comes at once when this process changes the reference, and ends with the work', async () => {

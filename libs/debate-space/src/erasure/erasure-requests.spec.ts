@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ErasureRoom } from 'debate-space-fixtures/erasure-room.js';
-import { ErasureError, InvalidArgumentError, StorageError } from '../errors.js';
+import { ErasureError, InvalidArgumentError } from '../errors.js';
 import { MemoryStorage } from '../storage/memory-storage.js';
 import {
   addUser,
@@ -98,16 +98,6 @@ describe('a request for one user', () => {
     expect(status).not.toHaveProperty('finishedAt');
     expect(await room.receipts('r')).toMatchObject([{ requestedBy: 'for r' }]);
   });
-
-  it('is refused with a hint by a storage without transactions of the host', () => {
-    const { repository } = roomOf();
-    const transaction = { query: () => Promise.reject(new Error('not to be called')) };
-    expect(() => repository.within(transaction)).toThrow(InvalidArgumentError);
-    expect(() => repository.within(transaction)).toThrow(/hint: use postgresStorage/);
-    expect(() => repository.within({} as never)).toThrow(
-      'transaction must have a function query(text, values)',
-    );
-  });
 });
 
 describe('a request for a list', () => {
@@ -155,26 +145,6 @@ describe('a request for a list', () => {
     );
     await room.ask('list', ['alice']);
     expect(await room.status('list')).toMatchObject({ total: 252 });
-  });
-
-  it('stores nothing of an empty list', async () => {
-    const room = roomOf();
-    await expect(room.askList('list', [])).rejects.toThrow('the list has no user');
-    await expect(room.status('list')).rejects.toMatchObject({ code: 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE' });
-  });
-
-  it('continues when the answer to a part was lost', async () => {
-    const storage = new MemoryStorage();
-    const room = new ErasureRoom(storage);
-    const add = storage.addErasures.bind(storage);
-    storage.addErasures = async (...part) => {
-      await add(...part);
-      throw new StorageError('no answer');
-    };
-    await expect(room.askList('list', ['alice', 'bob'])).rejects.toThrow('no answer');
-    storage.addErasures = add;
-    expect(await room.askList('list', ['alice', 'bob'])).toBe(false);
-    expect(await room.status('list')).toMatchObject({ total: 2, complete: true });
   });
 });
 

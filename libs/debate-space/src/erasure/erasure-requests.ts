@@ -61,21 +61,14 @@ export async function addList(
 ): Promise<boolean> {
   const reader = randomUUID();
   let [isFirst, isLast, isChange] = [true, false, false];
-  const addPart = async (some: readonly string[]): Promise<void> => {
-    const isNew = await add(repository, requests, request, some, { reader, isFirst, isLast });
-    isFirst = false;
-    isChange ||= isNew;
-  };
   for await (const some of chunksOf(uids, USERS_PER_COMMIT)) {
     isLast = some.length < USERS_PER_COMMIT;
-    await addPart(some);
+    isChange = await add(repository, requests, request, some, { reader, isFirst, isLast });
+    isFirst = false;
   }
   if (isFirst) throw invalidArgument('requestErasure', 'the list has no user');
-  if (!isLast) {
-    isLast = true;
-    await addPart([]);
-  }
-  return isChange;
+  if (isLast) return isChange;
+  return add(repository, requests, request, [], { reader, isFirst, isLast: true });
 }
 
 /** The reference for which this erasure is requested already, and needs nobody's help. */

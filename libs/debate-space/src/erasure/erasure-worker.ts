@@ -1,9 +1,10 @@
-import { CircuitBreaker } from '../jobs/circuit-breaker.js';
 import { Containment } from '../async/containment.js';
 import type { Emit } from '../events.js';
+import { CircuitBreaker } from '../jobs/circuit-breaker.js';
+import type { JobLaneOptions } from '../jobs/job-lane.js';
 import type { LogoutQueues } from '../logout/logout-queues.js';
 import type { ServicePause } from '../service/http/service-pause.js';
-import type { Claim, Progress } from '../storage/storage.js';
+import type { Claim, Progress, Storage } from '../storage/storage.js';
 import type { PendingErasure } from './erasure.js';
 import type { ErasureAttempt, FailedAttempt } from './erasure-attempt.js';
 import { cancelUsers } from './erasure-control.js';
@@ -16,8 +17,8 @@ import {
 } from './erasure-repository.js';
 
 const UNREADABLE_HINT =
-  'the uid of this user cannot be opened: it was sealed with another storageKey, or its row was changed. Restore that ' +
-  'key and retry the reference, or cancel it';
+  'no storageKey opens the uid of this user; restore the key that sealed it, or cancel the reference and request the ' +
+  'erasure again under another one';
 const AFTER_THE_DELETION_MS = 60_000;
 /** An erasure that was paused, or waited behind a long list, may be too old at its first attempt: it has three in a row. */
 const LATE_FAILURES = 2;
@@ -32,12 +33,12 @@ export interface WorkerOptions {
 }
 
 /** Erasures as jobs: makes an attempt, and records its result. */
-export class ErasureWorker {
-  readonly name = 'erasures';
+export class ErasureWorker implements JobLaneOptions {
   readonly kind = 'erasure';
   /** A claim takes no more than may begin: under the rate limit they would only wait in this process. */
   readonly batch = 1;
   readonly breaker: CircuitBreaker;
+  readonly storage: Storage;
   readonly #containment: Containment;
 
   constructor(
@@ -48,6 +49,7 @@ export class ErasureWorker {
     private readonly pause: Pick<ServicePause, 'leftMs'>,
     private readonly logouts: Pick<LogoutQueues, 'forget'>,
   ) {
+    this.storage = repository.storage;
     this.#containment = new Containment(emit);
     const onChange = (state: 'open' | 'closed', cause: string): void => {
       emit(state === 'open' ? { type: 'erasure-service-down', cause } : { type: 'erasure-service-up' });
@@ -62,7 +64,7 @@ export class ErasureWorker {
 
   async execute(claim: Claim): Promise<void> {
     const begun = performance.now();
-    const { storage } = this.repository;
+    const { storage } = this;
     if (claim.reference?.paused) return storage.giveBack([claim]); // the process died that had claimed it before the pause
     if (claim.reference?.canceled && !claim.uncertain) return this.#cancelRest(claim.reference.reference);
     const erasure = this.repository.open(claim);
@@ -83,9 +85,9 @@ export class ErasureWorker {
 
   /** Emits `erasure-overdue`. Over all processes, once for each reference and age. */
   async reportOverdue(): Promise<void> {
-    const { options, repository, emit } = this;
+    const { options, storage, emit } = this;
     for (;;) {
-      const overdue = await repository.storage.claimOverdue(options.overdueAgesMs);
+      const overdue = await storage.claimOverdue(options.overdueAgesMs);
       if (overdue.length === 0) return;
       for (const found of overdue) {
         const { reference, mode, requestedAt } = found;
@@ -113,7 +115,7 @@ export class ErasureWorker {
 
   async #finish(claim: Claim, { uid, mode, reference }: PendingErasure, end: ErasureEnd): Promise<void> {
     const { outcome, status, loggedOut, reason = '' } = end;
-    const { repository, emit } = this;
+    const { repository, storage, emit } = this;
     const attempts = claim.attempts + Number(outcome !== 'vetoed');
     if (outcome !== 'vetoed') {
       this.breaker.record('success', '');
@@ -121,7 +123,7 @@ export class ErasureWorker {
       await this.#containment.run('logouts of an erased user', forget, undefined);
     }
     const details = receiptDetails(claim, end);
-    const { isNew, finished } = await repository.storage.finishErasure(claim, outcome, attempts, details);
+    const { isNew, finished } = await storage.finishErasure(claim, outcome, attempts, details);
     const which = { reference, mode, uidHash: claim.subject };
     if (isNew && outcome === 'vetoed') emit({ type: 'erasure-vetoed', ...which, reason });
     else if (isNew) emit({ type: 'erasure-done', ...which, outcome, attempts, status, loggedOut });
@@ -131,21 +133,20 @@ export class ErasureWorker {
 
   async #tryAgain(claim: Claim, failed: FailedAttempt, ageMs: number): Promise<void> {
     const { cause, others, brokenOff, delayMs, hint } = failed;
-    const { storage } = this.repository;
     const progress = progressOf(claim, failed);
     // The next process need not wait for the end of the lease.
-    if (brokenOff) return storage.retry(claim, 0, progress);
+    if (brokenOff) return this.storage.retry(claim, 0, progress);
     if (others === 'held-up') this.breaker.record('failure', cause);
     if (others === 'slower') this.breaker.rest(delayMs);
     const isLate = ageMs >= this.options.giveUpAfterMs;
     if (isLate && claim.failures >= LATE_FAILURES) return this.#park(claim, progress, cause, hint);
     const retryMs = isLate ? Math.min(delayMs, LATE_DELAY_MS) : delayMs;
-    await storage.retry(claim, retryMs, progress);
+    await this.storage.retry(claim, retryMs, progress);
     this.emit({ type: 'erasure-retrying', ...this.#about(claim, progress), cause, delayMs: retryMs });
   }
 
   async #park(claim: Claim, progress: Progress, cause: string, hint: string): Promise<void> {
-    await this.repository.storage.park(claim, hint, { ...progress, cause });
+    await this.storage.park(claim, hint, { ...progress, cause });
     this.emit({ type: 'erasure-parked', ...this.#about(claim, progress), cause, hint });
     this.repository.changed();
   }

@@ -29,14 +29,7 @@ export class Runners {
     const onFault = containment.report.bind(containment);
     this.stored = new JobRunner(onFault, () => this.#maintain());
     this.stored.add(logoutLane(stored, logouts)); // first
-    this.stored.add({
-      storage: application.storage,
-      kind: 'erasure',
-      breaker: erasures.breaker,
-      batch: erasures.batch,
-      pauseMs: () => erasures.pauseMs(),
-      execute: (claim) => erasures.execute(claim),
-    });
+    this.stored.add(erasures);
     if (memory) {
       this.memory = new JobRunner(onFault);
       this.memory.add(logoutLane(memory, logouts));

@@ -2,13 +2,32 @@ import { randomUUID } from 'node:crypto';
 import { StorageError } from '../errors.js';
 import { DueHeap } from './due-heap.js';
 import {
+  byId,
+  claimOf,
+  conflictOf,
+  isBefore,
+  isDue,
+  jobOf,
+  JobsByState,
+  newErasureJob,
+  newLogoutJob,
+  newReference,
+  progressOf,
+  receiptOf,
+  settle,
+  statusOf,
+  type JobQueue,
+  type JobRow,
+  type ReferenceRow,
+  type SessionRow,
+} from './memory-rows.js';
+import {
   ENDED_SESSION_MS,
   LEASE_MS,
   referenceKey,
   type Added,
   type Claim,
   type Claims,
-  type Conflict,
   type DueSession,
   type ErasureOutcome,
   type Job,
@@ -45,55 +64,6 @@ export function memoryStorage(): StorageEngine {
   };
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-interface JobRow {
-  readonly job: Mutable<Job>;
-  readonly list: ReferenceRow | undefined;
-  readonly queue: DueHeap<JobRow>;
-  token: string | undefined;
-}
-
-interface ReferenceRow {
-  readonly reference: Mutable<Reference> & { counts: Record<ErasureOutcome, number> };
-  readonly jobs: JobsByState;
-  /** Its users wait in a queue of their own if it is a list. */
-  readonly queue: DueHeap<JobRow>;
-  reader: string | undefined;
-  resumedAt: number;
-  /** The greatest age that was reported as overdue. */
-  overdueMs: number;
-}
-
-interface SessionRow {
-  readonly session: LiveSession;
-  readonly expiresAt: number;
-  dueAt: number;
-  token: string | undefined;
-  endedAt: number | undefined;
-}
-
-/** Rows by id, in the order in which they came into their state. */
-class JobsByState {
-  readonly waiting = new Map<string, JobRow>();
-  readonly parked = new Map<string, JobRow>();
-  readonly done = new Map<string, JobRow>();
-
-  get(id: string): JobRow | undefined {
-    return this.waiting.get(id) ?? this.parked.get(id) ?? this.done.get(id);
-  }
-
-  /** Puts a row where its state belongs. */
-  put(row: JobRow): void {
-    this.delete(row.job.id);
-    this[row.job.state].set(row.job.id, row);
-  }
-
-  delete(id: string): void {
-    for (const rows of [this.waiting, this.parked, this.done]) rows.delete(id);
-  }
-}
-
 /** The operations in the memory of this process. Each is atomic, because none waits. */
 export class MemoryStorage implements Storage {
   readonly #jobs = { logout: new JobsByState(), erasure: new JobsByState() };
@@ -114,7 +84,7 @@ export class MemoryStorage implements Storage {
     return this.#run((now) => {
       for (const logout of logouts)
         if (!this.#jobs.logout.get(logout.id))
-          this.#add({ ...newJob(now), ...logout, kind: 'logout' }, undefined, this.#queues.logout);
+          this.#add(newLogoutJob(logout, now), undefined, this.#queues.logout);
     });
   }
 
@@ -173,8 +143,8 @@ export class MemoryStorage implements Storage {
       for (const queue of pauseMs > 0 ? [] : queues)
         for (let row = queue.first(isDue); row && claims.length < limit; row = queue.first(isDue)) {
           if ((row.job.dueAt ?? 0) > now) break;
-          claims.push(claimOf(row, now));
           this.#setDue(row, now + leaseMs);
+          claims.push(claimOf(row, now));
         }
       if (claims.length > 0 && claims.length === limit) return { claims, nextMs: 0 };
       const nextAt = Math.min(...queues.map((queue) => queue.first(isDue)?.job.dueAt ?? Infinity));
@@ -184,40 +154,41 @@ export class MemoryStorage implements Storage {
   }
 
   renew(claims: readonly Claim[], leaseMs = LEASE_MS): Promise<void> {
-    return this.#run((now) => {
-      for (const claim of claims) {
-        const row = this.#held(claim);
-        if (row) this.#setDue(row, now + leaseMs);
-      }
+    return this.#changeHeld(claims, (row, now) => {
+      this.#setDue(row, now + leaseMs);
     });
   }
 
   giveBack(claims: readonly Claim[]): Promise<void> {
-    return this.#run((now) => {
-      for (const claim of claims) {
-        const row = this.#held(claim);
-        if (row) this.#setDue(Object.assign(row, { token: undefined }), now);
-      }
+    return this.#changeHeld(claims, (row, now) => {
+      row.token = undefined;
+      this.#setDue(row, now);
     });
   }
 
   retry(claim: Claim, delayMs: number, progress: Progress): Promise<void> {
-    return this.#run((now) => {
-      const row = this.#held(claim);
-      if (!row) return;
+    return this.#changeHeld([claim], (row, now) => {
       row.token = undefined;
-      Object.assign(row.job, progress);
+      Object.assign(row.job, progressOf(progress));
       this.#setDue(row, now + delayMs);
     });
   }
 
   park(claim: Claim, hint: string, progress: Progress): Promise<void> {
-    return this.#run((now) => {
-      const row = this.#held(claim);
-      if (!row) return;
+    return this.#changeHeld([claim], (row, now) => {
       row.token = undefined;
-      Object.assign(row.job, progress, { state: 'parked', dueAt: undefined, endedAt: now, hint });
+      Object.assign(row.job, progressOf(progress), { state: 'parked', dueAt: undefined, endedAt: now, hint });
       this.#putByState(row);
+    });
+  }
+
+  /** Leaves jobs alone whose lease was lost. */
+  #changeHeld(claims: readonly Claim[], change: (row: JobRow, now: number) => void): Promise<void> {
+    return this.#run((now) => {
+      for (const claim of claims) {
+        const row = this.#held(claim);
+        if (row) change(row, now);
+      }
     });
   }
 
@@ -256,8 +227,7 @@ export class MemoryStorage implements Storage {
         this.#references.delete(key); // it is the newest now
       }
       this.#references.set(key, row);
-      for (const { id, subject, sealed } of added)
-        this.#add({ ...newJob(now), id, subject, sealed, kind: 'erasure', details: '' }, row, row.queue);
+      for (const erasure of added) this.#add(newErasureJob(erasure, now), row, row.queue);
       reference.total += added.length;
       return { added: added.length, completed, mode };
     });
@@ -296,7 +266,8 @@ export class MemoryStorage implements Storage {
       if (!row?.list || row.job.state === 'done') return { isNew: false, finished: undefined };
       Object.assign(row.job, { attempts, details });
       this.#end(row, outcome, now);
-      return { isNew: true, finished: count(row.list, outcome, now) };
+      row.list.reference.counts[outcome] += 1;
+      return { isNew: true, finished: settle(row.list, now) };
     });
   }
 
@@ -490,7 +461,7 @@ export class MemoryStorage implements Storage {
     });
   }
 
-  #add(job: Job, list: ReferenceRow | undefined, queue: DueHeap<JobRow>): void {
+  #add(job: Job, list: ReferenceRow | undefined, queue: JobQueue): void {
     const row: JobRow = { job, list, queue, token: undefined };
     const ofSubject = this.#bySubject.get(job.subject) ?? new Set();
     this.#bySubject.set(job.subject, ofSubject.add(row));
@@ -547,7 +518,7 @@ export class MemoryStorage implements Storage {
     return rows.filter(({ job }) => job.kind === kind);
   }
 
-  #runningQueues(kind: JobKind): readonly DueHeap<JobRow>[] {
+  #runningQueues(kind: JobKind): readonly JobQueue[] {
     if (kind === 'logout') return [this.#queues.logout];
     const lists = [...this.#references.values()].filter(
       ({ reference: { isList, complete, canceled, paused } }) => isList && (complete || canceled) && !paused,
@@ -561,108 +532,4 @@ export class MemoryStorage implements Storage {
     for (const one of row.jobs.waiting.values())
       if (one.job.dueAt !== undefined) one.queue.push(one.job.dueAt, one);
   }
-}
-
-const isDue = ({ job, list }: JobRow, at: number): boolean =>
-  job.dueAt === at && list?.reference.paused !== true;
-
-const byId = (one: JobRow, other: JobRow): number => (one.job.id < other.job.id ? -1 : 1);
-
-const isBefore = (one: Reference, other: Reference): boolean =>
-  one.requestedAt < other.requestedAt || (one.requestedAt === other.requestedAt && one.key < other.key);
-
-const jobOf = ({ job, list }: JobRow): Job => ({
-  ...job,
-  dueAt: list?.reference.paused === true ? undefined : job.dueAt,
-});
-
-function claimOf(row: JobRow, now: number): Claim {
-  row.token = randomUUID();
-  const { token, list } = row;
-  const ageMs = now - Math.max(row.job.since, list?.resumedAt ?? 0);
-  return { ...jobOf(row), token, ageMs, reference: list && structuredClone(list.reference) };
-}
-
-const receiptOf = (row: JobRow): Receipt[] =>
-  row.list ? [{ job: jobOf(row), reference: structuredClone(row.list.reference) }] : [];
-
-function statusOf({ reference, jobs }: ReferenceRow): ReferenceStatus {
-  let retrying: JobRow | undefined;
-  for (const row of jobs.waiting.values())
-    if (row.job.failures > 0 && (row.job.dueAt ?? 0) < (retrying?.job.dueAt ?? Infinity)) retrying = row;
-  return { ...structuredClone(reference), parked: jobs.parked.size, retrying: retrying && jobOf(retrying) };
-}
-
-function conflictOf(
-  { reference, reader }: ReferenceRow,
-  { mode, list }: NewReference,
-  hasNew: boolean,
-): Conflict | undefined {
-  if (reference.mode !== mode) return 'mode';
-  if (reference.canceled) return 'canceled';
-  if (!list) return reference.complete ? undefined : 'incomplete';
-  if (!list.isFirst && list.reader !== reader) return 'other-reader';
-  return hasNew && reference.complete ? 'complete' : undefined;
-}
-
-/** @returns the reference if it is finished by this */
-function count(row: ReferenceRow, outcome: ErasureOutcome, now: number): Reference | undefined {
-  row.reference.counts[outcome] += 1;
-  return settle(row, now);
-}
-
-function settle({ reference }: ReferenceRow, now: number): Reference | undefined {
-  const { complete, canceled, total, counts, finishedAt } = reference;
-  const isOver = Object.values(counts).reduce((sum, each) => sum + each, 0) >= total;
-  if (finishedAt !== undefined || !isOver || !(complete || canceled)) return undefined;
-  reference.finishedAt = now;
-  return structuredClone(reference);
-}
-
-const newJob = (
-  now: number,
-): Pick<Job, keyof Progress | 'state' | 'since' | 'dueAt'> &
-  Record<'endedAt' | 'outcome' | 'hint', undefined> => ({
-  attempts: 0,
-  failures: 0,
-  rejections: 0,
-  uncertain: false,
-  cause: undefined,
-  state: 'waiting',
-  dueAt: now,
-  since: now,
-  endedAt: undefined,
-  outcome: undefined,
-  hint: undefined,
-});
-
-function newReference(
-  { reference, mode, requestedBy, list }: NewReference,
-  key: string,
-  now: number,
-  singles: DueHeap<JobRow>,
-): ReferenceRow {
-  const isList = list !== undefined;
-  return {
-    reference: {
-      key,
-      reference,
-      mode,
-      requestedBy,
-      isList,
-      requestedAt: now,
-      complete: !isList,
-      paused: false,
-      canceled: false,
-      started: false,
-      finishedAt: undefined,
-      total: 0,
-      counts: { erased: 0, 'not-found': 0, vetoed: 0, canceled: 0 },
-    },
-    jobs: new JobsByState(),
-    queue: isList ? new DueHeap() : singles,
-    reader: undefined,
-    resumedAt: 0,
-    overdueMs: 0,
-  };
 }

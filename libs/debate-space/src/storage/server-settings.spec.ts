@@ -162,9 +162,9 @@ mariadbServer.describe('settings of MySQL and MariaDB', () => {
   it.each(['8.0.1', '8.4.3-commercial', '9.1.0', '10.6.0-MariaDB', '11.4.2-MariaDB-ubu2404'])(
     'takes %s',
     async (version) => {
-      const { query, ...functions } = mariadbFunctions(pool);
-      const said: typeof query = async (text, values) => {
-        const result = await query(text, values);
+      const functions = mariadbFunctions(pool);
+      const said = async (text: string, values: unknown[]): Promise<unknown> => {
+        const result = await functions.query(text, values);
         return text.includes('VERSION()') ? [{ ...(result as object[])[0], version }] : result;
       };
       await warningsOf(mysqlStorage({ ...functions, query: said, prefix: 'd_' }));

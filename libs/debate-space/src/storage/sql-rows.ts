@@ -1,44 +1,16 @@
 import type { Row } from './database.js';
 import type { ErasureOutcome, Job, Reference } from './storage.js';
 
-/** The columns of new jobs whose values are not the same for all of them. */
-export const NEW_JOB = [
-  'id',
-  'app',
-  'kind',
-  'queue',
-  'reference',
-  'subject',
-  'details',
-  'sealed',
-  'state',
-  'attempts',
-  'failures',
-  'rejections',
-  'uncertain',
-  'due_at',
-  'since',
-];
-export const NEW_REFERENCE = [
-  'id',
-  'app',
-  'name',
-  'mode',
-  'requested_by',
-  'is_list',
-  'reader',
-  'complete',
-  'requested_at',
-  'overdue_ms',
-  'paused',
-  'canceled',
-  'started',
-  'total',
-  'users_erased',
-  'users_not_found',
-  'users_vetoed',
-  'users_canceled',
-];
+const columns = (names: string): readonly string[] => names.split(/,\s+/);
+
+/** The columns of new rows; the others are empty. */
+export const NEW_JOB = columns(
+  `id, app, kind, queue, reference, subject, details, sealed, state, attempts, failures, rejections, uncertain, due_at, since`,
+);
+export const NEW_REFERENCE = columns(
+  `id, app, name, mode, requested_by, is_list, reader, complete, requested_at, overdue_ms, paused, canceled, started, total,
+  users_erased, users_not_found, users_vetoed, users_canceled`,
+);
 /** What is set when a job ends, but for its outcome and moment. */
 export const END = `state = 'done', sealed = '', due_at = NULL, token = NULL, hint = NULL`;
 

@@ -525,7 +525,8 @@ export class SqlStorage implements Storage {
     const { query, now, forUpdate } = this.#database;
     const id = this.#id(referenceKey(reference));
     await this.#database.transaction(async (first) => {
-      const set = `canceled = 1, paused = 0, resumed_at = ${now}`;
+      const resumed = `CASE WHEN paused = 1 THEN ${now} ELSE resumed_at END`; // first, because of MySQL
+      const set = `resumed_at = ${resumed}, canceled = 1, paused = 0`;
       const text = `UPDATE ${this.#references} SET ${set} WHERE id = ? AND finished_at IS NULL AND canceled = 0`;
       if ((await first(text, [id])).count === 1) await this.#setSinglesDue(first, id, true);
     });
