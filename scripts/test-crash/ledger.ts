@@ -1,0 +1,107 @@
+import { EventEmitter, once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ReceivedRequest } from 'debate-space-simulator';
+
+/** Of one user: what the browser knows, and what the service has received. */
+interface Account {
+  /** The names of all sessions that the user may have. */
+  readonly sessions: string[];
+  /** When the browser sent the logout, and when it had the answer, in milliseconds. */
+  askedAt?: number;
+  answeredAt?: number;
+  /** Whether the app died while the user logged in again: then no browser has the new session. */
+  isCutOff?: boolean;
+  /** When logouts reached the service. */
+  readonly arrivals: number[];
+  /** Whether a logout reached the service while a session of the user lived. */
+  reportedAlive?: boolean;
+}
+
+/** The requests of the browsers, the files of the sessions, and the logouts that the service received: outside the apps. */
+export class Ledger {
+  readonly #folder: string;
+  readonly #accounts = new Map<string, Account>();
+  readonly #answers = new EventEmitter().setMaxListeners(0);
+  answered = 0;
+  delivered = 0;
+  /** Logouts that were answered with something else than 200. */
+  refused = 0;
+  slowestMs = 0;
+
+  /** @param folder of the sessions */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  account(uid: string): Account {
+    const account = this.#accounts.get(uid) ?? { sessions: [], arrivals: [] };
+    this.#accounts.set(uid, account);
+    return account;
+  }
+
+  answer(account: Account, tookMs: number): void {
+    account.answeredAt = Date.now();
+    this.answered += 1;
+    this.slowestMs = Math.max(this.slowestMs, Math.round(tookMs));
+    this.#answers.emit('answer');
+  }
+
+  /** Resolves when so many more logouts are answered. */
+  async more(logouts: number): Promise<void> {
+    const target = this.answered + logouts;
+    while (this.answered < target) await once(this.#answers, 'answer');
+  }
+
+  /** Call it while the service receives the request. */
+  arrived({ operation, accepted, uid }: ReceivedRequest): void {
+    if (operation !== 'logout' || !accepted || uid === undefined) return;
+    const account = this.account(uid);
+    account.arrivals.push(Date.now());
+    this.delivered += 1;
+    if (this.#lives(account)) account.reportedAlive = true;
+  }
+
+  /** How many logouts were answered, and have not arrived. */
+  get missing(): number {
+    return [...this.#accounts.values()].filter(isMissing).length;
+  }
+
+  /** How long after this moment the last logout arrived that was sent before it, in milliseconds. */
+  lateMs(moment: number): number {
+    const arrivals = [...this.#accounts.values()].flatMap(({ askedAt = Infinity, arrivals }) =>
+      askedAt < moment ? arrivals : [],
+    );
+    return arrivals.reduce((latest, at) => Math.max(latest, at - moment), 0);
+  }
+
+  count() {
+    const accounts = [...this.#accounts.values()];
+    const count = (is: (account: Account) => boolean): number => accounts.filter(is).length;
+    const isUnanswered = (account: Account): boolean =>
+      account.askedAt !== undefined && account.answeredAt === undefined && !this.#lives(account);
+    // A user who never logged out may be reported only if a dead app has left the user without a session.
+    const isInvented = (account: Account): boolean =>
+      account.reportedAlive === true ||
+      (account.arrivals.length > 0 &&
+        account.askedAt === undefined &&
+        (!account.isCutOff || this.#lives(account)));
+    return {
+      answered: this.answered,
+      delivered: count(({ arrivals }) => arrivals.length > 0),
+      /** Sessions that ended although no answer reached the browser, and how many of these were not reported. */
+      unanswered: count(isUnanswered),
+      unansweredLost: count((account) => isUnanswered(account) && account.arrivals.length === 0),
+      repeated: count(({ arrivals }) => arrivals.length > 1),
+      invented: count(isInvented),
+      lost: this.missing,
+    };
+  }
+
+  #lives({ sessions }: Account): boolean {
+    return sessions.some((session) => existsSync(join(this.#folder, `${session}.json`)));
+  }
+}
+
+const isMissing = ({ answeredAt, arrivals }: Account): boolean =>
+  answeredAt !== undefined && arrivals.length === 0;

@@ -1,0 +1,122 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DebateSpaceSimulator, DEMO_CREDENTIALS } from 'debate-space-simulator';
+import type { AppEvent, AppSettings } from './app.js';
+import { AppProcess } from './app-process.js';
+import type { Cleanup } from './cleanup.js';
+import { startEngine, type EngineName, type Place } from './engines.js';
+import { Ledger } from './ledger.js';
+
+/** What the scenarios of a run share. */
+export interface Run {
+  /** The compiled app. */
+  readonly program: string;
+  readonly cleanup: Cleanup;
+}
+
+export interface Setting {
+  readonly apps: number;
+  /** How many of the apps, the first ones, only take requests. Default: 0. */
+  readonly appsWithoutWorker?: number;
+  readonly options: Partial<AppSettings['options']>;
+  /** Whether the file of the storage is on a disk that is small enough to be filled. */
+  readonly isOnSmallDisk?: boolean;
+}
+
+/** The row of a scenario in the table, and a sentence for each violation. */
+export interface Outcome {
+  readonly row: Readonly<Record<string, number | undefined>>;
+  readonly wrong: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** A service, and apps on one storage. */
+export class Trial {
+  readonly wrong: string[] = [];
+  readonly notes: string[] = [];
+  kills = 0;
+  /** In milliseconds. */
+  lastKillAt: number | undefined;
+  readonly #events: (AppEvent & { readonly at: number })[] = [];
+  readonly #started = performance.now();
+
+  constructor(
+    readonly service: DebateSpaceSimulator,
+    readonly ledger: Ledger,
+    readonly apps: readonly AppProcess[],
+    readonly place: Place,
+  ) {
+    for (const app of apps) app.on('event', (event) => this.#events.push({ ...event, at: Date.now() }));
+  }
+
+  get seconds(): number {
+    return Math.round((performance.now() - this.#started) / 1000);
+  }
+
+  /** A random whole number. */
+  between(least: number, most: number): number {
+    return least + Math.floor(Math.random() * (most - least + 1));
+  }
+
+  /** @param app absent when something else was killed */
+  async kill(app?: AppProcess): Promise<void> {
+    this.kills += 1;
+    this.lastKillAt = Date.now();
+    await app?.end();
+  }
+
+  heard(type: AppEvent['type']): readonly (AppEvent & { readonly at: number })[] {
+    return this.#events.filter((event) => event.type === type);
+  }
+
+  /** Works, and waits until an app reports such an event. */
+  async until(type: AppEvent['type'], work: () => unknown, withinMs = 20_000): Promise<void> {
+    const before = this.heard(type).length;
+    const deadline = performance.now() + withinMs;
+    await work();
+    while (this.heard(type).length === before && performance.now() < deadline) await sleep(50);
+    if (this.heard(type).length === before)
+      this.wrong.push(`no app reported ${type} within ${withinMs / 1000} s`);
+  }
+}
+
+/** Starts service and storage, has `work` play, and ends everything. */
+export async function play<T>(
+  run: Run,
+  engine: EngineName,
+  { apps: count, appsWithoutWorker = 0, options, isOnSmallDisk }: Setting,
+  work: (trial: Trial) => Promise<T>,
+): Promise<T> {
+  const { cleanup } = run;
+  const sessions = join(cleanup.folder(), 'sessions');
+  mkdirSync(sessions);
+  const ledger = new Ledger(sessions);
+  const service = await DebateSpaceSimulator.start({ rateLimit: false });
+  const record = service.received.record.bind(service.received);
+  service.received.record = (request) => {
+    ledger.arrived(request);
+    record(request);
+  };
+  const place = await startEngine(engine, isOnSmallDisk ? cleanup.smallDisk() : cleanup.folder(), cleanup);
+  const { apiKey, secretKey, applicationName } = DEMO_CREDENTIALS;
+  const all = { apiKey, secretKey, applicationName, authUrl: service.url, ...options };
+  const apps = Array.from({ length: count }, (_, n) => {
+    const settings = {
+      engine,
+      place: place.url,
+      sessions,
+      options: { ...all, worker: n >= appsWithoutWorker },
+    };
+    return new AppProcess(run, settings);
+  });
+  try {
+    const trial = new Trial(service, ledger, apps, place);
+    return await Promise.race([work(trial), ...apps.map((app) => app.death)]);
+  } finally {
+    await Promise.all(apps.map((app) => app.end()));
+    await service.stop();
+    await place.server?.stop();
+  }
+}
