@@ -37,8 +37,7 @@ export type DebateSpaceErrorCode =
   | 'ERR_DEBATE_SPACE_ABORTED'
   | 'ERR_DEBATE_SPACE_STORAGE'
   | 'ERR_DEBATE_SPACE_UNKNOWN_ERASURE'
-  | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT'
-  | 'ERR_DEBATE_SPACE_UNREADABLE_ERASURE';
+  | 'ERR_DEBATE_SPACE_ERASURE_CONFLICT';
 
 /** Everything of this package that is thrown derives from this class and has a stable `code`. */
 export abstract class DebateSpaceError extends Error {

@@ -57,15 +57,6 @@ export interface RetryingErasure {
   readonly nextAttemptAt?: Date;
 }
 
-/** A reference whose record is damaged, or of a newer version: nothing of it is erased before it can be read. */
-export interface UnreadableErasure {
-  readonly reference: string;
-  readonly state: 'unreadable';
-  readonly requestedAt: Date;
-  readonly cause: string;
-  readonly hint: string;
-}
-
 /** What `request` answers. */
 export interface RequestedErasure extends ErasureStatus {
   /** Whether the same was requested under another reference already, and is not done yet. */

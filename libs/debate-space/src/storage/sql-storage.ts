@@ -466,7 +466,7 @@ export class SqlStorage implements Storage {
     if (reference.finishedAt !== undefined) return { ...reference, parked: 0, retrying: undefined };
     const [where, values] = this.#usersOf(row);
     const count = `SELECT COUNT(*) AS parked FROM ${this.#jobs} WHERE ${where} AND state = 'parked' AND ended_at IS NOT NULL`;
-    const latest = `SELECT * FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL ORDER BY due_at DESC LIMIT ${LATEST_DUE}`;
+    const latest = `SELECT * FROM ${this.#jobs} WHERE ${where} AND due_at IS NOT NULL AND token IS NULL ORDER BY due_at DESC LIMIT ${LATEST_DUE}`;
     const [counted] = await this.#rows(count, values);
     const retrying = (await this.#rows(latest, values)).findLast(({ failures }) => Number(failures) > 0);
     return { ...reference, parked: Number(counted?.parked), retrying: retrying && jobOf(retrying) };
