@@ -19,10 +19,10 @@ import type { NextFunction, Request, Response } from 'express';
 import session from 'express-session';
 import { DebateSpaceModule, EndsDebateSession, SessionEndInterceptor } from 'nestjs-debate-space';
 import { lastValueFrom, of, timeout, type Observable } from 'rxjs';
+import { FlakyStorage } from 'debate-space-fixtures/flaky-storage.js';
 import { Latch } from 'debate-space-fixtures/latch.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
-import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 /** Gives the handler no time at all. */
 class Impatient implements NestInterceptor {
@@ -173,8 +173,10 @@ describe('@EndsDebateSession()', () => {
   });
 
   it('does not wait for a storage that never answers', async () => {
-    const storage = storageWith(() => ({ commit: () => new Promise<never>(() => undefined) }));
+    const flaky = new FlakyStorage();
+    const storage = flaky.engineWith(await scene.sqlite());
     const url = await start([DebateSpaceModule.forRoot(using(scene.service, { storage }))]);
+    flaky.state = 'silent';
     expect(await post(`${url}/logout?as=alice`)).toBe(201);
   });
 

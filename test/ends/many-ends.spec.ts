@@ -1,10 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import session from 'express-session';
 import { DebateSpaceEvents, DebateSpaceOutbox } from 'nestjs-debate-space';
-import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { logInTo } from 'debate-space-fixtures/browser.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
 import { jobs } from 'debate-space-fixtures/session-jobs.js';
@@ -34,10 +30,8 @@ it.each(Object.entries(endings))(
   'each of 40,000 sessions that are %s is reported, and other work has its turns',
   async (_, end) => {
     const store = filledStore();
-    const path = await mkdtemp(join(tmpdir(), 'many-ends-'));
-    scene.afterwards(() => rm(path, { recursive: true }));
     // Another process would deliver: this one has the time for ends alone.
-    const options = { session: { store }, storage: lmdbStorage({ path }), worker: false };
+    const options = { session: { store }, storage: await scene.sqlite(), worker: false };
     const host = await scene.start({ store }, options);
     const ended: string[] = [];
     host.app.get(DebateSpaceEvents).events$.subscribe((event) => {

@@ -6,11 +6,12 @@ import awsLambdaFastify from '@fastify/aws-lambda';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import session, { type SessionData } from 'express-session';
 import type { inject, InjectOptions, Response as Injected } from 'light-my-request';
-import { DebateSpaceEvents, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
+import { DebateSpaceEvents, memoryStorage, type DebateSpaceModuleOptions } from 'nestjs-debate-space';
 import { filter, firstValueFrom, of, timeout } from 'rxjs';
 import { Browser, type Fetch } from 'debate-space-fixtures/browser.js';
 import type { EndingHost } from 'debate-space-fixtures/endings.js';
 import { onLambda } from 'debate-space-fixtures/express-wirings.js';
+import { replacing } from 'debate-space-fixtures/flaky-storage.js';
 import { sessionOf } from 'debate-space-fixtures/fastify-logins.js';
 import { FastifyHost, type FastifyContext } from 'debate-space-fixtures/fastify-host.js';
 import { fastifyLogins } from 'debate-space-fixtures/fastify-logins.js';
@@ -19,7 +20,6 @@ import { scenario } from 'debate-space-fixtures/scenario.js';
 import { using } from 'debate-space-fixtures/service.js';
 import { destroySession } from 'debate-space-fixtures/session-jobs.js';
 import { SessionHost, type Act } from 'debate-space-fixtures/session-host.js';
-import { storageWith } from 'debate-space-fixtures/storage-with.js';
 
 declare const nativeRequire: NodeJS.Require;
 /** What app.inject() is made of; jest cannot load it. */
@@ -147,12 +147,11 @@ class SynchronousStore extends session.Store {
 /** As durable as a database, and as slow: an answer waits for it. */
 function slowStorage(): Partial<DebateSpaceModuleOptions> & { readonly isStored: () => boolean } {
   let isStored = false;
-  const inMemory = storageWith((memory) => ({
-    commit: async (checks, changes) => {
+  const inMemory = replacing(memoryStorage(), (memory) => ({
+    addLogouts: async (logouts) => {
       for (let turn = 0; turn < 50; turn += 1) await nextTurn();
-      const isMade = await memory.commit(checks, changes);
-      isStored ||= [...changes.keys()].some((key) => key.startsWith('logoutpending:'));
-      return isMade;
+      await memory.addLogouts(logouts);
+      isStored = true;
     },
   }));
   const storage = { ...inMemory, durable: true };

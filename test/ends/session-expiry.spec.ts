@@ -1,140 +1,210 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
-import { RedisStore } from 'connect-redis';
+import type { Request } from 'express';
 import session, { type SessionData, type Store } from 'express-session';
 import {
   memoryStorage,
-  StorageError,
-  type DebateSpaceSessionOptions,
+  type DebateSpaceModuleOptions,
   type SessionRecord,
   type StorageEngine,
 } from 'nestjs-debate-space';
-import { redisStorage } from 'nestjs-debate-space/redis';
-import { Browser } from 'debate-space-fixtures/browser.js';
+import { Browser, logInTo } from 'debate-space-fixtures/browser.js';
 import { firstEvent } from 'debate-space-fixtures/events.js';
 import { FallibleStore } from 'debate-space-fixtures/fallible-store.js';
-import { redisClient, redisServer, startRedis } from 'debate-space-fixtures/redis.js';
+import { FastifyHost } from 'debate-space-fixtures/fastify-host.js';
+import { fastifyLogins } from 'debate-space-fixtures/fastify-logins.js';
+import { FlakyStorage, replacing } from 'debate-space-fixtures/flaky-storage.js';
+import { Latch } from 'debate-space-fixtures/latch.js';
+import { postgresServer, startPostgres } from 'debate-space-fixtures/postgres.js';
+import { redisServer, startRedis } from 'debate-space-fixtures/redis.js';
 import { scenario } from 'debate-space-fixtures/scenario.js';
-import { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { storesInPostgres, storesInRedis } from 'debate-space-fixtures/server-store-kinds.js';
+import { using } from 'debate-space-fixtures/service.js';
+import type { SessionHost } from 'debate-space-fixtures/session-host.js';
+import { called, destroySession } from 'debate-space-fixtures/session-jobs.js';
 import { sharedStores } from 'debate-space-fixtures/shared-stores.js';
-import { storageWith } from 'debate-space-fixtures/storage-with.js';
-import { destroySession } from 'debate-space-fixtures/session-jobs.js';
+import { storesInMemory, type StoreKind } from 'debate-space-fixtures/store-kinds.js';
 
-const storageKey = 'a storage key of a test';
 /** Long enough for a busy machine to come back in time, and short enough to be waited for. */
 const MAX_AGE_MS = 1_500;
+const SWEEP_MS = 50;
 const users = Array.from({ length: 20 }, (_, n) => `user-${String(n).padStart(2, '0')}`);
-
 const scene = scenario();
-let hosts: SessionHost[];
 
-async function start(
-  stores: Store[],
-  storage: StorageEngine,
-  options: Partial<DebateSpaceSessionOptions> = {},
-): Promise<void> {
-  hosts = [];
-  for (const store of stores) {
-    const watched = { store, expiry: { sweepMs: 50 }, ...options } as DebateSpaceSessionOptions;
-    const host = { store, act: destroySession, maxAge: MAX_AGE_MS };
-    hosts.push(await scene.start(host, { session: watched, storage, storageKey }));
-  }
-}
-
-/** The app of the first instance. */
-function appOfFirst(): SessionHost['app'] {
-  const [host] = hosts;
-  if (!host) throw new Error('no instance has started');
-  return host.app;
-}
-
-/** Each at an instance, in turn. */
-async function logIn(uids: readonly string[]): Promise<Browser[]> {
-  const browsers = uids.map((_, n) => new Browser(hosts[n % hosts.length]?.url ?? ''));
-  await Promise.all(browsers.map((browser, n) => browser.post('/login', { uid: uids[n] ?? '' })));
-  return browsers;
-}
-
+type Act = (request: Request) => unknown;
+const save = ({ session: own }: Request): Promise<void> => called((done) => own.save(done));
 const received = (count: number): Promise<unknown> =>
-  scene.service.received.waitFor('logout', { count, timeoutMs: 20_000 });
+  scene.service.received.waitFor('logout', { count, timeoutMs: 30_000 });
 
-interface Place {
-  readonly stores: (count: number) => Store[];
-  readonly storage: () => StorageEngine;
-  readonly instances: number;
-  /** Takes a session away as if the store had never known it. */
-  readonly lose: () => Promise<unknown>;
+interface HostOptions extends Partial<NonNullable<DebateSpaceModuleOptions['session']>> {
+  readonly act?: Act;
 }
 
-function expiry(place: () => Place): void {
+function start(store: Store, storage: StorageEngine, options: HostOptions = {}): Promise<SessionHost> {
+  const { act = destroySession, ...more } = options;
+  const watched = { store, expiry: { sweepMs: SWEEP_MS }, ...more };
+  return scene.start({ store, act, maxAge: MAX_AGE_MS }, { session: watched, storage });
+}
+
+describe('session.expiry, over two processes with one storage,', () => {
+  let stores: Store[];
+  let hosts: [SessionHost, SessionHost];
+
+  /** @param acts what `POST /act?name=…` does */
+  async function startTwo(acts: Readonly<Record<string, Act>> = {}): Promise<void> {
+    stores = sharedStores(2);
+    const act: Act = (request) => (acts[request.query.name as string] ?? destroySession)(request);
+    const storage = await scene.sqlite();
+    const [one, other] = await Promise.all(stores.map((store) => start(store, storage, { act })));
+    if (!one || !other) throw new Error('two processes are needed');
+    hosts = [one, other];
+  }
+  const urlOf = (n: number): string => hosts[n % 2]?.url ?? '';
+  const logIn = (uids: readonly string[]): Promise<Browser[]> =>
+    Promise.all(uids.map((uid, n) => logInTo({ url: urlOf(n) }, uid)));
+
   it('each user whose session expires is reported once', async () => {
-    await start(place().stores(place().instances), place().storage());
+    await startTwo();
     await logIn(users);
     await received(users.length);
-    await pause(200); // some more sweeps
+    await pause(4 * SWEEP_MS);
     expect((await scene.logouts()).toSorted()).toEqual(users);
   });
 
-  it('a session that is used is not reported, whichever instance it is used at', async () => {
-    await start(place().stores(place().instances), place().storage());
-    const [browser = new Browser('')] = await logIn(['alice']);
+  it('a session that is used is not reported, whichever process it is used at', async () => {
+    await startTwo();
+    const [browser] = await logIn(['alice']);
     const end = Date.now() + 2 * MAX_AGE_MS;
     while (Date.now() < end) {
-      for (const { url } of hosts) expect(await browser.get(`${url}/whoami`)).toBe('alice');
+      for (const { url } of hosts) expect(await browser?.get(`${url}/whoami`)).toBe('alice');
       await pause(50);
     }
     expect(scene.service.received.logouts).toEqual([]);
     await received(1); // until it is used no more
   });
 
-  it('a logout is reported once, and not again when its session would have expired', async () => {
-    await start(place().stores(place().instances), place().storage());
-    const [browser] = await logIn(['alice', 'bob']);
-    await browser?.post('/act');
-    await received(2); // bob's session runs out
-    await pause(200);
-    expect(await scene.logouts()).toEqual(['alice', 'bob']);
+  it('each session of a user is reported once, by its logout or when it expires', async () => {
+    await startTwo();
+    const [browser] = await logIn(['alice', 'alice', 'bob']);
+    await browser?.post(`${urlOf(1)}/act`);
+    await received(3);
+    await pause(4 * SWEEP_MS);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'alice', 'bob']);
   });
 
   it('a session that was deleted behind the store’s back is reported when it would have expired', async () => {
-    await start(place().stores(place().instances), place().storage());
+    await startTwo();
     await logIn(['alice']);
-    await place().lose();
+    const { sessions } = stores[0] as unknown as { sessions: Record<string, string> };
+    for (const sid of Object.keys(sessions)) Reflect.deleteProperty(sessions, sid);
     await received(1);
     expect(await scene.logouts()).toEqual(['alice']);
   });
 
-  it('each session of a user that ends is reported, by a logout or when it expires', async () => {
-    await start(place().stores(place().instances), place().storage());
-    const [browser] = await logIn(['alice', 'alice', 'bob']);
-    await browser?.post('/act');
-    await received(3);
-    await pause(200);
-    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'alice', 'bob']);
+  it('a session whose cookie is shortened without being saved is reported when it has expired', async () => {
+    await startTwo({
+      shorten: ({ session: own }) => {
+        own.cookie.maxAge = 300;
+      },
+      lengthen: ({ session: own }) => {
+        own.cookie.maxAge = 3_600_000;
+      },
+    });
+    const [browser] = await logIn(['alice']);
+    for (const name of ['lengthen', 'shorten']) await browser?.post(`/act?name=${name}`);
+    await received(1);
+    expect(await scene.logouts()).toEqual(['alice']);
+  });
+
+  it.each([0, 20])(
+    'a session that logs out at both of them, %d ms apart, is reported once',
+    async (apartMs) => {
+      await startTwo({
+        logout: async (request) => {
+          await pause(40); // as a handler that asks a database
+          await destroySession(request);
+        },
+      });
+      const uids = users.slice(0, 5);
+      for (const browser of await logIn(uids)) {
+        const first = browser.post(`${urlOf(0)}/act?name=logout`);
+        await pause(apartMs);
+        await Promise.all([first, browser.post(`${urlOf(1)}/act?name=logout`)]);
+      }
+      expect((await scene.logouts()).toSorted()).toEqual(uids);
+    },
+  );
+
+  it('each logout of a user who logs in again at once is reported', async () => {
+    await startTwo({
+      leave: (request) => {
+        delete request.session.user;
+        return save(request);
+      },
+    });
+    const browser = new Browser(urlOf(0));
+    for (let round = 0; round < 6; round += 1) {
+      await browser.post(`${urlOf(round)}/login`, { uid: 'alice' });
+      await browser.post(`${urlOf(round + 1)}/act?name=leave`);
+    }
+    expect(await scene.logouts()).toHaveLength(6);
+  });
+
+  it.each([
+    ['bob enters it after she was removed', 'enter', ['alice'], 'bob'],
+    [
+      'she is removed from it without knowing of bob, who has entered it',
+      'leave',
+      ['alice', 'bob'],
+      'nobody',
+    ],
+  ] as const)('of a session of alice’s, %s', async (_what, last, logouts, who) => {
+    const bothIn = new Latch(2);
+    const firstSaved = new Latch();
+    const inTurn = (name: string, user: SessionData['user']) => async (request: Request) => {
+      bothIn.open();
+      await bothIn.passed;
+      if (name === last) await firstSaved.passed;
+      Object.assign(request.session, { user });
+      await save(request);
+      firstSaved.open();
+    };
+    await startTwo({ leave: inTurn('leave', undefined), enter: inTurn('enter', { uid: 'bob' }) });
+    const [browser] = await logIn(['alice']);
+    await Promise.all([browser?.post('/act?name=leave'), browser?.post(`${urlOf(1)}/act?name=enter`)]);
+    expect(await browser?.get('/whoami')).toBe(who);
+    await received(logouts.length);
+    expect(scene.service.received.logouts.toSorted()).toEqual(logouts);
+    await received(2); // bob's session expires, or has been reported already
+    await pause(MAX_AGE_MS);
+    expect((await scene.logouts()).toSorted()).toEqual(['alice', 'bob']);
+  });
+});
+
+/** Some of these keep sessions that have expired. */
+function expiring(kind: StoreKind): void {
+  it(`each of 20 sessions in ${kind.name} that expire is reported once`, async () => {
+    const { store, close } = await kind.open();
+    scene.afterwards(() => close?.());
+    const options = { store: store as Store, expiry: { sweepMs: SWEEP_MS } };
+    const login = fastifyLogins.session(store, MAX_AGE_MS);
+    const { url } = kind.name.includes('fastify')
+      ? await scene.add(FastifyHost.start({ debateSpace: using(scene.service, { session: options }), login }))
+      : await start(store as Store, memoryStorage());
+    await Promise.all(users.map((uid) => logInTo({ url }, uid)));
+    await received(users.length);
+    expect((await scene.logouts()).toSorted()).toEqual(users);
   });
 }
 
-describe('session.expiry, in one process', () => {
-  let stores: ReturnType<typeof sharedStores>;
-  expiry(() => ({
-    instances: 1,
-    stores: (count) => {
-      stores = sharedStores(count);
-      return stores;
-    },
-    storage: memoryStorage,
-    lose: async () => {
-      const [sessions] = stores.map((store) => (store as unknown as { sessions: object }).sessions);
-      for (const sid of Object.keys(sessions ?? {})) Reflect.deleteProperty(sessions ?? {}, sid);
-      return Promise.resolve();
-    },
-  }));
+describe('session.expiry', () => {
+  for (const kind of storesInMemory) expiring(kind);
 
   it('a store that cannot be read has nothing reported before it answers', async () => {
     const store = new FallibleStore();
-    await start([store], memoryStorage());
-    const fault = firstEvent(appOfFirst(), 'fault');
-    await logIn(['alice']);
+    const host = await start(store, memoryStorage());
+    const fault = firstEvent(host.app, 'fault');
+    await logInTo(host, 'alice');
     store.fail('get', Infinity);
     expect(await fault).toMatchObject({ where: 'session.expiry' });
     expect(await scene.logouts()).toEqual([]);
@@ -151,94 +221,82 @@ describe('session.expiry, in one process', () => {
       if (isFailing) throw new Error('a fault of the host');
       return (user as { uid: string } | undefined)?.uid;
     };
-    await start([store], memoryStorage(), { uid });
-    const fault = firstEvent(appOfFirst(), 'fault');
-    await logIn(['alice']);
+    const host = await start(store, memoryStorage(), { uid });
+    const fault = firstEvent(host.app, 'fault');
+    await logInTo(host, 'alice');
     isFailing = true;
     await fault;
     expect(await scene.logouts()).toEqual([]);
   });
 
-  it.each([
-    { name: 'fails', answer: () => Promise.reject(new StorageError('down', 'wait')) },
-    { name: 'does not answer', answer: () => new Promise<never>(() => undefined) },
-  ])('a logout is reported while the storage $name for the live sessions', async ({ answer }) => {
-    const storage = storageWith((memory) => ({
-      get: (keys) => (keys.some((key) => key.startsWith('session:')) ? answer() : memory.get(keys)),
-    }));
-    await start(sharedStores(1), storage, { expiry: { sweepMs: 60_000 } });
-    const [browser] = await logIn(['alice']);
-    expect(await browser?.post('/act')).toBe('done');
-    expect(await scene.logouts()).toEqual(['alice']);
-  });
+  it.each(['failing', 'silent'] as const)(
+    'a logout is reported although the storage is %s, and its session forgotten when the storage is back',
+    async (outage) => {
+      const flaky = new FlakyStorage();
+      const host = await start(new session.MemoryStore(), flaky.engineWith(await scene.sqlite()));
+      const browser = await logInTo(host, 'alice');
+      flaky.state = outage;
+      expect(await browser.post('/act')).toBe('done');
+      await received(1);
+      flaky.answer();
+      await logInTo(host, 'bob');
+      while (!scene.service.received.logouts.includes('bob')) await pause(20); // who expires after her
+      await pause(4 * SWEEP_MS);
+      const logouts = await scene.logouts();
+      expect(new Set(logouts)).toEqual(new Set(['alice', 'bob']));
+      if (outage === 'failing') expect(logouts).toHaveLength(2); // a silent one may have stored it as well
+    },
+  );
 
-  it('a login stores its session although the app closes meanwhile', async () => {
+  it('a login stores its session although the app closes at the same time', async () => {
     const steps: string[] = [];
-    const storage = storageWith((memory) => ({
-      get: async (keys) => {
-        if (keys.some((key) => key.startsWith('session:'))) await pause(300);
-        return memory.get(keys);
-      },
-      commit: (checks, changes) => {
-        if ([...changes.keys()].some((key) => key.startsWith('session:'))) steps.push('stored');
-        return memory.commit(checks, changes);
+    const seen = new Latch();
+    const storage = replacing(memoryStorage(), (memory) => ({
+      seen: async (...args) => {
+        seen.open();
+        await pause(300);
+        steps.push('stored');
+        return memory.seen(...args);
       },
       close: () => {
         steps.push('closed');
         return memory.close();
       },
     }));
-    await start(sharedStores(1), storage);
-    await logIn(['alice']);
+    const host = await start(new session.MemoryStore(), storage);
+    await logInTo(host, 'alice');
+    await seen.passed;
     await scene.stop();
     expect(steps).toEqual(['stored', 'closed']);
   });
 
-  it('the plugin stores no session without the option', async () => {
+  it('nothing is stored of a session without the option', async () => {
     const written: string[] = [];
-    const storage = storageWith((memory) => ({
-      commit: (checks, changes) => {
-        written.push(...changes.keys());
-        return memory.commit(checks, changes);
-      },
+    const storage = replacing(memoryStorage(), (memory) => ({
+      seen: (...args) => memory.seen(...args).finally(() => written.push('seen')),
+      gone: (...args) => memory.gone(...args).finally(() => written.push('gone')),
     }));
-    await start(sharedStores(1), storage, { expiry: false });
-    const [browser] = await logIn(['alice']);
-    await browser?.post('/act');
-    await received(1);
-    expect(written).not.toEqual([]);
-    expect(written.filter((key) => key.startsWith('session:'))).toEqual([]);
+    const host = await start(new session.MemoryStore(), storage, { expiry: false });
+    await (await logInTo(host, 'alice')).post('/act');
+    expect(await scene.logouts()).toEqual(['alice']);
+    expect(written).toEqual([]);
   });
 });
 
-redisServer.describe('session.expiry, over two instances and a Redis', () => {
-  let client: ReturnType<typeof redisClient>;
+let url = '';
+postgresServer.describe('session.expiry, with Postgres,', () => {
+  beforeEach(async () => {
+    const postgres = await startPostgres();
+    scene.afterwards(() => postgres.stop());
+    url = postgres.connectionString;
+  });
+  for (const kind of storesInPostgres(() => url)) expiring(kind);
+});
+redisServer.describe('session.expiry, with Redis,', () => {
   beforeEach(async () => {
     const redis = await startRedis();
     scene.afterwards(() => redis.stop());
-    client = redisClient(redis.url);
-    await client.connect();
-    scene.afterwards(() => client.close());
+    ({ url } = redis);
   });
-  const storage = (): StorageEngine => redisStorage({ sendCommand: (...args) => client.sendCommand(args) });
-  const stores = (count: number): Store[] => Array.from({ length: count }, () => new RedisStore({ client }));
-
-  expiry(() => ({
-    instances: 2,
-    stores,
-    storage,
-    lose: async () => client.del(await client.keys('sess:*')),
-  }));
-
-  it('the storage keeps neither a session id nor a uid where others could read it', async () => {
-    await start(stores(1), storage());
-    await logIn(['alice']);
-    const [key = ''] = await client.keys('sess:*');
-    let stored = '';
-    while (!stored.includes('session:s:')) {
-      stored = JSON.stringify(await client.hGetAll('debate-space:{demo}:values'));
-      await pause(10);
-    }
-    for (const hidden of ['alice', key.slice('sess:'.length)]) expect(stored).not.toContain(hidden);
-  });
+  for (const kind of storesInRedis(() => url)) expiring(kind);
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Logger, type LoggerService } from '@nestjs/common';
 import session from 'express-session';
 import type { DebateSpaceModuleOptions } from 'nestjs-debate-space';
-import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -93,7 +93,7 @@ describe('a user whose session has them as JSON', () => {
       const path = await mkdtemp(join(tmpdir(), 'json-'));
       scene.afterwards(() => rm(path, { recursive: true }));
       const tap = await startTap(scene.service.url);
-      const storage = lmdbStorage({ path });
+      const storage = sqliteStorage({ path: join(path, 'debate-space.db') });
       const options = using(scene.service, { authUrl: tap.url, storage });
       const host = await scene.add<Host | FastifyHost>(start(options));
       Logger.overrideLogger(logger);
