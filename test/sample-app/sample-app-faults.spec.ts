@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ErasureProgress } from 'nestjs-debate-space';
 import type { Page } from 'playwright-core';
-import { erasureView } from '../../sample-app/src/erasure/erasure-view.js';
 import { chromium } from 'debate-space-fixtures/chromium.js';
 import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
 
@@ -151,44 +149,5 @@ chromium.describe('the simulated failures', () => {
       await choose('Answers as usual');
       await failure.waitFor({ state: 'hidden' });
     });
-  });
-});
-
-describe('the progress of an erasure', () => {
-  const progress: ErasureProgress = {
-    reference: 'leavers',
-    mode: 'delete',
-    state: 'running',
-    complete: true,
-    requestedAt: new Date(),
-    total: 92,
-    done: 79,
-    notFound: 0,
-    vetoed: 0,
-    canceled: 0,
-    failed: 0,
-    waiting: 13,
-    perMinute: 80,
-    msLeft: 45_000,
-    waitMs: 42_000,
-  };
-
-  it('says that it waits for the rate limit, and for how long', () => {
-    expect(erasureView(progress).pace).toBe(
-      'Waiting for the rate limit, continues in 42 seconds; 80 a minute; about 45 seconds left',
-    );
-  });
-
-  it('names the cause during an outage, and no pace', () => {
-    const { sentence, pace } = erasureView(progress, 'the debate space cannot be reached');
-    expect([sentence, pace]).toEqual([
-      'Not possible at the moment: the debate space cannot be reached. The app tries again automatically.',
-      '',
-    ]);
-  });
-
-  it('is not full when users are canceled', () => {
-    const view = erasureView({ ...progress, state: 'canceled', done: 44, canceled: 48, waiting: 0 });
-    expect([view.finished, view.sentence]).toEqual([44, 'Canceled: 44 done, 48 not erased.']);
   });
 });

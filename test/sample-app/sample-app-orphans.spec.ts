@@ -72,20 +72,18 @@ describe('the page of users without an account', () => {
     await expectNothingRequested();
   });
 
-  it.each([
-    [
-      'the confirmation is of another kind',
-      { ...form, confirmation: 'anonymize' },
-      'To confirm, type: delete',
-    ],
-    ['nothing is chosen', { ...form, mode: '' }, 'Choose what is to be done.'],
-    ['it has no reference', { ...form, reference: '' }, 'Give it a reference.'],
-  ])('brings the form back when %s', async (_case, fields, mistake) => {
+  it('brings the form back when something is missing or wrong', async () => {
     const admin = await host.loggedIn('admin');
     const seen = seenIn(await admin.open('/admin/orphans'));
-    const response = await admin.submit('/admin/orphans', { ...fields, seen });
-    expect(response.status).toBe(422);
-    expect(await response.text()).toContain(mistake);
+    for (const [fields, mistake] of [
+      [{ confirmation: 'anonymize' }, 'To confirm, type: delete'],
+      [{ mode: '' }, 'Choose what is to be done.'],
+      [{ reference: '' }, 'Give it a reference.'],
+    ] as const) {
+      const response = await admin.submit('/admin/orphans', { ...form, ...fields, seen });
+      expect(response.status).toBe(422);
+      expect(await response.text()).toContain(mistake);
+    }
     await expectNothingRequested();
   });
 

@@ -113,23 +113,14 @@ async function answerTo(name: string, path = '/login'): Promise<{ status?: numbe
 }
 
 describe('a request to another host name', () => {
-  it.each([
-    'rebound.example',
-    'rebound.example:3000',
-    'localhost.rebound.example',
-    '127.0.0.1.nip.io',
-    'x y',
-  ])('is refused, such as the name of a site that resolves to this machine: %s', async (name) => {
-    const { status, page } = await answerTo(name);
-    expect([status, page.includes('_csrf')]).toEqual([421, false]);
-  });
-
-  it('reaches no file either', async () => {
+  it('is refused, such as the name of a site that resolves to this machine', async () => {
+    for (const name of ['rebound.example', 'localhost.rebound.example:3000', '127.0.0.1.nip.io', 'x y']) {
+      const { status, page } = await answerTo(name);
+      expect([name, status, page.includes('_csrf')]).toEqual([name, 421, false]);
+    }
     expect((await answerTo('rebound.example', '/style.css')).status).toBe(421);
-  });
-
-  it.each(['localhost', 'LOCALHOST:3000', '127.0.0.1', '[::1]:3000'])('is answered for %s', async (name) => {
-    expect((await answerTo(name)).status).toBe(200);
+    for (const name of ['localhost', 'LOCALHOST:3000', '127.0.0.1', '[::1]:3000'])
+      expect([name, (await answerTo(name)).status]).toEqual([name, 200]);
   });
 });
 
@@ -153,13 +144,12 @@ describe('the host names of the environment', () => {
 });
 
 describe('an erasure whose reference is a path of its own', () => {
-  it.each(['.', '..', 'a/b', '../users', '?x=1#y', 'ä %2F'])(
-    'is reached from the list: %s',
-    async (reference) => {
-      await host.sim.goDown();
-      const erasures = host.app.get(DebateSpaceErasures);
+  it('is reached from the list', async () => {
+    await host.sim.goDown();
+    const erasures = host.app.get(DebateSpaceErasures);
+    const admin = await host.loggedIn('admin');
+    for (const reference of ['.', '..', 'a/b', '../users', '?x=1#y', 'ä %2F']) {
       await erasures.requestMany(['ada', 'ben'], { mode: 'delete', reference });
-      const admin = await host.loggedIn('admin');
       const [, link = ''] =
         /<th scope="row"><a href="([^"]+)"/.exec(await admin.open('/admin/erasures')) ?? [];
       const page = await admin.open(link.replaceAll('&amp;', '&'));
@@ -170,8 +160,8 @@ describe('an erasure whose reference is a path of its own', () => {
       const [, events = ''] = /data-events="([^"]+)"/.exec(page) ?? [];
       const stream = await admin.request(events.replaceAll('&amp;', '&'));
       expect(await stream.text()).toContain('event: end');
-    },
-  );
+    }
+  });
 });
 
 describe('the user list', () => {

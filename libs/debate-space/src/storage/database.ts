@@ -37,21 +37,13 @@ export interface Database {
   take(take: Take): Promise<readonly Row[]>;
   /** An `INSERT` that leaves rows alone that are there; the count is that of the new ones. */
   insertNew(table: string, columns: readonly string[], values: string): string;
-  /** An `INSERT` that replaces all other columns of a row with the same key. */
-  upsert(table: string, key: readonly string[], columns: readonly string[], values: string): string;
   close(): Promise<void>;
 }
 
-/** `insertNew` and `upsert` of Postgres and SQLite. */
-export const onConflict: Pick<Database, 'insertNew' | 'upsert'> = {
+/** `insertNew` of Postgres and SQLite. */
+export const onConflict: Pick<Database, 'insertNew'> = {
   insertNew: (table, columns, values) =>
     `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values} ON CONFLICT DO NOTHING`,
-  upsert: (table, key, columns, values) => {
-    const set = columns
-      .filter((column) => !key.includes(column))
-      .map((column) => `${column} = excluded.${column}`);
-    return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${set.join(', ')}`;
-  },
 };
 
 /**

@@ -92,7 +92,8 @@ export const receiptOf = (row: JobRow): Receipt[] =>
 export function statusOf({ reference, jobs }: ReferenceRow): ReferenceStatus {
   let retrying: JobRow | undefined;
   for (const row of jobs.waiting.values())
-    if (row.job.failures > 0 && (row.job.dueAt ?? 0) < (retrying?.job.dueAt ?? Infinity)) retrying = row;
+    if (row.job.failures > 0 && row.token === undefined)
+      if ((row.job.dueAt ?? 0) < (retrying?.job.dueAt ?? Infinity)) retrying = row;
   return { ...structuredClone(reference), parked: jobs.parked.size, retrying: retrying && jobOf(retrying) };
 }
 

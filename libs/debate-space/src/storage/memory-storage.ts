@@ -48,8 +48,6 @@ import {
 
 /** How many rows one call cancels, retries or prunes at most. */
 const STEP = 1_000;
-/** How many finished logouts are kept: memory has an end. */
-const MAX_HISTORY = 100_000;
 
 /**
  * Keeps everything in the memory of this process, for development and tests: each opened storage is empty, and what it
@@ -77,6 +75,9 @@ export class MemoryStorage implements Storage {
   #slotsTaken: number[] = [];
   readonly #birth = randomUUID();
   #isClosed = false;
+
+  /** @param maxHistory how many finished logouts are kept: memory has an end */
+  constructor(private readonly maxHistory = 100_000) {}
 
   // ---- logouts
 
@@ -494,7 +495,7 @@ export class MemoryStorage implements Storage {
     this.#putByState(row);
     const history = this.#jobs.logout.done;
     const [oldest] = history.values();
-    if (oldest && history.size > MAX_HISTORY) this.#remove(oldest);
+    if (oldest && history.size > this.maxHistory) this.#remove(oldest);
   }
 
   #remove(row: JobRow): void {

@@ -70,6 +70,8 @@ export function mysqlStorage(options: MysqlStorageOptions): StorageEngine {
 
 // Not UNIX_TIMESTAMP(NOW()): that is ambiguous in the hour that a session time zone repeats.
 const NOW = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)";
+/** Of a `TEXT`. All other columns have what has a fixed length. */
+const MAX_TEXT_BYTES = 65_535;
 const CREATE_TIMEOUT_MS = 60_000;
 
 const rights = {
@@ -204,11 +206,6 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
     // Not ON DUPLICATE KEY UPDATE id = id, which counts rows that are there as well if the driver wants found rows.
     insertNew: (table, columns, values) =>
       `INSERT IGNORE INTO ${table} (${columns.join(', ')}) VALUES ${values}`,
-    upsert: (table, key, columns, values) => {
-      const others = columns.filter((column) => !key.includes(column));
-      const set = others.map((column) => `${column} = VALUES(${column})`).join(', ');
-      return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${values} ON DUPLICATE KEY UPDATE ${set}`;
-    },
   };
 }
 
@@ -225,7 +222,15 @@ async function lockThenUpdate(query: Query, take: Take): Promise<readonly Row[]>
 }
 
 function queryOf(run: HostQuery): Query {
-  return async (text, values = []) => resultOf(await run(text, [...values]));
+  return async (text, values = []) => {
+    const isTooLong = (value: unknown): boolean => Buffer.byteLength(String(value)) > MAX_TEXT_BYTES;
+    if (text.startsWith('INSERT IGNORE') && values.some(isTooLong))
+      throw new StorageError(
+        `A text is longer than ${MAX_TEXT_BYTES} bytes`,
+        'shorten it: MySQL would cut it',
+      );
+    return resultOf(await run(text, [...values]));
+  };
 }
 
 /** Rows, or `[rows, fields]`; of a change a header, `[header, fields]`, or a number. */

@@ -19,7 +19,6 @@ const POSTGRES_SETTINGS =
 const TYPES = {
   postgres: {
     $key: 'text COLLATE "C"',
-    $name: 'text',
     $text: 'text',
     $int: 'integer',
     $moment: 'bigint',
@@ -27,13 +26,12 @@ const TYPES = {
   },
   mysql: {
     $key: 'varchar(180) CHARACTER SET ascii COLLATE ascii_bin',
-    $name: 'varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
     $text: 'text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin',
     $int: 'integer',
     $moment: 'bigint',
     end: 'ENGINE=InnoDB ROW_FORMAT=DYNAMIC',
   },
-  sqlite: { $key: 'text', $name: 'text', $text: 'text', $int: 'integer', $moment: 'integer', end: '' },
+  sqlite: { $key: 'text', $text: 'text', $int: 'integer', $moment: 'integer', end: '' },
 } as const;
 
 /**
@@ -59,7 +57,7 @@ const DEFINITIONS: Readonly<Record<Table, readonly [columns: string, ...indexes:
   ],
   // `overdue_ms` is the greatest age that was reported.
   debate_space_references: [
-    `id $key NOT NULL PRIMARY KEY, app $key NOT NULL, name $name NOT NULL, mode $key NOT NULL, requested_by $name,
+    `id $key NOT NULL PRIMARY KEY, app $key NOT NULL, name $text NOT NULL, mode $key NOT NULL, requested_by $text,
      is_list $int NOT NULL, reader $key, complete $int NOT NULL, paused $int NOT NULL, canceled $int NOT NULL,
      started $int NOT NULL, requested_at $moment NOT NULL, resumed_at $moment, overdue_ms $moment NOT NULL, finished_at $moment,
      total $int NOT NULL, users_erased $int NOT NULL, users_not_found $int NOT NULL, users_vetoed $int NOT NULL,

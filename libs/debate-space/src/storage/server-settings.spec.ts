@@ -128,6 +128,18 @@ mariadbServer.describe('settings of MySQL and MariaDB', () => {
     expect(await warningsOf(mysqlStorage({ pool, prefix: 'b_' }))).toEqual([]);
   });
 
+  it('stores no part of a text that is too long', async () => {
+    const { storage } = await mysqlStorage({ pool, prefix: 'e_' }).open('app');
+    const logout = (sealed: string) => ({ id: '000000000000001-1', subject: 's', sealed, details: '' });
+    await expect(storage.addLogouts([logout('é'.repeat(32_768))])).rejects.toThrow(
+      'A text is longer than 65535 bytes; hint: shorten it: MySQL would cut it',
+    );
+    await storage.addLogouts([logout('é'.repeat(32_767))]);
+    const { claims } = await storage.claim('logout', 1);
+    expect(claims[0]?.sealed).toHaveLength(32_767);
+    await storage.close();
+  });
+
   it('refuses a read-only server', async () => {
     await pool.query(`CREATE USER app@'127.0.0.1'`);
     await pool.query(`GRANT ALL ON app.* TO app@'127.0.0.1'`);
