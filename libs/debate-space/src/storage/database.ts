@@ -13,8 +13,6 @@ export type Query = (text: string, values?: readonly unknown[]) => Promise<Resul
 /** Rows to change and to return, in an order, without those that other processes have locked. */
 export interface Take {
   readonly table: string;
-  /** The columns of the primary key. */
-  readonly key: readonly string[];
   readonly where: string;
   readonly order: string;
   readonly limit: number;
@@ -51,11 +49,10 @@ export const onConflict: Pick<Database, 'insertNew'> = {
  * @param materialized `MATERIALIZED` where the planner might run the `SELECT` once for each row
  */
 export function takeStatement(
-  { table, key, where, order, limit, set }: Take,
+  { table, where, order, limit, set }: Take,
   materialized = '',
   locking = '',
 ): string {
-  const taken = `SELECT ${key.join(', ')} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ${limit} ${locking}`;
-  const same = key.map((column) => `${table}.${column} = taken.${column}`).join(' AND ');
-  return `WITH taken AS ${materialized} (${taken}) UPDATE ${table} SET ${set} FROM taken WHERE ${same} RETURNING *`;
+  const taken = `SELECT id FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ${limit} ${locking}`;
+  return `WITH taken AS ${materialized} (${taken}) UPDATE ${table} SET ${set} FROM taken WHERE ${table}.id = taken.id RETURNING *`;
 }

@@ -211,13 +211,12 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
 
 /** There is no UPDATE … RETURNING. */
 async function lockThenUpdate(query: Query, take: Take): Promise<readonly Row[]> {
-  const { table, key, where, order, limit, set, values } = take;
+  const { table, where, order, limit, set, values } = take;
   const text = `SELECT * FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ${limit} FOR UPDATE SKIP LOCKED`;
   const { rows } = await query(text, values[0]);
   if (rows.length === 0) return [];
-  const keys = rows.map(() => `(${key.map(() => '?').join(', ')})`).join(', ');
-  const update = `UPDATE ${table} SET ${set} WHERE (${key.join(', ')}) IN (${keys})`;
-  await query(update, [...values[1], ...rows.flatMap((row) => key.map((column) => row[column]))]);
+  const update = `UPDATE ${table} SET ${set} WHERE id IN (${rows.map(() => '?').join(', ')})`;
+  await query(update, [...values[1], ...rows.map(({ id }) => id)]);
   return rows;
 }
 

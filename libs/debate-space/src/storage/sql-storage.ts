@@ -207,7 +207,6 @@ export class SqlStorage implements Storage {
     const paused = `SELECT 1 FROM ${this.#facts} WHERE id = ? AND value > ${now}`;
     const rows = await this.#database.take({
       table: this.#jobs,
-      key: ['id'],
       where: `queue = ? AND due_at <= ${now} AND NOT EXISTS (${paused})`,
       order: 'due_at',
       limit,
@@ -594,7 +593,6 @@ export class SqlStorage implements Storage {
     const passed = `CASE ${ages.join(' ')} ELSE 0 END`;
     const rows = await this.#database.take({
       table: this.#references,
-      key: ['id'],
       where: `app = ? AND finished_at IS NULL AND requested_at <= ${now} - ${first} AND overdue_ms < ${passed}`,
       order: 'requested_at',
       limit: REFERENCES,
@@ -671,7 +669,6 @@ export class SqlStorage implements Storage {
     const token = randomUUID();
     const rows = await this.#database.take({
       table: this.#sessions,
-      key: ['id'],
       where: `app = ? AND due_at <= ${now}`,
       order: 'due_at',
       limit,
@@ -700,7 +697,6 @@ export class SqlStorage implements Storage {
     if (this.#slots < slots) await this.#insertSlots(slots);
     const taken = await this.#database.take({
       table: this.#rate,
-      key: ['id'],
       where: `app = ? AND taken_at <= ${now} - ? AND slot < ?`,
       order: 'taken_at',
       limit: 1,
