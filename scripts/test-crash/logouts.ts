@@ -44,7 +44,7 @@ export function judge(trial: Trial, repeatsPerKill = Infinity): Outcome {
     wrong.push(
       `a logout arrived ${dueAgain} s after the last kill, not within ${DUE_AGAIN_WITHIN_SECONDS} s`,
     );
-  for (const words of new Set(trial.heard('fault').map(({ detail }) => detail))) notes.push(words);
+  const faults = wrong.length > 0 ? trial.heard('fault').map(({ detail }) => detail) : [];
   const row = { kills, ...counts, lost, repeated, invented, dueAgain, seconds };
-  return { row, wrong, notes };
+  return { row, wrong, notes: [...notes, ...new Set(faults)] };
 }
