@@ -1,7 +1,7 @@
 // Plays every row of the table of endings (endings/stacks.ts of the fixtures) on every stack under NestJS 10, 11 and 12 and
 // Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
 // to that NestJS. By default each NestJS and each Node.js has at least one column.
-// Options: `--storage` memory (default), lmdb, redis or postgres; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
+// Options: `--storage` memory (default), sqlite or postgres; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
 // these alone; `--full` for each NestJS on each Node.js.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,13 +9,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { startPostgres } from 'debate-space-fixtures/postgres.js';
 import { manifestOf } from './manifest.js';
 import { hosts, installHost, nestPackages, others, transpile, type Host } from './nest-hosts.js';
 import { NODE_MAJORS, nodeBinary, RUNNING_MAJOR } from './node-binaries.js';
 import { packages, packInto, run } from './packed.js';
-import { PostgresServer } from './test-crash/postgres.js';
-import { RedisServer } from './test-crash/redis.js';
-import type { ServerProcess } from './test-crash/server-process.js';
 import type { Cell, Column } from './test-matrix/cell.js';
 import { report } from './test-matrix/report.js';
 
@@ -27,14 +25,15 @@ const { values } = parseArgs({
     full: { type: 'boolean' },
   },
 });
-/** The package of each one's client, and its server. */
-const storages: Readonly<
-  Record<string, { readonly client?: string; readonly server?: () => ServerProcess }>
-> = {
+interface StorageKind {
+  /** The package of its client. */
+  readonly client?: string;
+  readonly start?: typeof startPostgres;
+}
+const storages: Readonly<Record<string, StorageKind>> = {
   memory: {},
-  lmdb: { client: 'lmdb' },
-  redis: { client: 'redis', server: () => new RedisServer('always') },
-  postgres: { client: 'pg', server: () => new PostgresServer() },
+  sqlite: { client: 'libsql' }, // Node.js 20 has no SQLite of its own
+  postgres: { client: 'pg', start: startPostgres },
 };
 const RUN_TIMEOUT_MS = 900_000;
 
@@ -47,14 +46,13 @@ if (chosenHosts.length === 0 || chosenStorage === undefined || !isNode) {
   console.error(`--storage is one of ${Object.keys(storages).join(', ')}`);
   process.exit(1);
 }
-const { client, server } = chosenStorage;
+const { client, start } = chosenStorage;
 const clients = client === undefined ? [] : [client];
 
-const runningServer = server?.();
-await runningServer?.start();
+const server = await start?.();
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-matrix-'));
 try {
-  console.log(`storage: ${runningServer?.version ?? values.storage}`);
+  console.log(`storage: ${values.storage}`);
   const tarballs = packInto(folder).map(({ tarball }) => tarball);
   const columns: Column[] = [];
   for (const host of chosenHosts) {
@@ -73,7 +71,7 @@ try {
   console.log(`\n${text}`);
   if (failed > 0) process.exitCode = 1;
 } finally {
-  await runningServer?.kill();
+  await server?.stop();
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -91,7 +89,7 @@ async function play(
   nest: string,
 ): Promise<Pick<Column, 'cells' | 'trouble'>> {
   const cells: Cell[] = [];
-  const where = runningServer?.url ?? join(mkdtempSync(join(place, 'storage-')), `${values.storage}-`);
+  const where = server?.connectionString ?? mkdtempSync(join(place, 'storage-'));
   const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), [values.storage, where, nest], {
     cwd: place,
     execPath,

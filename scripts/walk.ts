@@ -6,14 +6,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { startPostgres } from 'debate-space-fixtures/postgres.js';
+import { startRedis } from 'debate-space-fixtures/redis.js';
 import { hosts, installHost, transpile } from './nest-hosts.js';
 import { packInto, root } from './packed.js';
-import { PostgresServer } from './test-crash/postgres.js';
-import { RedisServer } from './test-crash/redis.js';
 import type { WalkSettings } from './walk/run-walk.js';
 
 const SCRIPT = 'scripts/walk/run-walk';
-const clients = ['connect-pg-simple', 'connect-redis', 'fast-check', 'pg', 'redis'];
+const clients = ['connect-pg-simple', 'connect-redis', 'fast-check', 'libsql', 'pg', 'redis'];
 const { values } = parseArgs({
   options: {
     steps: { type: 'string', default: '2000' },
@@ -26,13 +26,12 @@ const { values } = parseArgs({
 const host = hosts.find(({ nest }) => nest === values.nest);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-walk-'));
-const servers = [new RedisServer('everysec'), new PostgresServer()] as const;
+const [redis, postgres] = await Promise.all([startRedis(), startPostgres()]);
 try {
   if (values.nest !== undefined && !host)
     throw new Error('--nest is one of 10, 11, 12; default: this workspace');
-  for (const server of servers) await server.start();
-  const [redis, postgres] = servers.map(({ url }) => url);
-  const settings: WalkSettings = { ...values, steps: Number(values.steps), seed, redis, postgres };
+  const servers = { redis: redis.url, postgres: postgres.connectionString };
+  const settings: WalkSettings = { ...values, ...servers, steps: Number(values.steps), seed };
   console.log(`seed ${seed}, ${values.nest === undefined ? 'this workspace' : `NestJS ${values.nest}`}`);
   let file = join(root, `${SCRIPT}.ts`);
   if (host) {
@@ -45,6 +44,6 @@ try {
   const [code] = (await once(fork(file, [JSON.stringify(settings)], more), 'close')) as [number | null];
   process.exitCode = code ?? 1;
 } finally {
-  for (const server of servers) await server.kill();
+  await Promise.all([redis.stop(), postgres.stop()]);
   rmSync(folder, { recursive: true, force: true });
 }

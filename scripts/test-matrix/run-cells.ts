@@ -22,7 +22,7 @@ async function main(): Promise<void> {
       if (!played) return;
       // `npm run test:rows` checks the other promises, which do not depend on versions.
       const only = ['told', 'stored'] as const;
-      const options = { nest, storage: emptyStorage(), only, uncaught: () => errors.splice(0) };
+      const options = { nest, storage: await emptyStorage(), only, uncaught: () => errors.splice(0) };
       const { checked, wrong, told } = await judge(played, n, options);
       const cell: Cell = {
         stack: played.stack,

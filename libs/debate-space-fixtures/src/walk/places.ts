@@ -3,9 +3,12 @@ import fastifySession from '@fastify/session';
 import createPostgresStore from 'connect-pg-simple';
 import { RedisStore } from 'connect-redis';
 import session from 'express-session';
-import { memoryStorage, type DebateSpaceStorage, type StorageEngine } from 'nestjs-debate-space';
+import { memoryStorage, type StorageEngine } from 'nestjs-debate-space';
 import { postgresStorage } from 'nestjs-debate-space/postgres';
-import { redisStorage } from 'nestjs-debate-space/redis';
+import { sqliteStorage } from 'nestjs-debate-space/sqlite';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import { createClient } from 'redis';
 import { sharedStores } from '../shared-stores.js';
@@ -47,6 +50,7 @@ export class Places {
   readonly #servers: Servers;
   #redis: ReturnType<ReturnType<typeof createClient>['connect']> | undefined;
   #pool: pg.Pool | undefined;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'debate-space-walk-'));
   #count = 0;
 
   constructor(servers: Servers) {
@@ -63,6 +67,7 @@ export class Places {
   async close(): Promise<void> {
     (await this.#redis)?.destroy();
     await this.#pool?.end();
+    rmSync(this.#folder, { recursive: true });
   }
 
   async #inRedis(instances: number): Promise<Place> {
@@ -81,7 +86,7 @@ export class Places {
           ),
         );
       },
-      storage: redisStorage({ sendCommand: (...args) => client.sendCommand(args), prefix: `of-${prefix}` }),
+      storage: sqliteStorage({ path: join(this.#folder, `${this.#count}.db`) }),
     };
   }
 
@@ -90,6 +95,8 @@ export class Places {
     const pool = this.#pool;
     const PostgresStore = createPostgresStore(session);
     const tableName = `walk_${process.pid}_${this.#count}`;
+    const schema = `of_${tableName}`;
+    await pool.query(`CREATE SCHEMA ${schema}`);
     await pool.query(
       `CREATE TABLE ${tableName} (sid text PRIMARY KEY, sess json NOT NULL, expire timestamp(6) NOT NULL)`,
     );
@@ -102,10 +109,7 @@ export class Places {
         const { rows } = await pool.query<{ sid: string; sess: Row }>(query);
         return usersOf(rows.map(({ sid, sess }) => [sid, sess] as const));
       },
-      storage: postgresStorage({
-        query: (text, values) => pool.query(text, values),
-        table: `public.of_${tableName}`,
-      }),
+      storage: postgresStorage({ pool, schema }),
     };
   }
 }
@@ -134,22 +138,16 @@ function inMemory(platform: Platform, instances: number, isSlow: boolean): Place
   return { stores: stores.map(slowed), rows: () => Promise.resolve(rows()), storage: sharedMemory() };
 }
 
-/** What is opened twice is the same place, which the instance that stops first leaves open. */
+/** Both instances open the same storage, which the instance that stops first leaves open. */
 function sharedMemory(): StorageEngine {
   const memory = memoryStorage();
-  let opened: DebateSpaceStorage | undefined;
+  let opened: ReturnType<StorageEngine['open']> | undefined;
   return {
     ...memory,
-    open: (context) => {
-      const storage = (opened ??= memory.open(context) as DebateSpaceStorage);
-      return {
-        get: (keys) => storage.get(keys),
-        range: (from, to, options) => storage.range(from, to, options),
-        count: (family) => storage.count(family),
-        commit: (checks, changes) => storage.commit(checks, changes),
-        now: () => storage.now(),
-        close: () => undefined,
-      };
-    },
+    open: (application) =>
+      (opened ??= memory.open(application).then((open) => {
+        open.storage.close = () => Promise.resolve();
+        return open;
+      })),
   };
 }
