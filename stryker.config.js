@@ -1,22 +1,23 @@
 /**
- * Mutates what decides in one library, and runs the library's own specs: LIBRARY=durable-jobs npm run mutation, by default
- * debate-space. One file: npm run mutation -- --mutate libs/debate-space/src/session-end/possible-ends.ts
+ * Mutates the files that decide, and runs the specs beside the sources: npm run mutation. One file: npm run mutation --
+ * --mutate libs/debate-space/src/session-end/possible-ends.ts
  */
-const DECIDING = {
-  'durable-jobs': ['job-store', 'job-claims', 'held-jobs', 'due-jobs', 'job-lane'],
-  'debate-space': [
-    ...['possible-ends', 'watched-store', 'answer-gate'].map((name) => `session-end/${name}`),
-    ...['logout/delivery/delivery-policy', 'erasure/execution/erasure-attempt'],
-    ...['erasure/execution/erasure-execution', 'service/rate-limiter'],
-  ],
-};
-const library = process.env.LIBRARY ?? 'debate-space';
+const DECIDING = [
+  ...['possible-ends', 'watched-store', 'answer-gate'].map((name) => `session-end/${name}`),
+  ...['logout/delivery-policy', 'erasure/erasure-attempt', 'erasure/erasure-worker', 'service/rate-limiter'],
+  ...['jobs/job-lane', 'storage/sql-storage', 'storage/memory-storage'],
+];
 
 /** @type {import('@stryker-mutator/api/core').PartialStrykerOptions} */
 export default {
-  mutate: DECIDING[library].map((name) => `libs/${library}/src/${name}.ts`),
+  mutate: DECIDING.map((name) => `libs/debate-space/src/${name}.ts`),
   testRunner: 'jest',
-  testRunnerNodeArgs: ['--experimental-vm-modules', '--no-warnings=ExperimentalWarning'],
+  testRunnerNodeArgs: [
+    '--experimental-vm-modules',
+    '--no-warnings=ExperimentalWarning',
+    '--disable-warning=DEP0205',
+    '--import=./scripts/typescript.mjs',
+  ],
   jest: { configFile: 'jest.mutation.config.js', enableFindRelatedTests: true },
   coverageAnalysis: 'perTest',
   concurrency: 2,

@@ -343,6 +343,7 @@ export interface OpenStorage {
   readonly key?: string;
 }
 
+/** A setting of the database that an operator should change. */
 export interface StorageWarning {
   readonly problem: string;
   readonly hint: string;
