@@ -1,10 +1,10 @@
 import jest from './jest.config.js';
 
-/** The specs of one library alone, without a check of types: for each mutant again. */
+/** The specs beside the sources alone, without a check of types: they run again for each mutant. */
 export default {
   ...jest,
   rootDir: import.meta.dirname,
-  roots: [`<rootDir>/libs/${process.env.LIBRARY ?? 'debate-space'}/src`],
+  roots: ['<rootDir>/libs/debate-space/src'],
   testPathIgnorePatterns: ['/node_modules/', '/schematics/'], // of a test environment of its own
   transform: {
     '^.+\\.ts$': [
