@@ -10,7 +10,6 @@ import { messageOf } from './caught.js';
 import { adopt, buildersOf } from './check-package/adoption.js';
 import { tryBundles } from './check-package/bundles.js';
 import { tryCommandLine } from './check-package/command-line.js';
-import { tryDurableJobsAlone } from './check-package/durable-jobs-alone.js';
 import { checkContents } from './check-package/package-contents.js';
 import { npm, otherPackageManagers, type PackageManager } from './check-package/package-managers.js';
 import { scaffold } from './check-package/scaffold.js';
@@ -40,13 +39,12 @@ interface Adoption {
 const NODES: Readonly<Record<Nest, readonly string[]>> = { 10: ['20'], 11: ['22'], 12: ['24', '26'] };
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   'nestjs-debate-space': [
-    ...['dist/index.js', 'dist/index.d.ts', 'schematics/collection.json'],
+    ...['dist/index.js', 'dist/index.d.ts', 'dist/sqlite-worker.js', 'schematics/collection.json'],
     // Messages name these pages; all others are in the repository.
     ...['getting-started', 'lists-of-users', 'options', 'serverless', 'troubleshooting'].map(
       (page) => `docs/${page}.md`,
     ),
   ],
-  'durable-jobs': ['dist/index.js', 'dist/index.d.ts', 'dist/lmdb.js', 'dist/lmdb.d.ts'],
   'debate-space-simulator': ['dist/index.js', 'dist/index.d.ts'],
   'debate-space': ['bin/debate-space.js', 'dist/cli.js'],
 };
@@ -76,7 +74,6 @@ async function tryAll(packed: readonly Packed[], bundles: readonly (() => Promis
   }
   const others = [
     ...nests.map((nest) => () => tryStrictHost(folder, nest, tarballs.slice(0, packages.length))),
-    () => tryDurableJobsAlone(folder, packed),
     async () => {
       await tryCommandLine(folder, tarballs);
       const bin = join(folder, 'command-line/node_modules/.bin/debate-space-simulator');

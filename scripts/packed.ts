@@ -7,7 +7,7 @@ import { stage } from './staged.js';
 
 /** Of the workspace. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
-/** What an app with the plugin installs. The plugin depends on the next one, which need not be in a registry. */
+/** What an app with the plugin installs. */
 export const packages = ['nestjs-debate-space', 'debate-space-simulator'];
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;

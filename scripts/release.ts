@@ -6,7 +6,7 @@ import { packInto, run, tarballOf } from './packed.js';
 import { refusePlaceholder, repositoryUrl } from './staged.js';
 
 /** Each after those that it depends on. */
-const names = ['durable-jobs', 'debate-space-simulator', 'nestjs-debate-space', 'debate-space'];
+const names = ['debate-space-simulator', 'nestjs-debate-space', 'debate-space'];
 
 refusePlaceholder(repositoryUrl());
 const folder = mkdtempSync(join(tmpdir(), 'debate-space-release-'));

@@ -13,7 +13,7 @@ const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 
 mkdirSync(pictures, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), 'screenshots-'));
-process.env.DEBATE_SPACE_STORAGE = `lmdb:${folder}`;
+process.env.DEBATE_SPACE_STORAGE = `sqlite:${join(folder, 'debate-space.db')}`;
 const simulator = await startSimulatedService(0, 120);
 simulator.faults.add({ kind: 'latency', ms: 400 }); // as with `npm start`
 const app = await createApp({ logger: false, forceCloseConnections: true });

@@ -12,10 +12,8 @@ import { withSimulator } from './running-simulator.js';
 import { changedFiles, copyScaffold, filesOf } from './scaffold.js';
 
 const { peerDependencies = {} } = manifestOf(join(root, 'libs/debate-space'));
-const subpathPeers = ['lmdb', '@opentelemetry/api'].map(
-  (name) => `${name}@${String(peerDependencies[name])}`,
-);
-const packages = ['express-session', '@types/express-session', ...subpathPeers];
+const telemetry = `@opentelemetry/api@${String(peerDependencies['@opentelemetry/api'])}`;
+const packages = ['express-session', '@types/express-session', telemetry];
 
 const bundlerPlugins = [
   'webpack-node-externals',

@@ -10,13 +10,18 @@ import {
   DebateSpaceModule,
   DebateSpaceOutbox,
   memoryStorage,
+  type StorageEngine,
 } from 'nestjs-debate-space';
-import { lmdbStorage } from 'nestjs-debate-space/lmdb';
 import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
 import { lastValueFrom } from 'rxjs';
 import { SessionModule, subpaths } from './session.module.js';
 
-const { PORT = '', DEBATE_SPACE_AUTH_URL: authUrl = '', STORAGE } = process.env;
+const { PORT = '', DEBATE_SPACE_AUTH_URL: authUrl = '', SQLITE_FILE: path } = process.env;
+
+async function openStorage(): Promise<StorageEngine> {
+  if (path === undefined) return memoryStorage();
+  return (await import('nestjs-debate-space/sqlite')).sqliteStorage({ path });
+}
 
 @Controller()
 class HomeController {
@@ -29,12 +34,14 @@ class HomeController {
 @Module({
   imports: [
     SessionModule,
-    DebateSpaceModule.forRoot({
-      apiKey: 'demo-api-key',
-      secretKey: 'demo-secret-key-that-protects-nothing-at-all',
-      applicationName: 'demo',
-      authUrl,
-      storage: STORAGE === 'lmdb' ? lmdbStorage({ path: 'storage' }) : memoryStorage(),
+    DebateSpaceModule.forRootAsync({
+      useFactory: async () => ({
+        apiKey: 'demo-api-key',
+        secretKey: 'demo-secret-key-that-protects-nothing-at-all',
+        applicationName: 'demo',
+        authUrl,
+        storage: await openStorage(),
+      }),
     }),
   ],
   controllers: [HomeController],

@@ -1,5 +1,5 @@
 // A host with all of its packages as one file, by the command and the configuration that docs/getting-started.md shows: it
-// starts in a folder with nothing else; beside node_modules, it also takes what no bundle holds.
+// starts in a folder with nothing else. Beside node_modules, it also starts with SQLite, which the bundle leaves out.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { withSimulator } from './running-simulator.js';
 const PAGE = 'docs/getting-started.md';
 const BUNDLERS = ['esbuild', 'webpack'] as const;
 const NEST = ['common', 'core', 'platform-express'];
-const OTHERS = ['express-session', 'reflect-metadata', 'rxjs', '@opentelemetry/api', 'lmdb@^3.5.0'];
+const OTHERS = ['express-session', 'reflect-metadata', 'rxjs', '@opentelemetry/api', 'libsql'];
 const TYPES = ['@types/express@5', '@types/express-session', '@types/node@20'];
 
 /** @param tarballs of the plugin and what it depends on, and of the simulator */
@@ -42,7 +42,9 @@ export async function tryBundles(folder: string, nest: string, tarballs: readonl
     cpSync(join(place, 'bundle/main.cjs'), join(alone, 'main.cjs'));
     await withSimulator(bin, {}, async (authUrl) => {
       await logOutOnce(process.execPath, alone, 'main.cjs', authUrl);
-      await logOutOnce(process.execPath, place, 'bundle/main.cjs', authUrl, { STORAGE: 'lmdb' });
+      await logOutOnce(process.execPath, place, 'bundle/main.cjs', authUrl, {
+        SQLITE_FILE: 'data/debate-space.db',
+      });
     });
   }
   console.log(

@@ -9,12 +9,12 @@ let isGone = false;
 const memory = memoryStorage();
 const storage = {
   ...memory,
-  open: async (context) => {
-    const opened = await memory.open(context);
-    const count = opened.count.bind(opened);
-    opened.count = async (family) => {
+  open: async (application) => {
+    const opened = await memory.open(application);
+    const counts = opened.storage.counts.bind(opened.storage);
+    opened.storage.counts = async (kind) => {
       if (isGone) throw new Error('gone');
-      return count(family);
+      return counts(kind);
     };
     return opened;
   },

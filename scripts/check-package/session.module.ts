@@ -9,20 +9,11 @@ import {
   type NestModule,
 } from '@nestjs/common';
 import session from 'express-session';
-import { lmdbStorage } from 'nestjs-debate-space/lmdb';
+import { mysqlStorage } from 'nestjs-debate-space/mysql';
 import { observeDebateSpace } from 'nestjs-debate-space/opentelemetry';
-import { postgresMigration, postgresStorage } from 'nestjs-debate-space/postgres';
-import { redisStorage } from 'nestjs-debate-space/redis';
-import { storageContract } from 'nestjs-debate-space/storage-contract';
+import { postgresStorage } from 'nestjs-debate-space/postgres';
 
-export const subpaths = [
-  lmdbStorage,
-  observeDebateSpace,
-  postgresMigration,
-  postgresStorage,
-  redisStorage,
-  storageContract,
-];
+export const subpaths = [mysqlStorage, observeDebateSpace, postgresStorage];
 
 interface SessionRequest {
   session: { user?: { id: string }; destroy(callback: () => void): void };

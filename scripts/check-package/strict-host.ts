@@ -1,5 +1,5 @@
 // A host with nothing but what it needs: our types compile under `strict` without skipLibCheck, in CommonJS and in ESM,
-// and every storage loads; that of lmdb says which package it lacks.
+// and every storage loads; that of SQLite says which package it lacks.
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { manifestOf } from '../manifest.js';
@@ -42,7 +42,7 @@ export async function tryStrictHost(
 
   cpSync(join(root, 'scripts/check-package/storages.cjs'), join(place, 'storages.cjs'));
   await node('storages.cjs');
-  await npm.add(place, [`lmdb@${String(peerDependencies.lmdb)}`]);
+  await npm.add(place, [`libsql@${String(peerDependencies.libsql)}`]);
   await node('storages.cjs', 'installed');
   await npm.add(place, [`@nestjs/terminus@${nest}`]);
   cpSync(join(root, 'scripts/check-package/health.cjs'), join(place, 'health.cjs'));
@@ -50,6 +50,6 @@ export async function tryStrictHost(
   cpSync(join(root, 'scripts/check-package/undici.cjs'), join(place, 'undici.cjs'));
   const undici = (await node('undici.cjs')).trim();
   console.log(
-    `✓ in the NestJS ${version} host, every storage loads by import and require, and keeps its contract where it needs no server; ${undici}`,
+    `✓ in the NestJS ${version} host, every storage loads by import and require, and opens where it needs no server; ${undici}`,
   );
 }
