@@ -109,11 +109,11 @@ export function conflictOf(
   return hasNew && reference.complete ? 'complete' : undefined;
 }
 
-/** @returns the reference if it is finished now, and was not before */
+/** When some of the users have ended. @returns the reference if it is finished by this */
 export function settle({ reference }: ReferenceRow, now: number): Reference | undefined {
-  const { complete, canceled, total, counts, finishedAt } = reference;
+  const { total, counts } = reference;
   const isOver = Object.values(counts).reduce((sum, each) => sum + each, 0) >= total;
-  if (finishedAt !== undefined || !isOver || !(complete || canceled)) return undefined;
+  if (!isOver) return undefined;
   reference.finishedAt = now;
   return structuredClone(reference);
 }

@@ -522,7 +522,7 @@ export class MemoryStorage implements Storage {
   #runningQueues(kind: JobKind): readonly JobQueue[] {
     if (kind === 'logout') return [this.#queues.logout];
     const lists = [...this.#references.values()].filter(
-      ({ reference: { isList, complete, canceled, paused } }) => isList && (complete || canceled) && !paused,
+      ({ reference: { isList, complete, paused } }) => isList && complete && !paused,
     );
     return [this.#queues.erasure, ...lists.map(({ queue }) => queue)];
   }

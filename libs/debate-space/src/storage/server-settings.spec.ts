@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import type { Pool as MariadbPool } from 'mysql2/promise';
+import type { Pool as MariadbPool, ResultSetHeader } from 'mysql2/promise';
 import type { Pool } from 'pg';
 import { mariadbServer, startMariadb, type RunningMariadb } from 'debate-space-fixtures/mariadb.js';
 import {
@@ -138,6 +138,22 @@ mariadbServer.describe('settings of MySQL and MariaDB', () => {
     const { claims } = await storage.claim('logout', 1);
     expect(claims[0]?.sealed).toHaveLength(32_767);
     await storage.close();
+  });
+
+  const shapes: readonly [name: string, shape: (result: unknown) => unknown][] = [
+    ['the rows and the fields, as mysql2', (result) => [result, undefined]],
+    [
+      'the number of changed rows, as Prisma',
+      (result) => (result as Partial<ResultSetHeader>).affectedRows ?? result,
+    ],
+  ];
+  it.each(shapes)('reads what a query function returns: %s', async (_name, shape) => {
+    const functions = mariadbFunctions(pool);
+    const query = async (text: string, values: unknown[]): Promise<unknown> =>
+      shape(await functions.query(text, values));
+    await warningsOf(
+      mysqlStorage({ ...functions, query, prefix: `f${shapes.findIndex(([, each]) => each === shape)}_` }),
+    );
   });
 
   it('refuses a read-only server', async () => {
