@@ -24,6 +24,8 @@ export interface DeliveryParts {
   /** `logout.giveUpAfterMs` */
   readonly giveUpAfterMs: number;
   readonly emit: Emit;
+  /** Called when a logout is due earlier than its lane expects. */
+  readonly onRetry: () => void;
   readonly pause?: Pick<ServicePause, 'unavailableMs'>;
 }
 
@@ -50,7 +52,7 @@ export class LogoutDelivery {
    * @param logouts where the claim comes from
    */
   async execute(logouts: LogoutRepository, claim: Claim): Promise<void> {
-    const { sender, giveUpAfterMs, emit } = this.#parts;
+    const { sender, giveUpAfterMs, emit, onRetry } = this.#parts;
     const { storage } = logouts;
     const entry = logouts.entryOf(claim);
     const startedAt = performance.now();
@@ -80,6 +82,7 @@ export class LogoutDelivery {
     const progress = { attempts, failures: claim.failures + 1, rejections, uncertain: false, cause };
     if (decision.action === 'retry') {
       await storage.retry(claim, decision.delayMs, progress);
+      onRetry();
       emit({ type: 'logout-retrying', ...about, cause, delayMs: decision.delayMs });
     } else {
       await storage.park(claim, decision.hint, progress);

@@ -80,10 +80,13 @@ const logouts = [
     const inside = (place: Storage) => new LogoutRepository(place, uids, options.logout.historyRetentionMs);
     return new LogoutQueues(inside(storage), memory && inside(memory));
   }),
-  provide(LogoutDelivery, [LogoutSender, ServicePause], ({ emit, options }, sender, pause) => {
+  provide(LogoutDelivery, [LogoutSender, ServicePause], ({ emit, options, added }, sender, pause) => {
     const { concurrency, giveUpAfterMs } = options.logout;
     const breaker = new CircuitBreaker(concurrency, serviceEvents(emit));
-    return new LogoutDelivery({ breaker, sender, giveUpAfterMs, emit, pause });
+    const onRetry = (): void => {
+      added.next('logout');
+    };
+    return new LogoutDelivery({ breaker, sender, giveUpAfterMs, emit, onRetry, pause });
   }),
 ];
 
