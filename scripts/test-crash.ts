@@ -30,7 +30,7 @@ const { values } = parseArgs({
 /** Those that wait the longest for leases begin first. */
 const scenarios: readonly Scenario[] = [
   ...durableEngines.map((engine): Scenario => {
-    const [kills, users] = values.full ? [10, 1_000] : [4, 300];
+    const [kills, users] = values.full ? [10, 1_000] : [5, 400];
     return {
       name: `${engine}: erasures`,
       kind: 'erasures',

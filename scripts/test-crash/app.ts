@@ -111,7 +111,7 @@ class HostController {
   erase(@Body() { reference, uids }: ErasureList): Promise<ErasureStatus> {
     async function* slowly(): AsyncGenerator<string> {
       for (const [n, uid] of uids.entries()) {
-        if (n % 20 === 0) await sleep(20);
+        if (n % 10 === 9) await sleep(100);
         yield uid;
       }
       tell({ type: 'list-read', detail: reference });

@@ -66,6 +66,7 @@ export const disturbances: readonly Disturbance[] = [
 /** At random, now and then while they start. */
 async function killApps(trial: Trial, [times, logouts]: Size): Promise<void> {
   const perApp = times / trial.apps.length;
+  trial.service.faults.add({ operation: 'logout', kind: 'latency', ms: 50 }); // so that kills meet deliveries
   const killOften = async (app: AppProcess): Promise<void> => {
     for (let kills = 0; kills < perApp; kills += 1) {
       await trial.ledger.more(trial.between(1, Math.floor((1.6 * logouts) / perApp)));

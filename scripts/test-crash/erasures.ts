@@ -39,7 +39,7 @@ export function playErasures(
     await Promise.all(trial.apps.map(start));
     for (let n = 0; n < kills; n += 1) {
       if (n < kills / 5)
-        await sleep(trial.between(0, erasures)); // reading takes a millisecond for each user
+        await sleep(trial.between(0, 10 * erasures)); // reading takes 10 ms for each user
       else await erased(((n - kills / 5) / kills) * erasures);
       for (const app of trial.apps.filter((_, i) => i === n % 2)) {
         await trial.kill(app);
