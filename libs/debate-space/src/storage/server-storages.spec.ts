@@ -237,7 +237,7 @@ for (const kind of servers)
       it('works as a role that may only read and write, when the migration was run', async () => {
         const readsAndWrites = guest();
         await expect(rejection(pool().engine({ migrate: false }).open('app'))).resolves.toMatchObject({
-          message: expect.stringMatching(errors['no table']) as string,
+          message: expect.stringMatching(errors['no table']) as unknown,
         });
         for (const statement of storageMigration(kind.dialect).split(/;\n/).filter(Boolean))
           await admin.run(statement);
@@ -254,9 +254,9 @@ for (const kind of servers)
 
       it('creates the tables though several processes do so at once', async () => {
         const pools = Array.from({ length: 6 }, () => pool());
-        const storages = await Promise.all(pools.map((each) => open(each.engine())));
-        await expectToWork(storages[0]);
-        expect(new Set(await Promise.all(storages.map((storage) => storage.birth()))).size).toBe(1);
+        const [storage, ...others] = await Promise.all(pools.map((each) => open(each.engine())));
+        if (storage) await expectToWork(storage);
+        expect(new Set(await Promise.all([storage, ...others].map((each) => each?.birth()))).size).toBe(1);
       });
 
       it('refuses a query function that returns nothing', async () => {

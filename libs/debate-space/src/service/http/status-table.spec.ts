@@ -7,7 +7,6 @@ import { Transport } from './transport.js';
 
 const { scripted, client } = serviceClients();
 const never = new AbortController().signal;
-const job = { entry: { id: 'a', uid: 'alice', reason: 'destroyed', endedAt: Date.now() } } as const;
 
 type Logout = 'delivered' | 'parked' | 'repeated' | 'repeated: down';
 type Row = readonly [status: number, body: unknown, type: string, logout: Logout, deletion: string];
