@@ -188,8 +188,9 @@ function expiring(kind: StoreKind): void {
     scene.afterwards(() => close?.());
     const options = { store: store as Store, expiry: { sweepMs: SWEEP_MS } };
     const login = fastifyLogins.session(store, MAX_AGE_MS);
+    const debateSpace = using(scene.service, { session: options });
     const { url } = kind.name.includes('fastify')
-      ? await scene.add(FastifyHost.start({ debateSpace: using(scene.service, { session: options }), login }))
+      ? await scene.add(FastifyHost.start({ debateSpace, login, act: () => undefined }))
       : await start(store as Store, memoryStorage());
     await Promise.all(users.map((uid) => logInTo({ url }, uid)));
     await received(users.length);

@@ -6,8 +6,6 @@ import {
   DebateSpaceErasures,
   DebateSpaceEvents,
   DebateSpaceHealth,
-  DebateSpaceOutbox,
-  DebateSpaceService,
   type BeforeErase,
   type DebateSpaceModuleOptions,
   type ErasureReceipt,
@@ -101,17 +99,6 @@ describe('an erasure', () => {
     expect(receipts.map(({ outcome }) => outcome).toSorted()).toEqual(['erased', 'not-found']);
   });
 
-  it('counts a user whom the service does not know as not found', async () => {
-    const app = await start();
-    const finished = firstEvent(app, 'erasure-finished');
-    await erasuresOf(app).request({ uid: 'nobody', mode: 'delete', reference: 'gone' });
-    await finished;
-    expect(await erasuresOf(app).status('gone')).toMatchObject({ state: 'done', done: 0, notFound: 1 });
-    expect(await all(erasuresOf(app).receipts('gone'))).toMatchObject([
-      { outcome: 'not-found', status: 404 },
-    ]);
-  });
-
   it('counts a user as erased when an answer was lost and the next one is 404', async () => {
     const app = await start();
     scene.service.faults.add({ kind: 'reset-after-apply', operation: 'delete', times: 1 });
@@ -121,18 +108,6 @@ describe('an erasure', () => {
     expect(await all(erasuresOf(app).receipts('lost'))).toMatchObject([
       { outcome: 'erased', status: 404, attempts: 2 },
     ]);
-  });
-
-  it.each([403, 404])('is not done when a web page answers %d', async (status) => {
-    const app = await start();
-    const page = { status, contentType: 'text/html', body: '<html>not here</html>' };
-    scene.service.faults.add({ kind: 'body', ...page, operation: 'delete', times: 1 });
-    const retrying = firstEvent(app, 'erasure-retrying');
-    const finished = firstEvent(app, 'erasure-finished');
-    await erasuresOf(app).request({ uid: 'alice', mode: 'delete', reference: 'page' });
-    expect(await retrying).toMatchObject({ cause: `${status} with a web page`, attempts: 1 });
-    await finished;
-    expect(await all(erasuresOf(app).receipts('page'))).toMatchObject([{ outcome: 'erased', status: 200 }]);
   });
 
   it('is not done at an address where every answer is 404', async () => {
@@ -174,18 +149,6 @@ describe('an erasure', () => {
     end();
     await finished;
     expect(await all(erasuresOf(app).receipts('later'))).toMatchObject([{ outcome: 'erased', attempts: 2 }]);
-  });
-
-  it('forgets the logouts that still wait for the user', async () => {
-    const app = await start();
-    scene.service.faults.add({ kind: 'status', status: 403, operation: 'logout', times: 1 });
-    const parked = firstEvent(app, 'logout-parked');
-    await app.get(DebateSpaceService).logoutUser('alice');
-    await parked;
-    const finished = firstEvent(app, 'erasure-finished');
-    await erasuresOf(app).request({ uid: 'alice', mode: 'delete' });
-    await finished;
-    expect(await app.get(DebateSpaceOutbox).parked()).toEqual([]);
   });
 
   it('asks the host before, and keeps its veto', async () => {
@@ -288,20 +251,6 @@ describe('an erasure', () => {
     expect(await all).toMatchObject({ total: 260, done: 260 });
     const again = await erasuresOf(app).requestMany(uids, bulk);
     expect(again).toMatchObject({ state: 'done', total: 260, done: 260 });
-  });
-
-  it('names an item that is no uid by its number, and carries out nothing', async () => {
-    const app = await start();
-    const list = { mode: 'delete', reference: 'a mistake' } as const;
-    const uids = ['alice', 'bob', 'no\nuid'];
-    const error = await erasuresOf(app)
-      .requestMany(uids, list)
-      .catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'ERR_DEBATE_SPACE_INVALID_ARGUMENT' });
-    expect((error as Error).message).toContain('item 3: it has a line break');
-    expect((error as Error).message).not.toMatch(/alice|bob|no\nuid/);
-    expect(await all(erasuresOf(app).list())).toEqual([]);
-    expect(scene.service.received.of('delete')).toEqual([]);
   });
 
   it('stops reading a list that hangs when its signal aborts, and keeps what it has read', async () => {

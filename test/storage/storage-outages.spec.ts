@@ -21,7 +21,7 @@ const scene = scenario();
 
 /** Of all apps of a test: Nest has one logger in a process. */
 const lines: string[] = [];
-beforeEach(() => lines.splice(0));
+beforeEach(() => void lines.splice(0));
 const linesWith = (text: string): readonly string[] => lines.filter((line) => line.includes(text));
 
 /** A host, with everything that it says. */
