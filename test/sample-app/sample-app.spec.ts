@@ -221,7 +221,12 @@ describe('erasure', () => {
 
   it('asks for nothing when the user types another name', async () => {
     const ada = await loggedIn('ada');
-    for (const fields of [{ confirmation: 'Ada' }, { confirmation: 'ada ' }, { confirmation: '' }, {}]) {
+    for (const fields of [
+      { confirmation: 'Ada' },
+      { confirmation: 'ada ' },
+      { confirmation: '' },
+      undefined,
+    ]) {
       const response = await ada.submit('/me/delete', fields);
       expect(response.status).toBe(422);
       expect(await response.text()).toContain('This is not your user name.');
