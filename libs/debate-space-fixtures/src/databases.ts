@@ -43,9 +43,6 @@ export interface DatabaseKind<Running extends RunningDatabase = RunningDatabase>
   start(): Promise<Running>;
 }
 
-/** How long the storage waits for an answer of the server, in milliseconds. */
-const TIMEOUT_MS = 2_000;
-
 async function sqlite(): Promise<RunningDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'sqlite-'));
   let places = 0;
@@ -68,7 +65,7 @@ async function postgres(): Promise<RunningServer> {
     place: async () => {
       const schema = `place_${(places += 1)}`;
       await pool.query(`CREATE SCHEMA ${schema}`);
-      const engine = postgresStorage({ pool, schema, timeoutMs: TIMEOUT_MS });
+      const engine = postgresStorage({ pool, schema });
       return { engine, tables: TABLES.map((table) => `${schema}.${table}`) };
     },
     run: async (statement) => (await pool.query(statement)).rows as unknown,
@@ -95,7 +92,7 @@ async function mariadb(): Promise<RunningServer> {
   return {
     place: () => {
       const prefix = `place_${(places += 1)}_`;
-      const engine = mysqlStorage({ pool, prefix, timeoutMs: TIMEOUT_MS });
+      const engine = mysqlStorage({ pool, prefix });
       return Promise.resolve({ engine, tables: TABLES.map((table) => prefix + table) });
     },
     run,
