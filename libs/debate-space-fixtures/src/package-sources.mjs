@@ -6,10 +6,6 @@ export function resolve(specifier, context, next) {
   if (specifier.startsWith('nestjs-debate-space')) {
     return { url: new URL(`debate-space/src/${part}.ts`, libs).href, shortCircuit: true };
   }
-  const [, jobs = 'index'] = /^durable-jobs(?:\/([\w-]+))?$/.exec(specifier) ?? [];
-  if (/^durable-jobs(\/|$)/.test(specifier)) {
-    return { url: new URL(`durable-jobs/src/${jobs}.ts`, libs).href, shortCircuit: true };
-  }
   if (specifier === 'debate-space-simulator') {
     return { url: new URL('debate-space-simulator/src/index.ts', libs).href, shortCircuit: true };
   }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { mysqlMigration } from 'nestjs-debate-space/mysql';
+import { postgresMigration } from 'nestjs-debate-space/postgres';
 import { run } from '../testing/command-line.js';
 
 describe('storage migration', () => {
@@ -17,6 +19,13 @@ describe('storage migration', () => {
     expect([code, err]).toEqual([0, '']);
     expect(out).toContain(statement);
     expect(out).toMatch(/;\n$/);
+  });
+
+  it('prints the same as the functions of the plugin return', async () => {
+    const { out } = await run('storage migration --dialect postgres --schema debate');
+    expect(out).toBe(postgresMigration({ schema: 'debate' }));
+    const { out: mysql } = await run('storage migration --dialect mysql --prefix app_');
+    expect(mysql).toBe(mysqlMigration({ prefix: 'app_' }));
   });
 
   it('answers as JSON', async () => {
