@@ -140,7 +140,7 @@ describe('the sample app for a real service', () => {
     ['nobody could log in', { MEMBERS: '' }, /^Nobody can log in: set .*\nhint: .*hash-password.*\n$/],
     [
       'its storage is not usable',
-      { DEBATE_SPACE_STORAGE: 'redis://h' },
+      { DEBATE_SPACE_STORAGE: 'oracle://h' },
       /^DEBATE_SPACE_STORAGE .*\nhint: .*\n$/,
     ],
     ['its port is taken', { PORT: 'that of the service' }, /Port \d+ is taken\..*PORT=\d+\n$/],
