@@ -135,7 +135,11 @@ describe('session.expiry, over two processes with one storage,', () => {
     },
   );
 
-  it('each logout of a user who logs in again at once is reported', async () => {
+  it.each([
+    ['in at the first and out at the second', () => [0, 1]],
+    ['in and out at one of them, and then at the other', (round: number) => [round, round]],
+    ['in and out at each of them in turn', (round: number) => [round, round + 1]],
+  ] as const)('each logout of a user who goes %s, again and again, is reported', async (_what, places) => {
     await startTwo({
       leave: (request) => {
         delete request.session.user;
@@ -144,8 +148,9 @@ describe('session.expiry, over two processes with one storage,', () => {
     });
     const browser = new Browser(urlOf(0));
     for (let round = 0; round < 6; round += 1) {
-      await browser.post(`${urlOf(round)}/login`, { uid: 'alice' });
-      await browser.post(`${urlOf(round + 1)}/act?name=leave`);
+      const [login = 0, logout = 0] = places(round);
+      await browser.post(`${urlOf(login)}/login`, { uid: 'alice' });
+      await browser.post(`${urlOf(logout)}/act?name=leave`);
     }
     expect(await scene.logouts()).toHaveLength(6);
   });
