@@ -43,7 +43,7 @@ describe('the host comes first', () => {
     expect(events.map(({ type }) => type)).not.toContain('logout-delivered');
   });
 
-  it('a logout’s answer is the same with a service that is up, one that is down, and without the plugin', async () => {
+  it('a logout’s answer is the same with a service that is up or down, and without the plugin', async () => {
     const without = await answerOfLogout(undefined);
     const up = await answerOfLogout(using(scene.service));
     await scene.service.goDown();
@@ -179,7 +179,7 @@ describe('the host comes first', () => {
     await scene.stop();
   });
 
-  it('a frozen store is an event, and the app goes on', async () => {
+  it('a frozen store is an event, and the app answers requests', async () => {
     const store = Object.freeze({ get: () => undefined, set: () => undefined, destroy: () => undefined });
     const warnings: unknown[] = [];
     const logger = {

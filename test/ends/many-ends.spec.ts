@@ -45,7 +45,7 @@ it.each(Object.entries(endings))(
     };
     watch();
     await end(store);
-    await logInTo(host, 'alice'); // requests are answered meanwhile
+    await logInTo(host, 'alice'); // requests are answered at the same time
     const outbox = host.app.get(DebateSpaceOutbox);
     while ((await outbox.stats()).pending < SESSIONS)
       await new Promise((resolve) => setTimeout(resolve, 500));

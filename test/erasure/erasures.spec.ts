@@ -123,7 +123,7 @@ describe('an erasure', () => {
     ['the service refuses the logout for good', { kind: 'status', status: 403 }],
     ['there is no logout route', { kind: 'status', status: 404 }],
     ['a web page answers in place of the logout route', { kind: 'body', body: '<p>Back soon' }],
-  ] as const)('is carried out when %s', async (_when, fault) => {
+  ] as const)('erases the user when %s', async (_when, fault) => {
     const app = await start();
     scene.service.faults.add({ ...fault, operation: 'logout' });
     const finished = firstEvent(app, 'erasure-finished');

@@ -123,7 +123,7 @@ for (const kind of kinds) {
       await expect(erasures.requestMany(['alice'], request)).rejects.toBe(error);
     });
 
-    it('is carried out exactly if it was committed, when many are requested and half of them rolled back', async () => {
+    it('erases exactly the users of committed transactions, when half of many are rolled back', async () => {
       const app = await start(true);
       const uids = uidsOf(60);
       for (const uid of [...uids, ...uidsOf(20, 'shared')]) {
@@ -131,7 +131,7 @@ for (const kind of kinds) {
         await run(`INSERT INTO account VALUES ('${uid}')`);
       }
       const done = nextEvents(app, 'erasure-done', 40);
-      /** Each deletes a user of its own and one that others delete, too. */
+      /** Deletes a user of its own, and a user whom other transactions delete as well. */
       const deleteUsers = (uid: string, n: number): Promise<void> =>
         inTransaction(async (host) => {
           const shared = `shared-${n % 20}`;

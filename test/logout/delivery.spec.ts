@@ -247,7 +247,7 @@ describe('a logout on its way', () => {
     expect(log.join('\n')).toContain('1 logouts were not delivered');
   });
 
-  it('is refused before anything is stored when the uid is none', async () => {
+  it('is refused, and nothing stored, when the uid cannot be a uid', async () => {
     const debateSpace = await start();
     await expect(debateSpace.logoutUser('..')).rejects.toThrow(InvalidUidError);
     expect(events).toEqual([]);
@@ -278,7 +278,7 @@ describe('a secretKey function that fails', () => {
 
 describe('the end of a session', () => {
   it.each(['a/../b', '..', 'a\\.\\b'])(
-    'of a user with the uid %s is not sent but warned of, and the logout of the host goes on',
+    'of a user with the uid %s is not sent but warned of, and the host logs the user out',
     async (uid) => {
       host = await scene.start({ act: destroySession });
       events = eventsOf(host.app);

@@ -19,8 +19,8 @@ import { using } from 'debate-space-fixtures/service.js';
 
 const USERS = 200;
 /**
- * So many users have a fresh process for each request, the others those that the platform has frozen. A start takes a second of
- * CPU: `FRESH_FUNCTIONS=200` for all of them.
+ * So many users have a fresh process for each request; the others have processes that the platform has frozen. A start
+ * takes a second of CPU: `FRESH_FUNCTIONS=200` for all of them.
  */
 const FRESH = Number(process.env.FRESH_FUNCTIONS ?? 5);
 const TOGETHER = availableParallelism() + 1;

@@ -160,7 +160,7 @@ describe('the shutdown', () => {
   });
 
   const failing = parts.map(([part, method]) => ({ part, method, step: `${part.name}.${method}` }));
-  it.each(failing)('goes on when $step fails', async ({ part, method, step }) => {
+  it.each(failing)('continues when $step fails', async ({ part, method, step }) => {
     const testing = await start(moduleOf('demo'));
     const events: DebateSpaceEvent[] = [];
     testing.get(DebateSpaceEvents).events$.subscribe((event) => events.push(event));

@@ -178,7 +178,7 @@ class Life {
     }
   }
 
-  /** Two sessions: one expires, the other one goes on through all restarts. */
+  /** Two sessions: one expires, and the phone stays logged in through all restarts. */
   async #sessions(host: SessionHost): Promise<Browser> {
     const [phone, short] = [await logInTo(host, uidOf('phone')), await logInTo(host, uidOf('expired'))];
     for (const sid of Object.keys((this.#store as unknown as { sessions: object }).sessions))

@@ -144,7 +144,7 @@ describe('an app whose storage is away', () => {
     expect(linesWith('1 logouts were not delivered before the shutdown and are lost')).toHaveLength(1);
   });
 
-  it('refuses erasures and `logoutUser` takes the logout into memory', async () => {
+  it('rejects a request for an erasure with its reference, and keeps a logout in memory', async () => {
     const flaky = new FlakyStorage();
     const { app } = await Running.start(flaky.engineWith(await scene.sqlite()));
     flaky.state = 'failing';
@@ -199,7 +199,7 @@ for (const kind of databaseServers) {
     });
 
     it.each(['all of its tables', 'the table of the jobs'])(
-      'says once that %s were dropped, and goes on delivering',
+      'reports the drop of %s once, and continues to deliver',
       async (which) => {
         const [running] = await startTwo();
         await dropTables(which === 'all of its tables' ? place.tables : place.tables.slice(0, 1));
@@ -216,7 +216,7 @@ for (const kind of databaseServers) {
     );
 
     it.each(['empties its tables', 'drops them, and a new process makes them again'])(
-      'says once, in every process, when somebody %s, and delivers as before',
+      'reports it once in every process when somebody %s, and delivers as before',
       async (how) => {
         const both = await startTwo();
         const emptied = both.map(({ app }) => firstEvent(app, 'storage-emptied'));

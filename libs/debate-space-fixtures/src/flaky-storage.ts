@@ -4,7 +4,7 @@ import type { Storage, StorageEngine } from '../../debate-space/src/storage/stor
 /** How long a silent storage is waited for, in milliseconds. */
 const TIMEOUT_MS = 1_000;
 
-/** `cut off`: the operation is carried out, and its answer is lost. */
+/** `cut off`: the storage does what it was called for, and its answer is lost. */
 export type Outage = 'failing' | 'silent' | 'cut off';
 
 /** A storage that a test takes away, and gives back. */
