@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Containment } from '../async/containment.js';
 import { StorageError } from '../errors.js';
 import { Secret } from '../secrets/secret.js';
@@ -49,6 +50,9 @@ const inTheStore = (uid: string, expiresAt: number): FoundSession => ({
   session: { cookie: { expires: new Date(expiresAt) } },
 });
 
+/** The two clocks of a process may drift apart by some milliseconds. */
+const aMomentLater = (): Promise<void> => sleep(20);
+
 describe('a live session', () => {
   it('is written when it is new, and again when its date has moved by a minute or to an earlier time', async () => {
     const { storage, one } = await instances();
@@ -89,13 +93,27 @@ describe('a live session', () => {
 });
 
 describe('the end of a session', () => {
-  it('is stored with its logout by the first of two instances', async () => {
+  it('is stored with its logout by the first of two instances that have seen it', async () => {
     const { one, other, logouts } = await instances();
-    one.seen('s', 'alice', Date.now() + HOUR);
-    await one.idle();
+    for (const each of [one, other]) each.seen('s', 'alice', Date.now() + HOUR);
+    await Promise.all([one.idle(), other.idle()]);
+    await aMomentLater();
     expect(await one.end('s', 'alice', logout('first'))).toBe(true);
     expect(await other.end('s', 'alice', logout('second'))).toBe(false);
     expect(await logouts()).toEqual(['first']);
+  });
+
+  it('is stored each time when the user logs in again with the same session, at whichever instance', async () => {
+    const { one, other, stored, logouts } = await instances();
+    stored.set('s', inTheStore('alice', Date.now() + HOUR));
+    for (const n of [1, 2, 3]) {
+      one.seen('s', 'alice', Date.now() + HOUR); // the login
+      await aMomentLater();
+      other.seen('s', 'alice', Date.now() + HOUR);
+      expect(await other.end('s', 'alice', logout(`end ${n}`))).toBe(true);
+      await aMomentLater();
+    }
+    expect(await logouts()).toEqual(['end 1', 'end 2', 'end 3']);
   });
 
   it('is not undone by a request of another instance that was running', async () => {

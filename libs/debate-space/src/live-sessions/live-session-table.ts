@@ -22,11 +22,16 @@ interface Registered {
   readonly expiresAt: number;
   /** A later date is written from this much on: until then no sweep looks for the session. */
   readonly intervalMs: number;
+  readonly writtenAt: number;
+  /** When the host's store had the session with this user, by the clock of this process that never jumps. */
+  aliveAt: number;
 }
 
 const MAX_REMEMBERED = 10_000;
 /** Requests of one session that overlap may touch it in another order than they were made. */
 const OVERLAP_MS = 1_000;
+/** Another process may have ended the session since, and the user may have logged in again with the same one. */
+const WRITE_AGAIN_MS = 60_000;
 
 /**
  * The live sessions of all instances, for `session.expiry`. Session ids and uids are hashed and sealed: a reader of the
@@ -59,12 +64,14 @@ export class LiveSessionTable implements LiveSessions {
   seen(sid: string, uid: string, expiresAt = Date.now() + DAY_MS): void {
     this.#containment.run('live sessions', () => {
       const last = this.#registered.get(sid);
-      if (last?.uid === uid) {
+      const now = performance.now();
+      if (last?.uid === uid && now - last.writtenAt < WRITE_AGAIN_MS) {
+        last.aliveAt = now;
         const gainedMs = expiresAt - last.expiresAt;
         if (gainedMs >= -OVERLAP_MS && gainedMs < last.intervalMs) return;
       }
       const intervalMs = renewalInterval(expiresAt, Date.now());
-      const registered = { uid, expiresAt, intervalMs };
+      const registered = { uid, expiresAt, intervalMs, writtenAt: now, aliveAt: now };
       this.#registered.set(sid, registered);
       this.#unforgotten.delete(sid);
       void this.#order.run(sid, async () => {
@@ -86,10 +93,13 @@ export class LiveSessionTable implements LiveSessions {
    * @returns `false` when another process has reported this end
    */
   async end(sid: string, uid: string, logout: NewLogout): Promise<boolean> {
+    const known = this.#registered.get(sid);
+    const aliveAt = known?.uid === uid ? known.aliveAt : performance.now(); // the store was read a moment ago
     this.#registered.delete(sid);
     return this.#order.run(sid, async () => {
       try {
-        const isFirst = await this.#storage.gone(this.#rowOf({ sid, uid }), logout);
+        const aliveMs = performance.now() - aliveAt;
+        const isFirst = await this.#storage.gone(this.#rowOf({ sid, uid }), logout, undefined, aliveMs);
         await this.#forgetFormer(sid, uid);
         return isFirst;
       } catch (error) {
@@ -137,7 +147,8 @@ export class LiveSessionTable implements LiveSessions {
 
   /** A session that was registered before the storage key changed has a row under the former key. */
   async #forgetFormer(sid: string, uid: string): Promise<void> {
-    for (const key of this.#keys.slice(1)) await this.#storage.gone(this.#rowOf({ sid, uid }, key), undefined);
+    for (const key of this.#keys.slice(1))
+      await this.#storage.gone(this.#rowOf({ sid, uid }, key), undefined);
   }
 
   #rowOf({ sid, uid }: UserSession, key = this.#keys[0]): LiveSession {

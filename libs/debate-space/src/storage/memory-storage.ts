@@ -377,10 +377,15 @@ export class MemoryStorage implements Storage {
     });
   }
 
-  gone(session: LiveSession, logout: NewLogout | undefined, token?: string): Promise<boolean> {
+  gone(
+    session: LiveSession,
+    logout: NewLogout | undefined,
+    token?: string,
+    aliveMs = ENDED_SESSION_MS,
+  ): Promise<boolean> {
     return this.#run((now) => {
       const row = this.#sessions.get(session.id);
-      if (this.#hasEnded(session.id, now) || (token !== undefined && row?.token !== token)) return false;
+      if (this.#hasEnded(session.id, now, aliveMs) || (token !== undefined && row?.token !== token)) return false;
       this.#sessions.delete(session.id);
       if (!logout) return true;
       const ended = { session, expiresAt: 0, dueAt: Infinity, token: undefined, endedAt: now };
@@ -409,8 +414,8 @@ export class MemoryStorage implements Storage {
     });
   }
 
-  #hasEnded(id: string, now: number): boolean {
-    return (this.#sessions.get(id)?.endedAt ?? -Infinity) > now - ENDED_SESSION_MS;
+  #hasEnded(id: string, now: number, withinMs = ENDED_SESSION_MS): boolean {
+    return (this.#sessions.get(id)?.endedAt ?? -Infinity) > now - Math.min(withinMs, ENDED_SESSION_MS);
   }
 
   // ---- rate limit, and the storage itself

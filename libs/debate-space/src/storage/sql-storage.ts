@@ -637,12 +637,18 @@ export class SqlStorage implements Storage {
     return (await this.#rows(`SELECT 1 FROM ${this.#sessions} WHERE id = ? AND ${open}`, [id])).length > 0;
   }
 
-  gone(session: LiveSession, logout: NewLogout | undefined, token?: string): Promise<boolean> {
+  gone(
+    session: LiveSession,
+    logout: NewLogout | undefined,
+    token?: string,
+    aliveMs = ENDED_SESSION_MS,
+  ): Promise<boolean> {
     const { now } = this.#database;
     const id = this.#id(session.id);
     const isHeld = token === undefined ? '' : 'AND token = ?';
-    const where = `id = ? AND (ended_at IS NULL OR ended_at <= ${now} - ${ENDED_SESSION_MS}) ${isHeld}`;
-    const values = [id, ...(token === undefined ? [] : [token])];
+    const where = `id = ? AND (ended_at IS NULL OR ended_at <= ${now} - ?) ${isHeld}`;
+    const withinMs = Math.ceil(Math.min(aliveMs, ENDED_SESSION_MS));
+    const values = [id, withinMs, ...(token === undefined ? [] : [token])];
     return this.#database.transaction(async (query) => {
       if (!logout) {
         const { count } = await query(`DELETE FROM ${this.#sessions} WHERE ${where}`, values);

@@ -567,6 +567,14 @@ function contract(kept: TableStorage): void {
     expect(await storage.counts('logout')).toEqual({ waiting: 2, parked: 0 });
   });
 
+  it('ends a session again when the caller has seen it alive since the last end', async () => {
+    expect(await storage.gone(session('s'), newLogout())).toBe(true);
+    await sleep(20); // the end is older than the millisecond in which it was seen
+    expect(await storage.gone(session('s'), newLogout(), undefined, LONG_MS)).toBe(false);
+    expect(await storage.gone(session('s'), newLogout(), undefined, 1)).toBe(true);
+    expect(await storage.counts('logout')).toEqual({ waiting: 2, parked: 0 });
+  });
+
   it('ends a session that it does not know, and forgets one without a logout', async () => {
     expect(await storage.gone(session('unknown'), newLogout())).toBe(true);
     expect(await storage.seen(session('unknown'), 1_000, 0)).toBe(false);

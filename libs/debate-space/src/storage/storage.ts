@@ -289,10 +289,16 @@ export interface Storage extends ErasureRequests {
   /**
    * Ends a session, registered or not, and adds the logout, in one transaction. Without a logout, the session is forgotten.
    * @param token of {@link dueSessions}: ends it only if nobody has registered it since
-   * @returns `false` when somebody ended it within the last {@link ENDED_SESSION_MS}, or the token is outdated: then no
-   * logout was added
+   * @param aliveMs how long ago the host's store had the session with its user, as far as the caller knows: an end before
+   * that was an earlier one, and does not count. At most, and by default, {@link ENDED_SESSION_MS}
+   * @returns `false` when somebody ended it within `aliveMs`, or the token is outdated: then no logout was added
    */
-  gone(session: LiveSession, logout: NewLogout | undefined, token?: string): Promise<boolean>;
+  gone(
+    session: LiveSession,
+    logout: NewLogout | undefined,
+    token?: string,
+    aliveMs?: number,
+  ): Promise<boolean>;
   /** Sessions to look for, each for one process until its lease ends. */
   dueSessions(limit: number, leaseMs?: number): Promise<readonly DueSession[]>;
   /** The host's store still has the session: a sweep looks for it again in `liveMs`. */
