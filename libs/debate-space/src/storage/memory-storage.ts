@@ -385,7 +385,8 @@ export class MemoryStorage implements Storage {
   ): Promise<boolean> {
     return this.#run((now) => {
       const row = this.#sessions.get(session.id);
-      if (this.#hasEnded(session.id, now, aliveMs) || (token !== undefined && row?.token !== token)) return false;
+      if (this.#hasEnded(session.id, now, aliveMs) || (token !== undefined && row?.token !== token))
+        return false;
       this.#sessions.delete(session.id);
       if (!logout) return true;
       const ended = { session, expiresAt: 0, dueAt: Infinity, token: undefined, endedAt: now };

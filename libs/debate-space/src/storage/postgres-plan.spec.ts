@@ -28,16 +28,13 @@ postgresServer.describe('the plan of Postgres for what is due', () => {
     const functions = postgresFunctions(pool);
     const recorded: typeof functions = {
       ...functions,
-      transaction: (work) =>
-        functions.transaction((query) =>
-          work(async (text, values) => {
-            if (text.startsWith('WITH')) {
-              const lines = (await query(`EXPLAIN ${text}`, values)) as { 'QUERY PLAN': string }[];
-              plan = lines.map((line) => line['QUERY PLAN']).join('\n');
-            }
-            return query(text, values);
-          }),
-        ),
+      query: async (text, values) => {
+        if (text.startsWith('WITH')) {
+          const lines = (await functions.query(`EXPLAIN ${text}`, values)) as { 'QUERY PLAN': string }[];
+          plan = lines.map((line) => line['QUERY PLAN']).join('\n');
+        }
+        return functions.query(text, values);
+      },
     };
     ({ storage } = await postgresStorage(recorded).open('app'));
     for (const table of ['jobs', 'sessions'])

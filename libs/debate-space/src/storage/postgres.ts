@@ -200,13 +200,10 @@ function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>):
     forUpdate: 'FOR UPDATE',
     ...onConflict,
     ...statements,
-    take: (take) =>
-      statements.transaction(async (query) => {
-        // With stale statistics, the planner expects few rows, and would sort all that are due instead of reading an index.
-        await query('SET LOCAL enable_sort = off');
-        const text = takeStatement(take, 'MATERIALIZED', 'FOR UPDATE SKIP LOCKED');
-        return (await query(text, take.values.flat())).rows;
-      }),
+    take: async (take) => {
+      const text = takeStatement(take, 'MATERIALIZED', 'FOR UPDATE SKIP LOCKED');
+      return (await statements.query(text, take.values.flat())).rows;
+    },
   };
 }
 

@@ -12,7 +12,7 @@ import { storageMigration } from './migration.js';
 import { mysqlStorage } from './mysql.js';
 import { postgresStorage } from './postgres.js';
 import type { HostQuery } from './server-calls.js';
-import type { NewReference, OpenStorage, Storage, StorageEngine } from './storage.js';
+import type { Claim, NewReference, OpenStorage, Storage, StorageEngine } from './storage.js';
 
 const PASSWORD = 's3cret';
 
@@ -197,9 +197,13 @@ for (const kind of servers)
     const open = async (engine = admin.engine()): Promise<Storage> => (await opened(engine)).storage;
     const guest = (): HostPool => pool({ user: 'guest', password: PASSWORD });
     async function expectToWork(storage: Storage): Promise<void> {
-      const logout = newLogout();
-      await storage.addLogouts([logout]);
-      expect((await storage.claim('logout', 100)).claims.map(({ id }) => id)).toContain(logout.id);
+      let claimed: readonly Claim[] = [];
+      // A claim that nobody waits for any more may have been on its way, and take the first of them.
+      for (let logouts = 0; claimed.length === 0 && logouts < 20; logouts += 1) {
+        await storage.addLogouts([newLogout()]);
+        claimed = (await storage.claim('logout', 100)).claims;
+      }
+      expect(claimed).not.toEqual([]);
       expect(await storage.addErasures({ ...reference, reference: randomUUID() }, [])).toMatchObject({
         added: 0,
       });
@@ -236,9 +240,8 @@ for (const kind of servers)
 
       it('works as a role that may only read and write, when the migration was run', async () => {
         const readsAndWrites = guest();
-        await expect(rejection(pool().engine({ migrate: false }).open('app'))).resolves.toMatchObject({
-          message: expect.stringMatching(errors['no table']) as unknown,
-        });
+        const { message } = await rejection(admin.engine({ migrate: false }).open('app'));
+        expect(message).toMatch(errors['no table']);
         for (const statement of storageMigration(kind.dialect).split(/;\n/).filter(Boolean))
           await admin.run(statement);
         await admin.run(kind.grant('SELECT, INSERT, UPDATE, DELETE', database));
@@ -254,9 +257,9 @@ for (const kind of servers)
 
       it('creates the tables though several processes do so at once', async () => {
         const pools = Array.from({ length: 6 }, () => pool());
-        const [storage, ...others] = await Promise.all(pools.map((each) => open(each.engine())));
-        if (storage) await expectToWork(storage);
-        expect(new Set(await Promise.all([storage, ...others].map((each) => each?.birth()))).size).toBe(1);
+        const storages = await Promise.all(pools.map((each) => open(each.engine())));
+        for (const storage of storages) await expectToWork(storage);
+        expect(new Set(await Promise.all(storages.map((storage) => storage.birth()))).size).toBe(1);
       });
 
       it('refuses a query function that returns nothing', async () => {
