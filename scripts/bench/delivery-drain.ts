@@ -5,7 +5,7 @@ import type { EngineName } from '../test-crash/engines.js';
 import type { BenchOptions } from './bench-options.js';
 import type { Arrival } from './delivery-service.js';
 import { median, spread } from './measuring.js';
-import { ask, kill, start, storagePlaces } from './jobs-places.js';
+import { ask, kill, start, storagePlaces } from './processes.js';
 
 const GOAL = 0.6;
 const KINDS = ['healthy', 'flaky'] as const;
@@ -19,9 +19,9 @@ const PARTS = [
 /** Of the backlog that is given: what drains faster needs a larger one, or the backoff of the last few is most of the time. */
 const SHARES: readonly (readonly [engine: EngineName, share: number])[] = [
   ['memory', 5],
-  ['lmdb', 1],
-  ['redis', 2],
-  ['postgres', 0.5],
+  ['sqlite', 1],
+  ['postgres', 1],
+  ['mariadb', 1],
 ];
 const DOWN_BACKLOG = 1_000;
 const DOWN_MS = 10_000;
@@ -39,15 +39,13 @@ type Rates = readonly number[];
 type Pass = Readonly<Record<Judged, Rates>>;
 
 export async function drain({ pairs, backlog }: Pick<BenchOptions, 'pairs' | 'backlog'>): Promise<void> {
-  const { places, versions } = await storagePlaces();
-  console.log(`\n${versions}`);
+  const places = await storagePlaces();
   console.log(
     `a backlog is drained by the plugin with its defaults, ${pairs} times each, in turn, in fresh processes;`,
   );
   console.log('flaky: 10 % of the requests are answered with 503, 5 % of the connections are reset');
   for (const [engine, share] of SHARES) {
     const place = places[engine];
-    if (place === undefined) continue;
     const size = Math.round(backlog * share);
     const passes: Pass[] = [];
     for (let pass = 0; pass < pairs; pass += 1) {

@@ -3,28 +3,25 @@ import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceModule, type StorageEngine } from 'nestjs-debate-space';
-import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import type { EngineName } from '../test-crash/engines.js';
 import { keys } from './bench-keys.js';
-import { LogoutQueue, Secret, uidCipher } from './built-queue.js';
-import { append, newEntry } from './jobs-entries.js';
+import { openEngine } from './engines.js';
+import { fill, logoutsOf } from './new-logout.js';
 
-const FILLED_AT_A_TIME = 500;
 const [engine, place = '', applicationName = '', authUrl = '', backlog] = process.argv.slice(2);
 const storageKey = 'a key that protects nothing';
 
 /** The same storage, with so many logouts in it before anybody takes one. */
-function filled(engineWithout: StorageEngine): StorageEngine {
-  const open: StorageEngine['open'] = async (context) => {
-    const opened = await engineWithout.open(context);
-    const uids = uidCipher([new Secret(storageKey)], context.namespace);
-    const queue = new LogoutQueue(opened, engineWithout, { uids, keepFinishedMs: 0 });
-    await append(queue, Array.from({ length: Number(backlog) }, newEntry), FILLED_AT_A_TIME);
+function filled(empty: StorageEngine): StorageEngine {
+  const open: StorageEngine['open'] = async (application) => {
+    const opened = await empty.open(application);
+    await fill(opened.storage, logoutsOf(opened.storage, applicationName, storageKey), Number(backlog));
     return opened;
   };
-  return { ...engineWithout, open };
+  return { ...empty, open };
 }
 
-const { storage } = await storageOptions({ engine: engine as EngineName, place });
+const { storage } = await openEngine(engine as EngineName, place);
 const plugin = DebateSpaceModule.forRoot({
   ...keys,
   applicationName,

@@ -6,8 +6,9 @@ import { NestFactory } from '@nestjs/core';
 import type { INestApplication } from '@nestjs/common';
 import session from 'express-session';
 import { DebateSpaceModule } from 'nestjs-debate-space';
-import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import type { EngineName } from '../test-crash/engines.js';
 import { keys, sessionSecret as secret } from './bench-keys.js';
+import { openEngine } from './engines.js';
 import { HelloController } from './hello.controller.js';
 
 const [kind = '', serviceUrl = '', applicationName = '', place = ''] = process.argv.slice(2);
@@ -33,12 +34,9 @@ class LogoutController {
 }
 
 async function plugin(): Promise<DynamicModule> {
-  return DebateSpaceModule.forRoot({
-    ...keys,
-    applicationName,
-    authUrl: new URL('/auth', serviceUrl).href,
-    ...(await storageOptions({ engine: kind as EngineName, place })),
-  });
+  const { storage, storageKey } = await openEngine(kind as EngineName, place);
+  const authUrl = new URL('/auth', serviceUrl).href;
+  return DebateSpaceModule.forRoot({ ...keys, applicationName, authUrl, storage, storageKey });
 }
 
 const imports = ['no plugin', 'by hand'].includes(kind) ? [] : [await plugin()];

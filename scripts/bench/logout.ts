@@ -1,11 +1,11 @@
 // npm run bench -- logout: what a logout's response waits for with each engine, beside no plugin, beside one bare durable
 // write of that engine, and beside a handler that waits for the service; and what other routes notice of logouts.
-import type { EngineName } from '../test-crash/engines.js';
+import { durableEngines, type EngineName } from '../test-crash/engines.js';
 import type { BenchOptions } from './bench-options.js';
-import type { WritesQuestion } from './logout-writes.js';
 import { logoutTimes, rateBesideLogouts, warmUp } from './logout-browsers.js';
 import { inTurn, median, quantile, spread } from './measuring.js';
-import { ask, kill, start, storagePlaces, type Started } from './jobs-places.js';
+import { ask, kill, start, storagePlaces, type Started } from './processes.js';
+import type { Question } from './storage-process.js';
 
 /** In milliseconds, and in requests a second of the other route: of a bare write there is none. */
 interface Measured {
@@ -22,32 +22,39 @@ const TURNS = 5; // of a round
 const BESIDE = { connections: 8, logouts: 50, everyMs: EVERY_MS };
 const NONE: Measured = { p50: NaN, p99: NaN, rate: NaN };
 // The first is what the others are compared with; the second is its equal, and how they differ is the machine's.
-const KINDS: readonly Kind[] = ['no plugin', 'no plugin', 'memory', 'lmdb', 'redis', 'postgres', 'by hand'];
-const DURABLE = ['lmdb', 'redis', 'postgres'] as const;
+const KINDS: readonly Kind[] = ['no plugin', 'no plugin', 'memory', ...durableEngines, 'by hand'];
 const WRITES = ['bare', 'add'] as const;
+const WARM_UP = 100;
+
+/** A process that makes durable writes: `bare`, or what the plugin writes before the answer to a logout leaves. */
+type Writer = Started<{ readonly what: (typeof WRITES)[number] }>;
+
+function question(what: Writer['what'], count: number) {
+  return { task: 'timed', argument: { what, count, everyMs: EVERY_MS } } satisfies Question;
+}
 
 export default async function logout({ pairs, rounds, engines }: BenchOptions): Promise<void> {
-  const { places, versions } = await storagePlaces();
-  console.log(versions);
+  const places = await storagePlaces();
   const [service, slow] = [await start('./logout-service.ts'), await start('./logout-service.ts', ['100'])];
-  const isUsed = (engine: EngineName): boolean => engines.includes(engine) && places[engine] !== undefined;
-  const used = KINDS.filter((kind) => kind === 'no plugin' || kind === 'by hand' || isUsed(kind));
-  const durable = DURABLE.filter(isUsed);
+  const used = KINDS.filter((kind) => kind === 'no plugin' || kind === 'by hand' || engines.includes(kind));
+  const durable = durableEngines.filter((engine) => engines.includes(engine));
   console.log(`${pairs} times fresh processes, ${rounds} rounds each, in turn; ${1000 / EVERY_MS} logouts/s`);
   const passes: (readonly Measured[])[] = [];
   for (let pass = 0; pass < pairs; pass += 1) {
     const hosts = await Promise.all(
       used.map((kind) => {
-        const place = kind === 'no plugin' || kind === 'by hand' ? '' : (places[kind] ?? '');
+        const place = kind === 'no plugin' || kind === 'by hand' ? '' : places[kind];
         const { url } = kind === 'by hand' ? slow : service;
         return start('./logout-host.ts', [kind, url, `pass-${pass}`, place]);
       }),
     );
-    const writers = await Promise.all(
-      WRITES.flatMap((what) =>
-        durable.map((engine) => start('./logout-writes.ts', [engine, places[engine] ?? '', what])),
-      ),
-    );
+    const writers: Writer[] = [];
+    for (const what of WRITES)
+      for (const engine of durable) {
+        const { child } = await start('./storage-process.ts', [engine, places[engine], 'writes']);
+        await ask(child, question(what, WARM_UP)); // compiles the code
+        writers.push({ child, what });
+      }
     passes.push(await onePass(hosts, writers, rounds, pass % 2 === 1));
     for (const { child } of [...hosts, ...writers]) await kill(child);
   }
@@ -59,12 +66,11 @@ export default async function logout({ pairs, rounds, engines }: BenchOptions): 
 /** For each host, then for each process of writes. */
 async function onePass(
   hosts: readonly Started[],
-  writers: readonly Started<object>[],
+  writers: readonly Writer[],
   rounds: number,
   turned: boolean,
 ): Promise<readonly Measured[]> {
   for (const { url } of hosts) await warmUp(url);
-  const writes: WritesQuestion = { count: LOGOUTS, everyMs: EVERY_MS };
   const turns = [
     ...hosts.map(
       ({ url }) =>
@@ -72,9 +78,9 @@ async function onePass(
           logoutTimes(url, LOGOUTS, EVERY_MS),
     ),
     ...writers.map(
-      ({ child }) =>
+      ({ child, what }) =>
         async () =>
-          (await ask(child, { ...writes })) as number[],
+          (await ask(child, question(what, LOGOUTS))) as number[],
     ),
   ];
   const times = turns.map((): number[][] => []);

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DebateSpaceErasures, DebateSpaceModule } from 'nestjs-debate-space';
-import { storageOptions, type EngineName } from '../test-crash/engines.js';
+import type { EngineName } from '../test-crash/engines.js';
 import { keys } from './bench-keys.js';
+import { openEngine } from './engines.js';
 
 const SAMPLED_EVERY_MS = 2_000;
 const CONCURRENCY = 16;
@@ -20,6 +21,7 @@ export interface ErasedUsers {
   readonly heapMb: number;
 }
 
+const { storage, storageKey } = await openEngine(engine as EngineName, place);
 const plugin = DebateSpaceModule.forRoot({
   ...keys,
   applicationName,
@@ -27,7 +29,8 @@ const plugin = DebateSpaceModule.forRoot({
   baseUrl: `${url}/api`,
   http: { rateLimit: false },
   erasure: { concurrency: CONCURRENCY },
-  ...(await storageOptions({ engine: engine as EngineName, place })),
+  storage,
+  storageKey,
 });
 
 @Module({ imports: [plugin] })
@@ -70,4 +73,4 @@ if (done !== count) throw new Error(`${done} of ${count} are done`);
 const heapMb = (Math.max(most, heapUsed()) - before) / 1e6;
 process.send?.({ requestedPerSecond, donePerSecond, heapMb } satisfies ErasedUsers);
 await app.close();
-process.exit(); // a client of Redis or Postgres may still be connected
+process.exit(); // the pool of a server may still be connected

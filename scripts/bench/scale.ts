@@ -4,17 +4,12 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { EngineName } from '../test-crash/engines.js';
 import type { BenchOptions } from './bench-options.js';
-import { kill, start, storagePlaces } from './jobs-places.js';
+import { kill, start, storagePlaces } from './processes.js';
 import type { ErasedUsers } from './scale-erasures.js';
 import { simulate } from './scale-simulation.js';
 
 const MOST_HEAP_MB = 50;
 const SIMULATED = 100_000;
-
-interface UsedEngine {
-  readonly engine: EngineName;
-  readonly place: string;
-}
 
 export default async function scale(options: BenchOptions): Promise<void> {
   const { size, engines, isSimulated } = options;
@@ -22,22 +17,20 @@ export default async function scale(options: BenchOptions): Promise<void> {
     await simulate(Math.min(size, SIMULATED));
     process.exit();
   }
-  const { places, versions } = await storagePlaces();
-  console.log(versions);
-  const used = engines.flatMap((engine) => {
-    const place = places[engine];
-    return place === undefined ? [] : [{ engine, place }];
-  });
-  await users(used, size);
+  await users(engines, await storagePlaces(), size);
   process.exit();
 }
 
 /** So many users in one list, without a limit. */
-async function users(used: readonly UsedEngine[], size: number): Promise<void> {
+async function users(
+  engines: readonly EngineName[],
+  places: Readonly<Record<EngineName, string>>,
+  size: number,
+): Promise<void> {
   console.log(`\n${size} users, requested in one list and carried out without a rate limit`);
-  for (const { engine, place } of used) {
+  for (const engine of engines) {
     const service = await start('./scale-service.ts');
-    const args = [engine, place, `scale-users`, service.url, String(size)];
+    const args = [engine, places[engine], `scale-users`, service.url, String(size)];
     const execArgv = [...process.execArgv, '--expose-gc', '--max-old-space-size=12000'];
     const child = fork(new URL('./scale-erasures.ts', import.meta.url), args, { execArgv });
     const ended = once(child, 'exit').then(([code]: unknown[]) => {

@@ -5,7 +5,7 @@ import { Pool } from 'undici';
 import type { BenchOptions } from './bench-options.js';
 import type { Platform } from './host.js';
 import { median, spread } from './measuring.js';
-import { ask, kill, start } from './jobs-places.js';
+import { ask, kill, start } from './processes.js';
 
 const BATCH = 160;
 const WARM_UP = 6_000;

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { BenchOptions } from './bench-options.js';
 import { inTurn } from './measuring.js';
-import { kill } from './jobs-places.js';
+import { kill } from './processes.js';
 
 /** In milliseconds: of time, and of CPU time in user. */
 interface Measured {

@@ -47,9 +47,13 @@ export function playErasures(
       }
     }
     await erased(erasures);
+    const [app] = trial.apps;
+    const ask = (uids: readonly string[]): Promise<ErasureAccount | undefined> | undefined =>
+      app?.ask<ErasureAccount>('account', { ...list, uids });
+    const deadline = performance.now() + GIVEN_UP_AFTER_MS;
+    while (!(await ask([]))?.status.finishedAt && performance.now() < deadline) await sleep(500);
     const doneAfter = Math.ceil((Date.now() - (trial.lastKillAt ?? NaN)) / 1000);
-    await sleep(2_000); // a user who is erased by mistake is erased by then
-    const account = await trial.apps[0]?.ask<ErasureAccount>('account', list);
+    const account = await ask(uids);
     if (!account) throw new Error('the app does not answer');
     return judge(trial, account, uids, others, doneAfter);
   });
