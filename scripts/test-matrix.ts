@@ -1,7 +1,7 @@
 // Plays every row of the table of endings (endings/stacks.ts of the fixtures) on every stack under NestJS 10, 11 and 12 and
 // Node.js 20, 22, 24 and 26: in hosts that have the packed tarballs and the versions of the session libraries that belong
 // to that NestJS. By default each NestJS and each Node.js has at least one column.
-// Options: `--storage` memory (default), sqlite or postgres; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
+// Options: `--storage` memory (default), sqlite, postgres or mysql; `--nest` 10, 11 or 12 and `--node` 20, 22, 24 or 26 for
 // these alone; `--full` for each NestJS on each Node.js.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,6 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { startMariadb } from 'debate-space-fixtures/mariadb.js';
 import { startPostgres } from 'debate-space-fixtures/postgres.js';
 import { manifestOf } from './manifest.js';
 import { hosts, installHost, nestPackages, others, transpile, type Host } from './nest-hosts.js';
@@ -25,15 +26,27 @@ const { values } = parseArgs({
     full: { type: 'boolean' },
   },
 });
+interface Server {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
 interface StorageKind {
   /** The package of its client. */
   readonly client?: string;
-  readonly start?: typeof startPostgres;
+  readonly start?: () => Promise<Server>;
 }
 const storages: Readonly<Record<string, StorageKind>> = {
   memory: {},
   sqlite: { client: 'libsql' }, // Node.js 20 has no SQLite of its own
-  postgres: { client: 'pg', start: startPostgres },
+  postgres: {
+    client: 'pg',
+    start: () => startPostgres().then((server) => ({ ...server, url: server.connectionString })),
+  },
+  mysql: {
+    client: 'mysql2',
+    start: () => startMariadb().then((server) => ({ ...server, url: server.uri })),
+  },
 };
 const RUN_TIMEOUT_MS = 900_000;
 
@@ -89,7 +102,7 @@ async function play(
   nest: string,
 ): Promise<Pick<Column, 'cells' | 'trouble'>> {
   const cells: Cell[] = [];
-  const where = server?.connectionString ?? mkdtempSync(join(place, 'storage-'));
+  const where = server?.url ?? mkdtempSync(join(place, 'storage-'));
   const child = fork(join(place, 'scripts/test-matrix/run-cells.js'), [values.storage, where, nest], {
     cwd: place,
     execPath,

@@ -16,7 +16,7 @@ export async function scaffold(folder: string, nest: string): Promise<string> {
 }
 
 /** Packages of ours that others of ours depend on. */
-const DEPENDED_ON = ['nestjs-debate-space', 'durable-jobs'];
+const DEPENDED_ON = ['nestjs-debate-space'];
 
 /** Copies a scaffold. pnpm and Yarn take our tarballs also where one of our packages depends on another. */
 export function copyScaffold(source: string, target: string, packed: readonly Packed[]): void {

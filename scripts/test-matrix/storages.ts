@@ -29,6 +29,13 @@ export async function connectStorage(storage: string, where: string): Promise<()
         return { storage: postgresStorage({ pool, schema }), storageKey: 'a key that protects nothing' };
       };
     }
+    case 'mysql': {
+      const { mysqlStorage } = await import('nestjs-debate-space/mysql');
+      const { createPool } = await import('mysql2/promise');
+      const pool = createPool(where);
+      const storageKey = 'a key that protects nothing';
+      return () => Promise.resolve({ storage: mysqlStorage({ pool, prefix: `${name()}_` }), storageKey });
+    }
     default:
       throw new Error(`no such storage: ${storage}`);
   }
