@@ -6,6 +6,8 @@ import {
   onServer,
   ServerCalls,
   type HostConnection,
+  throughFunctions,
+  withConnection,
   type HostQuery,
   type ServerErrors,
 } from './server-calls.js';
@@ -118,7 +120,7 @@ export function tablePrefix(prefix = ''): string {
 async function open(options: MysqlStorageOptions, application: string): Promise<OpenStorage> {
   const { migrate = true, timeoutMs } = options;
   const prefix = tablePrefix(options.prefix);
-  const connection = 'pool' in options ? throughPool(options.pool) : options;
+  const connection = 'pool' in options ? throughPool(options.pool) : throughFunctions(options);
   const calls = new ServerCalls(ERRORS, timeoutMs);
   const database = dialect(onServer(connection, calls, queryOf));
 
@@ -127,7 +129,7 @@ async function open(options: MysqlStorageOptions, application: string): Promise<
   checkVersion(String(server.version));
   if (migrate && Number(server.tables) < names.length)
     for (const statement of tablesOf('mysql', prefix))
-      await calls.run(() => connection.query(statement, []), CREATE_TIMEOUT_MS);
+      await calls.run((late) => connection.query(statement, [], late), CREATE_TIMEOUT_MS);
   await checkRights(database.query, names);
 
   const storage = new SqlStorage(database, application, {
@@ -167,32 +169,33 @@ function checkVersion(version: string): void {
 }
 
 function throughPool(pool: MysqlPool): HostConnection {
+  const withOne = async <T>(
+    late: AbortSignal,
+    work: (connection: MysqlConnection) => Promise<T>,
+    isTransaction = false,
+  ): Promise<T> => {
+    const connection = await pool.getConnection();
+    const end = (how: 'release' | 'cut'): void => {
+      if (how === 'cut') connection.destroy();
+      else connection.release();
+    };
+    return withConnection(late, end, () => work(connection), isTransaction);
+  };
   return {
-    query: (text, values) => pool.query(text, values),
-    transaction: async (work, late) => {
-      const connection = await pool.getConnection();
-      let isHeld = true;
-      const end = (how: 'release' | 'destroy'): void => {
-        if (isHeld) connection[how]();
-        isHeld = false;
-      };
-      late.addEventListener('abort', () => {
-        end('destroy');
-      });
-      try {
-        late.throwIfAborted();
-        // READ COMMITTED has no gap locks, on which claims and inserts would deadlock. It is for the next transaction only.
-        await connection.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED');
-        await connection.query('START TRANSACTION');
-        const result = await work((text, values) => connection.query(text, values));
-        await connection.query('COMMIT');
-        end('release');
-        return result;
-      } catch (error) {
-        end('destroy'); // which rolls back
-        throw error;
-      }
-    },
+    query: (text, values, late) => withOne(late, (connection) => connection.query(text, values)),
+    transaction: (work, late) =>
+      withOne(
+        late,
+        async (connection) => {
+          // READ COMMITTED has no gap locks, on which claims and inserts would deadlock. It is for the next transaction only.
+          await connection.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED');
+          await connection.query('START TRANSACTION');
+          const result = await work((text, values) => connection.query(text, values));
+          await connection.query('COMMIT');
+          return result;
+        },
+        true,
+      ),
   };
 }
 

@@ -6,6 +6,8 @@ import {
   onServer,
   ServerCalls,
   type HostConnection,
+  throughFunctions,
+  withConnection,
   type HostQuery,
   type ServerErrors,
 } from './server-calls.js';
@@ -115,7 +117,7 @@ export function tablePrefix(schema = DEFAULT_SCHEMA): string {
 async function open(options: PostgresStorageOptions, application: string): Promise<OpenStorage> {
   const { schema = DEFAULT_SCHEMA, migrate = true, timeoutMs } = options;
   const prefix = tablePrefix(schema);
-  const connection = 'pool' in options ? throughPool(options.pool) : options;
+  const connection = 'pool' in options ? throughPool(options.pool) : throughFunctions(options);
   const calls = new ServerCalls(ERRORS, timeoutMs);
   const database = dialect(onServer(connection, calls, queryOf));
 
@@ -162,34 +164,33 @@ const SERVER = `SELECT current_setting('server_version_num') AS version, pg_is_i
    WHERE schemaname = ? AND tablename IN (${TABLES.map(() => '?').join(', ')})) AS tables`;
 
 function throughPool(pool: PostgresPool): HostConnection {
+  const withClient = async <T>(
+    late: AbortSignal,
+    work: (client: PostgresClient) => Promise<T>,
+    isTransaction = false,
+  ): Promise<T> => {
+    const client = await pool.connect();
+    const ignore = (): void => undefined; // the statement rejects, too; without a listener, the process would end
+    client.on?.('error', ignore);
+    const end = (how: 'release' | 'cut'): void => {
+      client.off?.('error', ignore);
+      client.release(how === 'cut');
+    };
+    return withConnection(late, end, () => work(client), isTransaction);
+  };
   return {
-    query: (text, values) => pool.query(text, values),
-    transaction: async (work, late) => {
-      const client = await pool.connect();
-      const ignore = (): void => undefined; // the statement rejects, too; without a listener, the process would end
-      client.on?.('error', ignore);
-      let isHeld = true;
-      const release = (destroy: boolean): void => {
-        if (!isHeld) return;
-        isHeld = false;
-        client.off?.('error', ignore);
-        client.release(destroy);
-      };
-      late.addEventListener('abort', () => {
-        release(true);
-      });
-      try {
-        late.throwIfAborted();
-        await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-        const result = await work((text, values) => client.query(text, values));
-        await client.query('COMMIT');
-        release(false);
-        return result;
-      } catch (error) {
-        release(true); // which rolls back
-        throw error;
-      }
-    },
+    query: (text, values, late) => withClient(late, (client) => client.query(text, values)),
+    transaction: (work, late) =>
+      withClient(
+        late,
+        async (client) => {
+          await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+          const result = await work((text, values) => client.query(text, values));
+          await client.query('COMMIT');
+          return result;
+        },
+        true,
+      ),
   };
 }
 

@@ -8,9 +8,51 @@ export type HostQuery = (text: string, values: unknown[]) => Promise<unknown>;
 
 /** How a storage reaches a server: through the host's pool, or its ORM. */
 export interface HostConnection {
-  query: HostQuery;
+  /** @param late aborted when nobody waits for the statement any longer */
+  query(text: string, values: unknown[], late: AbortSignal): Promise<unknown>;
   /** @param late aborted when nobody waits for the transaction any longer */
   transaction<T>(work: (query: HostQuery) => Promise<T>, late: AbortSignal): Promise<T>;
+}
+
+/**
+ * Works with a connection of the host's pool. A late one is cut: its statement may never end, and the pool is the host's.
+ * @param end puts the connection back, or cuts it
+ * @param isTransaction whether a failure cuts the connection, which rolls back
+ */
+export async function withConnection<T>(
+  late: AbortSignal,
+  end: (how: 'release' | 'cut') => void,
+  work: () => Promise<T>,
+  isTransaction = false,
+): Promise<T> {
+  let isHeld = true;
+  const endOnce = (how: 'release' | 'cut'): void => {
+    if (isHeld) end(how);
+    isHeld = false;
+  };
+  late.addEventListener('abort', () => {
+    endOnce('cut');
+  });
+  try {
+    late.throwIfAborted();
+    const result = await work();
+    endOnce('release');
+    return result;
+  } catch (error) {
+    endOnce(isTransaction ? 'cut' : 'release');
+    throw error;
+  }
+}
+
+/** Hands the functions of an ORM nothing that they do not know. */
+export function throughFunctions(functions: {
+  query: HostQuery;
+  transaction: <T>(work: (query: HostQuery) => Promise<T>) => Promise<T>;
+}): HostConnection {
+  return {
+    query: (text, values) => functions.query(text, values),
+    transaction: (work) => functions.transaction(work),
+  };
 }
 
 /** What the error codes of a server mean. */
@@ -123,9 +165,9 @@ export function onServer(
   calls: ServerCalls,
   queryOf: (run: HostQuery) => Query,
 ): Statements {
-  const query = queryOf((text, values) => connection.query(text, values));
   return {
-    query: (text, values) => calls.run(() => query(text, values)),
+    query: (text, values) =>
+      calls.run((late) => queryOf((...statement) => connection.query(...statement, late))(text, values)),
     transaction: (work) =>
       calls.run((late) => {
         const inside = (run: HostQuery): Query =>
