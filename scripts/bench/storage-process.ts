@@ -153,7 +153,7 @@ const tasks = {
   loop: async ({ perSecond, ms }: { perSecond: number; ms: number }) => {
     const delay = monitorEventLoopDelay({ resolution: 1 });
     const begun = performance.now();
-    const adds: Promise<unknown>[] = [];
+    const adds: unknown[] = [];
     delay.enable();
     for (let n = 0; n < (perSecond * ms) / 1000; n += 1) {
       await sleep(begun + (n * 1000) / perSecond - performance.now());

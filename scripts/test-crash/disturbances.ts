@@ -46,7 +46,7 @@ export const disturbances: readonly Disturbance[] = [
     appsWithoutWorker: 1,
     options: patient,
     load: { browsers: 2, pauseMs: 0, isDeadly: true },
-    size: [5, 0],
+    size: [3, 0],
     full: [40, 0],
     play: restartTheDead,
   },
