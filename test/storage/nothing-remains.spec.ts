@@ -368,7 +368,9 @@ for (const kind of databases) {
     it('at the service, except of users who were not to be erased', () => {
       expect(life.users.filter(Boolean)).toEqual(['canceled', 'vetoed'].map(uidOf));
       const once = ['expired', 'left', 'new', 'phone'].map(uidOf);
-      expect(life.logouts.filter((uid) => once.includes(uid)).toSorted()).toEqual(once);
+      // A logout that a busy storage takes too late is delivered from memory as well.
+      const loggedOut = new Set(life.logouts.filter((uid) => once.includes(uid)));
+      expect([...loggedOut].toSorted()).toEqual(once);
     });
 
     it('in the files of the storage, at no time, nor a JWT or a session id', () => {

@@ -18,7 +18,6 @@ export interface UserSession {
 }
 
 interface Registered {
-  readonly uid: string;
   readonly expiresAt: number;
   /** A later date is written from this much on: until then no sweep looks for the session. */
   readonly intervalMs: number;
@@ -43,7 +42,7 @@ export class LiveSessionTable implements LiveSessions {
   readonly #sealer: Sealer;
   readonly #find: FindSession;
   readonly #containment: Containment;
-  /** What this process has registered. */
+  /** What this process has registered, by session and user. */
   readonly #registered = new LRUCache<string, Registered>({ max: MAX_REMEMBERED });
   /** Ended sessions that the storage did not forget: a sweep would report them once more. */
   readonly #unforgotten = new LRUCache<string, string>({ max: MAX_REMEMBERED });
@@ -63,28 +62,29 @@ export class LiveSessionTable implements LiveSessions {
   /** Registers a session that is new, and again once in a while as long as it is used. */
   seen(sid: string, uid: string, expiresAt = Date.now() + DAY_MS): void {
     this.#containment.run('live sessions', () => {
-      const last = this.#registered.get(sid);
+      const key = keyOf(sid, uid);
+      const last = this.#registered.get(key);
       const now = performance.now();
-      if (last?.uid === uid && now - last.writtenAt < WRITE_AGAIN_MS) {
+      if (last && now - last.writtenAt < WRITE_AGAIN_MS) {
         last.aliveAt = now;
         const gainedMs = expiresAt - last.expiresAt;
         if (gainedMs >= -OVERLAP_MS && gainedMs < last.intervalMs) return;
       }
       const intervalMs = renewalInterval(expiresAt, Date.now());
-      const registered = { uid, expiresAt, intervalMs, writtenAt: now, aliveAt: now };
-      this.#registered.set(sid, registered);
+      const registered = { expiresAt, intervalMs, writtenAt: now, aliveAt: now };
+      this.#registered.set(key, registered);
       this.#unforgotten.delete(sid);
       void this.#order.run(sid, async () => {
-        const isWritten = await this.#contained(() => this.#register(sid, registered));
+        const isWritten = await this.#contained(() => this.#register(sid, uid, registered));
         // Tried again with the next request.
-        if (isWritten === undefined && this.#registered.get(sid) === registered) this.#registered.delete(sid);
+        if (isWritten === undefined && this.#registered.get(key) === registered) this.#registered.delete(key);
       });
     });
   }
 
   /** The user has another session now: a sweep must not report the end of this one. */
   async gone(sid: string, uid: string): Promise<void> {
-    this.#registered.delete(sid);
+    this.#registered.delete(keyOf(sid, uid));
     await this.#order.run(sid, () => this.#forget(sid, uid));
   }
 
@@ -93,9 +93,9 @@ export class LiveSessionTable implements LiveSessions {
    * @returns `false` when another process has reported this end
    */
   async end(sid: string, uid: string, logout: NewLogout): Promise<boolean> {
-    const known = this.#registered.get(sid);
-    const aliveAt = known?.uid === uid ? known.aliveAt : performance.now(); // the store was read a moment ago
-    this.#registered.delete(sid);
+    const key = keyOf(sid, uid);
+    const aliveAt = this.#registered.get(key)?.aliveAt ?? performance.now(); // the store was read a moment ago
+    this.#registered.delete(key);
     return this.#order.run(sid, async () => {
       try {
         const aliveMs = performance.now() - aliveAt;
@@ -125,14 +125,14 @@ export class LiveSessionTable implements LiveSessions {
     return this.#order.idle();
   }
 
-  async #register(sid: string, { uid, expiresAt, intervalMs }: Registered): Promise<true> {
+  async #register(sid: string, uid: string, { expiresAt, intervalMs }: Registered): Promise<true> {
     const row = this.#rowOf({ sid, uid });
     const liveMs = expiresAt + intervalMs - Date.now();
     if (await this.#storage.seen(row, expiresAt, liveMs)) return true;
     // It ended a moment ago. This request may have been under way then, or the user has logged in again.
     const found = await this.#find(sid);
     if (found.some((each) => each.uid === uid)) await this.#storage.seen(row, expiresAt, liveMs, true);
-    else this.#registered.delete(sid);
+    else this.#registered.delete(keyOf(sid, uid));
     return true;
   }
 
@@ -154,7 +154,7 @@ export class LiveSessionTable implements LiveSessions {
   #rowOf({ sid, uid }: UserSession, key = this.#keys[0]): LiveSession {
     if (!key) throw new Error('there is no storage key');
     const subject = keyedHash(key, 'uid', uid);
-    const id = keyedHash(key, 'session', JSON.stringify([sid, uid]));
+    const id = keyedHash(key, 'session', keyOf(sid, uid));
     return { id, subject, sealed: this.#sealer.seal(JSON.stringify({ sid, uid }), boundTo(id, subject)) };
   }
 
@@ -175,4 +175,5 @@ export class LiveSessionTable implements LiveSessions {
   }
 }
 
+const keyOf = (sid: string, uid: string): string => JSON.stringify([sid, uid]);
 const boundTo = (id: string, subject: string): string => `${id}\0${subject}`;
