@@ -33,7 +33,7 @@ process.exit(verdicts.length > 0 && verdicts.every(Boolean) ? 0 : 1);
 
 async function report(engine: EngineName): Promise<boolean> {
   try {
-    const { row, wrong } = await play(run, engine, { apps: 2, options }, soak);
+    const { row, wrong } = await play(run, engine, { options }, soak);
     console.table({ [engine]: row });
     for (const words of wrong) console.error(`VIOLATED by ${engine}: ${words}`);
     return wrong.length === 0;

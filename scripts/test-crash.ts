@@ -30,11 +30,11 @@ const { values } = parseArgs({
 /** Those that wait the longest for leases begin first. */
 const scenarios: readonly Scenario[] = [
   ...durableEngines.map((engine): Scenario => {
-    const [kills, users] = values.full ? [10, 1_000] : [5, 400];
+    const size = values.full ? ([10, 1_000] as const) : ([5, 400] as const);
     return {
       name: `${engine}: erasures`,
       kind: 'erasures',
-      play: (run) => playErasures(run, engine, kills, users),
+      play: (run) => playErasures(run, engine, size),
     };
   }),
   ...disturbances.flatMap((disturbance) =>

@@ -13,7 +13,6 @@ import {
   DebateSpaceModule,
   memoryStorage,
   type DebateSpaceModuleOptions,
-  type ErasureReceipt,
   type ErasureStatus,
   type StorageEngine,
 } from 'nestjs-debate-space';
@@ -50,8 +49,8 @@ export interface ErasureList {
 
 export interface ErasureAccount {
   readonly status: ErasureStatus;
-  /** By uid. */
-  readonly receipts: Readonly<Record<string, readonly ErasureReceipt[]>>;
+  /** How many users have one receipt, which says that they were erased. */
+  readonly proven: number;
 }
 
 const TOLD = ['storage-degraded', 'storage-recovered', 'fault'] as const;
@@ -121,10 +120,13 @@ class HostController {
 
   @Post('account')
   async account(@Body() { reference, uids }: ErasureList): Promise<ErasureAccount> {
-    const receipts: Record<string, ErasureReceipt[]> = {};
-    for (const uid of uids)
-      for await (const receipt of this.erasures.receiptsOf(uid)) (receipts[uid] ??= []).push(receipt);
-    return { status: await this.erasures.status(reference), receipts };
+    let proven = 0;
+    for (const uid of uids) {
+      const outcomes: string[] = [];
+      for await (const { outcome } of this.erasures.receiptsOf(uid)) outcomes.push(outcome);
+      if (outcomes.join() === 'erased') proven += 1;
+    }
+    return { status: await this.erasures.status(reference), proven };
   }
 
   @Post('measure')

@@ -1,5 +1,6 @@
 // What goes wrong while browsers log out, as data.
-import { appendFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AppProcess } from './app-process.js';
@@ -10,10 +11,9 @@ import type { Setting, Trial } from './trial.js';
 /** How many times something goes wrong, and how many logouts are answered at least. */
 export type Size = readonly [times: number, logouts: number];
 
-export interface Disturbance extends Setting {
+export interface Disturbance extends Setting, Load {
   readonly name: string;
   readonly engines: readonly EngineName[];
-  readonly load: Load;
   readonly size: Size;
   readonly full: Size;
   /** How many logouts may arrive again for each kill. Default: any number. */
@@ -24,7 +24,8 @@ export interface Disturbance extends Setting {
 const AWAY_MS = 4_000;
 const SHUTDOWN_WITHIN_MS = 20_000;
 const servers: readonly EngineName[] = ['postgres', 'mariadb'];
-const usual = { apps: 2, options: { http: { timeoutMs: 1_000 } }, load: { browsers: 12, pauseMs: 20 } };
+const usual = { options: { http: { timeoutMs: 1_000 } }, browsers: 12, pauseMs: 20 };
+const onDisk = { ...usual, isOnSmallDisk: true };
 /** The apps wait for the storage, so that no logout is in memory when an app is killed, however busy this machine is. */
 const patient = { ...usual.options, logout: { storageTimeoutMs: 20_000 } };
 
@@ -43,24 +44,17 @@ export const disturbances: readonly Disturbance[] = [
     ...usual,
     name: 'app killed after its answer', // another app delivers
     engines: durableEngines,
-    appsWithoutWorker: 1,
     options: patient,
-    load: { browsers: 2, pauseMs: 0, isDeadly: true },
+    isDeadly: true,
+    browsers: 2,
+    pauseMs: 0,
     size: [3, 0],
     full: [40, 0],
     play: restartTheDead,
   },
   { ...usual, name: 'server killed', engines: servers, size: [2, 300], full: [10, 3_000], play: killServer },
   { ...usual, name: 'server away', engines: servers, size: [1, 0], full: [3, 0], play: takeServerAway },
-  {
-    ...usual,
-    name: 'disk full',
-    engines: ['sqlite'],
-    isOnSmallDisk: true,
-    size: [1, 0],
-    full: [3, 0],
-    play: fillDisk,
-  },
+  { ...onDisk, name: 'disk full', engines: ['sqlite'], size: [1, 0], full: [3, 0], play: fillDisk },
 ];
 
 /** At random, now and then while they start. */
@@ -72,7 +66,7 @@ async function killApps(trial: Trial, [times, logouts]: Size): Promise<void> {
       await trial.ledger.more(trial.between(1, Math.floor((1.6 * logouts) / perApp)));
       await sleep(trial.between(0, 30));
       await trial.kill(app);
-      if (trial.between(1, 10) === 1) {
+      if (Math.random() < 1 / 10) {
         const starting = app.start();
         await sleep(trial.between(0, 1_000));
         await trial.kill(app);
@@ -109,34 +103,29 @@ async function takeServerAway(trial: Trial, [times]: Size): Promise<void> {
   const { server } = trial.place;
   if (!server) throw new Error('this storage has no server');
   const stopped = [() => server.kill(), () => server.restart()] as const;
-  const silence = (): void => {
-    server.signal('SIGSTOP');
-  };
-  const go = (): void => {
-    server.signal('SIGCONT');
-  };
-  const writable = (): Promise<void> => server.order('writable');
   for (let n = 0; n < times; n += 1) {
     await endure(trial, 'stopped', ...stopped);
-    await endure(trial, 'silent', silence, go);
-    await endure(trial, 'read-only', () => server.order('read-only'), writable);
-    await endure(trial, 'one connection', () => server.order('one connection'), writable);
+    await endure(
+      trial,
+      'silent',
+      () => server.signal('SIGSTOP'),
+      () => server.signal('SIGCONT'),
+    );
+    for (const order of ['read-only', 'one connection'] as const)
+      await endure(
+        trial,
+        order,
+        () => server.order(order),
+        () => server.order('writable'),
+      );
     await handOver(trial, ...stopped);
   }
 }
 
 async function fillDisk(trial: Trial, [times]: Size): Promise<void> {
   const filler = join(trial.place.url, '..', 'filler');
-  const fill = (): void => {
-    try {
-      for (;;) appendFileSync(filler, new Uint8Array(4096));
-    } catch {
-      // The disk is full.
-    }
-  };
-  const makeRoom = (): void => {
-    rmSync(filler);
-  };
+  const fill = () => spawnSync('dd', ['if=/dev/zero', `of=${filler}`]); // until nothing fits
+  const makeRoom = () => rm(filler);
   for (let n = 0; n < times; n += 1) {
     await endure(trial, 'full disk', fill, makeRoom);
     await handOver(trial, fill, makeRoom);

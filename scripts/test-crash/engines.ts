@@ -14,6 +14,8 @@ export const durableEngines: readonly EngineName[] = ['sqlite', 'postgres', 'mar
 /** What an operator does with the server. Each of the last three cuts the connections of the apps, as a failover does. */
 type Order = 'set up' | 'read-only' | 'one connection' | 'writable';
 
+type Running = Omit<Awaited<ReturnType<typeof startMariadb>>, 'uri'>;
+
 interface ServerKind {
   /** Starts a server that syncs every commit. */
   readonly start: () => Promise<Running>;
@@ -22,14 +24,6 @@ interface ServerKind {
   /** Runs statements as a user who is never limited. */
   readonly operate: (port: number, statements: readonly string[]) => Promise<void>;
   readonly orders: Readonly<Record<Order, readonly string[]>>;
-}
-
-interface Running {
-  readonly port: number;
-  readonly pid: number | undefined;
-  crash(): Promise<void>;
-  restart(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 const cutPostgres = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'";
@@ -71,19 +65,14 @@ const servers: Partial<Record<EngineName, ServerKind>> = {
 };
 
 /** Where the storage of a scenario is: the path of a file, or the address of a server. */
-export interface Place {
-  readonly url: string;
-  readonly server?: Server;
-}
+export type Place = Readonly<{ url: string; server?: Server }>;
 
 export async function startEngine(name: EngineName, folder: string, cleanup: Cleanup): Promise<Place> {
   const kind = servers[name];
   if (!kind) return { url: join(folder, 'storage.db') };
   const running = await kind.start();
   const server = new Server(kind, running);
-  cleanup.add(() => {
-    server.signal('SIGKILL');
-  });
+  cleanup.add(() => void server.signal('SIGKILL'));
   await server.order('set up');
   return { url: kind.url(running.port), server };
 }
@@ -91,12 +80,12 @@ export async function startEngine(name: EngineName, folder: string, cleanup: Cle
 /** A database server of a scenario's own. */
 export class Server {
   constructor(
-    private readonly kind: ServerKind,
-    private readonly running: Running,
+    readonly kind: ServerKind,
+    readonly running: Running,
   ) {}
 
   async kill(): Promise<void> {
-    this.signal('SIGKILL');
+    await this.signal('SIGKILL');
     await this.running.crash();
   }
 
@@ -110,7 +99,7 @@ export class Server {
   }
 
   /** After `SIGSTOP`, connections stay open and nobody answers; `SIGCONT` ends it. */
-  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
     const pid = String(this.running.pid);
     try {
       const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
@@ -118,14 +107,15 @@ export class Server {
     } catch {
       // The server has ended.
     }
+    return Promise.resolve();
   }
 
-  async order(order: Order): Promise<void> {
-    await this.kind.operate(this.running.port, this.kind.orders[order]);
+  order(order: Order): Promise<void> {
+    return this.kind.operate(this.running.port, this.kind.orders[order]);
   }
 
   async stop(): Promise<void> {
-    this.signal('SIGCONT');
+    await this.signal('SIGCONT');
     await this.running.stop();
   }
 }

@@ -20,7 +20,6 @@ interface Account {
 
 /** The requests of the browsers, the files of the sessions, and the logouts that the service received: outside the apps. */
 export class Ledger {
-  readonly #folder: string;
   readonly #accounts = new Map<string, Account>();
   readonly #answers = new EventEmitter().setMaxListeners(0);
   answered = 0;
@@ -30,9 +29,7 @@ export class Ledger {
   slowestMs = 0;
 
   /** @param folder of the sessions */
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
+  constructor(readonly folder: string) {}
 
   account(uid: string): Account {
     const account = this.#accounts.get(uid) ?? { sessions: [], arrivals: [] };
@@ -64,7 +61,8 @@ export class Ledger {
 
   /** How many logouts were answered, and have not arrived. */
   get missing(): number {
-    return [...this.#accounts.values()].filter(isMissing).length;
+    const accounts = [...this.#accounts.values()];
+    return accounts.filter(({ answeredAt, arrivals }) => answeredAt && arrivals.length === 0).length;
   }
 
   /** How long after this moment the last logout arrived that was sent before it, in milliseconds. */
@@ -78,8 +76,6 @@ export class Ledger {
   count() {
     const accounts = [...this.#accounts.values()];
     const count = (is: (account: Account) => boolean): number => accounts.filter(is).length;
-    const isUnanswered = (account: Account): boolean =>
-      account.askedAt !== undefined && account.answeredAt === undefined && !this.#lives(account);
     // A user who never logged out may be reported only if a dead app has left the user without a session.
     const isInvented = (account: Account): boolean =>
       account.reportedAlive === true ||
@@ -89,9 +85,6 @@ export class Ledger {
     return {
       answered: this.answered,
       delivered: count(({ arrivals }) => arrivals.length > 0),
-      /** Sessions that ended although no answer reached the browser, and how many of these were not reported. */
-      unanswered: count(isUnanswered),
-      unansweredLost: count((account) => isUnanswered(account) && account.arrivals.length === 0),
       repeated: count(({ arrivals }) => arrivals.length > 1),
       invented: count(isInvented),
       lost: this.missing,
@@ -99,9 +92,6 @@ export class Ledger {
   }
 
   #lives({ sessions }: Account): boolean {
-    return sessions.some((session) => existsSync(join(this.#folder, `${session}.json`)));
+    return sessions.some((session) => existsSync(join(this.folder, `${session}.json`)));
   }
 }
-
-const isMissing = ({ answeredAt, arrivals }: Account): boolean =>
-  answeredAt !== undefined && arrivals.length === 0;

@@ -14,7 +14,7 @@ export function playLogouts(run: Run, engine: EngineName, what: Disturbance, siz
   return play(run, engine, what, async (trial) => {
     await Promise.all(trial.apps.map((app) => app.start()));
     const end = new AbortController();
-    const load = browse(trial, what.load, end.signal);
+    const load = browse(trial, what, end.signal);
     await Promise.all([what.play(trial, size), trial.ledger.more(size[1])]);
     end.abort();
     await load;
@@ -30,7 +30,7 @@ export async function settle({ ledger }: Trial): Promise<void> {
 }
 
 export function judge(trial: Trial, repeatsPerKill = Infinity): Outcome {
-  const { ledger, kills, lastKillAt, wrong, notes, seconds } = trial;
+  const { ledger, kills, lastKillAt, wrong, notes } = trial;
   const { lost, invented, repeated, ...counts } = ledger.count();
   const dueAgain = lastKillAt && Math.ceil(ledger.lateMs(lastKillAt) / 1000);
   if (lost > 0) wrong.push(`${lost} answered logouts never arrived`);
@@ -45,6 +45,6 @@ export function judge(trial: Trial, repeatsPerKill = Infinity): Outcome {
       `a logout arrived ${dueAgain} s after the last kill, not within ${DUE_AGAIN_WITHIN_SECONDS} s`,
     );
   const faults = wrong.length > 0 ? trial.heard('fault').map(({ detail }) => detail) : [];
-  const row = { kills, ...counts, lost, repeated, invented, dueAgain, seconds };
+  const row = { kills, ...counts, lost, repeated, invented, dueAgain };
   return { row, wrong, notes: [...notes, ...new Set(faults)] };
 }

@@ -16,21 +16,21 @@ export interface Run {
   readonly cleanup: Cleanup;
 }
 
+/** How two apps run. */
 export interface Setting {
-  readonly apps: number;
-  /** How many of the apps, the first ones, only take requests. Default: 0. */
-  readonly appsWithoutWorker?: number;
   readonly options: Partial<AppSettings['options']>;
+  /** Whether the first app only takes requests, and dies right after its answers to logouts and second logins. */
+  readonly isDeadly?: boolean;
   /** Whether the file of the storage is on a disk that is small enough to be filled. */
   readonly isOnSmallDisk?: boolean;
 }
 
 /** The row of a scenario in the table, and a sentence for each violation. */
-export interface Outcome {
+export interface Outcome extends Readonly<Record<'wrong' | 'notes', readonly string[]>> {
   readonly row: Readonly<Record<string, number | undefined>>;
-  readonly wrong: readonly string[];
-  readonly notes: readonly string[];
 }
+
+type HeardEvent = AppEvent & { readonly at: number };
 
 /** A service, and apps on one storage. */
 export class Trial {
@@ -39,8 +39,7 @@ export class Trial {
   kills = 0;
   /** In milliseconds. */
   lastKillAt: number | undefined;
-  readonly #events: (AppEvent & { readonly at: number })[] = [];
-  readonly #started = performance.now();
+  readonly #events: HeardEvent[] = [];
 
   constructor(
     readonly service: DebateSpaceSimulator,
@@ -49,10 +48,6 @@ export class Trial {
     readonly place: Place,
   ) {
     for (const app of apps) app.on('event', (event) => this.#events.push({ ...event, at: Date.now() }));
-  }
-
-  get seconds(): number {
-    return Math.round((performance.now() - this.#started) / 1000);
   }
 
   /** A random whole number. */
@@ -67,7 +62,7 @@ export class Trial {
     await app?.end();
   }
 
-  heard(type: AppEvent['type']): readonly (AppEvent & { readonly at: number })[] {
+  heard(type: AppEvent['type']): readonly HeardEvent[] {
     return this.#events.filter((event) => event.type === type);
   }
 
@@ -83,13 +78,14 @@ export class Trial {
 }
 
 /** Starts service and storage, has `work` play, and ends everything. */
-export async function play<T>(
+export async function play(
   run: Run,
   engine: EngineName,
-  { apps: count, appsWithoutWorker = 0, options, isOnSmallDisk }: Setting,
-  work: (trial: Trial) => Promise<T>,
-): Promise<T> {
+  { options, isDeadly = false, isOnSmallDisk = false }: Setting,
+  work: (trial: Trial) => Promise<Outcome>,
+): Promise<Outcome> {
   const { cleanup } = run;
+  const started = performance.now();
   const sessions = join(cleanup.folder(), 'sessions');
   mkdirSync(sessions);
   const ledger = new Ledger(sessions);
@@ -102,18 +98,14 @@ export async function play<T>(
   const place = await startEngine(engine, isOnSmallDisk ? cleanup.smallDisk() : cleanup.folder(), cleanup);
   const { apiKey, secretKey, applicationName } = DEMO_CREDENTIALS;
   const all = { apiKey, secretKey, applicationName, authUrl: service.url, ...options };
-  const apps = Array.from({ length: count }, (_, n) => {
-    const settings = {
-      engine,
-      place: place.url,
-      sessions,
-      options: { ...all, worker: n >= appsWithoutWorker },
-    };
-    return new AppProcess(run, settings);
-  });
+  const apps = [{ ...all, worker: !isDeadly }, all].map(
+    (options) => new AppProcess(run, { engine, place: place.url, sessions, options }),
+  );
   try {
     const trial = new Trial(service, ledger, apps, place);
-    return await Promise.race([work(trial), ...apps.map((app) => app.death)]);
+    const outcome = await Promise.race([work(trial), ...apps.map((app) => app.death)]);
+    const seconds = Math.round((performance.now() - started) / 1000);
+    return { ...outcome, row: { ...outcome.row, seconds } };
   } finally {
     await Promise.all(apps.map((app) => app.end()));
     await service.stop();
