@@ -5,8 +5,7 @@ const DAY = 24 * 60 * 60_000;
 const job = (attempts = 0, rejections = 0, ageMs = 1000) => ({ attempts, rejections, ageMs });
 type Row = [answer: DeliveryAnswer, down: boolean, hint: string];
 const STRANGER = 'something else than the service answers; check authUrl';
-const after = (answer: DeliveryAnswer, of = job(), random = 1): Decision =>
-  decide(answer, of, DAY, random);
+const after = (answer: DeliveryAnswer, of = job(), random = 1): Decision => decide(answer, of, DAY, random);
 
 describe('the delivery policy', () => {
   it.each([200, 201, 202, 204, 299])('finishes a logout that is answered %d', (status) => {

@@ -59,7 +59,15 @@ export class LogoutDelivery {
     if (!entry) {
       await storage.park(claim, UNREADABLE_HINT, { ...claim, cause: 'unreadable' });
       const { id, attempts } = claim;
-      emit({ type: 'logout-parked', id, uid: '', attempts, tookMs: 0, cause: 'unreadable', hint: UNREADABLE_HINT });
+      emit({
+        type: 'logout-parked',
+        id,
+        uid: '',
+        attempts,
+        tookMs: 0,
+        cause: 'unreadable',
+        hint: UNREADABLE_HINT,
+      });
       return;
     }
     const answer = await sender.send(entry);

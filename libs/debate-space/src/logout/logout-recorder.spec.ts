@@ -61,17 +61,20 @@ describe('the end of a session', () => {
   it.each([
     ['fails', () => Promise.reject(new StorageError('the disk is full')), 'the disk is full'],
     ['does not answer', silent, 'it did not answer in time'],
-  ] as const)('goes to memory when the storage %s, and one event says so', async (_what, addLogouts, cause) => {
-    const { recorder, queues, watch, events, added } = await recording({ addLogouts });
-    await recorder.record(endOf('alice'));
-    await recorder.record(endOf('bob'));
-    expect(await queues.memoryCounts()).toMatchObject({ pending: 2 });
-    expect(watch.isDegraded).toBe(true);
-    expect(events.filter(({ type }) => type === 'storage-degraded')).toEqual([
-      { type: 'storage-degraded', cause },
-    ]);
-    expect(added()).toBe(2);
-  });
+  ] as const)(
+    'goes to memory when the storage %s, and one event says so',
+    async (_what, addLogouts, cause) => {
+      const { recorder, queues, watch, events, added } = await recording({ addLogouts });
+      await recorder.record(endOf('alice'));
+      await recorder.record(endOf('bob'));
+      expect(await queues.memoryCounts()).toMatchObject({ pending: 2 });
+      expect(watch.isDegraded).toBe(true);
+      expect(events.filter(({ type }) => type === 'storage-degraded')).toEqual([
+        { type: 'storage-degraded', cause },
+      ]);
+      expect(added()).toBe(2);
+    },
+  );
 
   it('that another process has reported is neither stored nor told', async () => {
     const { recorder, queues, events, added } = await recording();

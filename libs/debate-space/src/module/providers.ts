@@ -165,10 +165,7 @@ export const providers = [
   ...sessions,
   ...api,
   provide(Runners, [LogoutQueues, LogoutDelivery, ErasureWorker], (...parts) => new Runners(...parts)),
-  construct(
-    Shutdown,
-    ...([Application, LogoutRecorder, SessionWatch, Runners, Transport] as const),
-  ),
+  construct(Shutdown, ...([Application, LogoutRecorder, SessionWatch, Runners, Transport] as const)),
   construct(
     DebateSpaceLifecycle,
     ...([Application, SessionWatch, Runners, Shutdown, LogoutTokenSigner, Transport] as const),

@@ -73,10 +73,10 @@ export class Runners {
 }
 
 const logoutLane = (logouts: LogoutRepository, delivery: LogoutDelivery): JobLaneOptions => ({
-    storage: logouts.storage,
-    kind: 'logout',
-    breaker: delivery.breaker,
-    batch: LOGOUTS_PER_CLAIM,
-    pauseMs: () => delivery.pauseMs(),
-    execute: (claim) => delivery.execute(logouts, claim),
-  });
+  storage: logouts.storage,
+  kind: 'logout',
+  breaker: delivery.breaker,
+  batch: LOGOUTS_PER_CLAIM,
+  pauseMs: () => delivery.pauseMs(),
+  execute: (claim) => delivery.execute(logouts, claim),
+});

@@ -161,8 +161,7 @@ function addEnvExample(tree: Tree): string[] {
 }
 
 /** Jest in CommonJS mode transforms these packages, which are ESM only. `.pnpm` is the folder where pnpm keeps packages. */
-export const ESM_PACKAGES =
-  '/node_modules/(?!(.pnpm|nestjs-debate-space|debate-space-simulator|jose)/)';
+export const ESM_PACKAGES = '/node_modules/(?!(.pnpm|nestjs-debate-space|debate-space-simulator|jose)/)';
 
 interface JestConfig {
   transformIgnorePatterns?: string[];

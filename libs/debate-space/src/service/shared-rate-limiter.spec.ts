@@ -64,7 +64,10 @@ describe('a rate limit over all instances', () => {
 
   it('refuses the calls behind one that waits for longer than they can, those that come later as well', async () => {
     const patience = new AbortController();
-    const shared = new RateLimiter({ requests: 100, perMs: 60_000 }, { takeSlot: () => Promise.resolve(50_000) });
+    const shared = new RateLimiter(
+      { requests: 100, perMs: 60_000 },
+      { takeSlot: () => Promise.resolve(50_000) },
+    );
     const patient = shared.acquire(patience.signal);
     const ended = expect(patient).rejects.toThrow('abort');
     expect(await Promise.all([shared.acquire(never, 30_000), shared.acquire(never, 40_000)])).toEqual([
