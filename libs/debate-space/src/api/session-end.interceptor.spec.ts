@@ -30,7 +30,7 @@ function intercepted(handle: () => Observable<unknown>, type = 'http'): Observab
 }
 
 describe('the session of a user whose logout handler', () => {
-  it('hangs is not reported while the client waits, and reported when somebody in front gives up', async () => {
+  it('hangs is not reported while the client waits, and reported when somebody in front gives up', () => {
     const subscription = intercepted(() => NEVER).subscribe();
     expect(ends).toEqual([]);
     subscription.unsubscribe();
@@ -49,7 +49,7 @@ describe('the session of a user whose logout handler', () => {
     expect(ends).toEqual([]);
   });
 
-  it('nobody subscribes to is not reported', async () => {
+  it('nobody subscribes to is not reported', () => {
     intercepted(() => of('bye'));
     expect(ends).toEqual([]);
   });

@@ -83,10 +83,11 @@ export class LogoutRecorder {
    */
   async flush(): Promise<number> {
     const { memory, stored } = this.#parts.queues;
-    const jobs = await Promise.all(
-      (['waiting', 'parked'] as const).map((state) => memory?.storage.listLogouts(state, MAX_MOVED)),
-    );
-    const left = jobs.flatMap((some = []) => some);
+    if (!memory) return 0;
+    const left = [
+      ...(await memory.storage.listLogouts('waiting', MAX_MOVED)),
+      ...(await memory.storage.listLogouts('parked', MAX_MOVED)),
+    ];
     if (left.length === 0) return 0;
     const isMoved = stored.storage.addLogouts(left).then(() => true);
     return (await isMoved.catch(() => false)) ? 0 : left.length;
