@@ -13,7 +13,7 @@ export {
  * semicolon and a line break at its end. It may run any number of times, and changes nothing that exists.
  *
  * @param options `prefix`: as of `mysqlStorage`
- * @throws {@link StorageError} when names of tables cannot begin with `prefix`
+ * @throws `StorageError` when names of tables cannot begin with `prefix`
  */
 export const mysqlMigration = ({ prefix }: { readonly prefix?: string } = {}): string =>
   storageMigration('mysql', prefix);

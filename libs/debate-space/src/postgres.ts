@@ -13,7 +13,7 @@ export {
  * and changes nothing that exists.
  *
  * @param options `schema`: as of `postgresStorage`
- * @throws {@link StorageError} when `schema` cannot be the name of one
+ * @throws `StorageError` when `schema` cannot be the name of one
  */
 export const postgresMigration = ({ schema }: { readonly schema?: string } = {}): string =>
   storageMigration('postgres', schema);
