@@ -32,7 +32,7 @@ export interface LogoutHistoryEntry {
 /** A logout that is not sent until somebody retries it. */
 export interface ParkedLogout {
   readonly id: string;
-  /** Personal data: not for logs or metrics. Empty when no storage key opens it; `hint` says so. */
+  /** Personal data: not for logs or metrics. Empty when no storage key opens it. */
   readonly uid: string;
   readonly reason: EndReason;
   readonly endedAt: Date;

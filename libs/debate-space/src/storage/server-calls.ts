@@ -145,7 +145,8 @@ export class ServerCalls {
     if (error instanceof StorageError) return error;
     const { server, known } = this.#errors;
     const codes = codesOf(error);
-    const code = codes.find((each) => Object.hasOwn(known, each)) ?? codes.at(-1) ?? 'no answer';
+    const word = error instanceof Error ? error.name : 'no answer';
+    const code = codes.find((each) => Object.hasOwn(known, each)) ?? codes.at(-1) ?? word;
     const { meaning, hint } = known[code] ?? {
       meaning: undefined,
       hint: 'check that it runs, and that a connection of the pool is free',

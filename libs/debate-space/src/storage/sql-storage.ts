@@ -39,7 +39,7 @@ export interface SqlStorageOptions {
 }
 
 /** How many rows one call cancels, retries or prunes at most. */
-const STEP = 1_000;
+const STEP = 500;
 /** How many references one call prunes or reports at most. */
 const REFERENCES = 100;
 /** How many waiting logouts are sorted at most. */
