@@ -1,0 +1,28 @@
+import {
+  ForbiddenException,
+  Injectable,
+  UnauthorizedException,
+  type CanActivate,
+  type ExecutionContext,
+} from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { Request } from 'express';
+
+/** Who may call a route or a controller. Without it, any user who is logged in. */
+export const Access = Reflector.createDecorator<'everybody' | 'administrators'>();
+
+/** Guards every route, so that a route without a decorator is not open. */
+@Injectable()
+export class AccessGuard implements CanActivate {
+  constructor(private readonly reflector: Reflector) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const access = this.reflector.getAllAndOverride(Access, [context.getHandler(), context.getClass()]);
+    const { user } = context.switchToHttp().getRequest<Request>();
+    if (access === 'everybody') return true;
+    if (!user) throw new UnauthorizedException();
+    if (access === 'administrators' && user.role !== 'administrator')
+      throw new ForbiddenException('Only administrators may see this page.');
+    return true;
+  }
+}
