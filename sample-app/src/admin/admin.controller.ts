@@ -26,7 +26,7 @@ import {
 import { concatMap, endWith, map, takeWhile, type Observable } from 'rxjs';
 import * as v from 'valibot';
 import { Access } from '../auth/access.guard.js';
-import { Sessions, takeNotice } from '../auth/sessions.js';
+import { Sessions, takeNotice, type Notice } from '../auth/sessions.js';
 import { duration, erasureView, moment } from '../erasure-view.js';
 import {
   EMPTY_FORM,
@@ -48,7 +48,7 @@ interface Shown {
   readonly form?: ErasureForm;
   readonly mistakes?: Mistakes;
   readonly dryRun?: ErasureDryRun;
-  readonly notice?: string | undefined;
+  readonly notice?: Notice | undefined;
 }
 
 /** The administrators' page: lists of erasures, and the logouts that wait or are parked. */
@@ -128,13 +128,15 @@ export class AdminController {
   @Post('logouts/:id/retry')
   @Redirect('/admin#logouts', 303)
   async retry(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
-    session.notice = (await this.outbox.retry(id)) ? 'The app sends the logout again.' : GONE;
+    session.notice = { text: (await this.outbox.retry(id)) ? 'The app sends the logout again.' : GONE };
   }
 
   @Post('logouts/:id/discard')
   @Redirect('/admin#logouts', 303)
   async discard(@Param('id') id: string, @Req() { session }: Request): Promise<void> {
-    session.notice = (await this.outbox.discard(id)) ? 'Discarded. The logout is never sent.' : GONE;
+    session.notice = {
+      text: (await this.outbox.discard(id)) ? 'Discarded. The logout is never sent.' : GONE,
+    };
   }
 
   async #page({ reference, form = EMPTY_FORM, mistakes = {}, dryRun, notice }: Shown): Promise<object> {
@@ -147,7 +149,7 @@ export class AdminController {
       mistakes,
       dryRun,
       notice,
-      erasures: erasures.map(erasureView),
+      others: erasures.filter((other) => other.reference !== shown).map(erasureView),
       erasure: shown === undefined ? undefined : erasureView(await this.erasures.status(shown)),
       stats,
       oldest: stats.oldestPendingMs === undefined ? '–' : duration(stats.oldestPendingMs),

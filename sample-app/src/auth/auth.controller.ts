@@ -24,7 +24,7 @@ import { SimulatedSignIn } from './simulated-sign-in.js';
 class LoginFailedFilter implements ExceptionFilter {
   catch(_error: UnauthorizedException, host: ArgumentsHost): void {
     const { session } = host.switchToHttp().getRequest<Request>();
-    session.notice = 'Wrong user name or password.';
+    session.notice = { text: 'Wrong user name or password.', isBad: true };
     host.switchToHttp().getResponse<Response>().redirect(303, '/login');
   }
 }
@@ -46,7 +46,8 @@ export class AuthController {
   @UseFilters(LoginFailedFilter)
   @Redirect('/', 303)
   async logIn(@Req() { session }: Request, @CurrentUser() { uid }: User): Promise<void> {
-    session.notice = await this.simulator.signIn(uid);
+    const text = await this.simulator.signIn(uid);
+    if (text !== undefined) session.notice = { text, isBad: true };
   }
 
   /** Nothing here is about the debate space, and yet the user is logged out there, too. */
@@ -54,6 +55,6 @@ export class AuthController {
   @Redirect('/login', 303)
   async logOut(@Req() request: Request): Promise<void> {
     await endSession(request);
-    request.session.notice = 'You are logged out.';
+    request.session.notice = { text: 'You are logged out.' };
   }
 }

@@ -4,12 +4,17 @@ import type { Request } from 'express';
 import session from 'express-session';
 import createMemoryStore from 'memorystore';
 
+export interface Notice {
+  readonly text: string;
+  readonly isBad?: boolean;
+}
+
 declare module 'express-session' {
   interface SessionData {
     /** Passport keeps here what `serializeUser` returns. */
     passport?: { user?: string };
     /** A sentence for the next page. */
-    notice?: string;
+    notice?: Notice;
   }
 }
 
@@ -44,7 +49,7 @@ export async function endSession(request: Request): Promise<void> {
 }
 
 /** The sentence that the last request left for this page. */
-export function takeNotice({ session }: Request): string | undefined {
+export function takeNotice({ session }: Request): Notice | undefined {
   const { notice } = session;
   delete session.notice;
   return notice;
