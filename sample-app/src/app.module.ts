@@ -33,7 +33,9 @@ const PACKAGE = new URL('../', import.meta.url);
         applicationName: config.get('DEBATE_SPACE_APPLICATION_NAME'),
         // Logouts and erasures that wait survive a crash. The default storage is memory.
         storage: sqliteStorage({
-          path: config.get('STORAGE_PATH') ?? fileURLToPath(new URL('.storage/debate-space.db', PACKAGE)),
+          path:
+            config.get<string | undefined>('STORAGE_PATH') ??
+            fileURLToPath(new URL('.storage/debate-space.db', PACKAGE)),
         }),
         erasure: {
           // Runs immediately before each erasure. A real app looks for a legal hold here, for example.

@@ -114,15 +114,13 @@ chromium.describe('the sample app in Chromium', () => {
 
   it('an administrator meets no state of the page in which axe finds something', async () => {
     host.sim.faults.add({ operation: 'logout', kind: 'status', status: 403, times: 1 });
-    await logIn('ben');
+    await logIn('cleo');
     await page.getByRole('button', { name: 'Log out' }).click();
     await logIn('admin');
     await page.goto('/admin');
     while (!(await page.getByText('Hint:').isVisible())) await page.reload();
     const found = await findings();
-    await page
-      .getByRole('button', { name: 'Erase these users' })
-      .evaluate('(it) => (it.form.noValidate = true)');
+    await page.evaluate(`document.querySelector('form:has(#uids)').noValidate = true`);
     await page.getByRole('button', { name: 'Erase these users' }).click();
     await page.getByText('Enter the users.').waitFor();
     found.push(...(await findings()));
@@ -143,14 +141,14 @@ chromium.describe('the sample app in Chromium', () => {
     await page.goto('/');
     await page.keyboard.press('Tab');
     expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Skip to the content');
+    await page.getByText(/^(Nobody is signed in|● Signed in)/).waitFor();
     await type('#username', 'ben');
     await type('#password', 'demo');
     await page.keyboard.press('Enter');
-    await page.getByText('● Signed in: Ben').waitFor();
+    await page.getByText(/^● Signed in: .*Ben/).waitFor();
     await page.getByRole('log').getByText('Ben has joined.').waitFor();
     await press('header button');
     await page.getByText('You are logged out.').waitFor();
-    await page.getByText('Nobody is signed in.').waitFor();
     await page.getByRole('log').getByText('Ben has left.').waitFor();
   });
 
@@ -184,7 +182,7 @@ chromium.describe('the sample app in Chromium', () => {
     await press('[formaction]');
     await page.getByText('nothing is erased yet').waitFor();
     await type('#confirmation', 'delete');
-    await page.keyboard.press('Enter');
+    await press('form button.danger'); // the Enter key in a field is a dry run
     await page.getByRole('heading', { name: 'Erasure all leavers' }).waitFor();
     const finished = page.locator('span[data-show="finished"]');
     await finished.filter({ hasText: /^[1-9]/ }).waitFor();

@@ -67,7 +67,7 @@ describe('the login of the sample app', () => {
   });
 
   it('the session cookie is not for scripts and other sites, and secure behind HTTPS', async () => {
-    const cookies = async (headers: HeadersInit): Promise<string> =>
+    const cookies = async (headers: Record<string, string>): Promise<string> =>
       (await fetch(new URL('/login', host.url), { headers })).headers.getSetCookie().join();
     expect(await cookies({})).toMatch(/HttpOnly; SameSite=Lax$/);
     expect(await cookies({ 'X-Forwarded-Proto': 'https' })).toMatch(/HttpOnly; Secure; SameSite=Lax$/);

@@ -17,12 +17,15 @@ export class AccessGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const access = this.reflector.getAllAndOverride(Access, [context.getHandler(), context.getClass()]);
+    const access: 'everybody' | 'administrators' | undefined = this.reflector.getAllAndOverride(Access, [
+      context.getHandler(),
+      context.getClass(),
+    ]);
     const { user } = context.switchToHttp().getRequest<Request>();
     if (access === 'everybody') return true;
     if (!user) throw new UnauthorizedException();
-    if (access === 'administrators' && user.role !== 'administrator')
-      throw new ForbiddenException('Only administrators may see this page.');
+    const isAllowed = access === undefined || user.role === 'administrator';
+    if (!isAllowed) throw new ForbiddenException('Only administrators may see this page.');
     return true;
   }
 }
