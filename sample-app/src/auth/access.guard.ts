@@ -8,8 +8,9 @@ import {
 import { Reflector } from '@nestjs/core';
 import type { Request } from 'express';
 
+type WhoMay = 'everybody' | 'administrators';
 /** Who may call a route or a controller. Without it, any user who is logged in. */
-export const Access = Reflector.createDecorator<'everybody' | 'administrators'>();
+export const Access = Reflector.createDecorator<WhoMay>();
 
 /** Guards every route, so that a route without a decorator is not open. */
 @Injectable()
@@ -17,10 +18,8 @@ export class AccessGuard implements CanActivate {
   constructor(private readonly reflector: Reflector) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const access: 'everybody' | 'administrators' | undefined = this.reflector.getAllAndOverride(Access, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
+    const targets = [context.getHandler(), context.getClass()];
+    const access = this.reflector.getAllAndOverride<WhoMay | undefined>(Access.KEY, targets);
     const { user } = context.switchToHttp().getRequest<Request>();
     if (access === 'everybody') return true;
     if (!user) throw new UnauthorizedException();
