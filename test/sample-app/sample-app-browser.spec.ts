@@ -132,7 +132,7 @@ chromium.describe('the sample app in Chromium', () => {
     found.push(...(await findings()));
     await page.getByLabel('To confirm').fill('anonymize');
     await page.getByRole('button', { name: 'Erase these users' }).click();
-    await page.getByText('Done.').waitFor();
+    await page.getByText('Done.', { exact: true }).waitFor();
     found.push(...(await findings()));
     expect(found).toEqual([]);
   });

@@ -54,9 +54,9 @@ export class ReceiptController {
   }
 }
 
-function outcome(mode: ErasureMode, { outcome, doneAt, reason, status }: ErasureReceipt): string {
+function outcome(mode: ErasureMode, { outcome, doneAt, reason }: ErasureReceipt): string {
   const erased = mode === 'anonymize' ? 'anonymized' : 'deleted';
-  if (outcome === 'erased') return `Your data was ${erased} on ${moment(doneAt)} (answer ${status ?? '–'}).`;
+  if (outcome === 'erased') return `Your data was ${erased} on ${moment(doneAt)}.`;
   if (outcome === 'not-found') return `The debate space had no data about you on ${moment(doneAt)}.`;
   if (outcome === 'vetoed') return `Your data was not ${erased}: ${reason ?? 'the app does not allow it'}.`;
   return 'Your request was canceled. Your data may have been erased before.';
