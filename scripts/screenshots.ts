@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type Page } from 'playwright-core';
-import { createApp } from '../sample-app/src/create-app.js';
-import { startSimulatedService } from '../sample-app/src/simulated-service.js';
+import { EXAMPLE } from '../sample-app/src/admin/erasure-form.js';
+import { startSimulator } from '../sample-app/src/simulator.js';
 
 const pictures = fileURLToPath(new URL('../docs/pictures/', import.meta.url));
-const leavers = fileURLToPath(new URL('../sample-app/public/demo-data/leavers.csv', import.meta.url));
 const executablePath = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 
 mkdirSync(pictures, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), 'screenshots-'));
-process.env.DEBATE_SPACE_STORAGE = `sqlite:${join(folder, 'debate-space.db')}`;
-const simulator = await startSimulatedService(0, 120);
+process.env.STORAGE_PATH = join(folder, 'debate-space.db');
+const simulator = await startSimulator(0, 120);
 simulator.faults.add({ kind: 'latency', ms: 400 }); // as with `npm start`
-const app = await createApp({ logger: false, forceCloseConnections: true });
+const { createApp } = await import('../sample-app/src/create-app.js');
+const app = await createApp({ logger: false });
 await app.listen(0, '127.0.0.1');
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
@@ -34,23 +34,25 @@ async function loggedIn(uid: string): Promise<Page> {
   const viewport = { width: 1280, height: 800 };
   const page = await browser.newPage({ baseURL: await app.getUrl(), viewport, colorScheme: 'light' });
   await page.goto('/login');
+  await page.getByText('Nobody is signed in.').waitFor();
   await page.getByLabel('User name').fill(uid);
   await page.getByLabel('Password').fill('demo');
   await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText('● Signed in').first().waitFor();
+  await page.getByText('● Signed in').waitFor();
+  await page.getByText('has joined').waitFor();
   return page;
 }
 
 /** Two moments of one page, side by side. */
 async function logout(page: Page): Promise<void> {
-  await page.setViewportSize({ width: 980, height: 780 });
+  await page.setViewportSize({ width: 980, height: 700 });
   const before = await page.screenshot();
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByRole('log').getByText('has left').waitFor();
   const after = await page.screenshot();
   const pictured = (moment: Buffer, words: string): string =>
     `<figure><figcaption>${words}</figcaption><img src="data:image/png;base64,${moment.toString('base64')}"></figure>`;
-  const both = await browser.newPage({ viewport: { width: 1700, height: 760 } }); // without the app's content security policy
+  const both = await browser.newPage({ viewport: { width: 1700, height: 680 } }); // without the app's content security policy
   await both.setContent(`<style>
     body { margin: 12px; display: flex; gap: 12px; background: #fff; font: 600 22px system-ui, sans-serif; }
     figure { margin: 0; flex: 1 } figcaption { padding: 4px 0 10px } img { width: 100%; border: 1px solid #ccc }
@@ -59,12 +61,12 @@ async function logout(page: Page): Promise<void> {
 }
 
 async function bulkErasure(page: Page): Promise<void> {
-  await page.goto('/admin/erasures');
-  await page.getByLabel('File with the users').setInputFiles(leavers);
-  await page.getByLabel('Delete: the users go').check();
+  await page.goto('/admin');
+  await page.getByLabel('User names').fill(EXAMPLE);
+  await page.getByLabel('Delete: users go').check();
   await page.getByLabel('Reference').fill('leavers-2026');
   await page.getByLabel('To confirm').fill('delete');
-  await page.getByRole('button', { name: 'Delete all of them' }).click();
+  await page.getByRole('button', { name: 'Erase these users' }).click();
   await page.getByText('Waiting for the rate limit').waitFor({ timeout: 120_000 });
   await page.screenshot({ path: join(pictures, 'bulk-erasure.png'), fullPage: true });
 }

@@ -1,48 +1,84 @@
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { NestApplicationOptions } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Eta } from 'eta';
+import type { NextFunction, Request, Response } from 'express';
 import session from 'express-session';
+import helmet from 'helmet';
 import passport from 'passport';
 import { AppModule } from './app.module.js';
-import { Accounts } from './login/accounts.js';
-import { pageContext } from './pages/page-context.js';
-import { securityHeaders } from './pages/security-headers.js';
-import { useTemplates } from './pages/templates.js';
-import { QuietLogger } from './quiet-logger.js';
-import { allowedHosts } from './session/allowed-hosts.js';
-import { sessionSecret } from './session/session-secret.js';
-import { Sessions } from './session/sessions.js';
+import { csrf } from './auth/csrf.guard.js';
+import { Sessions } from './auth/sessions.js';
+import type { Environment } from './environment.js';
 
-/**
- * What the bootstrap of a Nest app with passport sessions looks like anyway. There is no line for the debate space in
- * it: nestjs-debate-space finds the session store automatically.
- */
+const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
+const PUBLIC = fileURLToPath(new URL('../public', import.meta.url));
+/** A pasted list of about 300,000 users. */
+const MAX_FORM_SIZE = '5mb';
+
+/** Any Nest app with passport sessions starts like this: no line here is for the debate space. */
 export async function createApp(options: NestApplicationOptions = {}): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(AppModule, {
-    logger: new QuietLogger(),
     abortOnError: false,
+    forceCloseConnections: true, // else an open page with live progress holds up the shutdown
     ...options,
   });
-  const config = app.get(ConfigService);
-  app.disable('x-powered-by');
-  const simulatorUrl = config.get<string>('SIMULATOR_URL');
-  const trustedProxy = config.get<string>('TRUSTED_PROXY') ?? '';
-  if (trustedProxy !== '') app.set('trust proxy', trustedProxy);
-  app.use(securityHeaders(simulatorUrl));
-  app.use(allowedHosts(config));
-  useTemplates(app, { simulatorUrl, demoLogins: app.get(Accounts).demoLogins });
+  const config = app.get<ConfigService<Environment, true>>(ConfigService);
+  const simulatorUrl = config.get<string | undefined>('SIMULATOR_URL');
+  app.set('trust proxy', 'loopback'); // HTTPS ends at a reverse proxy on this machine
+  app.use(
+    helmet({
+      contentSecurityPolicy: {
+        useDefaults: false,
+        directives: {
+          defaultSrc: ["'none'"],
+          scriptSrc: ["'self'"],
+          styleSrc: ["'self'"],
+          imgSrc: ['data:'],
+          connectSrc: ["'self'", ...(simulatorUrl === undefined ? [] : [simulatorUrl])],
+          formAction: ["'self'"],
+          baseUri: ["'none'"],
+          frameAncestors: ["'none'"],
+        },
+      },
+    }),
+  );
+  app.useStaticAssets(PUBLIC);
+  app.useBodyParser('urlencoded', { extended: false, limit: MAX_FORM_SIZE });
   app.use(
     session({
-      secret: sessionSecret(config.get('SESSION_SECRET')),
+      secret: config.get<string>('SESSION_SECRET'),
       store: app.get(Sessions),
       resave: false,
       saveUninitialized: false,
-      cookie: { httpOnly: true, sameSite: 'lax', secure: 'auto' },
+      cookie: { httpOnly: true, sameSite: 'lax', secure: 'auto' }, // secure behind HTTPS
     }),
   );
   app.use(passport.initialize());
   app.use(passport.session());
-  app.use(pageContext);
+  useViews(app, simulatorUrl);
   return app;
+}
+
+/** Pages from `views/`, escaped by default. Each gets the user and the CSRF token of its session. */
+function useViews(app: NestExpressApplication, simulatorUrl: string | undefined): void {
+  const eta = new Eta({ views: VIEWS, autoEscape: true, cache: true });
+  app.engine('eta', (path: string, data: object, done: (error: unknown, html?: string) => void) => {
+    try {
+      done(null, eta.render(relative(VIEWS, path), data));
+    } catch (error) {
+      done(error);
+    }
+  });
+  app.setBaseViewsDir(VIEWS);
+  app.setViewEngine('eta');
+  app.setLocal('simulatorUrl', simulatorUrl);
+  app.use((request: Request, response: Response, next: NextFunction) => {
+    response.set('Cache-Control', 'no-store'); // after a logout, the back button shows no page of the user
+    Object.assign(response.locals, { user: request.user, csrfToken: () => csrf.generateToken(request) });
+    next();
+  });
 }

@@ -1,23 +1,13 @@
-import { once } from 'node:events';
 import { ConfigService } from '@nestjs/config';
 import { createApp } from './create-app.js';
-import { listening, portFrom } from './port.js';
-import { runProgram } from './run-program.js';
+import type { Environment } from './environment.js';
 
-/** The app for a real service, until SIGINT or SIGTERM; `start.ts` is the same with a simulator beside it. */
-async function main(): Promise<void> {
-  // Without it, a page that is kept up to date by server-sent events would hold up the shutdown.
-  const app = await createApp({ forceCloseConnections: true });
-  try {
-    const port = portFrom('PORT', 3000);
-    // Administrators of this app can delete all users: it is for this machine alone, unless the environment says otherwise.
-    const host = app.get(ConfigService).get<string>('HOST') ?? '';
-    await listening('PORT', port, () => app.listen(port, host === '' ? '127.0.0.1' : host));
-    console.log(`The sample app:    ${await app.getUrl()}/`);
-    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
-  } finally {
-    await app.close(); // returns when the logouts that are under way have reached the service
-  }
-}
+// Administrators of this app can delete all users of the debate space: only this machine reaches it. Put a reverse proxy
+// with HTTPS in front.
+const HOST = '127.0.0.1';
 
-await runProgram(main);
+/** The app for a real service. `start.ts` is the same with a simulator. */
+const app = await createApp();
+app.enableShutdownHooks(); // the shutdown delivers the logouts that are under way
+await app.listen(app.get<ConfigService<Environment, true>>(ConfigService).get('PORT'), HOST);
+console.log(`The sample app: ${await app.getUrl()}/`);

@@ -1,215 +1,210 @@
-import { expect, it } from '@jest/globals';
-import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
-import { DebateSpaceErasures } from 'nestjs-debate-space';
-import { chromium } from 'debate-space-fixtures/chromium.js';
-import { sampleAppInChromium } from 'debate-space-fixtures/sample-app-in-chromium.js';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import axe, { type AxeResults } from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
+import { startSampleApp, type RunningSampleApp } from './running-sample-app.js';
 
-const MEMBERS = 60;
-const leavers = Array.from({ length: MEMBERS }, (_, n) => `member-${String(n + 1).padStart(3, '0')}`);
-const fileOf = (uids: readonly string[]) => ({
-  name: 'leavers.csv',
-  mimeType: 'text/csv',
-  buffer: Buffer.from(['uid', ...uids].join('\n')),
-});
-const list = fileOf(leavers);
+const WIDTHS = [1280, 360];
+const SCHEMES = ['light', 'dark'] as const;
+const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a status of (404|422)/;
 
-const textOf = (page: Page, show: string): Promise<string> =>
-  page.locator(`[data-show="${show}"]`).innerText();
+chromium.describe('the sample app in Chromium', () => {
+  let host: RunningSampleApp;
+  let browser: Browser;
+  let page: Page;
+  /** What pages wrote to the console: errors of scripts, and what the content security policy stopped. */
+  const complaints: string[] = [];
 
-async function confirm(page: Page, wish: 'Anonymize me' | 'Delete me', typed: string): Promise<void> {
-  await page.goto('/me');
-  const details = page.locator('details', { hasText: wish });
-  await details.locator('summary').click();
-  await details.getByLabel('To confirm').fill(typed);
-  await details.getByRole('button').click();
-}
-
-async function download(page: Page, link: string): Promise<string> {
-  const [file] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('link', { name: link }).click(),
-  ]);
-  return readFile(await file.path(), 'utf8');
-}
-
-async function fillIn(page: Page, reference: string, file = list): Promise<void> {
-  await page.goto('/admin/erasures');
-  await page.getByLabel('File with the users').setInputFiles(file);
-  await page.getByLabel('Delete: the users go').check();
-  await page.getByLabel('Reference').fill(reference);
-}
-
-chromium.describe('the sample app in a browser', () => {
-  const host = sampleAppInChromium(MEMBERS);
-
-  /** A page that is loaded again forgets it. */
-  const MARKED = `globalThis.marked === true`;
-  const mark = (page: Page): Promise<void> => page.evaluate('void (globalThis.marked = true)');
-
-  it('shows the debate session alive, and that it goes with the logout here, without a reload', async () => {
-    const page = await host.loggedIn('ada');
-    await page.getByText('Ada (you)').waitFor();
-    await page.getByText('● Signed in').waitFor();
-    await mark(page);
-    await page.getByRole('button', { name: 'Log out' }).click();
-    await page.getByText('Nobody is signed in.').waitFor();
-    await page.getByRole('log').getByText('Ada has left.').waitFor();
-    await page.getByRole('heading', { name: 'Log in' }).waitFor();
-    expect(await page.evaluate(MARKED)).toBe(true);
-    expect(host.sim.received.logouts).toEqual(['ada']);
+  beforeAll(async () => {
+    host = await startSampleApp(60);
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await host.close();
+  });
+  beforeEach(async () => {
+    page = await visitor();
+  });
+  afterEach(async () => {
+    host.sim.faults.clear();
+    for (const context of browser.contexts()) await context.close();
+    expect(complaints.splice(0)).toEqual([]);
   });
 
-  it('gives me a file with my data, and says so when there is none', async () => {
-    const page = await host.loggedIn('ada');
-    await page.getByRole('link', { name: 'My data' }).first().click();
-    expect(JSON.parse(await download(page, 'Download my data'))).toMatchObject({ uid: 'ada' });
-    host.sim.users.delete('ada');
-    await page.getByRole('link', { name: 'Download my data' }).click();
-    await page.getByText('The debate space has no data about you').waitFor();
-  });
+  async function visitor(javaScriptEnabled = true): Promise<Page> {
+    const context = await browser.newContext({ baseURL: host.url, javaScriptEnabled });
+    const opened = await context.newPage();
+    opened.on('pageerror', ({ message }) => complaints.push(message));
+    opened.on('console', (message) => {
+      if (message.type() === 'error' && !EXPECTED_ANSWER.test(message.text()))
+        complaints.push(message.text());
+    });
+    return opened;
+  }
 
-  it('asks again when the confirmation is wrong, at the field itself', async () => {
-    const page = await host.loggedIn('ada');
-    await confirm(page, 'Delete me', 'eve');
-    await page.getByText('This is not your user name. Nothing was requested').waitFor();
-    expect(await page.evaluate('document.activeElement.id')).toBe('delete-confirmation');
-    expect(host.sim.received.count).toBe(0);
-  });
+  async function logIn(uid: string): Promise<void> {
+    await page.goto('/login');
+    await page.getByLabel('User name').fill(uid);
+    await page.getByLabel('Password').fill('demo');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('You are logged in as').waitFor();
+  }
 
-  it('deletes me, and shows the receipt before and after the debate space has done it', async () => {
-    const page = await host.loggedIn('ada');
-    await host.sim.goDown();
-    await confirm(page, 'Delete me', 'ada');
-    await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
-    await mark(page);
-    expect(await textOf(page, 'sentence')).not.toContain('deleted');
-    await page.locator('summary', { hasText: 'Details' }).click();
-    expect(await page.getByText('Done at').isVisible()).toBe(false);
+  /** Presses Tab until the element has the focus, and checks that the focus shows. */
+  async function tabTo(selector: string): Promise<void> {
+    const hasFocus = `document.activeElement.matches(${JSON.stringify(selector)})`;
+    for (let presses = 0; !(await page.evaluate<boolean>(hasFocus)); presses += 1) {
+      if (presses === 60) throw new Error(`The Tab key does not reach ${selector}.`);
+      await page.keyboard.press('Tab');
+    }
+    const outline = 'getComputedStyle(document.activeElement).outlineStyle';
+    expect(await page.evaluate<string>(outline)).not.toBe('none');
+  }
 
-    await host.sim.comeBack();
-    await page.getByText('Your data was deleted on').waitFor();
-    await page.getByText('Done at').waitFor();
-    expect(await textOf(page, 'receipt.outcome')).toBe('erased (answer 200)');
-    expect(await page.evaluate(MARKED)).toBe(true);
-    expect(host.sim.users.wasDeleted('ada')).toBe(true);
+  async function press(selector: string, key = 'Enter'): Promise<void> {
+    await tabTo(selector);
+    await page.keyboard.press(key);
+  }
 
-    const stranger = await host.visitor();
-    await stranger.goto(page.url());
-    await stranger.locator('summary', { hasText: 'Details' }).click();
-    expect(await textOf(stranger, 'receipt.outcome')).toBe('erased (answer 200)');
-    for await (const { uidHash } of host.app.get(DebateSpaceErasures).receiptsOf('ada'))
-      expect(await stranger.content()).not.toContain(uidHash);
-    expect(await stranger.locator('#here').innerText()).not.toMatch(/\bada\b/i);
-  });
+  async function type(selector: string, text: string): Promise<void> {
+    await tabTo(selector);
+    await page.keyboard.type(text);
+  }
 
-  it('works without JavaScript', async () => {
-    const page = await host.loggedIn('ben', { javaScriptEnabled: false });
-    await confirm(page, 'Anonymize me', 'eve');
-    await page.getByText('This is not your user name.').waitFor();
-    await confirm(page, 'Anonymize me', 'ben');
-    await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
-    await host.sim.received.waitFor('anonymize');
-    const again = page.getByRole('link', { name: 'Load the page again' });
-    while (!(await textOf(page, 'sentence')).startsWith('Your data was anonymized')) await again.click();
-    expect(host.sim.users.has('ben')).toBe(false);
-  });
+  /** The findings of axe, and widths that do not fit, at each width and in each color scheme. */
+  async function findings(): Promise<string[]> {
+    const found: string[] = [];
+    await page.evaluate(axe.source);
+    for (const width of WIDTHS)
+      for (const colorScheme of SCHEMES) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.emulateMedia({ colorScheme });
+        const where = `${new URL(page.url()).pathname}, ${width} px, ${colorScheme}`;
+        const { violations } = await page.evaluate<AxeResults>('axe.run()');
+        for (const { id, nodes } of violations)
+          found.push(...nodes.map(({ html }) => `${where}: ${id}, ${html}`));
+        if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth'))
+          found.push(`${where}: too wide`);
+      }
+    return found;
+  }
 
-  it('deletes the users of a file, with a bar that moves, a pause, and receipts', async () => {
-    host.sim.faults.add({ operation: 'delete', kind: 'latency', ms: 150 });
-    const page = await host.loggedIn('admin');
-    await fillIn(page, 'leavers 2026/1');
-    await page.getByRole('button', { name: 'Count first' }).click();
-    const registered = page.locator('div', { hasText: /^Registered in the debate space60$/ });
-    await registered.waitFor();
-    expect(host.sim.users.count).toBe(MEMBERS + 4);
-
-    // The file is still there: only the figures were put into the page.
-    await page.getByLabel('To confirm').fill('delete');
-    await page.getByRole('button', { name: 'Delete 60 users' }).click();
-    await page.getByRole('progressbar').waitFor();
-    await mark(page);
-    const finished = page.locator('[data-show="counts.finished"]');
-    const bar = page.getByRole('progressbar');
-    await finished.filter({ hasText: /^([5-9]|[1-4]\d)$/ }).waitFor();
-    expect(Number(await bar.getAttribute('value'))).toBeGreaterThan(4);
-    await page.getByRole('button', { name: 'Pause' }).click();
-    await page.getByText('Paused.').waitFor();
-    expect((await host.app.get(DebateSpaceErasures).status('leavers 2026/1')).state).toBe('paused');
-    expect(host.sim.users.count).toBeGreaterThan(4);
-    await page.getByRole('button', { name: 'Resume' }).click();
-    await finished.filter({ hasText: /^[345]\d$/ }).waitFor();
-    await page.getByText('Done.', { exact: true }).waitFor();
-    expect(await finished.innerText()).toBe('60');
-    expect(await bar.getAttribute('value')).toBe('60');
-    expect(await page.getByRole('button', { name: 'Pause' }).isVisible()).toBe(false);
-    expect(await page.evaluate(MARKED)).toBe(true);
-    expect(host.sim.users.count).toBe(4);
-
-    const receipts = (await download(page, 'Download the receipts')).trimEnd().split('\n');
-    expect(receipts).toHaveLength(MEMBERS);
-    expect(receipts.join()).not.toContain('member-');
-  });
-
-  it('cancels what has not begun', async () => {
-    const page = await host.loggedIn('admin');
-    await host.sim.goDown();
-    await fillIn(page, 'leavers');
-    await page.getByLabel('To confirm').fill('delete');
-    await page.getByRole('button', { name: 'Delete all of them' }).click();
-    await page.getByRole('button', { name: 'Cancel what has not begun' }).click();
-    await page.getByText('Canceled: ').first().waitFor();
-    expect((await host.app.get(DebateSpaceErasures).status('leavers')).canceled).toBeGreaterThan(0);
-  });
-
-  it('brings the form back with what is wrong at each field', async () => {
-    const page = await host.loggedIn('admin');
-    await fillIn(page, 'leavers');
-    await page.getByLabel('To confirm').fill('anonymize');
-    await page.getByRole('button', { name: 'Delete all of them' }).click();
-    await page.getByText('To confirm, type: delete').waitFor();
-    expect(await page.getByLabel('Reference').inputValue()).toBe('leavers');
-    expect(host.sim.received.count).toBe(0);
-  });
-
-  it('keeps what was counted when the form comes back, and drops it when the file changes', async () => {
-    const page = await host.loggedIn('admin');
-    await fillIn(page, 'leavers');
-    await page.getByRole('button', { name: 'Count first' }).click();
-    await page.getByText('Nothing is erased yet.').waitFor();
-    await page.getByLabel('To confirm').fill('wrong');
-    await page.getByRole('button', { name: 'Delete 60 users' }).click();
-    await page.getByText('To confirm, type: delete').waitFor();
-    expect(await page.getByText('Nothing is erased yet.').isVisible()).toBe(true);
-    await page.getByLabel('Anonymize: names').check();
-    await page.getByRole('button', { name: 'Anonymize 60 users' }).waitFor();
-    await page.getByLabel('File with the users').setInputFiles(fileOf(['ada']));
-    await page.getByRole('button', { name: 'Anonymize all of them' }).waitFor();
-    expect(await page.getByText('Nothing is erased yet.').isVisible()).toBe(false);
-  });
-
-  it('leads to the wanted page after the login, and shows its times in the zone of the browser', async () => {
-    const page = await host.visitor({ timezoneId: 'Asia/Tokyo' });
-    await page.goto('/admin/users?page=2&per_page=10');
-    await page.getByText('Log in to continue.').waitFor();
-    await page.getByLabel('User name').fill('admin');
+  it('a visitor and a member meet no page in which axe finds something', async () => {
+    await page.goto('/nowhere');
+    const found = await findings();
+    await page.goto('/login');
+    await page.getByLabel('User name').fill('ada');
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText('Wrong user name or password.').waitFor();
-    await page.getByLabel('Password').fill('demo');
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('Page 2 of 7.').waitFor();
-    expect(await page.locator('tbody td').last().innerText()).toMatch(/^\d+ \w+ \d{4}, [\d:]+ GMT\+9$/);
+    found.push(...(await findings()));
+    await logIn('ada');
+    await page.locator('summary', { hasText: 'Delete me' }).click();
+    await page.locator('#delete').fill('eve');
+    await page.locator('#delete').press('Enter');
+    await page.getByText('This is not your user name.').waitFor();
+    found.push(...(await findings()));
+    await page.locator('#delete').fill('ada');
+    await page.locator('#delete').press('Enter');
+    await page.getByText('Your data was deleted on').waitFor();
+    found.push(...(await findings()));
+    expect(found).toEqual([]);
   });
 
-  it('sends a parked logout again', async () => {
-    await host.parkedLogout('ada');
-    const page = await host.loggedIn('admin');
-    await page.goto('/admin/outbox');
-    await page.getByText('Hint:').waitFor();
-    await page.getByRole('button', { name: 'Retry: ada' }).click();
-    await page.getByText('Retrying the logout.').waitFor();
-    await host.sim.received.waitFor('logout', { count: 2 });
-    expect(host.sim.received.logouts).toEqual(['ada']);
+  it('an administrator meets no state of the page in which axe finds something', async () => {
+    host.sim.faults.add({ operation: 'logout', kind: 'status', status: 403, times: 1 });
+    await logIn('cleo');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await logIn('admin');
+    await page.goto('/admin');
+    while (!(await page.getByText('Hint:').isVisible())) await page.reload();
+    const found = await findings();
+    await page.evaluate(`document.querySelector('form:has(#uids)').noValidate = true`);
+    await page.getByRole('button', { name: 'Erase these users' }).click();
+    await page.getByText('Enter the users.').waitFor();
+    found.push(...(await findings()));
+    await page.getByLabel('User names').fill('member-001\nnobody');
+    await page.getByLabel('Anonymize: names go').check();
+    await page.getByLabel('Reference').fill('leavers');
+    await page.getByRole('button', { name: 'Dry run' }).click();
+    await page.getByText('nothing is erased yet').waitFor();
+    found.push(...(await findings()));
+    await page.getByLabel('To confirm').fill('anonymize');
+    await page.getByRole('button', { name: 'Erase these users' }).click();
+    await page.getByText('Done.', { exact: true }).waitFor();
+    found.push(...(await findings()));
+    expect(found).toEqual([]);
+  });
+
+  it('a user logs in and out with the keyboard, and sees who joins and leaves the debate space', async () => {
+    await page.goto('/');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate<string>('document.activeElement.textContent')).toBe('Skip to the content');
+    await page.getByText(/^(Nobody is signed in|● Signed in)/).waitFor();
+    await type('#username', 'ben');
+    await type('#password', 'demo');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^● Signed in: .*Ben/).waitFor();
+    await page.getByRole('log').getByText('Ben has joined.').waitFor();
+    await press('header button');
+    await page.getByText('You are logged out.').waitFor();
+    await page.getByRole('log').getByText('Ben has left.').waitFor();
+  });
+
+  it('a user is anonymized with the keyboard, and the receipt follows the erasure', async () => {
+    await logIn('cleo');
+    await press('details:has([value="anonymize"]) summary');
+    await type('#anonymize', 'eve');
+    await page.keyboard.press('Enter');
+    await page.getByText('This is not your user name.').waitFor();
+    await page.keyboard.type('cleo'); // the field has the focus
+    await host.sim.goDown();
+    await press('details:has([value="anonymize"]) button', 'Space');
+    await page.getByRole('heading', { name: 'Receipt of an erasure' }).waitFor();
+    await page.getByText('The app tries again automatically.').waitFor();
+    await host.sim.comeBack();
+    complaints.length = 0; // Chromium reports that the simulator was away
+    await page.getByText('Your data was anonymized on').waitFor();
+    expect(host.sim.users.has('cleo')).toBe(false);
+  });
+
+  it('an administrator erases a list with the keyboard: dry run, confirmation, pause, resume and cancel', async () => {
+    host.sim.faults.add({ operation: 'delete', kind: 'latency', ms: 150 });
+    await logIn('admin');
+    await press('a[href="/admin"]');
+    await page.getByRole('heading', { name: 'Erase a list of users' }).waitFor();
+    await press('a[href="/admin?example=1"]');
+    await page.waitForURL('**/admin?example=1');
+    await press('[name="mode"]', 'Space');
+    await page.keyboard.press('ArrowDown'); // from "anonymize" to "delete"
+    await type('#reference', 'all leavers');
+    await press('[formaction]');
+    await page.getByText('nothing is erased yet').waitFor();
+    await type('#confirmation', 'delete');
+    await press('form button.danger'); // the Enter key in a field is a dry run
+    await page.getByRole('heading', { name: 'Erasure all leavers' }).waitFor();
+    const finished = page.locator('span[data-show="finished"]');
+    await finished.filter({ hasText: /^[1-9]/ }).waitFor();
+    await press('form[action*="/pause"] button');
+    await page.getByText('Paused.').waitFor();
+    await press('form[action*="/resume"] button');
+    await page.getByText('In progress.').waitFor();
+    await press('form[action*="/cancel"] button');
+    await page.getByText('Canceled.').waitFor();
+    expect(host.sim.users.has('member-001')).toBe(false);
+    expect(host.sim.users.has('member-060')).toBe(true);
+    expect(await page.getByRole('button', { name: 'Pause' }).isVisible()).toBe(false);
+  });
+
+  it('a user without JavaScript has every page', async () => {
+    page = await visitor(false);
+    await logIn('ben');
+    await page.locator('summary', { hasText: 'Anonymize me' }).click();
+    await page.locator('#anonymize').fill('ben');
+    await page.locator('#anonymize').press('Enter');
+    const again = page.getByRole('link', { name: 'Load the page again' });
+    while (!(await page.getByText('Your data was anonymized on').isVisible())) await again.click();
+    expect(host.sim.users.has('ben')).toBe(false);
   });
 });
