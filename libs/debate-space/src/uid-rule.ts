@@ -49,11 +49,12 @@ export function namedUid(value: unknown): string | RefusedUid {
  * @returns `undefined` when there is no user, or no uid is found in it
  */
 export function foundUid(user: unknown): string | RefusedUid | undefined {
+  if (user === undefined || user === null) return undefined; // most of the places where a session may have its user
   if (user instanceof RefusedUid) return user;
   const json = typeof user === 'string' ? jsonIn(user) : undefined;
   if (json !== undefined) return foundUid(json);
   const own = ownUid(user);
-  if (own !== undefined || typeof user !== 'object' || user === null) return own;
+  if (own !== undefined || typeof user !== 'object') return own;
   const { uid, id, sub, userId, _id } = user as Record<string, unknown>;
   return ownUid(uid) ?? ownUid(id) ?? ownUid(sub) ?? ownUid(userId) ?? ownUid(_id);
 }
@@ -69,8 +70,9 @@ function ownUid(value: unknown): string | RefusedUid | undefined {
   if (typeof value === 'bigint' || Number.isSafeInteger(value)) return String(value);
   if (typeof value === 'number')
     return Number.isInteger(value) ? ROUNDED : Number.isFinite(value) ? FRACTION : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
   // MongoDB's ObjectId, of whichever version of its driver; a store that keeps BSON gives it back.
-  const { toHexString } = Object(value) as { toHexString?: unknown };
+  const { toHexString } = value as { toHexString?: unknown };
   const hex: unknown = typeof toHexString === 'function' ? Reflect.apply(toHexString, value, []) : undefined;
   return typeof hex === 'string' ? ownUid(hex) : undefined;
 }
