@@ -107,7 +107,7 @@ async function checkConnections(): Promise<void> {
   }
 }
 
-/** The only snippet with this module in `typescript`, as against `ts`: see test/docs/readme.spec.ts. */
+/** The only snippet with this module in `typescript`, as against `ts`: see test/docs/snippets.spec.ts. */
 function snippet(file: string, module: string): string {
   const fences = readFileSync(join(root, file), 'utf8').matchAll(/^```typescript\n(.*?)^```/gms);
   const codes = [...fences].map(([, code = '']) => code).filter((code) => code.includes(`'${module}'`));

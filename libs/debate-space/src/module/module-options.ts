@@ -5,9 +5,6 @@ import type { SessionRecord } from '../session-end/session-end.js';
 import type { DebateSpaceSessionOptions } from '../live-sessions/session-options.js';
 import type { StorageEngine } from '../storage/storage.js';
 
-// `npm run docs:options` makes the table of docs/options.md of these comments, here and in the rooms, and writes each
-// `@defaultValue` that the schema has.
-
 /**
  * The options of `DebateSpaceModule.forRoot`. Checked once at boot, all problems in one error.
  * @typeParam Session - the argument of `session.uid`, such as `SessionData` of express-session with what you have added to it

@@ -24,7 +24,6 @@ import {
 } from '../options/option-schemas.js';
 import type { OptionProblem } from '../errors.js';
 import { optionProblem } from '../options/option-problem.js';
-import { similarOptions } from '../options/similar-options.js';
 
 /** The environment variable that stands in for `authUrl`. */
 export const AUTH_URL_VARIABLE = 'DEBATE_SPACE_AUTH_URL';
@@ -178,14 +177,6 @@ export const optionsSchema = group(optionEntries);
 
 export type CheckedOptions = v.InferOutput<typeof optionsSchema>;
 
-/** Every option, such as `apiKey` and `http.timeoutMs`. */
-const OPTION_PATHS = [
-  ...Object.keys(optionEntries),
-  ...Object.entries(optionGroups).flatMap(([name, entries]) =>
-    Object.keys(entries).map((option) => `${name}.${option}`),
-  ),
-];
-
 function isStore(value: unknown): boolean {
   const methods = value as Record<string, unknown> | null | undefined;
   return ['get', 'set', 'destroy'].every((method) => typeof methods?.[method] === 'function');
@@ -210,12 +201,19 @@ function unknownOption(path: string, keys: readonly unknown[]): OptionProblem {
   const isKey = keys.some((key) => typeof key === 'string' && key !== '' && path.includes(key));
   const option = isKey ? '(a key as a name)' : path;
   if (option !== 'name' && option !== 'isGlobal') {
-    const meant = isKey ? [] : similarOptions(option, OPTION_PATHS);
-    const cure = meant.length > 0 ? `did you mean ${meant.join(' or ')}?` : undefined;
-    return optionProblem(option, 'is no such option', cure);
+    return optionProblem(option, 'is no such option', isKey ? undefined : knownOptions(option));
   }
   const hint = 'put it beside useFactory, useClass or useExisting';
   return optionProblem(option, 'is not for the factory to give', hint);
+}
+
+/** The options that stand where the unknown one stands: next to it in its group, or at the top. */
+function knownOptions(unknown: string): string | undefined {
+  const [group = '', ...rest] = unknown.split('.').slice(0, -1);
+  if (rest.length > 0) return undefined;
+  const groups: Readonly<Record<string, object>> = { '': optionEntries, ...optionGroups };
+  const known = Object.keys(groups[group] ?? {});
+  return known.length > 0 ? `there are ${known.join(', ')}` : undefined;
 }
 
 /** Never a text that could be a key standing in the wrong place. */
