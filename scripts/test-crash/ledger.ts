@@ -10,7 +10,7 @@ interface Account {
   /** When the browser sent the logout, and when it had the answer, in milliseconds. */
   askedAt?: number;
   answeredAt?: number;
-  /** Whether the app died while the user logged in again: then no browser has the new session. */
+  /** Whether the app died or shut down while the user logged in again: then no browser has the new session. */
   isCutOff?: boolean;
   /** When logouts reached the service. */
   readonly arrivals: number[];
@@ -91,7 +91,9 @@ export class Ledger {
     };
   }
 
-  #lives({ sessions }: Account): boolean {
-    return sessions.some((session) => existsSync(join(this.folder, `${session}.json`)));
+  /** A session that an app saved for a request which it cut off is nobody's: no browser has its cookie. */
+  #lives({ sessions, isCutOff }: Account): boolean {
+    const known = isCutOff ? sessions.slice(0, 1) : sessions;
+    return known.some((session) => existsSync(join(this.folder, `${session}.json`)));
   }
 }
