@@ -18,7 +18,7 @@ import type { OpenStorage, StorageEngine } from './storage.js';
 /** A `pg.Pool`. */
 export interface PostgresPool {
   query(text: string, values?: unknown[]): Promise<unknown>;
-  connect(): Promise<PostgresClient>;
+  connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): unknown;
 }
 /** A client of a {@link PostgresPool}. */
 export interface PostgresClient {
@@ -169,9 +169,7 @@ function throughPool(pool: PostgresPool): HostConnection {
     work: (client: PostgresClient) => Promise<T>,
     isTransaction = false,
   ): Promise<T> => {
-    const client = await pool.connect();
-    const ignore = (): void => undefined; // the statement rejects, too; without a listener, the process would end
-    client.on?.('error', ignore);
+    const client = await connected(pool);
     const end = (how: 'release' | 'cut'): void => {
       client.off?.('error', ignore);
       client.release(how === 'cut');
@@ -192,6 +190,23 @@ function throughPool(pool: PostgresPool): HostConnection {
         true,
       ),
   };
+}
+
+/** The statement rejects, too; without a listener, the process would end. */
+const ignore = (): void => undefined;
+
+/**
+ * By callback: until a promise resolves, the client would have no listener, and an error that came with the last message of
+ * the handshake would end the process.
+ */
+function connected(pool: PostgresPool): Promise<PostgresClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      client?.on?.('error', ignore);
+      if (client) resolve(client);
+      else reject(error ?? new Error('the pool gave no client'));
+    });
+  });
 }
 
 function dialect(statements: Pick<Database, 'query' | 'transaction' | 'close'>): Database {
