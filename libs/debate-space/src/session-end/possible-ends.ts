@@ -89,6 +89,14 @@ export class PossibleEnds {
     end.isKept = [...end.owners.keys()].every((owner) => owner === by || owner.sessionID === sid);
   }
 
+  /** A request that saves another session than its own is renewing its session, which @fastify/session destroys first. */
+  renewing(scope: RequestScope): void {
+    for (const { owners } of this.#open.values()) {
+      const ownership = owners.get(scope);
+      if (ownership) ownership.isSure = true;
+    }
+  }
+
   /** The user continues with another session. The row of this one may stay in the store, and is nobody's. */
   left(sid: string, uid: string): void {
     const key = keyOf(sid, uid);
@@ -171,11 +179,11 @@ export class PossibleEnds {
   }
 
   /** An unsure owner has a grace period to let go of the session. If it keeps it, a job made the call. */
-  async #untilJudged(end: OpenEnd, scope: RequestScope, { isSure }: Ownership): Promise<void> {
+  async #untilJudged(end: OpenEnd, scope: RequestScope, ownership: Ownership): Promise<void> {
     const { waits, graceMs } = this.#context;
     const answered = (scope.answered ??= this.#untilAnswered(scope));
-    if (!isSure) await waits.within(answered, graceMs, undefined);
-    if (isSure || scope.sessionID !== end.sid) await answered;
+    if (!ownership.isSure) await waits.within(answered, graceMs, undefined);
+    if (ownership.isSure || scope.sessionID !== end.sid) await answered;
   }
 
   /** What cannot be decided counts as an end: a logout too many harms less than one too few. */

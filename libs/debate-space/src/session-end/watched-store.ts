@@ -221,6 +221,7 @@ export class WatchedStore {
 
   #set(sid: string, session: SessionRecord): Observed | undefined {
     const scope = this.#scopeOf(session);
+    if (scope?.sessionID !== undefined && scope.sessionID !== sid) this.#ends.renewing(scope);
     const user = this.reader.uidOf(session, scope?.native);
     if (user === undefined) {
       this.#context.warnings.withoutUid(session);
