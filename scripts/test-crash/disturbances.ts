@@ -136,7 +136,8 @@ async function fillDisk(trial: Trial, [times]: Size): Promise<void> {
 async function endure(trial: Trial, name: string, begin: () => unknown, end: () => unknown): Promise<void> {
   const { ledger } = trial;
   await ledger.more(20);
-  await trial.until('storage-degraded', begin);
+  await begin();
+  await trial.degraded();
   const before = [ledger.answered, ledger.delivered] as const;
   ledger.slowestMs = 0;
   await sleep(AWAY_MS);
@@ -144,7 +145,8 @@ async function endure(trial: Trial, name: string, begin: () => unknown, end: () 
   const words = `${name}: in ${AWAY_MS / 1000} s, ${answered} logouts were answered and ${delivered} delivered`;
   trial.notes.push(`${words}; the slowest answer took ${ledger.slowestMs} ms`);
   if (answered < 10 || delivered < 10) trial.wrong.push(words);
-  await trial.until('storage-recovered', end);
+  await end();
+  await trial.recovered();
 }
 
 /** Storage and service are away. When the storage is back, the apps end, and move to it what they have in memory. */
@@ -153,7 +155,8 @@ async function handOver(trial: Trial, begin: () => unknown, end: () => unknown):
   await service.goDown();
   await begin();
   await ledger.more(40);
-  await trial.until('storage-recovered', end);
+  await end();
+  await trial.recovered();
   const ended = Promise.all(apps.map((app) => app.end('SIGTERM')));
   const late = sleep(SHUTDOWN_WITHIN_MS, true, { ref: false });
   if ((await Promise.race([ended, late])) === true)

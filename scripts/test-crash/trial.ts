@@ -40,6 +40,7 @@ export class Trial {
   /** In milliseconds. */
   lastKillAt: number | undefined;
   readonly #events: HeardEvent[] = [];
+  readonly #degraded = new Set<AppProcess>();
 
   constructor(
     readonly service: DebateSpaceSimulator,
@@ -47,7 +48,12 @@ export class Trial {
     readonly apps: readonly AppProcess[],
     readonly place: Place,
   ) {
-    for (const app of apps) app.on('event', (event) => this.#events.push({ ...event, at: Date.now() }));
+    for (const app of apps)
+      app.on('event', (event) => {
+        this.#events.push({ ...event, at: Date.now() });
+        if (event.type === 'storage-degraded') this.#degraded.add(app);
+        if (event.type === 'storage-recovered' || event.type === 'listening') this.#degraded.delete(app);
+      });
   }
 
   /** A random whole number. */
@@ -66,14 +72,20 @@ export class Trial {
     return this.#events.filter((event) => event.type === type);
   }
 
-  /** Works, and waits until an app reports such an event. */
-  async until(type: AppEvent['type'], work: () => unknown, withinMs = 20_000): Promise<void> {
-    const before = this.heard(type).length;
+  /** Waits until an app reports that its storage is away. Only an app which has its storage can report that. */
+  degraded(): Promise<void> {
+    return this.#until(() => this.#degraded.size > 0, 'no app reported storage-degraded');
+  }
+
+  /** Waits until each app has its storage again. */
+  recovered(): Promise<void> {
+    return this.#until(() => this.#degraded.size === 0, 'an app did not report storage-recovered');
+  }
+
+  async #until(condition: () => boolean, complaint: string, withinMs = 20_000): Promise<void> {
     const deadline = performance.now() + withinMs;
-    await work();
-    while (this.heard(type).length === before && performance.now() < deadline) await sleep(50);
-    if (this.heard(type).length === before)
-      this.wrong.push(`no app reported ${type} within ${withinMs / 1000} s`);
+    while (!condition() && performance.now() < deadline) await sleep(20);
+    if (!condition()) this.wrong.push(`${complaint} within ${withinMs / 1000} s`);
   }
 }
 
