@@ -1,4 +1,4 @@
-import { isHtml, proxyAuthorization } from 'nestjs-debate-space/internal';
+import { isHtml } from 'nestjs-debate-space/internal';
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import { codeOf, Failure } from '../failure.js';
 import { proxySetting } from './proxy.js';
@@ -83,7 +83,7 @@ export class Probe {
     const dispatcher = proxy
       ? new ProxyAgent({
           uri: proxy.origin,
-          token: proxyAuthorization(proxy)['proxy-authorization'],
+          token: `Basic ${Buffer.from(`${proxy.username}:${proxy.password}`).toString('base64')}`,
           proxyTunnel: false, // to an http: address, as the plugin does
           maxResponseSize: MAX_BYTES,
         })

@@ -33,15 +33,11 @@ describe('behind a forward proxy of the environment', () => {
 
   beforeEach(() => {
     received = [];
-    const original = { ...dns };
+    const { lookup } = dns;
     // The proxy, which is real, looks up the name of the service.
-    jest
-      .spyOn(dns, 'lookup')
-      .mockImplementation(((name: string, ...rest: never[]) =>
-        Reflect.apply(original.lookup, dns, [
-          name === 'debate.invalid' ? '127.0.0.1' : name,
-          ...rest,
-        ])) as typeof dns.lookup);
+    jest.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: [never]) => {
+      lookup(name === 'debate.invalid' ? '127.0.0.1' : name, ...rest);
+    }) as never);
   });
   afterEach(() => {
     process.env = { ...environment };

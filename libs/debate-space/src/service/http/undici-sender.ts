@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 import { lazy } from '../../async/lazy.js';
@@ -21,6 +22,7 @@ export class UndiciSender {
   /** @param timeoutMs how long a connection may take that nobody waits for any more */
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
+    setMaxListeners(0, this.#closing.signal); // every connection listens
   }
 
   readonly send = async (
