@@ -1,11 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import axe, { type AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { chromium, launchChromium } from 'debate-space-fixtures/chromium.js';
+import { findings, tabTo } from 'debate-space-fixtures/pages.js';
 import { startSampleApp, type RunningSampleApp } from './running-sample-app.js';
 
-const WIDTHS = [1280, 360];
-const SCHEMES = ['light', 'dark'] as const;
 const EXPECTED_ANSWER = /^Failed to load resource: the server responded with a status of (404|422)/;
 
 chromium.describe('the sample app in Chromium', () => {
@@ -51,64 +49,35 @@ chromium.describe('the sample app in Chromium', () => {
     await page.getByText('You are logged in as').waitFor();
   }
 
-  /** Presses Tab until the element has the focus, and checks that the focus shows. */
-  async function tabTo(selector: string): Promise<void> {
-    const hasFocus = `document.activeElement.matches(${JSON.stringify(selector)})`;
-    for (let presses = 0; !(await page.evaluate<boolean>(hasFocus)); presses += 1) {
-      if (presses === 60) throw new Error(`The Tab key does not reach ${selector}.`);
-      await page.keyboard.press('Tab');
-    }
-    const outline = 'getComputedStyle(document.activeElement).outlineStyle';
-    expect(await page.evaluate<string>(outline)).not.toBe('none');
-  }
-
   async function press(selector: string, key = 'Enter'): Promise<void> {
-    await tabTo(selector);
+    expect(await tabTo(page, selector)).not.toBe('none');
     await page.keyboard.press(key);
   }
 
   async function type(selector: string, text: string): Promise<void> {
-    await tabTo(selector);
+    expect(await tabTo(page, selector)).not.toBe('none');
     await page.keyboard.type(text);
-  }
-
-  /** The findings of axe, and widths that do not fit, at each width and in each color scheme. */
-  async function findings(): Promise<string[]> {
-    const found: string[] = [];
-    await page.evaluate(axe.source);
-    for (const width of WIDTHS)
-      for (const colorScheme of SCHEMES) {
-        await page.setViewportSize({ width, height: 800 });
-        await page.emulateMedia({ colorScheme });
-        const where = `${new URL(page.url()).pathname}, ${width} px, ${colorScheme}`;
-        const { violations } = await page.evaluate<AxeResults>('axe.run()');
-        for (const { id, nodes } of violations)
-          found.push(...nodes.map(({ html }) => `${where}: ${id}, ${html}`));
-        if (await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth'))
-          found.push(`${where}: too wide`);
-      }
-    return found;
   }
 
   it('a visitor and a member meet no page in which axe finds something', async () => {
     await page.goto('/nowhere');
-    const found = await findings();
+    const found = await findings(page);
     await page.goto('/login');
     await page.getByLabel('User name').fill('ada');
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText('Wrong user name or password.').waitFor();
-    found.push(...(await findings()));
+    found.push(...(await findings(page)));
     await logIn('ada');
     await page.locator('summary', { hasText: 'Delete me' }).click();
     await page.locator('#delete').fill('eve');
     await page.locator('#delete').press('Enter');
     await page.getByText('This is not your user name.').waitFor();
-    found.push(...(await findings()));
+    found.push(...(await findings(page)));
     await page.locator('#delete').fill('ada');
     await page.locator('#delete').press('Enter');
     await page.getByText('Your data was deleted on').waitFor();
-    found.push(...(await findings()));
+    found.push(...(await findings(page)));
     expect(found).toEqual([]);
   });
 
@@ -119,21 +88,21 @@ chromium.describe('the sample app in Chromium', () => {
     await logIn('admin');
     await page.goto('/admin');
     while (!(await page.getByText('Hint:').isVisible())) await page.reload();
-    const found = await findings();
+    const found = await findings(page);
     await page.evaluate(`document.querySelector('form:has(#uids)').noValidate = true`);
     await page.getByRole('button', { name: 'Erase these users' }).click();
     await page.getByText('Enter the users.').waitFor();
-    found.push(...(await findings()));
+    found.push(...(await findings(page)));
     await page.getByLabel('User names').fill('member-001\nnobody');
     await page.getByLabel('Anonymize: names go').check();
     await page.getByLabel('Reference').fill('leavers');
     await page.getByRole('button', { name: 'Dry run' }).click();
     await page.getByText('nothing is erased yet').waitFor();
-    found.push(...(await findings()));
+    found.push(...(await findings(page)));
     await page.getByLabel('To confirm').fill('anonymize');
     await page.getByRole('button', { name: 'Erase these users' }).click();
     await page.getByText('Done.', { exact: true }).waitFor();
-    found.push(...(await findings()));
+    found.push(...(await findings(page)));
     expect(found).toEqual([]);
   });
 

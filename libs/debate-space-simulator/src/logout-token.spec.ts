@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { logOut, simulators } from '../testing/service-client.js';
-import { encoded, logoutClaims, secondsFromNow, signedToken } from '../testing/signed-token.js';
-import { LOGOUT_EVENT } from './logout-claims.js';
+import { logOut, simulators } from './testing/service-client.js';
+import { encoded, logoutClaims, secondsFromNow, signedToken } from './testing/service-client.js';
+import { LOGOUT_EVENT } from './logout-token.js';
 
 const start = simulators();
 const withClaims = (changes: Record<string, unknown>) => () => signedToken(logoutClaims(changes));

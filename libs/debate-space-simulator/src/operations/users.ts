@@ -1,5 +1,48 @@
-import { Refusal } from '../service/refusal.js';
-import type { ServiceCall } from '../service/service-call.js';
+import { jsonAnswer, Refusal, type ServiceCall } from '../service/http.js';
+import type { Perform } from '../service/contract-route.js';
+import { type SimulatedUsers, fullName, type SimulatedUser } from '../state/users.js';
+import type { ClientAuthorization } from './client-authorization.js';
+import type { SimulatorSettings } from '../simulator-options.js';
+
+/** Section 4.2. */
+export function anonymizeUser(authorization: ClientAuthorization, users: SimulatedUsers): Perform {
+  return eraseUser(authorization, (uid) => users.anonymize(uid));
+}
+
+/** Section 4.3. */
+export function deleteUser(authorization: ClientAuthorization, users: SimulatedUsers): Perform {
+  return eraseUser(authorization, (uid) => users.delete(uid));
+}
+
+function eraseUser(authorization: ClientAuthorization, erase: (uid: string) => boolean): Perform {
+  return (call: ServiceCall) => {
+    authorization.checkBearer(call, 'authentication');
+    if (!erase(call.params.uid ?? '')) throw Refusal.of(404, 'No user has this uid');
+    return jsonAnswer(200, { success: true });
+  };
+}
+
+/** Section 4.4. Further query parameters are put on record and otherwise ignored. */
+export function listUsers(
+  settings: Pick<SimulatorSettings, 'pagingHeaders'>,
+  authorization: ClientAuthorization,
+  users: SimulatedUsers,
+  address: () => string,
+): Perform {
+  return (call) => {
+    authorization.checkBearerOrApiKey(call, 'public');
+    const page = requestedPage(call.query, users.count);
+    const start = (page.page - 1) * page.perPage;
+    const data = users.slice(start, start + page.perPage).map(userRecord);
+    const headers = settings.pagingHeaders ? pagingHeaders(page, address(), call.query) : {};
+    return jsonAnswer(200, { success: true, data }, headers);
+  };
+}
+
+function userRecord({ contributions, ...user }: SimulatedUser): Record<string, unknown> {
+  const full_name = fullName({ contributions, ...user });
+  return { ...user, full_name, contributions_count: contributions };
+}
 
 /** A page of a list: its position, and how many pages there are. */
 export interface ListPage {

@@ -1,7 +1,72 @@
 import { EventEmitter } from 'node:events';
-import type { ServiceClock } from '../service-clock.js';
-import type { NewUser, SimulatedUser } from './simulated-user.js';
-import { DeletedUidError, DuplicateUidError } from './uid-errors.js';
+
+/** The service's own idea of the time: this machine's clock plus an offset that tests may change. */
+export class ServiceClock {
+  /** @param offsetSeconds the service's clock minus this machine's, in seconds */
+  constructor(public offsetSeconds: number) {}
+
+  /** Milliseconds since the epoch. */
+  nowMs(): number {
+    return Date.now() + this.offsetSeconds * 1000;
+  }
+
+  /** Seconds since the epoch, with fractions. */
+  nowSeconds(): number {
+    return this.nowMs() / 1000;
+  }
+}
+
+/** What the service is told when a user registers. */
+export interface NewUser {
+  /** Unique identifier defined by the client application (section 2). */
+  uid: string;
+  first_name?: string;
+  last_name?: string;
+  email?: string;
+  image_url?: string;
+  /** How many contributions the user has made. Default 0. */
+  contributions?: number;
+}
+
+/** A registered user. The personal fields, `uid` among them, are null once anonymized (section 4.2). */
+export interface SimulatedUser {
+  /** The service's own number; it outlives anonymization. */
+  readonly id: number;
+  readonly uid: string | null;
+  readonly first_name: string | null;
+  readonly last_name: string | null;
+  readonly email: string | null;
+  readonly image_url: string | null;
+  readonly contributions: number;
+  /** ISO 8601, by the service's clock. */
+  readonly created_at: string;
+}
+
+/** First name and surname in one, or null when neither is known. */
+export function fullName(user: SimulatedUser): string | null {
+  const parts = [user.first_name, user.last_name].filter((part) => part !== null && part !== '');
+  return parts.length > 0 ? parts.join(' ') : null;
+}
+
+/** The uid belonged to a deleted user. Deletion is final (section 1), so it is refused forever. */
+export class DeletedUidError extends Error {
+  override readonly name = 'DeletedUidError';
+  readonly code = 'DELETED_UID';
+
+  constructor(readonly uid: string) {
+    super(`The user with uid ${JSON.stringify(uid)} was deleted; deletion is final. Use another uid.`);
+  }
+}
+
+/** The uid belongs to a registered user already. */
+export class DuplicateUidError extends Error {
+  override readonly name = 'DuplicateUidError';
+  readonly code = 'DUPLICATE_UID';
+
+  constructor(readonly uid: string) {
+    super(`A user with uid ${JSON.stringify(uid)} is registered already. Use get() to read it.`);
+  }
+}
 
 /**
  * The users registered in the service (section 2).

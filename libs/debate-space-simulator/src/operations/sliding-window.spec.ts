@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SlidingWindow } from './sliding-window.js';
+import { SlidingWindow } from './client-authorization.js';
 
 describe('the sliding window', () => {
   it('admits as many as fit, and says when the next one will', () => {
