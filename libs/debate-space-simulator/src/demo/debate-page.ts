@@ -69,7 +69,7 @@ label { display: flex; gap: .5rem; align-items: baseline; padding: .25rem 0; }
 #sign-in { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; }
 #sign-in > label, #refusal { flex: 1 0 100%; margin: 0; }
 #sign-in > input { flex: 1; min-width: 0; }
-#search { width: 100%; box-sizing: border-box; }
+#search { width: 100%; margin-bottom: .75rem; }
 #sign-in > input, #search, button { font: inherit; min-height: 2.75rem; padding: .25rem .75rem; }
 summary { padding: .75rem 0; font-weight: 600; cursor: pointer; }
 ul { list-style: none; margin: 0; padding: 0; border-top: 1px solid var(--line); }
