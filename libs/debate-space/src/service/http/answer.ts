@@ -116,7 +116,7 @@ function isTooDeep(value: unknown): boolean {
 }
 
 /** Whether a body is HTML. XML is no web page, nor is JSON or plain text that is sent as `text/html`, as PHP does. */
-export function isHtml(body: string, contentType = ''): boolean {
+function isHtml(body: string, contentType = ''): boolean {
   const text = contentOf(body);
   if (DOCUMENT.test(text)) return true;
   if (contentType.includes('xml') || /^\s*<\?xml/i.test(body)) return false;

@@ -2,11 +2,10 @@ import type { DebateSpaceService, OrphanedUser } from 'nestjs-debate-space';
 import { namedUid } from 'nestjs-debate-space/internal';
 import type { CommandContext } from './cli-context.js';
 import { Failure } from './failure.js';
-import { progressDisplay } from './progress-display.js';
+import { progressDisplay } from './progress.js';
 import { SuspiciousRowCounter, suspicionOf, suspiciousTexts } from './suspicious-rows.js';
-import { counted } from './text.js';
-import { uidsOf, type UidList, type UidRows } from './uid-list.js';
-import type { UidRow } from './uid-row.js';
+import { counted } from './output.js';
+import { uidsOf, type UidList, type UidRows, type UidRow } from './uid-list.js';
 
 /** An account takes about 100 bytes, with a UUID for its uid. */
 const MAX_ACCOUNTS = 5_000_000;
